@@ -1,0 +1,107 @@
+package domain
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Bundle is a run of events of one cabinet that its recipient gets together.
+// It stays open, and every Peek of its group repeats it, until it is dequeued.
+type Bundle struct {
+	ID            BundleID
+	Group         Group
+	Cabinet       CabinetKey
+	Count         int // events, at least 1
+	Weight        Weight
+	First, Last   Sequence // of its events
+	DocumentTypes []DocumentType
+	Format        Format
+	Version       string    // of the format, as the actor asked for it
+	Opened        time.Time // orders the open bundles of an actor; no decision rests on it
+}
+
+// MessageType returns the distinct document types in the order in which they
+// first appear, joined by commas.
+func (b *Bundle) MessageType() string {
+	texts := make([]string, len(b.DocumentTypes))
+	for i, d := range b.DocumentTypes {
+		texts[i] = d.s
+	}
+	return strings.Join(texts, ",")
+}
+
+// A Format is the form in which an actor wants content that a domain makes on
+// request.
+type Format string
+
+// The formats.
+const (
+	JSON Format = "json"
+	XML  Format = "xml"
+)
+
+// ParseFormat accepts json and xml in any case.
+func ParseFormat(s string) (Format, error) {
+	switch f := Format(strings.ToLower(s)); f {
+	case JSON, XML:
+		return f, nil
+	}
+	return "", Errorf(Invalid, "format: want json or xml, got %q", clip(s))
+}
+
+// A Filler applies the bundling rules to the events of one cabinet, offered in
+// order:
+//
+//   - the first event always goes, whatever it weighs;
+//   - if it does not support bundling, it travels alone;
+//   - after it, events go as long as they support bundling and the sum of the
+//     weights stays within Max;
+//   - the first event that does not go ends the bundle: none behind it may
+//     overtake it.
+//
+// The zero Filler has room for MaxBundleWeight.
+type Filler struct {
+	Max Weight // 0 means MaxBundleWeight
+
+	count         int
+	weight        Weight
+	first, last   Sequence
+	documentTypes []DocumentType
+	full          bool
+}
+
+// Take offers the next event and reports whether it goes into the bundle. After
+// the first refusal it refuses everything.
+func (f *Filler) Take(e *Event, at Sequence) bool {
+	most := f.Max
+	if most == 0 {
+		most = MaxBundleWeight
+	}
+	weight := f.weight.Add(e.Weight)
+	if f.full || f.count > 0 && (!e.SupportsBundling || weight > most) {
+		f.full = true
+		return false
+	}
+	if f.count == 0 {
+		f.first = at
+	}
+	f.count++
+	f.weight, f.last = weight, at
+	f.full = !e.SupportsBundling || weight >= most
+	if !slices.Contains(f.documentTypes, e.DocumentType) {
+		f.documentTypes = append(f.documentTypes, e.DocumentType)
+	}
+	return true
+}
+
+// Full reports that no event whatever would go in any more, so that the next
+// need not be read.
+func (f *Filler) Full() bool { return f.full }
+
+// Fill copies into b what the events that went in amount to.
+func (f *Filler) Fill(b *Bundle) {
+	b.Count, b.Weight = f.count, f.weight
+	b.First, b.Last = f.first, f.last
+	b.DocumentTypes = f.documentTypes
+}

@@ -1,0 +1,20 @@
+// Package domain is the vocabulary and the rules of the message hub.
+//
+// A domain of the market announces that data is available for a recipient. The
+// announcement is an [Event]. Events wait in cabinets, one for each recipient,
+// origin and content type, until the recipient, an actor, peeks them as a
+// [Bundle] and dequeues it:
+//
+//	recipient + origin + content type ─▶ cabinet ─▶ events, in Save order
+//	group of origins ─▶ at most one open bundle, repeated until it is dequeued
+//
+// The package holds what is true without any store: which values are valid
+// (every type here is made by a function that refuses the rest, so whoever
+// holds a value need not check it again), which events travel together
+// ([Filler]), which origins share one open bundle ([Groups]), when two events
+// of one id are the same ([Event.Digest]), and what a failure allows the caller
+// to do ([Kind]).
+//
+// It knows no clock, no network and no store, and imports nothing but the
+// standard library.
+package domain

@@ -1,0 +1,87 @@
+package domain
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+)
+
+// An Event is a DataAvailable event: a piece of data from a domain of the
+// market that waits for a recipient.
+type Event struct {
+	ID               EventID
+	Recipient        ActorID
+	Origin           Origin
+	ContentType      ContentType
+	DocumentType     DocumentType
+	SupportsBundling bool
+	Weight           Weight
+	Payload          []byte // the data itself as compact JSON, if the domain sent it along
+}
+
+// Cabinet returns the key of the cabinet that the event belongs to.
+func (e *Event) Cabinet() CabinetKey {
+	return CabinetKey{Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType}
+}
+
+// A Digest tells the content of one event from that of another.
+type Digest [16]byte
+
+// Digest returns the first half of a SHA-256 over every field but the id, each
+// behind its length so that no two different contents give the same bytes.
+// Two events with one id and one digest are the same event, sent twice.
+func (e *Event) Digest() Digest {
+	h := make([]byte, 0, 512)
+	for _, s := range [...]string{e.Recipient.s, e.Origin.s, e.ContentType.s, e.DocumentType.s} {
+		h = binary.AppendUvarint(h, uint64(len(s)))
+		h = append(h, s...)
+	}
+	if e.SupportsBundling {
+		h = append(h, 1)
+	} else {
+		h = append(h, 0)
+	}
+	h = binary.AppendVarint(h, int64(e.Weight))
+	if e.Payload != nil { // an event without a payload differs from one whose payload has any bytes
+		payload := sha256.Sum256(e.Payload)
+		h = append(h, payload[:]...)
+	}
+	sum := sha256.Sum256(h)
+	return Digest(sum[:16])
+}
+
+// A CabinetKey names a cabinet: the events of one recipient, origin and
+// content type, in the order in which they were saved.
+type CabinetKey struct {
+	Recipient   ActorID
+	Origin      Origin
+	ContentType ContentType
+}
+
+// A Sequence is the place of an event among all events of its recipient. It is
+// unique, strictly ascending and never reused; 0 stands before the first.
+type Sequence int64
+
+// A Weight is the size of the data that an event announces, in KB. A valid
+// weight is at least 1.
+type Weight int64
+
+// MaxBundleWeight is the most that a bundle of several events weighs: 50 MB.
+const MaxBundleWeight Weight = 50 * 1024
+
+// NewWeight accepts 1 and more.
+func NewWeight(kb int64) (Weight, error) {
+	if kb < 1 {
+		return 0, Errorf(Invalid, "weight: want at least 1 (KB), got %d", kb)
+	}
+	return Weight(kb), nil
+}
+
+// Add returns the sum of two weights. It stops at the largest weight rather
+// than wrapping around, so that a monstrous event never makes room for more.
+func (w Weight) Add(x Weight) Weight {
+	if w > math.MaxInt64-x {
+		return math.MaxInt64
+	}
+	return w + x
+}

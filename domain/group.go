@@ -1,0 +1,97 @@
+package domain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A Group is a set of origins that share one open bundle: an actor has at most
+// one undequeued bundle in each group.
+type Group struct{ s string }
+
+// ParseGroup accepts what ParseActorID accepts. Whether a hub knows the group
+// is a question for its Groups.
+func ParseGroup(s string) (Group, error) {
+	if err := checkName("group", s); err != nil {
+		return Group{}, err
+	}
+	return Group{s}, nil
+}
+
+// String returns the name of the group.
+func (g Group) String() string { return g.s }
+
+// Groups says which origins a hub knows and to which group each belongs. An
+// origin belongs to exactly one group.
+type Groups struct{ of map[Origin]Group }
+
+// DefaultGroups are those of the energy market.
+func DefaultGroups() Groups {
+	masterdata := Group{"masterdata"}
+	return Groups{map[Origin]Group{
+		TimeSeries:     {"timeseries"},
+		Aggregations:   {"aggregations"},
+		MarketRoles:    masterdata,
+		MeteringPoints: masterdata,
+		Charges:        masterdata,
+	}}
+}
+
+// With returns a copy of g in which origin belongs to group. The zero Group
+// makes the origin a group of its own, named like it.
+func (g Groups) With(origin Origin, group Group) Groups {
+	of := make(map[Origin]Group, len(g.of)+1)
+	for o, x := range g.of {
+		of[o] = x
+	}
+	of[origin] = cmp.Or(group, Group(origin))
+	return Groups{of}
+}
+
+// Of returns the group of origin. An origin that the hub does not know is an
+// Invalid error that names those it knows.
+func (g Groups) Of(origin Origin) (Group, error) {
+	group, ok := g.of[origin]
+	if !ok {
+		return Group{}, Errorf(Invalid, "origin: %q is unknown here; known are %s", origin, joined(g.Origins()))
+	}
+	return group, nil
+}
+
+// Find returns the group called name. An unknown name is an Invalid error that
+// names the groups there are.
+func (g Groups) Find(name string) (Group, error) {
+	if i := slices.Index(g.All(), Group{name}); i < 0 {
+		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", clip(name), joined(g.All()))
+	}
+	return Group{name}, nil
+}
+
+// All returns the groups in the order of their names.
+func (g Groups) All() []Group {
+	var all []Group
+	for _, group := range g.of {
+		all = append(all, group)
+	}
+	slices.SortFunc(all, func(a, b Group) int { return strings.Compare(a.s, b.s) })
+	return slices.Compact(all)
+}
+
+// Origins returns the origins in the order of their names.
+func (g Groups) Origins() []Origin {
+	all := make([]Origin, 0, len(g.of))
+	for o := range g.of {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b Origin) int { return strings.Compare(a.s, b.s) })
+	return all
+}
+
+func joined[T interface{ String() string }](names []T) string {
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = n.String()
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,109 @@
+package domain
+
+// An ActorID names a recipient of data: the actor that peeks and dequeues. Only
+// ParseActorID makes one, so any ActorID but the zero value is valid.
+type ActorID struct{ s string }
+
+// ParseActorID accepts 1 to 64 characters of A-Z a-z 0-9 . _ -, which UUIDs and
+// 13-digit GLNs fit. Any other text is an Invalid error.
+func ParseActorID(s string) (ActorID, error) {
+	if err := checkName("actor id", s); err != nil {
+		return ActorID{}, err
+	}
+	return ActorID{s}, nil
+}
+
+// String returns the id as it was parsed.
+func (a ActorID) String() string { return a.s }
+
+// IsZero reports whether a names no actor.
+func (a ActorID) IsZero() bool { return a.s == "" }
+
+// An Origin names the domain of the market that data comes from.
+type Origin struct{ s string }
+
+// The origins of the energy market. A configuration may name others.
+var (
+	Charges        = Origin{"Charges"}
+	TimeSeries     = Origin{"TimeSeries"}
+	Aggregations   = Origin{"Aggregations"}
+	MarketRoles    = Origin{"MarketRoles"}
+	MeteringPoints = Origin{"MeteringPoints"}
+)
+
+// ParseOrigin accepts what ParseActorID accepts. Whether a hub knows the
+// origin is a question for its Groups.
+func ParseOrigin(s string) (Origin, error) {
+	if err := checkName("origin", s); err != nil {
+		return Origin{}, err
+	}
+	return Origin{s}, nil
+}
+
+// String returns the origin as it was parsed.
+func (o Origin) String() string { return o.s }
+
+// A ContentType says what kind of data an event announces. It is compared
+// letter by letter.
+type ContentType struct{ s string }
+
+// ParseContentType accepts 1 to 128 printable ASCII characters without a comma
+// and without blanks at either end.
+func ParseContentType(s string) (ContentType, error) {
+	if err := checkLabel("content type", s); err != nil {
+		return ContentType{}, err
+	}
+	return ContentType{s}, nil
+}
+
+// String returns the content type as it was parsed.
+func (c ContentType) String() string { return c.s }
+
+// A DocumentType is what the recipient calls the kind of document. The types of
+// a bundle travel in an HTTP header, joined by commas.
+type DocumentType struct{ s string }
+
+// ParseDocumentType accepts what ParseContentType accepts.
+func ParseDocumentType(s string) (DocumentType, error) {
+	if err := checkLabel("document type", s); err != nil {
+		return DocumentType{}, err
+	}
+	return DocumentType{s}, nil
+}
+
+// String returns the document type as it was parsed.
+func (d DocumentType) String() string { return d.s }
+
+const (
+	maxName  = 64
+	maxLabel = 128
+)
+
+func checkName(what, s string) error {
+	if n := len(s); n < 1 || n > maxName {
+		return Errorf(Invalid, "%s: want 1 to %d characters, got %d", what, maxName, n)
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return Errorf(Invalid, "%s: want only A-Z a-z 0-9 . _ -, got %q", what, clip(s))
+		}
+	}
+	return nil
+}
+
+func checkLabel(what, s string) error {
+	if n := len(s); n < 1 || n > maxLabel {
+		return Errorf(Invalid, "%s: want 1 to %d characters, got %d", what, maxLabel, n)
+	}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == ',' {
+			return Errorf(Invalid, "%s: want printable ASCII without commas, got %q", what, clip(s))
+		}
+	}
+	if s[0] == ' ' || s[len(s)-1] == ' ' {
+		return Errorf(Invalid, "%s: want no blank at either end, got %q", what, clip(s))
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package domain
+
+import "encoding/hex"
+
+// An EventID names an event. It is a UUID, unique per recipient: a domain that
+// is not sure whether an event arrived sends it again with the same id.
+type EventID [16]byte
+
+// A BundleID names a bundle. It is a UUID, unique per recipient.
+type BundleID [16]byte
+
+// ParseEventID reads the 36-character form of a UUID, in any case. The nil
+// UUID and any other text are Invalid errors.
+func ParseEventID(s string) (EventID, error) { id, err := parseUUID("event id", s); return id, err }
+
+// ParseBundleID reads the 36-character form of a UUID, in any case. The nil
+// UUID and any other text are Invalid errors.
+func ParseBundleID(s string) (BundleID, error) { id, err := parseUUID("bundle id", s); return id, err }
+
+// String returns the 36-character form in lower case.
+func (id EventID) String() string { return formatUUID(id) }
+
+// String returns the 36-character form in lower case.
+func (id BundleID) String() string { return formatUUID(id) }
+
+// Append appends the text of String to b.
+func (id EventID) Append(b []byte) []byte { return appendUUID(b, id) }
+
+// uuidDashes are the places of the dashes; the digits stand between them.
+var uuidDashes = [...]int{8, 13, 18, 23}
+
+func parseUUID(what, s string) (id [16]byte, err error) {
+	malformed := func() ([16]byte, error) {
+		return [16]byte{}, Errorf(Invalid, "%s: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got %q", what, clip(s))
+	}
+	if len(s) != 36 {
+		return malformed()
+	}
+	digits := make([]byte, 0, 32)
+	at := 0
+	for _, dash := range uuidDashes {
+		if s[dash] != '-' {
+			return malformed()
+		}
+		digits = append(digits, s[at:dash]...)
+		at = dash + 1
+	}
+	digits = append(digits, s[at:]...)
+	if _, err := hex.Decode(id[:], digits); err != nil {
+		return malformed()
+	}
+	if id == [16]byte{} {
+		return id, Errorf(Invalid, "%s: the nil UUID names nothing", what)
+	}
+	return id, nil
+}
+
+func formatUUID(id [16]byte) string { return string(appendUUID(make([]byte, 0, 36), id)) }
+
+func appendUUID(b []byte, id [16]byte) []byte {
+	b = hex.AppendEncode(b, id[0:4])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, id[4:6])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, id[6:8])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, id[8:10])
+	b = append(b, '-')
+	return hex.AppendEncode(b, id[10:16])
+}
+
+// clip keeps a faulty text short enough to be quoted in an error.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

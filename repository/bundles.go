@@ -1,0 +1,32 @@
+package repository
+
+import (
+	"context"
+	"errors"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// ErrBundleIDInUse reports that the recipient has, or had, another bundle with
+// the id that was asked for. It is of kind Conflict.
+var ErrBundleIDInUse = domain.Errorf(domain.Conflict, "bundle id: %w", errors.New("already used for another bundle of this actor"))
+
+// Bundles stores the bundles of recipients: at most one open bundle for each
+// recipient and group, always the oldest unacknowledged events of its cabinet.
+type Bundles interface {
+	// Add opens bundle, which takes the first bundle.Count events that run has
+	// yielded. It returns the bundle as stored. The call fails with
+	// ErrBundleIDInUse, or with another Conflict if the group has moved on since
+	// run was obtained: then another bundle was opened, or one was acknowledged,
+	// and the caller asks NextUnacknowledged again.
+	Add(ctx context.Context, bundle domain.Bundle, run Run) (domain.Bundle, error)
+
+	// Acknowledge closes the open bundle id of recipient and returns it. Its
+	// events will never be returned again. A bundle that is unknown, is closed
+	// already or belongs to another recipient is NotFound, and the three cannot
+	// be told apart.
+	//
+	// After an Uncertain failure, NotFound may mean that the first call closed
+	// the bundle: it is closed either way.
+	Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error)
+}

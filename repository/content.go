@@ -1,0 +1,35 @@
+package repository
+
+import (
+	"context"
+	"io"
+)
+
+// A Section is a part of an object in the content store. The zero Section is
+// no content at all.
+type Section struct {
+	Object string
+	Offset int64 // bytes
+	Length int64 // bytes
+}
+
+// IsZero reports whether s is no content at all.
+func (s Section) IsZero() bool { return s == Section{} }
+
+// Content keeps objects: byte strings of any length under a name. A name is
+// one or more segments of A-Z a-z 0-9 . _ - joined by slashes, none of them
+// "." or "..", in all at most 512 characters; another name is Invalid.
+type Content interface {
+	// Put stores what r yields under name and returns once it is durable. An
+	// object is written once: if there is one already, Put leaves it as it is
+	// and fails with Conflict. Nothing of a failed Put is ever visible.
+	Put(ctx context.Context, name string, r io.Reader) error
+
+	// Open reads a section of an object. It fails with NotFound if there is no
+	// such object and with Damaged if the object is too short. The caller
+	// closes the reader.
+	Open(ctx context.Context, s Section) (io.ReadCloser, error)
+
+	// Delete removes an object. Deleting what is not there is no error.
+	Delete(ctx context.Context, name string) error
+}

@@ -1,0 +1,70 @@
+package repository
+
+import (
+	"context"
+	"iter"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// DataAvailable stores the events of recipients and gives them back in order.
+//
+// The events of one Save become visible together, in all their cabinets, or not
+// at all; what is visible stays visible until it is acknowledged. One
+// recipient's Save never waits for another's.
+type DataAvailable interface {
+	// Save appends events to the cabinets of recipient, in order. All of them
+	// must be for recipient, else the call fails with Invalid and stores nothing.
+	//
+	// An event whose id the recipient was sent before, in this call or an
+	// earlier one, is a duplicate if its content is the same and is skipped; if
+	// its content differs it is skipped too and listed in Saved.Conflicts. The
+	// others are stored. Once Save returns without an error, they are durable
+	// and visible.
+	Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (Saved, error)
+
+	// NextUnacknowledged tells what recipient is to get next from groups, of
+	// which there is at least one: the bundle that has been open longest or, if
+	// none is open, a run of the cabinet whose first unacknowledged event has
+	// the smallest sequence number. It fails with ErrNoData if there is neither.
+	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
+}
+
+// Saved says what became of the events of a Save.
+type Saved struct {
+	Accepted   int   // stored by this call
+	Duplicates int   // stored before with the same content
+	Conflicts  []int // indexes of events that were stored before with other content
+}
+
+// Next is what waits at the front for a recipient.
+type Next struct {
+	Open    *domain.Bundle // the open bundle, or nil
+	Run     Run            // the events of Open, or else those that a new bundle may take
+	Backlog int64          // visible unacknowledged events in the groups asked for, those of Open included
+}
+
+// A Run is a stretch of one cabinet, as of the moment when it was obtained.
+type Run interface {
+	// Group returns the group of the cabinet.
+	Group() domain.Group
+
+	// Cabinet returns the key of the cabinet.
+	Cabinet() domain.CabinetKey
+
+	// Events yields the events in order and reads no further than it is asked
+	// to, give or take what it fetches ahead. An error ends the sequence.
+	// Breaking off is free; ranging again starts over. A Run must not be ranged
+	// over by two goroutines at once.
+	//
+	// A Run for a new bundle yields at most what six drawers hold.
+	Events(ctx context.Context) iter.Seq2[StoredEvent, error]
+}
+
+// A StoredEvent is an event as the store gives it back. Its Payload is nil;
+// PayloadAt says where it lies.
+type StoredEvent struct {
+	domain.Event
+	Sequence  domain.Sequence
+	PayloadAt Section
+}

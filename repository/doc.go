@@ -1,0 +1,19 @@
+// Package repository holds the ports of the hub: what its rules ask of storage,
+// in the words of the rules.
+//
+//   - [DataAvailable] keeps events in order until they are acknowledged.
+//   - [Bundles] keeps at most one open bundle for each recipient and group.
+//   - [Content] keeps payloads and bundle bodies, which are too big for the
+//     other two.
+//
+// The comment of a method is its contract, and package repositorytest holds
+// every implementation to it. All methods are safe for concurrent use and
+// return when their context ends. Whatever a comment names, any method may also
+// fail with Busy (throttled: pause, then call again), Unavailable (nothing
+// happened, the store is out of reach), Uncertain (it may have happened: call
+// again with the same arguments, which is always safe) or Damaged.
+//
+// Implementations retry by themselves what is safe to retry, within a bounded
+// budget; a caller that gets an error may try again or give up, and loses
+// nothing either way.
+package repository
