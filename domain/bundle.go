@@ -16,6 +16,7 @@ type Bundle struct {
 	Weight        Weight
 	First, Last   Sequence // of its events
 	DocumentTypes []DocumentType
+	Content       ContentMode
 	Format        Format
 	Version       string    // of the format, as the actor asked for it
 	Opened        time.Time // orders the open bundles of an actor; no decision rests on it
@@ -29,6 +30,24 @@ func (b *Bundle) MessageType() string {
 		texts[i] = d.s
 	}
 	return strings.Join(texts, ",")
+}
+
+// A ContentMode says how the data of a domain reaches the actor.
+type ContentMode string
+
+// The content modes.
+const (
+	Manifest ContentMode = "manifest" // the body lists the events of the bundle
+	Inline   ContentMode = "inline"   // the body is the payloads that came with the events
+)
+
+// ParseContentMode accepts manifest and inline.
+func ParseContentMode(s string) (ContentMode, error) {
+	switch m := ContentMode(s); m {
+	case Manifest, Inline:
+		return m, nil
+	}
+	return "", Errorf(Invalid, "content: want manifest or inline, got %q", clip(s))
 }
 
 // A Format is the form in which an actor wants content that a domain makes on

@@ -1,0 +1,66 @@
+// Package hub is the pull side of the message hub as its users know it: domains
+// send events ([Hub.Ingest]), an actor fetches the next bundle ([Hub.Peek]) and
+// confirms it ([Hub.Dequeue]).
+//
+// It joins the rules of package domain with the ports of package repository and
+// adds what neither can say alone: which events of a request are sound, what a
+// Peek does when another Peek was faster, and what the body of a bundle is made
+// of. It keeps no state, so any number of nodes may run it over one store, and
+// a node that dies leaves nothing of its own behind.
+package hub
+
+import (
+	"crypto/rand"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Hub serves domains and actors. It is safe for concurrent use.
+type Hub struct {
+	events  repository.DataAvailable
+	bundles repository.Bundles
+	content repository.Content
+	opts    Options
+}
+
+// Options of a Hub. The zero value is that of the energy market.
+type Options struct {
+	Groups   domain.Groups                        // default: domain.DefaultGroups
+	Content  map[domain.Origin]domain.ContentMode // default: manifest for every origin
+	NewID    func() domain.BundleID               // default: random version 4 UUIDs
+	Parallel int                                  // recipients of one Ingest that are saved at the same time; default 8
+}
+
+// New returns a Hub over the three ports. It starts nothing, so there is
+// nothing to close.
+func New(events repository.DataAvailable, bundles repository.Bundles, content repository.Content, opts Options) *Hub {
+	if len(opts.Groups.All()) == 0 {
+		opts.Groups = domain.DefaultGroups()
+	}
+	if opts.NewID == nil {
+		opts.NewID = randomID
+	}
+	if opts.Parallel <= 0 {
+		opts.Parallel = 8
+	}
+	return &Hub{events: events, bundles: bundles, content: content, opts: opts}
+}
+
+// Groups returns the groups that the hub knows.
+func (h *Hub) Groups() domain.Groups { return h.opts.Groups }
+
+// contentMode returns how the data of origin reaches the actor.
+func (h *Hub) contentMode(origin domain.Origin) domain.ContentMode {
+	if mode, ok := h.opts.Content[origin]; ok {
+		return mode
+	}
+	return domain.Manifest
+}
+
+func randomID() (id domain.BundleID) {
+	_, _ = rand.Read(id[:])   // never fails, says its documentation
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
+	return id
+}

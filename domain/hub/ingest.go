@@ -1,0 +1,123 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Ingested says what became of the events of an Ingest.
+type Ingested struct {
+	Accepted   int   // stored by this call
+	Duplicates int   // stored before, or earlier in this call, with the same content
+	Conflicts  []int // indexes, ascending, of events stored before with other content
+}
+
+// A Fault is what is wrong with one event of an Ingest.
+type Fault struct {
+	Index int
+	Err   error
+}
+
+// A Rejection lists every fault of an Ingest that stored nothing. Its kind is
+// Conflict if all that is wrong is that one id stands for different contents,
+// else Invalid.
+type Rejection struct{ Faults []Fault }
+
+func (r *Rejection) Error() string {
+	return fmt.Sprintf("%d of the events cannot be stored; the first is event %d: %v", len(r.Faults), r.Faults[0].Index, r.Faults[0].Err)
+}
+
+// Ingest stores events, each recipient's in the order given. If the events
+// themselves are at fault it stores nothing and fails with a *Rejection.
+//
+// Recipients are stored independently of each other. If that fails for some of
+// them the error says so, and Ingested counts what was stored for the others;
+// the caller sends the same events again, and none will be stored twice.
+func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, error) {
+	if err := h.check(events); err != nil {
+		return Ingested{}, err
+	}
+	var (
+		mu    sync.Mutex
+		total Ingested
+		errs  []error
+	)
+	var g errgroup.Group // without a shared context: one recipient's trouble is not another's
+	g.SetLimit(h.opts.Parallel)
+	for recipient, at := range byRecipient(events) {
+		g.Go(func() error {
+			own := make([]domain.Event, len(at))
+			for i, index := range at {
+				own[i] = events[index]
+			}
+			saved, err := h.events.Save(ctx, recipient, own)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("save %d events for %s: %w", len(own), recipient, err))
+				return nil
+			}
+			total.Accepted += saved.Accepted
+			total.Duplicates += saved.Duplicates
+			for _, i := range saved.Conflicts {
+				total.Conflicts = append(total.Conflicts, at[i])
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+	slices.Sort(total.Conflicts)
+	return total, errors.Join(errs...)
+}
+
+// byRecipient returns the indexes of each recipient's events, in order.
+func byRecipient(events []domain.Event) map[domain.ActorID][]int {
+	at := make(map[domain.ActorID][]int)
+	for i := range events {
+		r := events[i].Recipient
+		at[r] = append(at[r], i)
+	}
+	return at
+}
+
+// check finds what is wrong with events before any of them is stored.
+func (h *Hub) check(events []domain.Event) error {
+	type key struct {
+		recipient domain.ActorID
+		id        domain.EventID
+	}
+	first := make(map[key]int, len(events))
+	var faults []Fault
+	kind := domain.Conflict
+	for i := range events {
+		e := &events[i]
+		if _, err := h.opts.Groups.Of(e.Origin); err != nil {
+			faults, kind = append(faults, Fault{i, err}), domain.Invalid
+			continue
+		}
+		if h.contentMode(e.Origin) == domain.Inline && e.Payload == nil {
+			faults, kind = append(faults, Fault{i, domain.Errorf(domain.Invalid,
+				"payload: missing; the content of %s is sent along with its events", e.Origin)}), domain.Invalid
+			continue
+		}
+		k := key{e.Recipient, e.ID}
+		switch earlier, again := first[k]; {
+		case !again:
+			first[k] = i
+		case events[earlier].Digest() != e.Digest():
+			faults = append(faults, Fault{i, domain.Errorf(domain.Conflict,
+				"id: %s stands for other content in event %d of the same request", e.ID, earlier)})
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return domain.Errorf(kind, "%w", &Rejection{faults})
+}
