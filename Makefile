@@ -1,0 +1,64 @@
+# Needs a POSIX shell, make and Go, and no more: tools come with `go tool`.
+# What takes more than a line stands in .ci, where it runs without make as well.
+
+FUZZTIME   = 20s
+BENCH      = .
+CRASH_RUNS = 10
+ARGS       =
+
+help: ## print this page
+	@echo 'MessageHub: domains announce data, actors fetch it in order.'
+	@echo
+	@echo 'make TARGET [NAME=VALUE]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'NAME=VALUE'
+	@echo
+	@echo '  ARGS        flags for run, such as ARGS="--in-memory"'
+	@echo '  BENCH       which benchmarks, a regular expression; all by default'
+	@echo '  CRASH_RUNS  how many runs crash makes; $(CRASH_RUNS) by default'
+	@echo '  FUZZTIME    how long each fuzz target runs; $(FUZZTIME) by default'
+
+run: build ## build, and serve on the embedded engine until Ctrl-C
+	@exec bin/messagehub serve $(ARGS)
+
+build: ## build bin/messagehub: static, stamped with its version
+	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev); \
+	echo "building bin/messagehub $$version"; \
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+		-ldflags "-X main.version=$$version" -o bin/messagehub ./cmd/messagehub
+
+test: ## test it all; with the race detector where state is shared
+	@.ci/test
+
+race: ## test it all with the race detector
+	@.ci/test race
+
+cover: ## test it all, and print how much of the code the tests reach
+	go test -coverpkg=./... -coverprofile=coverage.out ./...
+	@go tool cover -func=coverage.out | tail -n 1
+	@echo 'line by line: go tool cover -html=coverage.out'
+
+bench: ## run the benchmarks (BENCH)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 2h ./...
+
+fuzz: ## run every fuzz target for a while (FUZZTIME)
+	@FUZZTIME='$(FUZZTIME)' .ci/fuzz
+
+lint: ## check format and habits: gofumpt, go vet, golangci-lint
+	@.ci/lint
+
+demo: ## a day of a small energy market, sent, drained and accounted for
+	go run ./cmd/messagehub demo
+
+crash: ## kill a hub under load, again and again; nothing lost (CRASH_RUNS)
+	MESSAGEHUB_CRASH_RUNS='$(CRASH_RUNS)' go test ./cmd/messagehub \
+		-run TestCrash -count 1 -v -timeout 12h
+
+check: lint test ## lint and test: before you commit
+
+clean: ## remove what was built and measured; stored data stays
+	rm -rf bin coverage.out
+
+.PHONY: help run build test race cover bench fuzz lint demo crash check clean
