@@ -1,0 +1,408 @@
+package main_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// A row says what some packages may import of ours, and why no more. Packages
+// are named by their folder; "x/..." is x and all below it. What is not ours is
+// free, unless the row says otherwise.
+type row struct {
+	packages []string
+	may      []string
+	why      string
+
+	// tests is what their test files may import besides.
+	tests []string
+
+	// pure packages import nothing but the standard library, and of that
+	// nothing that reaches outside the process.
+	pure bool
+}
+
+// everything is the pattern that any package of ours matches.
+const everything = "..."
+
+// A test may import what its package may, the package itself, and what is
+// listed here or in its row: the rules, the ports, their oracle and their suite.
+// Rows without tests of their own to list stay strangers in their tests too.
+// The adapter of one side is never in the tests of the other: where a test needs
+// both, it is a test of the node, and stands in cmd or bench.
+var (
+	rulesAndOracle = []string{"domain", "domain/hub", "domain/push", "domain/ledger", "repository", "repository/memory", "repository/repositorytest", "repository/content"}
+	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/embedded/...")
+	busTests       = append(slices.Clip(rulesAndOracle), "api/servicebus/embedded/...")
+)
+
+// table is the import rule of the house. A new package needs a row, so that
+// where it belongs is decided once, and on purpose.
+var table = []row{
+	{
+		packages: []string{"domain"},
+		pure:     true,
+		why:      "rules stay pure and test in milliseconds",
+	},
+	{
+		packages: []string{"repository"},
+		may:      []string{"domain"},
+		tests:    rulesAndOracle,
+		why:      "a port speaks the words of the rules, never those of a store",
+	},
+	{
+		packages: []string{"domain/hub", "domain/push", "domain/ledger"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"repository/memory", "repository/repositorytest"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "the oracle and the contract judge every store, so they know none",
+	},
+	{
+		packages: []string{"repository/content"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "an adapter, replaceable",
+	},
+	{
+		packages: []string{"cosmos"},
+		may:      []string{"domain", "repository"},
+		tests:    storageTests,
+		why:      "an adapter, replaceable; cosmos and api never meet",
+	},
+	{
+		packages: []string{"cosmos/faulty"},
+		why:      "it breaks HTTP calls, whatever they say",
+	},
+	{
+		packages: []string{"cosmos/embedded/..."},
+		may:      []string{"cosmos/embedded/..."},
+		why:      "if the engine knew our messages, tests would prove only themselves",
+	},
+	{
+		packages: []string{"api", "api/console"},
+		may:      []string{"domain", "domain/hub", "domain/push", "domain/ledger"},
+		tests:    rulesAndOracle,
+		why:      "edges decode, call, encode; cosmos and api never meet",
+	},
+	{
+		packages: []string{"api/servicebus"},
+		may:      []string{"domain", "domain/hub", "domain/push", "domain/ledger"},
+		tests:    busTests,
+		why:      "edges decode, call, encode; cosmos and api never meet",
+	},
+	{
+		packages: []string{"api/webhook"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "it sends what the push side claims",
+	},
+	{
+		packages: []string{"api/servicebus/embedded/..."},
+		may:      []string{"api/servicebus/embedded/...", "cosmos/embedded/disk"},
+		why:      "if the bus knew our messages, tests would prove only themselves; the disk knows none",
+	},
+	{
+		packages: []string{"cmd/node/config"},
+		may:      []string{"domain"},
+		why:      "a configuration names the parts, it does not build them",
+	},
+	{
+		packages: []string{"cmd/node", "cmd/messagehub"},
+		may:      []string{everything},
+		why:      "the one place that knows which adapter is in use",
+	},
+	{
+		packages: []string{"bench/..."},
+		may: []string{
+			"domain/...", "repository/...", "cosmos/...", "api/...", "bench/...",
+			"cmd/node/...",
+		},
+		why: "it measures and simulates the node that ships, not the command around it",
+	},
+}
+
+// unsafeForPure are the packages by which the standard library reaches outside
+// the process. Package time is not among them: a rule may be told the time.
+var unsafeForPure = []string{"net", "net/http", "os", "os/exec", "syscall"}
+
+func TestImports(t *testing.T) {
+	root := moduleRoot(t)
+	files, err := readImports(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatal("no Go file found, though this is one: the walk is broken")
+	}
+	for _, v := range violations(modulePath(t, root), files) {
+		t.Error(v)
+	}
+}
+
+func TestImportsCatches(t *testing.T) {
+	const ours = "example.org/hub"
+	for _, tc := range []struct {
+		name    string
+		file    string
+		imports []string
+		want    string // part of the one violation; none when empty
+	}{
+		{"rules on the standard library", "domain/a.go", []string{"strings", "time"}, ""},
+		{"rules on somebody's library", "domain/a.go", []string{"github.com/google/uuid"}, "domain/a.go:3: imports github.com/google/uuid"},
+		{"rules on a port", "domain/a.go", []string{ours + "/repository"}, "rules stay pure"},
+		{"rules on the network", "domain/a.go", []string{"net/http"}, "outside the process"},
+		{"tests of rules on somebody's library", "domain/a_test.go", []string{ours + "/domain", "pgregory.net/rapid"}, ""},
+		{"tests of rules on a store", "domain/a_test.go", []string{ours + "/repository/memory"}, "rules stay pure"},
+		{"a port on the rules", "repository/a.go", []string{ours + "/domain"}, ""},
+		{"a port on a store", "repository/a.go", []string{ours + "/cosmos"}, "never those of a store"},
+		{"a use case on another", "domain/hub/a.go", []string{ours + "/domain/push"}, "use cases need ports"},
+		{"a use case's test on the oracle", "domain/hub/a_test.go", []string{ours + "/repository/memory"}, ""},
+		{"a use case on the oracle", "domain/hub/a.go", []string{ours + "/repository/memory"}, "use cases need ports"},
+		{"the oracle on an adapter", "repository/memory/a.go", []string{ours + "/cosmos"}, "judge every store"},
+		{"content on its port", "repository/content/a.go", []string{ours + "/repository", ours + "/domain"}, ""},
+		{"cosmos on api", "cosmos/a.go", []string{ours + "/api"}, "never meet"},
+		{"api on cosmos", "api/a.go", []string{ours + "/cosmos"}, "never meet"},
+		{"tests of api on cosmos", "api/a_test.go", []string{ours + "/cosmos/embedded"}, "never meet"},
+		{"tests of cosmos on the engine", "cosmos/a_test.go", []string{ours + "/cosmos/embedded", ours + "/cosmos/faulty"}, ""},
+		{"cosmos on its own stand-in", "cosmos/a.go", []string{ours + "/cosmos/embedded"}, "replaceable"},
+		{"faults on the adapter they break", "cosmos/faulty/a.go", []string{ours + "/cosmos"}, "whatever they say"},
+		{"the engine on its parts", "cosmos/embedded/query/a.go", []string{ours + "/cosmos/embedded/disk"}, ""},
+		{"the engine on our words", "cosmos/embedded/query/a.go", []string{ours + "/domain"}, "prove only themselves"},
+		{"tests of the engine on our words", "cosmos/embedded/a_test.go", []string{ours + "/domain"}, "prove only themselves"},
+		{"the bus on the disk", "api/servicebus/embedded/a.go", []string{ours + "/cosmos/embedded/disk"}, ""},
+		{"the bus on the engine", "api/servicebus/embedded/a.go", []string{ours + "/cosmos/embedded"}, "the disk knows none"},
+		{"an edge on use cases", "api/a.go", []string{ours + "/domain/hub", "github.com/go-chi/chi/v5"}, ""},
+		{"an edge on a port", "api/a.go", []string{ours + "/repository"}, "edges decode"},
+		{"the sender on a port", "api/webhook/a.go", []string{ours + "/repository"}, ""},
+		{"the configuration on an adapter", "cmd/node/config/a.go", []string{ours + "/cosmos"}, "names the parts"},
+		{"the node on anything", "cmd/node/a.go", []string{ours + "/cosmos", ours + "/api", ours + "/bench"}, ""},
+		{"bench on the node", "bench/simulate/a.go", []string{ours + "/cmd/node", ours + "/bench"}, ""},
+		{"bench on the command", "bench/a.go", []string{ours + "/cmd/messagehub"}, "not the command around it"},
+		{"a package without a row", "domain/clock/a.go", nil, "domain/clock/a.go: no row for package domain/clock: add a row"},
+		{"a package at the top", "a.go", nil, "no row for package .: add a row"},
+		{"a file for another system", "cosmos/a_windows.go", []string{ours + "/api"}, "never meet"},
+		{"a file the go command does not build", "cosmos/testdata/a.go", []string{ours + "/api"}, ""},
+		{"a name that only begins like ours", "domain/hub/a.go", []string{ours + "-client/api"}, ""},
+		{"a folder that only begins like one of the table", "cosmosx/a.go", nil, "no row for package cosmosx"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files, err := readImports(fstest.MapFS{tc.file: source(tc.imports)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := violations(ours, files)
+			switch {
+			case tc.want == "" && len(got) > 0:
+				t.Errorf("violations: %q, want none", got)
+			case tc.want != "" && (len(got) != 1 || !strings.Contains(got[0], tc.want)):
+				t.Errorf("violations: %q, want one with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestImportTable holds the table itself to what it promises.
+func TestImportTable(t *testing.T) {
+	side := func(pattern string) string { s, _, _ := strings.Cut(pattern, "/"); return s }
+	seen := map[string]bool{}
+	for _, r := range table {
+		if r.why == "" {
+			t.Errorf("%s: no reason given", r.packages)
+		}
+		for _, p := range r.packages {
+			if seen[p] {
+				t.Errorf("%s has two rows", p)
+			}
+			seen[p] = true
+			for _, q := range slices.Concat(r.may, r.tests) {
+				meet := side(p) == "cosmos" && side(q) == "api" || side(p) == "api" && side(q) == "cosmos"
+				if meet && q != "cosmos/embedded/disk" {
+					t.Errorf("%s may import %s, but cosmos and api never meet", p, q)
+				}
+			}
+		}
+	}
+}
+
+// An importingFile is one Go file and the paths it imports.
+type importingFile struct {
+	name    string // below the module's root, with slashes
+	imports []importSpec
+}
+
+type importSpec struct {
+	path string
+	line int
+}
+
+// readImports reads the import clauses of every Go file that the go command
+// would build on some system. Nested modules are no part of this one.
+func readImports(tree fs.FS) ([]importingFile, error) {
+	var files []importingFile
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := path.Base(name)
+		ignored := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+		if entry.IsDir() {
+			if name == "." {
+				return nil
+			}
+			_, err := fs.Stat(tree, path.Join(name, "go.mod"))
+			isModule := err == nil
+			if ignored || base == "testdata" || base == "vendor" || isModule {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if ignored || path.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		positions := token.NewFileSet()
+		parsed, err := parser.ParseFile(positions, name, text, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		file := importingFile{name: name}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return fmt.Errorf("%s: import %s: %w", name, spec.Path.Value, err)
+			}
+			file.imports = append(file.imports, importSpec{imported, positions.Position(spec.Pos()).Line})
+		}
+		files = append(files, file)
+		return nil
+	})
+	return files, err
+}
+
+// violations returns one sentence for each import of files that the table does
+// not allow: where it is, what it imports, and why not.
+func violations(module string, files []importingFile) []string {
+	var found []string
+	for _, file := range files {
+		pkg := path.Dir(file.name)
+		r, ok := rowOf(pkg)
+		if !ok {
+			found = append(found, fmt.Sprintf("%s: no row for package %s: add a row to the table in cmd/messagehub/imports_test.go, and say why it may import what it does", file.name, pkg))
+			continue
+		}
+		isTest := strings.HasSuffix(file.name, "_test.go")
+		may := r.may
+		if isTest {
+			may = slices.Concat(r.may, r.tests, []string{pkg})
+		}
+		for _, spec := range file.imports {
+			report := func(because string) {
+				found = append(found, fmt.Sprintf("%s:%d: imports %s: %s", file.name, spec.line, spec.path, because))
+			}
+			dir, isOurs := strings.CutPrefix(spec.path, module+"/")
+			switch {
+			case isOurs && !slices.ContainsFunc(may, func(pattern string) bool { return matches(pattern, dir) }):
+				report(fmt.Sprintf("%s (of ours %s may import: %s)", r.why, pkg, list(may)))
+			case isOurs || !r.pure || isTest:
+				// Allowed by the row, or not for the row to say.
+			case strings.Contains(strings.Split(spec.path, "/")[0], "."):
+				report(r.why + " (only the standard library)")
+			case slices.Contains(unsafeForPure, spec.path):
+				report(r.why + " (nothing that reaches outside the process)")
+			}
+		}
+	}
+	return found
+}
+
+// rowOf returns the row that speaks of package pkg.
+func rowOf(pkg string) (row, bool) {
+	for _, r := range table {
+		for _, pattern := range r.packages {
+			if matches(pattern, pkg) {
+				return r, true
+			}
+		}
+	}
+	return row{}, false
+}
+
+// matches reports whether pattern names package pkg.
+func matches(pattern, pkg string) bool {
+	if pattern == everything {
+		return true
+	}
+	if top, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == top || strings.HasPrefix(pkg, top+"/")
+	}
+	return pkg == pattern
+}
+
+func list(patterns []string) string {
+	if len(patterns) == 0 {
+		return "nothing"
+	}
+	return strings.Join(patterns, ", ")
+}
+
+// source returns a Go file that imports what is asked, from line 3 on.
+func source(imports []string) *fstest.MapFile {
+	text := "package p\n\n"
+	for _, imported := range imports {
+		text += fmt.Sprintf("import _ %q\n", imported)
+	}
+	return &fstest.MapFile{Data: []byte(text)}
+}
+
+// moduleRoot returns the folder of the go.mod above the test.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = up
+	}
+}
+
+// modulePath returns the module's name from its go.mod, so that a renamed
+// module does not make every import of ours look like somebody else's.
+func modulePath(t *testing.T, root string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "module "); ok {
+			return strings.TrimSpace(name)
+		}
+	}
+	t.Fatal("go.mod names no module")
+	return ""
+}
