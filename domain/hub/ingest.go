@@ -22,12 +22,13 @@ type Ingested struct {
 // A Fault is what is wrong with one event of an Ingest.
 type Fault struct {
 	Index int
+	Field string // of the event: id, origin or payload
 	Err   error
 }
 
-// A Rejection lists every fault of an Ingest that stored nothing. Its kind is
-// Conflict if all that is wrong is that one id stands for different contents,
-// else Invalid.
+// A Rejection lists every fault of an Ingest that stored nothing, in the order
+// of the events. Its kind is Conflict if all that is wrong is that one id stands
+// for different contents, else Invalid.
 type Rejection struct{ Faults []Fault }
 
 func (r *Rejection) Error() string {
@@ -41,7 +42,7 @@ func (r *Rejection) Error() string {
 // them the error says so, and Ingested counts what was stored for the others;
 // the caller sends the same events again, and none will be stored twice.
 func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, error) {
-	if err := h.check(events); err != nil {
+	if err := h.Check(events); err != nil {
 		return Ingested{}, err
 	}
 	var (
@@ -87,37 +88,51 @@ func byRecipient(events []domain.Event) map[domain.ActorID][]int {
 	return at
 }
 
-// check finds what is wrong with events before any of them is stored.
-func (h *Hub) check(events []domain.Event) error {
+// Check returns the *Rejection with which Ingest would refuse events, or nil. It
+// asks no store. An edge that has faults of its own to report calls it to report
+// these along with them.
+func (h *Hub) Check(events []domain.Event) error {
 	type key struct {
 		recipient domain.ActorID
 		id        domain.EventID
 	}
 	first := make(map[key]int, len(events))
+	named := make(map[int]bool) // the first events of an id that are among the faults already
 	var faults []Fault
 	kind := domain.Conflict
+	invalid := func(i int, field string, err error) {
+		faults, kind = append(faults, Fault{i, field, err}), domain.Invalid
+	}
 	for i := range events {
 		e := &events[i]
 		if _, err := h.opts.Groups.Of(e.Origin); err != nil {
-			faults, kind = append(faults, Fault{i, err}), domain.Invalid
+			invalid(i, "origin", err)
 			continue
 		}
 		if h.contentMode(e.Origin) == domain.Inline && e.Payload == nil {
-			faults, kind = append(faults, Fault{i, domain.Errorf(domain.Invalid,
-				"payload: missing; the content of %s is sent along with its events", e.Origin)}), domain.Invalid
+			invalid(i, "payload", domain.Errorf(domain.Invalid,
+				"payload: missing; the content of %s is sent along with its events", e.Origin))
 			continue
 		}
 		k := key{e.Recipient, e.ID}
-		switch earlier, again := first[k]; {
-		case !again:
+		earlier, again := first[k]
+		if !again {
 			first[k] = i
-		case events[earlier].Digest() != e.Digest():
-			faults = append(faults, Fault{i, domain.Errorf(domain.Conflict,
-				"id: %s stands for other content in event %d of the same request", e.ID, earlier)})
+			continue
 		}
+		if events[earlier].Digest() == e.Digest() {
+			continue
+		}
+		err := domain.Errorf(domain.Conflict, "id: %s stands for different contents in this request", e.ID)
+		if !named[earlier] {
+			named[earlier] = true
+			faults = append(faults, Fault{earlier, "id", err})
+		}
+		faults = append(faults, Fault{i, "id", err})
 	}
 	if len(faults) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return a.Index - b.Index })
 	return domain.Errorf(kind, "%w", &Rejection{faults})
 }
