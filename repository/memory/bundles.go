@@ -1,0 +1,85 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Add implements [repository.Bundles]. A bundle that is not what its run yielded
+// is Invalid. The store says when a bundle was opened, unless the caller has.
+func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run) (domain.Bundle, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Bundle{}, fmt.Errorf("add bundle: %w", err)
+	}
+	run, ok := of.(*run)
+	if !ok || run.store != s {
+		return domain.Bundle{}, domain.Errorf(domain.Invalid, "add bundle: its run is of another store")
+	}
+	if err := run.fits(&bundle); err != nil {
+		return domain.Bundle{}, err
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(bundle.Cabinet.Recipient)
+	gate := r.gate(bundle.Group)
+	switch {
+	case r.used[bundle.ID]:
+		return domain.Bundle{}, repository.ErrBundleIDInUse
+	case gate.generation != run.generation || gate.open != nil:
+		return domain.Bundle{}, domain.Errorf(domain.Conflict, "add bundle: group %s has moved on", bundle.Group)
+	}
+	if bundle.Opened.IsZero() {
+		bundle.Opened = s.opts.Clock()
+	}
+	r.used[bundle.ID] = true
+	gate.open = clone(&bundle)
+	gate.generation++
+	return bundle, nil
+}
+
+// fits checks that b is made of events that the run has yielded.
+func (r *run) fits(b *domain.Bundle) error {
+	switch {
+	case b.Group != r.Group() || b.Cabinet != r.Cabinet():
+		return domain.Errorf(domain.Invalid, "add bundle: it is of another group or cabinet than its run")
+	case b.Count < 1 || b.Count > r.yielded:
+		return domain.Errorf(domain.Invalid, "add bundle: count: want 1 to %d, the events that the run has yielded, got %d", r.yielded, b.Count)
+	case b.First != r.events[0].Sequence || b.Last != r.events[b.Count-1].Sequence:
+		return domain.Errorf(domain.Invalid, "add bundle: it says that its events are %d to %d, but they are %d to %d",
+			b.First, b.Last, r.events[0].Sequence, r.events[b.Count-1].Sequence)
+	}
+	return nil
+}
+
+// Acknowledge implements [repository.Bundles].
+func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Bundle{}, fmt.Errorf("acknowledge: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(recipient)
+	for _, gate := range r.gates {
+		if gate.open == nil || gate.open.ID != id {
+			continue
+		}
+		closed := gate.open
+		r.cabinets[closed.Cabinet].acknowledged += closed.Count
+		gate.open = nil
+		gate.generation++
+		return *closed, nil
+	}
+	return domain.Bundle{}, domain.Errorf(domain.NotFound, "bundle %s: not open for actor %s", id, recipient)
+}
+
+// clone returns a copy of b that shares nothing with it.
+func clone(b *domain.Bundle) *domain.Bundle {
+	c := *b
+	c.DocumentTypes = slices.Clone(b.DocumentTypes)
+	return &c
+}

@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Content keeps objects in a map. It is safe for concurrent use.
+type Content struct {
+	mu      sync.Mutex
+	objects map[string][]byte // never changed, once in
+}
+
+var _ repository.Content = (*Content)(nil)
+
+// NewContent returns an empty Content.
+func NewContent() *Content { return &Content{objects: make(map[string][]byte)} }
+
+// Put implements [repository.Content].
+func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	data, err := io.ReadAll(reader{ctx, r})
+	if err != nil {
+		return fmt.Errorf("put %s: %w", name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.objects[name]; ok {
+		return domain.Errorf(domain.Conflict, "put %s: there is such an object already", name)
+	}
+	c.objects[name] = data
+	return nil
+}
+
+// keep stores an object of the store's own.
+func (c *Content) keep(name string, data []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.objects[name] = data
+}
+
+// Open implements [repository.Content].
+func (c *Content) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	if err := checkName(s.Object); err != nil {
+		return nil, err
+	}
+	if s.Offset < 0 || s.Length < 0 {
+		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d: want none below 0", s.Object, s.Offset, s.Length)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Object, err)
+	}
+	c.mu.Lock()
+	data, ok := c.objects[s.Object]
+	c.mu.Unlock()
+	size := int64(len(data))
+	switch {
+	case !ok:
+		return nil, domain.Errorf(domain.NotFound, "open %s: there is no such object", s.Object)
+	case s.Offset > size || s.Length > size-s.Offset:
+		return nil, domain.Errorf(domain.Damaged, "open %s: want %d bytes from %d, but it has only %d", s.Object, s.Length, s.Offset, size)
+	}
+	return io.NopCloser(bytes.NewReader(data[s.Offset:][:s.Length])), nil
+}
+
+// Delete implements [repository.Content].
+func (c *Content) Delete(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delete %s: %w", name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.objects, name)
+	return nil
+}
+
+var wellFormed = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
+
+func checkName(name string) error {
+	segments := strings.Split(name, "/")
+	if len(name) > 512 || !wellFormed.MatchString(name) || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+		return domain.Errorf(domain.Invalid, "object name: want segments of A-Z a-z 0-9 . _ - joined by slashes, at most 512 characters, got %.64q", name)
+	}
+	return nil
+}
+
+// A reader stops when its context ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}

@@ -1,0 +1,19 @@
+// Package memory keeps events, bundles and content in maps and slices: the
+// smallest right implementation of the ports, and the oracle that every other
+// one is compared with.
+//
+// It is for tests and for trying things out. Read it to see what the contracts
+// of package repository mean: what a durable store does in drawers, pages and
+// conditional writes is here one lock and a few assignments:
+//
+//	recipient ─▶ events received, by id
+//	          ─▶ cabinets: the events in order, and how many are acknowledged
+//	          ─▶ gate of each group: generation and open bundle
+//
+// A gate moves to its next generation whenever a bundle is opened or
+// acknowledged. A run remembers the generation it was computed from, so a bundle
+// made from an outdated run is refused.
+//
+// Every call happens as a whole or not at all, so a failure leaves nothing
+// behind. Nothing is ever forgotten, and nothing survives the process.
+package memory

@@ -1,0 +1,15 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestConformance(t *testing.T) { repositorytest.Run(t, open) }
+
+func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
+	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
+	return repositorytest.Stores{Events: s, Bundles: s, Content: s}
+}

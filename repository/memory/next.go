@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// NextUnacknowledged implements [repository.DataAvailable]. Of bundles opened at
+// the same moment the one with the smaller First comes first.
+func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.Next{}, fmt.Errorf("next: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(id)
+	var next repository.Next
+	var first *cabinet
+	for _, c := range r.cabinets {
+		waiting := c.waiting()
+		if len(waiting) == 0 || !slices.Contains(groups, c.group) {
+			continue
+		}
+		next.Backlog += int64(len(waiting))
+		if first == nil || waiting[0].Sequence < first.waiting()[0].Sequence {
+			first = c
+		}
+	}
+	if first == nil {
+		return repository.Next{}, domain.ErrNoData
+	}
+	if open := r.openLongest(groups); open != nil {
+		c := r.cabinets[open.Cabinet]
+		next.Open = clone(open)
+		next.Run = s.run(r, c, c.waiting()[:open.Count])
+		return next, nil
+	}
+	next.Run = s.run(r, first, s.withinSixDrawers(first))
+	return next, nil
+}
+
+func (r *recipient) openLongest(groups []domain.Group) *domain.Bundle {
+	var longest *domain.Bundle
+	for _, group := range groups {
+		b := r.gate(group).open
+		if b == nil {
+			continue
+		}
+		if longest == nil || cmp.Or(b.Opened.Compare(longest.Opened), cmp.Compare(b.First, longest.First)) < 0 {
+			longest = b
+		}
+	}
+	return longest
+}
+
+// withinSixDrawers returns the waiting events that a run for a new bundle may
+// have. Event i of a cabinet lies in drawer i / capacity.
+func (s *Store) withinSixDrawers(c *cabinet) []repository.StoredEvent {
+	firstDrawer := c.acknowledged / s.opts.DrawerCapacity
+	end := (firstDrawer + drawersPerRun) * s.opts.DrawerCapacity
+	return c.events[c.acknowledged:min(end, len(c.events))]
+}
+
+func (s *Store) run(r *recipient, c *cabinet, events []repository.StoredEvent) *run {
+	return &run{store: s, cabinet: c, generation: r.gate(c.group).generation, events: events}
+}
+
+// A run is a stretch of a cabinet. Since events are only ever appended, it needs
+// no lock.
+type run struct {
+	store      *Store
+	cabinet    *cabinet
+	generation int // of the gate, when the run was obtained
+	events     []repository.StoredEvent
+	yielded    int // so many of the events, by whichever range went furthest
+}
+
+func (r *run) Group() domain.Group { return r.cabinet.group }
+
+func (r *run) Cabinet() domain.CabinetKey { return r.cabinet.key }
+
+func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	return func(yield func(repository.StoredEvent, error) bool) {
+		for i, e := range r.events {
+			if err := ctx.Err(); err != nil {
+				yield(repository.StoredEvent{}, fmt.Errorf("read events: %w", err))
+				return
+			}
+			r.yielded = max(r.yielded, i+1)
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}

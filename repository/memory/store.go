@@ -1,0 +1,181 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Options of a Store. The zero value is that of the energy market.
+type Options struct {
+	DrawerCapacity int              // events in a drawer; default 10,000
+	Clock          func() time.Time // default time.Now
+	Groups         domain.Groups    // default domain.DefaultGroups
+}
+
+// drawersPerRun is the most drawers that a run for a new bundle extends over.
+const drawersPerRun = 6
+
+// A Store implements all three ports. It is safe for concurrent use.
+type Store struct {
+	*Content // the payloads, under names that begin with payloads/, and whatever else is put there
+
+	opts Options
+
+	mu         sync.Mutex // guards what follows, down to the last gate
+	recipients map[domain.ActorID]*recipient
+	made       int // objects, for payloads
+}
+
+var (
+	_ repository.DataAvailable = (*Store)(nil)
+	_ repository.Bundles       = (*Store)(nil)
+	_ repository.Content       = (*Store)(nil)
+)
+
+// New returns an empty Store.
+func New(opts Options) *Store {
+	if opts.DrawerCapacity <= 0 {
+		opts.DrawerCapacity = 10_000
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if len(opts.Groups.All()) == 0 {
+		opts.Groups = domain.DefaultGroups()
+	}
+	return &Store{
+		Content:    NewContent(),
+		opts:       opts,
+		recipients: make(map[domain.ActorID]*recipient),
+	}
+}
+
+type recipient struct {
+	received map[domain.EventID]domain.Digest
+	last     domain.Sequence // given to an event
+	cabinets map[domain.CabinetKey]*cabinet
+	gates    map[domain.Group]*gate
+	used     map[domain.BundleID]bool // for a bundle, open or closed
+}
+
+type cabinet struct {
+	key          domain.CabinetKey
+	group        domain.Group
+	events       []repository.StoredEvent // only ever appended to
+	acknowledged int                      // so many from the front
+}
+
+type gate struct {
+	generation int
+	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
+}
+
+// of returns the recipient id, new if need be.
+func (s *Store) of(id domain.ActorID) *recipient {
+	r, ok := s.recipients[id]
+	if !ok {
+		r = &recipient{
+			received: make(map[domain.EventID]domain.Digest),
+			cabinets: make(map[domain.CabinetKey]*cabinet),
+			gates:    make(map[domain.Group]*gate),
+			used:     make(map[domain.BundleID]bool),
+		}
+		s.recipients[id] = r
+	}
+	return r
+}
+
+func (r *recipient) cabinet(key domain.CabinetKey, group domain.Group) *cabinet {
+	c, ok := r.cabinets[key]
+	if !ok {
+		c = &cabinet{key: key, group: group}
+		r.cabinets[key] = c
+	}
+	return c
+}
+
+func (r *recipient) gate(group domain.Group) *gate {
+	g, ok := r.gates[group]
+	if !ok {
+		g = new(gate)
+		r.gates[group] = g
+	}
+	return g
+}
+
+// waiting returns the unacknowledged events of c.
+func (c *cabinet) waiting() []repository.StoredEvent { return c.events[c.acknowledged:] }
+
+// Save implements [repository.DataAvailable]. An event of an origin that the
+// Groups do not know is Invalid too.
+func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.Saved{}, fmt.Errorf("save: %w", err)
+	}
+	groups := make([]domain.Group, len(events))
+	for i := range events {
+		group, err := s.opts.Groups.Of(events[i].Origin)
+		if err != nil {
+			return repository.Saved{}, fmt.Errorf("event %d: %w", i, err)
+		}
+		if events[i].Recipient != to {
+			return repository.Saved{}, domain.Errorf(domain.Invalid, "event %d: it is for %q, want %q", i, events[i].Recipient, to)
+		}
+		groups[i] = group
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(to)
+	var saved repository.Saved
+	payloads := make(map[domain.CabinetKey]*object)
+	for i, e := range events {
+		digest := e.Digest()
+		switch earlier, again := r.received[e.ID]; {
+		case again && earlier == digest:
+			saved.Duplicates++
+			continue
+		case again:
+			saved.Conflicts = append(saved.Conflicts, i)
+			continue
+		}
+		saved.Accepted++
+		r.received[e.ID] = digest
+		r.last++
+		stored := repository.StoredEvent{Event: e, Sequence: r.last, PayloadAt: s.place(payloads, &e)}
+		stored.Payload = nil
+		c := r.cabinet(e.Cabinet(), groups[i])
+		c.events = append(c.events, stored)
+	}
+	for _, o := range payloads {
+		s.keep(o.name, o.data)
+	}
+	return saved, nil
+}
+
+// An object holds the payloads of one Save and cabinet, side by side.
+type object struct {
+	name string
+	data []byte
+}
+
+// place appends the payload of e, if any, to the object of its cabinet.
+func (s *Store) place(payloads map[domain.CabinetKey]*object, e *domain.Event) repository.Section {
+	if e.Payload == nil {
+		return repository.Section{}
+	}
+	o, ok := payloads[e.Cabinet()]
+	if !ok {
+		s.made++
+		o = &object{name: fmt.Sprintf("payloads/%d", s.made)}
+		payloads[e.Cabinet()] = o
+	}
+	at := repository.Section{Object: o.name, Offset: int64(len(o.data)), Length: int64(len(e.Payload))}
+	o.data = append(o.data, e.Payload...)
+	return at
+}

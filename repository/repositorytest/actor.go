@@ -1,0 +1,108 @@
+package repositorytest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Peeked is an open bundle with its events.
+type Peeked struct {
+	domain.Bundle
+	Events  []repository.StoredEvent
+	Backlog int64
+}
+
+// Peek does what a Peek does: it returns the open bundle of the groups or, if
+// there is none, opens the next one under id, or under a new id if that is zero.
+// After a Conflict that is no ErrBundleIDInUse another Peek was faster.
+func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID) (Peeked, error) {
+	next, err := s.Events.NextUnacknowledged(ctx, actor, groups)
+	if err != nil {
+		return Peeked{}, err
+	}
+	if next.Open != nil {
+		events, err := Read(ctx, next.Run)
+		return Peeked{*next.Open, events, next.Backlog}, err
+	}
+	bundle, events, err := Fill(ctx, next.Run)
+	if err != nil {
+		return Peeked{}, err
+	}
+	if id != (domain.BundleID{}) {
+		bundle.ID = id
+	}
+	bundle, err = s.Bundles.Add(ctx, bundle, next.Run)
+	return Peeked{bundle, events, next.Backlog}, err
+}
+
+// Fill makes a bundle, under a new id, of the events of run.
+func Fill(ctx context.Context, run repository.Run) (domain.Bundle, []repository.StoredEvent, error) {
+	bundle := domain.Bundle{
+		ID:      NewBundleID(),
+		Group:   run.Group(),
+		Cabinet: run.Cabinet(),
+		Content: domain.Manifest,
+		Format:  domain.JSON,
+		Version: "1.0",
+	}
+	var filler domain.Filler
+	var events []repository.StoredEvent
+	for e, err := range run.Events(ctx) {
+		if err != nil {
+			return domain.Bundle{}, nil, err
+		}
+		if !filler.Take(&e.Event, e.Sequence) {
+			break
+		}
+		events = append(events, e)
+		if filler.Full() {
+			break
+		}
+	}
+	filler.Fill(&bundle)
+	return bundle, events, nil
+}
+
+// Read returns all events of run.
+func Read(ctx context.Context, run repository.Run) ([]repository.StoredEvent, error) {
+	var events []repository.StoredEvent
+	for e, err := range run.Events(ctx) {
+		if err != nil {
+			return events, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// lostRaces is how often in a row Drain lets others be faster: far more often
+// than they can be, so that a store at fault fails a test and does not hang it.
+const lostRaces = 1000
+
+// Drain peeks and dequeues until nothing waits in groups, and returns the
+// bundles that it dequeued itself: other actors may do the same at the same
+// time. If it fails, it still returns those it has.
+func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group) ([]Peeked, error) {
+	var drained []Peeked
+	for lost := 0; ; {
+		peeked, err := Peek(ctx, s, actor, groups, domain.BundleID{})
+		if errors.Is(err, domain.ErrNoData) {
+			return drained, nil
+		}
+		if err == nil {
+			_, err = s.Bundles.Acknowledge(ctx, actor, peeked.ID)
+		}
+		switch kind := domain.KindOf(err); {
+		case err == nil:
+			drained = append(drained, peeked)
+			lost = 0
+		case kind != domain.Conflict && kind != domain.NotFound || lost == lostRaces:
+			return drained, err
+		default: // another Peek opened a bundle, or another Dequeue closed it
+			lost++
+		}
+	}
+}

@@ -1,0 +1,22 @@
+// Package repositorytest holds every implementation of the ports of package
+// repository to their contracts. The name of each case is the rule that it
+// tests; a W and a number in it name the weak point of an earlier message hub
+// that the rule rules out.
+//
+//	func TestConformance(t *testing.T) {
+//		repositorytest.Run(t, open)    // rule by rule
+//		repositorytest.Random(t, open) // random operations, compared with package memory
+//	}
+//
+// where open gives back stores that are wired to each other: the payloads of
+// Events must be found in Content. [RunContent] tests a content store alone, and
+// [Benchmark] measures what costs time and money.
+//
+// Each case works with recipients of its own, so open may hand out the same
+// stores again as long as they have the drawer capacity that is asked for, and
+// the stores need not be empty. The suite does not break connections or kill
+// processes: what a failure leaves behind is for the tests of an implementation,
+// which find here what they need for it: events to send ([Events]), an actor
+// that fetches them ([Drain]) and the proof that nothing was lost, doubled or
+// reordered ([Ledger]).
+package repositorytest

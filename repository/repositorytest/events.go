@@ -1,0 +1,104 @@
+package repositorytest
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The groups of the energy market.
+var (
+	TimeSeries   = group("timeseries")
+	Aggregations = group("aggregations")
+	MasterData   = group("masterdata")
+	AllGroups    = domain.DefaultGroups().All()
+)
+
+// NewActor returns an actor that nobody has used before.
+func NewActor() domain.ActorID {
+	return must(domain.ParseActorID("actor-" + rand.Text()))
+}
+
+// NewEventID returns an id that nobody has used before.
+func NewEventID() domain.EventID { return newUUID() }
+
+// NewBundleID returns an id that nobody has used before.
+func NewBundleID() domain.BundleID { return newUUID() }
+
+// A Change makes an event differ from the default.
+type Change func(*domain.Event)
+
+// Event returns a new event for an actor: by default time series of 1 KB that
+// may be bundled, without a payload.
+func Event(to domain.ActorID, changes ...Change) domain.Event {
+	e := domain.Event{
+		ID:               NewEventID(),
+		Recipient:        to,
+		Origin:           domain.TimeSeries,
+		ContentType:      contentType("timeseries-v1"),
+		DocumentType:     documentType("RSM012"),
+		SupportsBundling: true,
+		Weight:           1,
+	}
+	for _, change := range changes {
+		change(&e)
+	}
+	return e
+}
+
+// Events returns n new events like [Event].
+func Events(n int, to domain.ActorID, changes ...Change) []domain.Event {
+	events := make([]domain.Event, n)
+	for i := range events {
+		events[i] = Event(to, changes...)
+	}
+	return events
+}
+
+// From sets the origin.
+func From(o domain.Origin) Change { return func(e *domain.Event) { e.Origin = o } }
+
+// Typed sets the content type.
+func Typed(s string) Change { return func(e *domain.Event) { e.ContentType = contentType(s) } }
+
+// Document sets the document type.
+func Document(s string) Change { return func(e *domain.Event) { e.DocumentType = documentType(s) } }
+
+// Weighing sets the weight.
+func Weighing(kb domain.Weight) Change { return func(e *domain.Event) { e.Weight = kb } }
+
+// Alone makes the event one that does not support bundling.
+func Alone(e *domain.Event) { e.SupportsBundling = false }
+
+// Carrying sets the payload.
+func Carrying(payload string) Change { return func(e *domain.Event) { e.Payload = []byte(payload) } }
+
+func group(s string) domain.Group               { return must(domain.ParseGroup(s)) }
+func contentType(s string) domain.ContentType   { return must(domain.ParseContentType(s)) }
+func documentType(s string) domain.DocumentType { return must(domain.ParseDocumentType(s)) }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// UUIDs are those of this process, counted, so that they tell in which order
+// they were made.
+var (
+	process [8]byte
+	made    atomic.Uint64
+)
+
+func init() { _, _ = rand.Read(process[:]) } // never fails, says its documentation
+
+func newUUID() (id [16]byte) {
+	copy(id[:], process[:])
+	binary.BigEndian.PutUint64(id[8:], made.Add(1))
+	id[6] = id[6]&0x0f | 0x80 // version 8: made as its maker likes
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
+	return id
+}

@@ -1,0 +1,3 @@
+package repositorytest
+
+var raceRules []rule

@@ -1,0 +1,245 @@
+package repositorytest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var saveRules = []rule{
+	{name: "1 event comes back with every field", test: comeBack(1)},
+	{name: "2 events come back in order", test: comeBack(2)},
+	{name: "10,000 events come back from a full drawer", test: comeBack(10_000)},
+	{name: "10,001 events come back in order from two drawers", test: comeBack(10_001)},
+
+	{name: "several Saves come back in order", capacity: 3, test: func(f *fixture) {
+		var all []domain.Event
+		for n := range 6 {
+			all = append(all, f.stored(n)...)
+		}
+		f.dequeues(all...)
+		f.nothing()
+	}},
+
+	{name: "saving nothing is fine and changes nothing", test: func(f *fixture) {
+		require.Zero(f, f.save())
+		f.nothing()
+		want := f.stored(1)
+		require.Zero(f, f.save())
+		f.peeksInto(want...)
+	}},
+
+	{name: "an event of another recipient is Invalid and nothing is stored", test: func(f *fixture) {
+		events := append(f.events(2), Event(NewActor()))
+		_, err := f.Events.Save(f.ctx, f.actor, events)
+		f.refuses(domain.Invalid, err)
+		f.nothing()
+		f.of(events[2].Recipient).nothing()
+		require.Equal(f, 2, f.save(events[:2]...).Accepted)
+	}},
+
+	{name: "an event of an unknown origin is Invalid and nothing is stored", test: func(f *fixture) {
+		events := append(f.events(2), f.event(From(must(domain.ParseOrigin("Unheard-of")))))
+		_, err := f.Events.Save(f.ctx, f.actor, events)
+		f.refuses(domain.Invalid, err)
+		f.nothing()
+		require.Equal(f, 2, f.save(events[:2]...).Accepted)
+	}},
+
+	{name: "recipients do not see each other's events", test: func(f *fixture) {
+		other := f.of(NewActor())
+		mine, theirs := f.stored(2), other.stored(3)
+		f.dequeues(mine...)
+		f.nothing()
+		other.peeksInto(theirs...)
+	}},
+
+	{name: "one id for two recipients is two events", test: func(f *fixture) {
+		other := f.of(NewActor())
+		mine, theirs := f.event(), other.event()
+		theirs.ID = mine.ID
+		require.Equal(f, 1, f.save(mine).Accepted)
+		require.Equal(f, 1, other.save(theirs).Accepted)
+		f.dequeues(mine)
+		other.dequeues(theirs)
+	}},
+
+	{name: "an event sent twice in one Save is stored once", test: func(f *fixture) {
+		e := f.event()
+		require.Equal(f, repository.Saved{Accepted: 1, Duplicates: 1}, f.save(e, e))
+		f.dequeues(e)
+		f.nothing()
+	}},
+
+	{name: "an event sent again while it waits is stored once", test: func(f *fixture) {
+		events := f.stored(3)
+		require.Equal(f, repository.Saved{Duplicates: 3}, f.save(events...))
+		f.dequeues(events...)
+		f.nothing()
+	}},
+
+	{name: "an event sent again while its bundle is open is stored once", test: func(f *fixture) {
+		events := f.stored(2)
+		open := f.peek()
+		require.Equal(f, repository.Saved{Duplicates: 2}, f.save(events...))
+		f.acknowledge(open)
+		f.nothing()
+	}},
+
+	{name: "an event sent again after it was acknowledged is not delivered again", test: func(f *fixture) {
+		events := f.stored(2)
+		f.acknowledge(f.peek())
+		require.Equal(f, repository.Saved{Duplicates: 2}, f.save(events...))
+		f.nothing()
+		changed := events[1]
+		changed.Weight++
+		require.Equal(f, repository.Saved{Conflicts: []int{0}}, f.save(changed))
+		f.nothing()
+	}},
+
+	{name: "an id with other content is a conflict, alone, in every field", test: func(f *fixture) {
+		for _, change := range []Change{
+			From(domain.Aggregations), Typed("other"), Document("other"), Weighing(2), Alone,
+			Carrying(`{"other":1}`),
+		} {
+			first, before, after := f.event(), f.event(), f.event()
+			other := first
+			change(&other)
+			require.Equal(f, repository.Saved{Accepted: 3, Conflicts: []int{2}}, f.save(first, before, other, after))
+			require.Equal(f, repository.Saved{Conflicts: []int{0}}, f.save(other))
+			f.dequeues(first, before, after)
+			f.nothing()
+		}
+	}},
+
+	{name: "an id with another payload is a conflict", test: func(f *fixture) {
+		first := f.event(Carrying(`{"a":1}`))
+		other := first
+		other.Payload = []byte(`{"a":2}`)
+		require.Equal(f, repository.Saved{Accepted: 1, Conflicts: []int{1}}, f.save(first, other))
+		other.Payload = nil
+		require.Equal(f, repository.Saved{Conflicts: []int{0}}, f.save(other))
+		require.Equal(f, repository.Saved{Duplicates: 1}, f.save(first))
+	}},
+
+	{name: "the same id in another cabinet is a conflict", test: func(f *fixture) {
+		first := f.event(Typed("one"))
+		other := first
+		Typed("two")(&other)
+		require.Equal(f, 1, f.save(first).Accepted)
+		require.Equal(f, repository.Saved{Accepted: 1, Conflicts: []int{0}}, f.save(other, f.event(Typed("two"))))
+	}},
+
+	{name: "conflicts are listed by index, among duplicates and new events", test: func(f *fixture) {
+		known := f.stored(3)
+		changed := slices.Clone(known)
+		for i := range changed {
+			changed[i].Weight += 7
+		}
+		a, b := f.event(), f.event()
+		saved := f.save(changed[0], a, known[1], changed[2], b, a, changed[1])
+		require.Equal(f, repository.Saved{Accepted: 2, Duplicates: 2, Conflicts: []int{0, 3, 6}}, saved)
+		f.dequeues(append(known, a, b)...)
+		f.nothing()
+	}},
+
+	{name: "duplicates do not disturb the order of what is new", capacity: 3, test: func(f *fixture) {
+		e := f.events(9)
+		f.save(e[0], e[1], e[2])
+		f.save(e[1], e[3], e[0], e[4], e[4], e[2], e[5])
+		f.save(e[5], e[6], e[7], e[3], e[8])
+		f.dequeues(e...)
+		f.nothing()
+	}},
+
+	{name: "payloads lie in the content store, byte for byte", test: payloadsComeBack},
+
+	{name: "the caller's events stay the caller's", test: func(f *fixture) {
+		events := []domain.Event{f.event(Carrying(`{"n":1}`)), f.event()}
+		sent := slices.Clone(events)
+		f.save(events...)
+		require.Equal(f, sent, events)
+		events[0].Weight, events[1].ID = 99, NewEventID()
+		copy(events[0].Payload, "xxxxxxx")
+		got := f.peeksInto(sent...)
+		require.Equal(f, `{"n":1}`, f.payload(got.Events[0].PayloadAt))
+	}},
+
+	{name: "a Save under an ended context stores nothing", test: func(f *fixture) {
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		events := f.events(2)
+		_, err := f.Events.Save(ended, f.actor, events)
+		require.ErrorIs(f, err, context.Canceled)
+		f.nothing()
+		require.Equal(f, 2, f.save(events...).Accepted)
+	}},
+}
+
+// comeBack saves n events in one call and reads them back.
+func comeBack(n int) func(f *fixture) {
+	return func(f *fixture) {
+		events := f.events(n)
+		for i := range events {
+			Document(fmt.Sprintf("RSM%03d", i%7))(&events[i])
+			events[i].Weight = domain.Weight(1 + i%5)
+			events[i].SupportsBundling = i%3 > 0
+			if i%1000 == 1 {
+				Carrying(fmt.Sprintf(`{"n":%d}`, i))(&events[i])
+			}
+		}
+		require.Equal(f, repository.Saved{Accepted: n}, f.save(events...))
+		next := f.next(TimeSeries)
+		require.Nil(f, next.Open)
+		require.Equal(f, int64(n), next.Backlog)
+		f.same(events, f.read(next.Run))
+	}
+}
+
+func payloadsComeBack(f *fixture) {
+	big := `"` + strings.Repeat("energy ", 40_000) + `"`
+	payloads := []string{`{"a":1}`, "", `[]`, big, `"æøå"`, "", `{"b":2}`}
+	var events []domain.Event
+	for i, p := range payloads {
+		e := f.event(Typed(fmt.Sprintf("type-%d", i%2)))
+		if p != "" {
+			Carrying(p)(&e)
+		}
+		events = append(events, e)
+	}
+	require.Equal(f, len(events), f.save(events...).Accepted)
+	want := make(map[domain.EventID]string)
+	for i, e := range events {
+		want[e.ID] = payloads[i]
+	}
+	for _, b := range f.drain() {
+		for _, e := range b.Events {
+			require.Nil(f, e.Payload)
+			if want[e.ID] == "" {
+				require.True(f, e.PayloadAt.IsZero())
+			} else {
+				require.Equal(f, want[e.ID], f.payload(e.PayloadAt))
+			}
+			delete(want, e.ID)
+		}
+	}
+	require.Empty(f, want)
+}
+
+// payload reads a section of the content store.
+func (f *fixture) payload(at repository.Section) string {
+	f.Helper()
+	r, err := f.Content.Open(f.ctx, at)
+	require.NoError(f, err)
+	data, err := io.ReadAll(r)
+	require.NoError(f, err)
+	require.NoError(f, r.Close())
+	return string(data)
+}

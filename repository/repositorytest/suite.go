@@ -1,0 +1,247 @@
+package repositorytest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Stores are the three ports of one implementation, wired to each other.
+type Stores struct {
+	Events  repository.DataAvailable
+	Bundles repository.Bundles
+	Content repository.Content
+}
+
+// Options are what a case asks of the stores it opens.
+type Options struct {
+	DrawerCapacity int              // 0 means 10,000
+	Clock          func() time.Time // nil means time.Now; else it never stands still
+}
+
+// A rule is a case of the suite: a sentence about the ports, and its proof.
+type rule struct {
+	name     string
+	capacity int // of a drawer; 0 means 10,000
+	test     func(f *fixture)
+}
+
+// Run holds an implementation to the contracts of DataAvailable and Bundles.
+// Stores that must be closed are closed by a Cleanup of the t that open is given.
+func Run(t *testing.T, open func(t *testing.T, o Options) Stores) {
+	for _, topic := range []struct {
+		name  string
+		rules []rule
+	}{
+		{"Save", saveRules},
+		{"Next", nextRules},
+		{"Bundle", bundleRules},
+		{"Race", raceRules},
+		{"Weak", weakRules},
+	} {
+		t.Run(topic.name, func(t *testing.T) {
+			for _, r := range topic.rules {
+				t.Run(r.name, func(t *testing.T) {
+					stores := open(t, Options{DrawerCapacity: r.capacity, Clock: newClock()})
+					r.test(&fixture{T: t, Stores: stores, ctx: t.Context(), actor: NewActor()})
+				})
+			}
+		})
+	}
+}
+
+// newClock returns a clock that moves on by a second whenever it is asked.
+func newClock() func() time.Time {
+	var mu sync.Mutex
+	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+// A fixture is what a case works with: stores, and a recipient of its own. Its
+// methods fail the test unless they succeed.
+type fixture struct {
+	*testing.T
+	Stores
+	ctx   context.Context
+	actor domain.ActorID
+}
+
+// of returns the same stores with another recipient.
+func (f *fixture) of(actor domain.ActorID) *fixture {
+	return &fixture{f.T, f.Stores, f.ctx, actor}
+}
+
+// events returns n new events for the recipient.
+func (f *fixture) events(n int, changes ...Change) []domain.Event {
+	return Events(n, f.actor, changes...)
+}
+
+// event returns a new event for the recipient.
+func (f *fixture) event(changes ...Change) domain.Event { return Event(f.actor, changes...) }
+
+// save saves events and says what became of them.
+func (f *fixture) save(events ...domain.Event) repository.Saved {
+	f.Helper()
+	saved, err := f.Events.Save(f.ctx, f.actor, events)
+	require.NoError(f, err)
+	return saved
+}
+
+// stored saves n new events and returns them.
+func (f *fixture) stored(n int, changes ...Change) []domain.Event {
+	f.Helper()
+	events := f.events(n, changes...)
+	require.Equal(f, repository.Saved{Accepted: n}, f.save(events...))
+	return events
+}
+
+// next asks for what waits in groups; none means all.
+func (f *fixture) next(groups ...domain.Group) repository.Next {
+	f.Helper()
+	next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
+	require.NoError(f, err)
+	return next
+}
+
+// nothing demands that nothing waits in groups; none means all.
+func (f *fixture) nothing(groups ...domain.Group) {
+	f.Helper()
+	_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
+	require.ErrorIs(f, err, domain.ErrNoData)
+}
+
+// peek returns the bundle that waits in groups; none means all.
+func (f *fixture) peek(groups ...domain.Group) Peeked {
+	f.Helper()
+	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{})
+	require.NoError(f, err)
+	return peeked
+}
+
+// peeksInto demands that a Peek of all groups gives exactly these events.
+func (f *fixture) peeksInto(want ...domain.Event) Peeked {
+	f.Helper()
+	peeked := f.peek()
+	f.same(want, peeked.Events)
+	return peeked
+}
+
+// acknowledge closes a bundle.
+func (f *fixture) acknowledge(b Peeked) {
+	f.Helper()
+	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
+	require.NoError(f, err)
+	f.sameBundle(b.Bundle, closed)
+}
+
+// dequeues demands that the next bundle holds exactly these events, and closes it.
+func (f *fixture) dequeues(want ...domain.Event) {
+	f.Helper()
+	f.acknowledge(f.peeksInto(want...))
+}
+
+// drain returns all bundles that are left.
+func (f *fixture) drain() []Peeked {
+	f.Helper()
+	drained, err := Drain(f.ctx, f.Stores, f.actor, AllGroups)
+	require.NoError(f, err)
+	return drained
+}
+
+// read returns all events of run.
+func (f *fixture) read(run repository.Run) []repository.StoredEvent {
+	f.Helper()
+	events, err := Read(f.ctx, run)
+	require.NoError(f, err)
+	return events
+}
+
+// add opens a bundle of the first n events of run.
+func (f *fixture) add(id domain.BundleID, run repository.Run, n int) (domain.Bundle, error) {
+	f.Helper()
+	events := f.read(run)
+	require.GreaterOrEqual(f, len(events), n)
+	return f.Bundles.Add(f.ctx, bundleOf(id, run, events[:n]), run)
+}
+
+// refuses demands that err is of kind and no ErrBundleIDInUse.
+func (f *fixture) refuses(kind domain.Kind, err error) {
+	f.Helper()
+	require.Error(f, err)
+	require.Equal(f, kind.String(), domain.KindOf(err).String(), "kind of %v", err)
+	require.NotErrorIs(f, err, repository.ErrBundleIDInUse)
+}
+
+// inUse demands that err is ErrBundleIDInUse.
+func (f *fixture) inUse(err error) {
+	f.Helper()
+	require.ErrorIs(f, err, repository.ErrBundleIDInUse)
+	require.Equal(f, domain.Conflict, domain.KindOf(err))
+}
+
+// notOpen demands that the recipient has no open bundle id.
+func (f *fixture) notOpen(id domain.BundleID) {
+	f.Helper()
+	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
+	f.refuses(domain.NotFound, err)
+}
+
+// same demands that got are the events of want, in the same order, with every
+// field and with ascending sequence numbers.
+func (f *fixture) same(want []domain.Event, got []repository.StoredEvent) {
+	f.Helper()
+	require.Len(f, got, len(want))
+	for i := range got {
+		if !SameEvent(&got[i], &want[i]) {
+			assert.Equal(f, want[i], got[i].Event)
+			require.FailNow(f, "another event", "at index %d", i)
+		}
+		if i > 0 {
+			require.Greater(f, got[i].Sequence, got[i-1].Sequence, "at index %d", i)
+		}
+	}
+}
+
+// sameBundle compares bundles, their times as moments.
+func (f *fixture) sameBundle(want, got domain.Bundle) {
+	f.Helper()
+	require.True(f, want.Opened.Equal(got.Opened), "opened: want %v, got %v", want.Opened, got.Opened)
+	got.Opened = want.Opened
+	require.Equal(f, want, got)
+}
+
+// bundleOf returns a bundle of events of run, whatever they weigh.
+func bundleOf(id domain.BundleID, run repository.Run, events []repository.StoredEvent) domain.Bundle {
+	b := domain.Bundle{
+		ID: id, Group: run.Group(), Cabinet: run.Cabinet(), Count: len(events),
+		First: events[0].Sequence, Last: events[len(events)-1].Sequence,
+		Content: domain.Manifest, Format: domain.JSON, Version: "1.0",
+	}
+	for _, e := range events {
+		b.Weight = b.Weight.Add(e.Weight)
+		if !slices.Contains(b.DocumentTypes, e.DocumentType) {
+			b.DocumentTypes = append(b.DocumentTypes, e.DocumentType)
+		}
+	}
+	return b
+}
+
+func orAll(groups []domain.Group) []domain.Group {
+	if len(groups) == 0 {
+		return AllGroups
+	}
+	return groups
+}
