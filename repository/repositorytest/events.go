@@ -8,12 +8,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The groups of the energy market.
+// The groups and the origins of the energy market.
 var (
 	TimeSeries   = group("timeseries")
 	Aggregations = group("aggregations")
 	MasterData   = group("masterdata")
 	AllGroups    = domain.DefaultGroups().All()
+	AllOrigins   = domain.DefaultGroups().Origins()
 )
 
 // NewActor returns an actor that nobody has used before.

@@ -1,6 +1,7 @@
 package repositorytest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -118,6 +119,12 @@ func (l *Ledger) Check(dequeued []Peeked) error {
 		}
 	}
 	return found.err()
+}
+
+// inOrder sorts bundles by the sequence numbers of their events. It is for those
+// that several actors dequeued side by side, where nobody saw the order.
+func inOrder(bundles []Peeked) []Peeked {
+	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
 }
 
 // checkBundle checks that b is what its events amount to.

@@ -1,3 +1,287 @@
 package repositorytest
 
-var raceRules []rule
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var raceRules = []rule{
+	{name: "concurrent Saves for one recipient lose, double and reorder nothing", capacity: 7, test: func(f *fixture) {
+		var ledger Ledger
+		f.together(4, func(saver int) error { return f.saveALot(&ledger, saver, 12) })
+		require.NoError(f, ledger.Check(f.drain()))
+		f.nothing()
+	}},
+
+	{name: "W3 concurrent first Saves into one cabinet all count", capacity: 3, test: func(f *fixture) {
+		for range 5 {
+			f := f.of(NewActor())
+			var ledger Ledger
+			f.together(6, func(saver int) error {
+				events := f.events(2)
+				ledger.Saved(saver, events...)
+				return f.accepts(events...)
+			})
+			require.NoError(f, ledger.Check(f.drain()))
+			f.nothing()
+		}
+	}},
+
+	{name: "W7 concurrent Saves of the same events store each of them once", capacity: 7, test: func(f *fixture) {
+		events := f.events(40)
+		for i := range events {
+			Typed(fmt.Sprintf("type-%d", i%3))(&events[i])
+		}
+		var ledger Ledger
+		ledger.Saved(0, events...)
+		var accepted, duplicates atomic.Int64
+		f.together(5, func(int) error {
+			for from := 0; from < len(events); from += 10 {
+				saved, err := f.Events.Save(f.ctx, f.actor, events[from:from+10])
+				if err != nil || saved.Conflicts != nil {
+					return errors.Join(err, fmt.Errorf("saved: %+v", saved))
+				}
+				accepted.Add(int64(saved.Accepted))
+				duplicates.Add(int64(saved.Duplicates))
+			}
+			return nil
+		})
+		require.Equal(f, int64(40), accepted.Load())
+		require.Equal(f, int64(160), duplicates.Load())
+		require.NoError(f, ledger.Check(f.drain()))
+	}},
+
+	{name: "of concurrent Saves of other content under one id exactly one is stored", test: func(f *fixture) {
+		id := NewEventID()
+		var accepted atomic.Int64
+		f.together(6, func(i int) error {
+			e := f.event(Weighing(domain.Weight(1 + i)))
+			e.ID = id
+			saved, err := f.Events.Save(f.ctx, f.actor, []domain.Event{e})
+			if saved.Accepted+len(saved.Conflicts) != 1 {
+				return errors.Join(err, fmt.Errorf("saved: %+v", saved))
+			}
+			accepted.Add(int64(saved.Accepted))
+			return err
+		})
+		require.Equal(f, int64(1), accepted.Load())
+		require.Len(f, f.peek().Events, 1)
+	}},
+
+	{name: "W5 the events of one Save become visible together, in all their cabinets", capacity: 7, test: func(f *fixture) {
+		const size, saves = 6, 25
+		var done atomic.Bool
+		f.together(3, func(who int) error {
+			if who == 0 {
+				defer done.Store(true)
+				for range saves {
+					var events []domain.Event
+					for i := range size {
+						events = append(events, f.event(From(AllOrigins[i%3])))
+					}
+					if err := f.accepts(events...); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			for seen := int64(0); !done.Load(); {
+				next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
+				if errors.Is(err, domain.ErrNoData) && seen == 0 {
+					continue
+				}
+				if err != nil || next.Backlog%size != 0 || next.Backlog < seen {
+					return errors.Join(err, fmt.Errorf("backlog %d after %d, want a multiple of %d", next.Backlog, seen, size))
+				}
+				seen = next.Backlog
+			}
+			return nil
+		})
+		require.Equal(f, int64(size*saves), f.next().Backlog)
+	}},
+
+	{name: "W14 of concurrent Peeks one wins, and the others find its bundle", test: func(f *fixture) {
+		for range 5 {
+			f := f.of(NewActor())
+			f.stored(1, From(domain.Charges))
+			f.stored(3, From(domain.MarketRoles))
+			const peekers = 8
+			var runs [peekers]repository.Run
+			var bundles [peekers]domain.Bundle
+			for i := range runs {
+				runs[i] = f.next(MasterData).Run
+				bundles[i] = bundleOf(NewBundleID(), runs[i], f.read(runs[i]))
+			}
+			var won atomic.Int64
+			var winner domain.Bundle
+			f.together(peekers, func(i int) error {
+				added, err := f.Bundles.Add(f.ctx, bundles[i], runs[i])
+				switch {
+				case err == nil:
+					won.Add(1)
+					winner = added
+				case domain.KindOf(err) != domain.Conflict || errors.Is(err, repository.ErrBundleIDInUse):
+					return err
+				}
+				return nil
+			})
+			require.Equal(f, int64(1), won.Load())
+			for i := range bundles {
+				if bundles[i].ID != winner.ID {
+					f.notOpen(bundles[i].ID)
+				}
+			}
+			f.sameBundle(winner, *f.next().Open)
+			require.Len(f, f.read(f.next().Run), 1)
+		}
+	}},
+
+	{name: "of concurrent Peeks under one id one wins", test: func(f *fixture) {
+		f.stored(1)
+		f.stored(1, From(domain.Charges))
+		id := NewBundleID()
+		runs := []repository.Run{f.next(TimeSeries).Run, f.next(MasterData).Run}
+		bundles := []domain.Bundle{bundleOf(id, runs[0], f.read(runs[0])), bundleOf(id, runs[1], f.read(runs[1]))}
+		var won atomic.Int64
+		f.together(2, func(i int) error {
+			_, err := f.Bundles.Add(f.ctx, bundles[i], runs[i])
+			if errors.Is(err, repository.ErrBundleIDInUse) {
+				return nil
+			}
+			won.Add(1)
+			return err
+		})
+		require.Equal(f, int64(1), won.Load())
+	}},
+
+	{name: "W12 of concurrent Acknowledges exactly one succeeds", test: func(f *fixture) {
+		for range 5 {
+			f.stored(2)
+			open := f.peek()
+			later := f.stored(1)
+			var succeeded atomic.Int64
+			f.together(6, func(int) error {
+				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
+				if domain.KindOf(err) == domain.NotFound {
+					return nil
+				}
+				succeeded.Add(1)
+				return err
+			})
+			require.Equal(f, int64(1), succeeded.Load())
+			f.dequeues(later...)
+			f.nothing()
+		}
+	}},
+
+	{name: "W5 an event saved while a bundle of its cabinet is acknowledged is neither lost nor repeated", capacity: 3, test: func(f *fixture) {
+		var ledger Ledger
+		var bundles []Peeked
+		first := f.stored(1)
+		ledger.Saved(0, first...)
+		for range 20 {
+			open := f.peek()
+			bundles = append(bundles, open)
+			e := f.event()
+			ledger.Saved(0, e)
+			f.together(2, func(who int) error {
+				if who == 0 {
+					return f.accepts(e)
+				}
+				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
+				return err
+			})
+		}
+		bundles = append(bundles, f.drain()...)
+		require.NoError(f, ledger.Check(bundles))
+	}},
+
+	{name: "concurrent savers and actors lose, double and reorder nothing", capacity: 7, test: func(f *fixture) {
+		var ledger Ledger
+		var mu sync.Mutex
+		var bundles []Peeked
+		var saving atomic.Int64
+		saving.Store(2)
+		f.together(4, func(who int) error {
+			if who < 2 {
+				defer saving.Add(-1)
+				return f.saveALot(&ledger, who, 15)
+			}
+			for last := false; !last; {
+				last = saving.Load() == 0 // then one more time
+				drained, err := Drain(f.ctx, f.Stores, f.actor, AllGroups)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				bundles = append(bundles, drained...)
+				mu.Unlock()
+			}
+			return nil
+		})
+		f.nothing()
+		require.NoError(f, ledger.Check(inOrder(bundles)))
+	}},
+
+	{name: "W19 recipients save, peek and dequeue at once without disturbing each other", capacity: 7, test: func(f *fixture) {
+		f.together(4, func(int) error {
+			own := f.of(NewActor())
+			var ledger Ledger
+			if err := own.saveALot(&ledger, 0, 8); err != nil {
+				return err
+			}
+			drained, err := Drain(own.ctx, own.Stores, own.actor, AllGroups)
+			return errors.Join(err, ledger.Check(drained))
+		})
+	}},
+}
+
+// together calls do(0) to do(n-1) at the same time and waits for all of them.
+func (f *fixture) together(n int, do func(i int) error) {
+	f.Helper()
+	start := make(chan struct{})
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			errs[i] = do(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+	require.NoError(f, errors.Join(errs...))
+}
+
+// accepts saves new events.
+func (f *fixture) accepts(events ...domain.Event) error {
+	saved, err := f.Events.Save(f.ctx, f.actor, events)
+	if err == nil && (saved.Accepted != len(events) || saved.Duplicates != 0 || saved.Conflicts != nil) {
+		err = fmt.Errorf("saved %d new events: %+v", len(events), saved)
+	}
+	return err
+}
+
+// saveALot saves 0 to 5 events at a time, in several cabinets.
+func (f *fixture) saveALot(ledger *Ledger, saver, saves int) error {
+	for n := range saves {
+		var events []domain.Event
+		for i := range n % 6 {
+			e := f.event(From(AllOrigins[(n+i)%len(AllOrigins)]), Weighing(domain.Weight(1+10_000*(i%2))))
+			e.SupportsBundling = n%5 > 0
+			events = append(events, e)
+		}
+		ledger.Saved(saver, events...) // before the call, since an actor may be fast
+		if err := f.accepts(events...); err != nil {
+			return fmt.Errorf("saver %d, save %d: %w", saver, n, err)
+		}
+	}
+	return nil
+}

@@ -1,3 +1,251 @@
 package repositorytest
 
-var weakRules []rule
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// weakRules rule out the weak points of an earlier message hub that a store can
+// have. Those that take two callers at once are among raceRules.
+var weakRules = []rule{
+	{name: "W1 a drawer that was filled exactly takes no more and strands nothing", capacity: 10, test: func(f *fixture) {
+		var ledger Ledger
+		var bundles []Peeked
+		saveOne := func(times int) {
+			for range times {
+				ledger.Saved(0, f.stored(1, Weighing(domain.MaxBundleWeight/4))...) // four to a bundle
+			}
+		}
+		dequeue := func(times int) {
+			for range times {
+				b := f.peek()
+				f.acknowledge(b)
+				bundles = append(bundles, b)
+			}
+		}
+		saveOne(35)
+		dequeue(3) // 12 events: the first drawer is used up, the second is not
+		saveOne(5) // the fourth is filled exactly
+		dequeue(4)
+		saveOne(13)
+		bundles = append(bundles, f.drain()...)
+		require.NoError(f, ledger.Check(bundles))
+	}},
+
+	{name: "W1 a Save that fills a drawer exactly leaves room for the next", capacity: 5, test: func(f *fixture) {
+		var all []domain.Event
+		for _, n := range []int{5, 5, 1, 4, 5, 2, 8} {
+			all = append(all, f.stored(n)...)
+		}
+		f.dequeues(all...)
+		f.dequeues(f.stored(5)...)
+		f.dequeues(f.stored(1)...)
+		f.nothing()
+	}},
+
+	{name: "W2 a repeated Save hides neither what it repeats nor what follows", capacity: 4, test: func(f *fixture) {
+		events := f.events(11)
+		f.save(events[:3]...)
+		f.save(events[:6]...)
+		require.Equal(f, repository.Saved{Duplicates: 6}, f.save(events[:6]...))
+		f.dequeues(events[:6]...)
+		require.Equal(f, repository.Saved{Accepted: 3, Duplicates: 6}, f.save(events[:9]...))
+		f.dequeues(events[6:9]...)
+		require.Equal(f, repository.Saved{Accepted: 2, Duplicates: 9}, f.save(events...))
+		f.dequeues(events[9:]...)
+		f.nothing()
+	}},
+
+	{name: "W4 sequence numbers ascend over all cabinets in the order of Saves, and are never reused", capacity: 3, test: func(f *fixture) {
+		last := domain.Sequence(0)
+		for round := range 4 {
+			events := f.events(10)
+			for i := range events {
+				From(AllOrigins[i%3])(&events[i])
+			}
+			f.save(events[:4]...)
+			f.save(events...)
+			sequence := make(map[domain.EventID]domain.Sequence)
+			for _, b := range f.drain() {
+				for _, e := range b.Events {
+					sequence[e.ID] = e.Sequence
+				}
+			}
+			for i, e := range events {
+				require.Greater(f, sequence[e.ID], last, "round %d, event %d", round, i)
+				last = sequence[e.ID]
+			}
+		}
+	}},
+
+	{name: "W6 one bad event does not hold back the others", test: func(f *fixture) {
+		known := f.stored(1)[0]
+		bad := known
+		bad.Weight = 77
+		good := f.events(4)
+		require.Equal(f, repository.Saved{Accepted: 4, Conflicts: []int{2}}, f.save(good[0], good[1], bad, good[2], good[3]))
+		f.dequeues(append([]domain.Event{known}, good...)...)
+		f.nothing()
+	}},
+
+	{name: "W7 duplicates within one Save are stored once, wherever the drawers end", capacity: 3, test: func(f *fixture) {
+		e := f.events(7)
+		saved := f.save(e[0], e[1], e[0], e[2], e[2], e[3], e[0], e[4], e[5], e[3], e[6], e[6])
+		require.Equal(f, repository.Saved{Accepted: 7, Duplicates: 5}, saved)
+		f.dequeues(e...)
+		f.nothing()
+	}},
+
+	{name: "W8 a refused Add does not touch the bundle that has the id", test: func(f *fixture) {
+		events := f.stored(2)
+		f.stored(5, From(domain.Charges))
+		run := f.next(TimeSeries).Run
+		first, err := f.add(NewBundleID(), run, 2)
+		require.NoError(f, err)
+		_, err = f.add(first.ID, f.next(MasterData).Run, 5) // other events under its id
+		f.inUse(err)
+		_, err = f.add(first.ID, run, 1) // fewer events, from the run that it is made of
+		require.Equal(f, domain.Conflict, domain.KindOf(err))
+		f.sameBundle(first, *f.next().Open)
+		f.dequeues(events...)
+		require.Len(f, f.peek(MasterData).Events, 5)
+	}},
+
+	{name: "W9 a bundle that was refused cannot be acknowledged", test: func(f *fixture) {
+		events := f.stored(2)
+		run := f.next().Run
+		refused := NewBundleID()
+		f.peek()
+		_, err := f.add(refused, run, 2)
+		f.refuses(domain.Conflict, err)
+		f.notOpen(refused)
+		f.dequeues(events...)
+	}},
+
+	{name: "W10 nothing opens an acknowledged bundle again", test: func(f *fixture) {
+		f.stored(3)
+		run := f.next().Run
+		b, err := f.add(NewBundleID(), run, 2)
+		require.NoError(f, err)
+		f.acknowledge(Peeked{Bundle: b})
+		_, err = f.add(b.ID, run, 2) // a request that arrives late
+		require.Equal(f, domain.Conflict, domain.KindOf(err))
+		f.notOpen(b.ID)
+		next := f.next()
+		require.Nil(f, next.Open)
+		require.Equal(f, int64(1), next.Backlog)
+	}},
+
+	{name: "W11 an event that is sent again keeps its place", capacity: 3, test: func(f *fixture) {
+		charges := f.stored(2, From(domain.Charges))
+		series := f.stored(2)
+		f.save(charges[1], series[0], charges[0])
+		f.dequeues(charges...)
+		later := f.stored(1, From(domain.Charges))
+		f.save(series...)
+		f.dequeues(series...)
+		f.dequeues(later...)
+	}},
+
+	{name: "W13 a late, repeated Acknowledge changes nothing", capacity: 3, test: func(f *fixture) {
+		f.stored(2)
+		old := f.peek()
+		f.acknowledge(old)
+		events := f.stored(5)
+		f.notOpen(old.ID)
+		open := f.peeksInto(events...)
+		f.notOpen(old.ID)
+		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.acknowledge(open)
+		f.notOpen(old.ID)
+		f.notOpen(open.ID)
+		f.nothing()
+		f.dequeues(f.stored(1)...)
+	}},
+
+	{name: "W15 what two fields hold is not mixed up, nor what is not there", test: func(f *fixture) {
+		for _, c := range [][2]Change{
+			{both(Typed("ab"), Document("c")), both(Typed("a"), Document("bc"))},
+			{both(Typed("a"), Document("a")), both(Typed("aa"), Document("a"))},
+			{Carrying(`null`), Carrying(`{}`)},
+			{Carrying(`null`), func(*domain.Event) {}},
+			{Alone, func(*domain.Event) {}},
+		} {
+			one, two := f.event(c[0]), f.event(c[1])
+			two.ID = one.ID
+			require.Equal(f, repository.Saved{Accepted: 1, Conflicts: []int{1}}, f.save(one, two))
+		}
+	}},
+
+	{name: "W16 a first event of the greatest weight makes no room for more", test: func(f *fixture) {
+		monster := f.stored(1, Weighing(math.MaxInt64))
+		rest := f.stored(3, Weighing(math.MaxInt64/2))
+		f.dequeues(monster...)
+		for _, e := range rest {
+			f.dequeues(e)
+		}
+		f.nothing()
+	}},
+
+	{name: "W18 only where nothing waits is there no data", test: func(f *fixture) {
+		f.stored(2)
+		run := f.next().Run
+		f.peek()
+		_, lost := f.add(NewBundleID(), run, 2)
+		require.NotErrorIs(f, lost, domain.ErrNoData)
+		f.refuses(domain.Conflict, lost)
+		_, unknown := f.Bundles.Acknowledge(f.ctx, f.actor, NewBundleID())
+		require.NotErrorIs(f, unknown, domain.ErrNoData)
+		f.acknowledge(f.peek())
+		f.nothing()
+	}},
+
+	{name: "W23 events that travel alone are drained one by one, over many drawers", capacity: 3, test: func(f *fixture) {
+		events := f.stored(50, Alone)
+		for _, e := range events {
+			f.dequeues(e)
+		}
+		f.nothing()
+	}},
+
+	{name: "W24 a bundle of 51,200 events is opened, repeated and acknowledged whole", test: func(f *fixture) {
+		var events []domain.Event
+		for range 6 {
+			events = append(events, f.stored(8_534)...) // four more than fit
+		}
+		f.peeksInto(events[:51_200]...)
+		next := f.next()
+		require.Equal(f, 51_200, next.Open.Count)
+		require.Equal(f, int64(len(events)), next.Backlog)
+		f.dequeues(events[:51_200]...)
+		f.dequeues(events[51_200:]...)
+		f.nothing()
+	}},
+
+	{name: "many cabinets of one recipient keep apart", capacity: 2, test: func(f *fixture) {
+		var ledger Ledger
+		for n := range 3 {
+			var events []domain.Event
+			for i := range 40 {
+				events = append(events, f.event(Typed(fmt.Sprintf("type-%d", i)), From(AllOrigins[i%5])))
+			}
+			if n == 1 {
+				slices.Reverse(events)
+			}
+			ledger.Saved(0, events...)
+			require.NoError(f, f.accepts(events...))
+		}
+		bundles := f.drain()
+		require.Len(f, bundles, 40)
+		require.NoError(f, ledger.Check(bundles))
+		require.True(f, slices.IsSortedFunc(bundles, func(a, b Peeked) int { return int(a.First - b.First) }))
+	}},
+}
+
+func both(a, b Change) Change { return func(e *domain.Event) { a(e); b(e) } }
