@@ -39,6 +39,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if len(req.Groups) == 0 {
 		req.Groups = h.opts.Groups.All()
 	}
+	idInUse := false
 	for range lostRaces {
 		next, err := h.events.NextUnacknowledged(ctx, req.Actor, req.Groups)
 		if err != nil {
@@ -54,8 +55,13 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 		switch {
 		case err == nil:
 			return peeked, nil
-		case domain.KindOf(err) != domain.Conflict, errors.Is(err, repository.ErrBundleIDInUse):
+		case domain.KindOf(err) != domain.Conflict:
 			return nil, err
+		case errors.Is(err, repository.ErrBundleIDInUse):
+			if idInUse {
+				return nil, err
+			}
+			idInUse = true // perhaps by a Peek that asked for the same and was faster: look once more
 		}
 	}
 	return nil, domain.Errorf(domain.Busy, "peek: lost %d races in a row against other requests of actor %s", lostRaces, req.Actor)

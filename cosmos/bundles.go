@@ -1,0 +1,241 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// clone returns a copy of g that can be changed and written in its place.
+func (g *gate) clone() *gate {
+	c := *g
+	c.At = maps.Clone(g.At)
+	if c.At == nil {
+		c.At = make(map[cabinetName]place)
+	}
+	c.ETag = ""
+	return &c
+}
+
+// Add implements repository.Bundles.
+func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from repository.Run) (domain.Bundle, error) {
+	run, ok := from.(*run)
+	if !ok || run.gate == nil {
+		return bundle, domain.Errorf(domain.Invalid, "add bundle: the run is not one for a new bundle of this store")
+	}
+	if bundle.Count < 1 || bundle.Count > run.yielded {
+		return bundle, domain.Errorf(domain.Invalid, "add bundle: it takes %d events of the %d that the run has yielded", bundle.Count, run.yielded)
+	}
+	if bundle.Opened.IsZero() {
+		bundle.Opened = r.opts.Clock().UTC()
+	}
+	o := r.begin("peek")
+	operation := r.newID()
+	var behind domain.Sequence // the event behind the bundle, if it was seen in the same drawer
+	ranges := run.ranges(bundle.Count)
+	if end := ranges[len(ranges)-1]; run.yielded == bundle.Count+1 && end.To < run.limitOf(end.Drawer) {
+		behind = run.last
+	}
+	doc := newBundleDoc(&bundle, operation, ranges, behind)
+	opened := run.gate.clone()
+	opened.Operation, opened.Generation = operation, run.gate.Generation+1
+	opened.Open, opened.Opened, opened.First = doc.ID, bundle.Opened, bundle.First
+
+	_, err := o.batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+		b.CreateItem(encoded(doc), nil)
+		putInBatch(b, opened.ID, run.gate.ETag, encoded(opened))
+	})
+	if isRefused(err) {
+		err = o.whyNotAdded(ctx, doc, failureOf(err))
+	}
+	if err != nil {
+		return bundle, classified(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
+	}
+	return bundle, nil
+}
+
+// whyNotAdded tells a lost race from an id in use, and either from success: the
+// batch may have been refused because it had been carried out before.
+func (o *operation) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *failure) error {
+	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
+	if refused.operation != 0 {
+		return lost // the gate's condition; the bundle was not there
+	}
+	var stored bundleDoc
+	_, err := o.read(ctx, o.r.db.bundles, doc.Recipient, doc.ID, &stored)
+	switch {
+	case isNotFound(err):
+		return lost // a stale read; the next look decides
+	case err != nil:
+		return err
+	case stored.Operation != doc.Operation:
+		return repository.ErrBundleIDInUse
+	case stored.State != stateOpen:
+		return lost // opened by this call, and dequeued by now
+	}
+	return nil
+}
+
+// encoded returns the JSON of a document, which always has one.
+func encoded(doc any) []byte {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", doc, err)) // strings, numbers and times only
+	}
+	return b
+}
+
+// putInBatch creates an item, or replaces the one that has etag.
+func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc []byte) {
+	if etag == "" {
+		b.CreateItem(doc, nil)
+		return
+	}
+	b.ReplaceItem(id, doc, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
+}
+
+// limitOf returns the slots of a drawer that the run knows to be filled.
+func (r *run) limitOf(drawer string) int {
+	for _, s := range r.parts {
+		if s.Drawer == drawer {
+			return s.To
+		}
+	}
+	return 0
+}
+
+// Acknowledge implements repository.Bundles.
+func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+	o := r.begin("dequeue")
+	operation := r.newID()
+	var bundle domain.Bundle
+	err := o.startOver(ctx, func() (err error) {
+		bundle, err = o.acknowledge(ctx, recipient, id, operation)
+		return err
+	})
+	if err != nil {
+		err = classified("dequeue", err)
+	}
+	return bundle, err
+}
+
+func errNotOpen(id domain.BundleID) error {
+	return domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
+}
+
+func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID, operation string) (domain.Bundle, error) {
+	doc, gates, err := o.bundleAndGates(ctx, recipient, id)
+	if err != nil {
+		return domain.Bundle{}, err
+	}
+	if doc == nil {
+		if o.r.db.readsMayBeStale() {
+			if err := o.confirm(ctx, recipient, gates); err != nil {
+				return domain.Bundle{}, err
+			}
+			for _, g := range gates {
+				if g.Open == id.String() {
+					return domain.Bundle{}, errMoved // it is there, only not seen yet
+				}
+			}
+		}
+		return domain.Bundle{}, errNotOpen(id)
+	}
+	bundle, err := doc.bundle()
+	if err != nil {
+		return bundle, err
+	}
+	if doc.State != stateOpen { // for good, so it does not matter how old the copy is
+		if doc.Operation == operation {
+			return bundle, nil
+		}
+		return bundle, errNotOpen(id)
+	}
+	g := gates[bundle.Group]
+	if g == nil || g.Open != doc.ID {
+		return bundle, errMoved // the two contradict each other: one of the reads was stale
+	}
+	closed, through := doc.dequeued(operation), g.through(doc, operation)
+	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, doc.ID, doc.etag, encoded(closed))
+		putInBatch(b, g.ID, g.ETag, encoded(through))
+	})
+	if isRefused(err) {
+		return bundle, errMoved // by another Dequeue, or by this one: the next look tells
+	}
+	if err != nil {
+		return bundle, err
+	}
+	o.r.hints.afterDequeue(bundle.Cabinet, doc, through.At[doc.Cabinet])
+	return bundle, nil
+}
+
+// bundleAndGates reads a bundle, nil if there is none, and all gates of its
+// recipient, side by side.
+func (o *operation) bundleAndGates(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, map[domain.Group]*gate, error) {
+	doc := &bundleDoc{}
+	gates := make(map[domain.Group]*gate)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc)
+		if isNotFound(err) {
+			doc, err = nil, nil
+			return err
+		}
+		if err == nil {
+			doc.etag = etag
+		}
+		return err
+	})
+	g.Go(func() error { return o.readGates(ctx, recipient, o.r.opts.Groups.All(), gates) })
+	err := g.Wait()
+	return doc, gates, err
+}
+
+// dequeued returns d as it is once its actor holds it safely.
+func (d *bundleDoc) dequeued(operation string) *bundleDoc {
+	c := *d
+	c.State, c.Operation = stateDequeued, operation
+	return &c
+}
+
+// through returns g as it is once bundle d has passed it.
+func (g *gate) through(d *bundleDoc, operation string) *gate {
+	c := g.clone()
+	end := d.Ranges[len(d.Ranges)-1]
+	c.Operation, c.Generation = operation, g.Generation+1
+	c.Open, c.Opened, c.First = "", time.Time{}, 0
+	c.At[d.Cabinet] = place{
+		Ordinal: end.Ordinal, Slot: end.To, Sequence: d.Last,
+		Total: g.At[d.Cabinet].Total + int64(d.Count),
+	}
+	return c
+}
+
+// confirm proves by conditional writes that the gates are as they were read, so
+// that a bundle that none of them has open is not open. It writes those too
+// that were not there, for a stale read may have missed one.
+func (o *operation) confirm(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) error {
+	_, err := o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+		for _, group := range o.r.opts.Groups.All() {
+			g := gates[group]
+			confirmed := g.clone()
+			confirmed.Generation++
+			confirmed.Operation = o.r.newID()
+			putInBatch(b, g.ID, g.ETag, encoded(confirmed))
+		}
+	})
+	if isRefused(err) {
+		return errMoved
+	}
+	return err
+}

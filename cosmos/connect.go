@@ -1,0 +1,199 @@
+package cosmos
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Connection says where the store is and how to get in.
+type Connection struct {
+	Endpoint   string                 // of the account, https://….documents.azure.com:443/
+	Key        string                 // account key; for emulators
+	Credential azcore.TokenCredential // used when there is no key
+	Database   string                 // default "messagehub"
+	Transport  policy.Transporter     // default: a pooled HTTP transport
+	// Consistency overrides the default consistency level that the account
+	// states of itself.
+	Consistency string
+}
+
+// A Database is a connected Cosmos database with the three containers of the
+// hub.
+type Database struct {
+	client      *azcosmos.Client
+	name        string
+	catalog     *azcosmos.ContainerClient
+	cabinets    *azcosmos.ContainerClient
+	bundles     *azcosmos.ContainerClient
+	consistency atomic.Pointer[string]
+}
+
+// The containers of the hub.
+const (
+	catalogContainer = "catalog"
+	cabinetContainer = "cabinet"
+	bundlesContainer = "bundles"
+)
+
+// Connect makes a client. It makes no call; the first operation shows whether
+// the account can be reached. The caller closes the Database.
+func Connect(c Connection) (*Database, error) {
+	db := &Database{name: cmp.Or(c.Database, "messagehub")}
+	db.consistency.Store(&c.Consistency)
+	transport := c.Transport
+	if transport == nil {
+		transport = newHTTPClient()
+	}
+	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Transport: &accountObserver{next: transport, db: db, fixed: c.Consistency != ""},
+		// Every retry is made by an operation, which knows what is at stake. Left
+		// alone, the client repeats a write whose HTTP/2 stream broke and reports
+		// its own success as a conflict.
+		Retry: policy.RetryOptions{
+			MaxRetries:  -1,
+			ShouldRetry: func(*http.Response, error) bool { return false },
+		},
+		Telemetry: policy.TelemetryOptions{ApplicationID: "messagehub"},
+	}}
+	var err error
+	switch {
+	case c.Key != "":
+		var key azcosmos.KeyCredential
+		if key, err = azcosmos.NewKeyCredential(c.Key); err == nil {
+			db.client, err = azcosmos.NewClientWithKey(c.Endpoint, key, opts)
+		}
+	case c.Credential != nil:
+		db.client, err = azcosmos.NewClient(c.Endpoint, c.Credential, opts)
+	default:
+		err = fmt.Errorf("neither a key nor a credential is given")
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "connect to Cosmos at %s: %w", c.Endpoint, err)
+	}
+	for name, container := range map[string]**azcosmos.ContainerClient{
+		catalogContainer: &db.catalog, cabinetContainer: &db.cabinets, bundlesContainer: &db.bundles,
+	} {
+		if *container, err = db.client.NewContainer(db.name, name); err != nil {
+			return nil, domain.Errorf(domain.Invalid, "connect to Cosmos: container %s: %w", name, err)
+		}
+	}
+	return db, nil
+}
+
+// Close releases the client.
+func (db *Database) Close() { db.client.Close() }
+
+// readsMayBeStale reports whether a plain read may show an older state than one
+// that a client has seen already. An account whose level is not known yet is
+// taken for a stale one.
+func (db *Database) readsMayBeStale() bool {
+	switch *db.consistency.Load() {
+	case "Strong", "BoundedStaleness":
+		return false
+	}
+	return true
+}
+
+func newHTTPClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns = 1000
+	t.MaxIdleConnsPerHost = 256
+	t.ResponseHeaderTimeout = 10 * time.Second
+	return &http.Client{Transport: t}
+}
+
+// An accountObserver reads the consistency level from the account document when
+// the client fetches it; azcosmos keeps it to itself.
+type accountObserver struct {
+	next  policy.Transporter
+	db    *Database
+	fixed bool
+}
+
+func (o *accountObserver) Do(req *http.Request) (*http.Response, error) {
+	resp, err := o.next.Do(req)
+	if err != nil || o.fixed || req.Method != http.MethodGet || req.URL.Path != "/" && req.URL.Path != "" || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	const most = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	var account struct {
+		Policy struct {
+			Level string `json:"defaultConsistencyLevel"`
+		} `json:"userConsistencyPolicy"`
+	}
+	if json.Unmarshal(body, &account) == nil && account.Policy.Level != "" {
+		o.db.consistency.Store(&account.Policy.Level)
+	}
+	return resp, nil
+}
+
+// Provision creates the database and the containers that are missing, with the
+// index policies that the queries need and nothing more. Run it once, with an
+// identity that may do so; the hub itself only reads and writes items.
+func (db *Database) Provision(ctx context.Context) error {
+	exists := func(err error) error {
+		if statusOf(err) == http.StatusConflict {
+			return nil
+		}
+		return err
+	}
+	if _, err := db.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: db.name}, nil); exists(err) != nil {
+		return classified("create database "+db.name, err)
+	}
+	d, err := db.client.NewDatabase(db.name)
+	if err != nil {
+		return classified("open database "+db.name, err)
+	}
+	for _, c := range containers() {
+		if _, err := d.CreateContainer(ctx, c, nil); exists(err) != nil {
+			return classified("create container "+c.ID, err)
+		}
+	}
+	return nil
+}
+
+// containers returns the containers with their partition keys. Everything is
+// excluded from the index but the paths that a query filters or orders by.
+func containers() []azcosmos.ContainerProperties {
+	container := func(id, key string, paths ...string) azcosmos.ContainerProperties {
+		index := &azcosmos.IndexingPolicy{
+			Automatic:     true,
+			IndexingMode:  azcosmos.IndexingModeConsistent,
+			ExcludedPaths: []azcosmos.ExcludedPath{{Path: "/*"}},
+		}
+		for _, p := range paths {
+			index.IncludedPaths = append(index.IncludedPaths, azcosmos.IncludedPath{Path: p})
+		}
+		return azcosmos.ContainerProperties{
+			ID: id,
+			PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{
+				Kind: azcosmos.PartitionKeyKindHash, Paths: []string{key}, Version: 2,
+			},
+			IndexingPolicy: index,
+		}
+	}
+	return []azcosmos.ContainerProperties{
+		container(catalogContainer, "/partitionKey", "/contentType/?", "/ordinal/?"),
+		container(cabinetContainer, "/partitionKey", "/ordinal/?", "/end/?"),
+		container(bundlesContainer, "/recipient", "/kind/?"),
+	}
+}

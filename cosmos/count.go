@@ -1,0 +1,189 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// count makes the drawers of p say what they hold, one batch for each cabinet.
+// It returns which parts fill a drawer that held nothing unacknowledged before.
+// It fails with errMoved if somebody has sealed one of the drawers.
+func (w *writer) count(ctx context.Context, o *operation, p *plan) (empty []bool, err error) {
+	empty = make([]bool, len(p.intent.Parts))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for name, at := range partsBy(p.intent, func(part *part) string { return part.Cabinet }) {
+		g.Go(func() error {
+			drawers, err := w.countCabinet(ctx, o, p, name, at)
+			for i, d := range drawers {
+				part := &p.intent.Parts[at[i]]
+				empty[at[i]] = part.New || d.Position >= part.Slot
+			}
+			return err
+		})
+	}
+	return empty, g.Wait()
+}
+
+// partsBy returns the indexes of the parts that share a key, in order.
+func partsBy(it *intent, key func(*part) string) map[string][]int {
+	by := make(map[string][]int)
+	for i := range it.Parts {
+		k := key(&it.Parts[i])
+		by[k] = append(by[k], i)
+	}
+	return by
+}
+
+func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name cabinetName, at []int) ([]drawer, error) {
+	key := w.recipient.String() + "|" + name
+	var drawers []drawer
+	results, err := o.batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
+		for _, i := range at {
+			part, weight := &p.intent.Parts[i], weigh(p.events[i])
+			if part.New {
+				doc, _ := json.Marshal(&drawer{ // cannot fail: strings and numbers
+					ID: part.Drawer, PartitionKey: key, Ordinal: part.Ordinal, FirstSequence: part.First,
+					Count: part.Count, Weight: weight, Operation: p.intent.ID,
+				})
+				b.CreateItem(doc, nil)
+			} else {
+				b.PatchItem(part.Drawer, countUp(part, weight, p.intent.ID), nil)
+			}
+		}
+	})
+	if err == nil {
+		for _, result := range results {
+			var d drawer
+			if err := json.Unmarshal(result.ResourceBody, &d); err != nil {
+				return nil, fmt.Errorf("decode a drawer of %s: %w", key, err)
+			}
+			drawers = append(drawers, d)
+		}
+		return drawers, nil
+	}
+	if !isRefused(err) {
+		return nil, err
+	}
+	// Refused: either this very batch was carried out before, or a drawer is sealed.
+	for _, i := range at {
+		part := &p.intent.Parts[i]
+		var d drawer
+		_, err := o.read(ctx, w.r.db.cabinets, key, part.Drawer, &d)
+		switch {
+		case isNotFound(err):
+			return nil, errMoved
+		case err != nil:
+			return nil, err
+		case d.Operation != p.intent.ID || d.Count != part.end() || d.Sealed:
+			return nil, errMoved
+		}
+		drawers = append(drawers, d)
+	}
+	return drawers, nil
+}
+
+// countUp adds a part to a drawer that is as the plan took it to be. The drawer's
+// etag is no condition: acknowledging moves its position at any time.
+func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOperations {
+	var ops azcosmos.PatchOperations
+	ops.SetCondition(fmt.Sprintf("from c where c.sealed = false and c.count = %d", part.Slot))
+	ops.AppendSet("/count", part.end())
+	ops.AppendIncrement("/weight", int64(weight))
+	ops.AppendSet("/operation", intent)
+	return ops
+}
+
+// weigh adds up weights, as far as Cosmos can count: numbers there are floating
+// point, and beyond 2^53 the sum, an estimate for reading ahead, says enough.
+func weigh(events []numbered) domain.Weight {
+	const most = 1 << 40 // a thousand of them stay exact
+	var sum domain.Weight
+	for _, e := range events {
+		sum = min(sum.Add(e.Weight), most)
+	}
+	return sum
+}
+
+// point writes entries for the parts of p that begin what is unacknowledged in
+// their drawer, one batch for each origin.
+func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	entries := make(map[string][]entry)
+	for i := range p.intent.Parts {
+		part := &p.intent.Parts[i]
+		if !empty[i] {
+			continue
+		}
+		cabinet, err := cabinetOf(w.recipient, part.Cabinet)
+		if err != nil {
+			return err
+		}
+		key := catalogKey(w.recipient, cabinet.Origin)
+		entries[key] = append(entries[key], entry{
+			ID: part.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
+			Ordinal: part.Ordinal, NextSequence: part.First,
+		})
+	}
+	for key, some := range entries {
+		for len(some) > 0 {
+			n := min(len(some), batchPages)
+			chunk := some[:n]
+			some = some[n:]
+			g.Go(func() error {
+				_, err := o.batch(ctx, w.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
+					for i := range chunk {
+						doc, _ := json.Marshal(&chunk[i]) // cannot fail: strings and numbers
+						b.UpsertItem(doc, nil)
+					}
+				})
+				return err
+			})
+		}
+	}
+	return g.Wait()
+}
+
+// seal closes a drawer for good and returns what it is from then on. The write
+// acts on the truth, however old the copy was that made the caller ask for it,
+// and sealing what is sealed changes nothing.
+func (o *operation) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/sealed", true)
+	var d drawer
+	if err := o.patch(ctx, o.r.db.cabinets, cabinet, id, ops, &d); err != nil {
+		return nil, err
+	}
+	return &d, nil
+}
+
+// sealAt closes a drawer that an intent was going to fill at what it held
+// before; one that was going to be created is created closed.
+func (o *operation) sealAt(ctx context.Context, cabinet string, p *part, intent string) error {
+	if p.New {
+		empty := &drawer{
+			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
+			Sealed: true, Operation: intent,
+		}
+		if _, err := o.put(ctx, o.r.db.cabinets, cabinet, p.Drawer, "", empty); statusOf(err) != http.StatusConflict {
+			return err
+		}
+	}
+	var ops azcosmos.PatchOperations
+	ops.SetCondition("from c where c.sealed = false")
+	ops.AppendSet("/count", p.Slot)
+	ops.AppendSet("/sealed", true)
+	err := o.patch(ctx, o.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})
+	if statusOf(err) == http.StatusPreconditionFailed {
+		return nil // sealed already, by another rollback of the same intent
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An extent is what may be trusted of a drawer: its slots below limit hold
+// committed events.
+type extent struct {
+	drawer  string
+	ordinal int
+	limit   int
+	sealed  bool
+	weight  domain.Weight // of the whole drawer, an estimate; 0 if not known
+	count   int           // that weight is the weight of
+}
+
+// extents returns, dense and in order from ordinal from on, what may be trusted
+// of the drawers of a cabinet of which a head says last. It stops at the first
+// drawer that a stale read does not show, and after most drawers that hold
+// events if most is not 0.
+//
+// What may be trusted: of the drawer that the head names, the fill that the head
+// states, whatever the drawer says of itself. Of one with a smaller ordinal all
+// that it holds, once it is sealed; one that is seen unsealed is sealed here. A
+// count proves nothing: it may belong to a Save that is still to be undone.
+func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
+	if from > last.Ordinal {
+		return nil, nil
+	}
+	if from == last.Ordinal && last.Drawer != "" {
+		return []extent{{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill}}, nil
+	}
+	key := cabinetKey(cabinet)
+	q := o.query(o.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
+		azcosmos.QueryParameter{Name: "@from", Value: from})
+	size := 1000
+	if most > 0 {
+		size = most + 2
+	}
+	var found []extent
+	filled := 0
+	for !q.done {
+		items, err := q.next(ctx, size)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			var d drawer
+			if err := json.Unmarshal(item, &d); err != nil {
+				return nil, domain.Errorf(domain.Damaged, "decode a drawer of %s: %w", key, err)
+			}
+			if d.Ordinal != from || d.Ordinal > last.Ordinal {
+				return found, nil
+			}
+			e, err := o.extentOf(ctx, key, &d, last)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, e)
+			from++
+			if e.limit > 0 {
+				filled++
+			}
+			if most > 0 && filled == most {
+				return found, nil
+			}
+		}
+	}
+	return found, nil
+}
+
+func (o *operation) extentOf(ctx context.Context, key string, d *drawer, last received) (extent, error) {
+	e := extent{drawer: d.ID, ordinal: d.Ordinal, weight: d.Weight, count: d.Count}
+	if d.ID == last.Drawer {
+		e.limit = last.Fill
+		return e, nil
+	}
+	if !d.Sealed {
+		truth, err := o.seal(ctx, key, d.ID)
+		if isNotFound(err) {
+			return e, errMoved
+		}
+		if err != nil {
+			return e, err
+		}
+		o.r.metrics.repairs.WithLabelValues("seal").Inc()
+		d = truth
+	}
+	e.sealed, e.limit, e.count = true, d.Count, d.Count
+	return e, nil
+}
+
+// A drawerReader reads a run of slots, a result page at a time. It begins with
+// few pages and doubles, so that it never reads much more than is used.
+type drawerReader struct {
+	o       *operation
+	cabinet domain.CabinetKey
+	slots   slots
+	at      int  // the next slot
+	size    int  // pages in the next result page
+	patient bool // wait for slots that are missing: they belong to a bundle, so they are there
+	query   *query
+}
+
+const firstPages = 2
+
+func (o *operation) readDrawer(cabinet domain.CabinetKey, s slots) *drawerReader {
+	return &drawerReader{o: o, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
+}
+
+// done reports that the whole run has been read.
+func (d *drawerReader) done() bool { return d.at >= d.slots.To }
+
+// next returns the next events, at least one. Slots that are missing because a
+// read was stale are errMoved; if they are missing for long, to a patient
+// reader, they are gone.
+func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
+	for {
+		events, err := d.resultPage(ctx)
+		if !d.patient || !errors.Is(err, errMoved) {
+			return events, err
+		}
+		if !d.o.pause(ctx, 0) {
+			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d of the slots %d to %d that it holds", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
+		}
+		d.query = nil
+	}
+}
+
+// resultPage returns the events of the next result page that has any.
+func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
+	if d.query == nil {
+		d.query = d.o.query(d.o.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.end > @from ORDER BY c.end",
+			azcosmos.QueryParameter{Name: "@from", Value: d.at})
+	}
+	var events []storedEvent
+	for len(events) == 0 {
+		if d.query.done {
+			return nil, errMoved
+		}
+		items, err := d.query.next(ctx, d.size)
+		if err != nil {
+			return nil, err
+		}
+		d.size *= 2
+		for _, item := range items {
+			var p page
+			if err := json.Unmarshal(item, &p); err != nil {
+				return nil, domain.Errorf(domain.Damaged, "decode a page of drawer %s: %w", d.slots.Drawer, err)
+			}
+			if p.Slot > d.at {
+				if len(events) > 0 {
+					return events, nil // serve what comes before the hole
+				}
+				return nil, errMoved
+			}
+			if p.End <= d.at || d.done() {
+				continue // a page that a rolled-back Save left behind may begin where another ends
+			}
+			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
+				if slot == d.at && slot < d.slots.To {
+					events = append(events, *e)
+					d.at++
+				}
+				return slot+1 < d.slots.To
+			})
+			if err != nil {
+				return nil, domain.Errorf(domain.Damaged, "page %s of drawer %s: %w", p.ID, d.slots.Drawer, err)
+			}
+		}
+	}
+	return events, nil
+}

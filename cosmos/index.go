@@ -1,0 +1,271 @@
+package cosmos
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An index knows which events a recipient has received. The pages are the
+// record; the index is what this process remembers of it: the ids in the last
+// drawer of each cabinet, and for each sealed drawer a filter. It holds
+// committed events only and these stay committed, so it is never wrong about an
+// id that it knows; refresh makes it complete as of a head.
+//
+// It belongs to whoever leads the writer.
+type index struct {
+	recipient domain.ActorID
+	cabinets  map[cabinetName]*cabinetIndex
+	loaded    map[string]map[domain.EventID]domain.Digest // sealed drawers read for this Save
+}
+
+// A cabinetIndex knows the drawers 1 to len(sealed), and Fill slots of the one
+// behind them if it has a name.
+type cabinetIndex struct {
+	cabinet domain.CabinetKey
+	sealed  []sealedDrawer
+	drawer  string
+	fill    int
+	open    map[domain.EventID]domain.Digest
+}
+
+type sealedDrawer struct {
+	id     string
+	count  int
+	filter filter
+}
+
+func newIndex(recipient domain.ActorID) *index {
+	return &index{recipient: recipient, cabinets: make(map[cabinetName]*cabinetIndex)}
+}
+
+// size estimates the memory that the index takes, in bytes.
+func (x *index) size() int {
+	size := 512
+	for _, c := range x.cabinets {
+		size += 256 + 80*len(c.open)
+		for _, s := range c.sealed {
+			size += 64 + len(s.filter)
+		}
+	}
+	return size
+}
+
+// refresh reads what h says is there and the index does not know yet.
+func (x *index) refresh(ctx context.Context, o *operation, h *head) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for name, last := range h.Cabinets {
+		c := x.cabinets[name]
+		if c == nil {
+			cabinet, err := cabinetOf(x.recipient, name)
+			if err != nil {
+				return err
+			}
+			c = &cabinetIndex{cabinet: cabinet}
+			x.cabinets[name] = c
+		}
+		if !c.knows(last) {
+			g.Go(func() error { return c.catchUp(ctx, o, last) })
+		}
+	}
+	return g.Wait()
+}
+
+// knows reports whether there is nothing in the cabinet that c has not seen.
+func (c *cabinetIndex) knows(last received) bool {
+	return last.Ordinal <= len(c.sealed) ||
+		last.Ordinal == len(c.sealed)+1 && last.Drawer != "" && last.Drawer == c.drawer && last.Fill <= c.fill
+}
+
+func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received) error {
+	extents, err := o.extents(ctx, c.cabinet, last, len(c.sealed)+1, 0)
+	if err != nil {
+		return err
+	}
+	if len(extents) != last.Ordinal-len(c.sealed) {
+		return errMoved // a stale read: not every drawer was seen
+	}
+	filters := make([]filter, len(extents))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for i, e := range extents {
+		if e.sealed && e.drawer != c.drawer && e.limit > 0 {
+			g.Go(func() (err error) {
+				filters[i], err = o.readFilter(gctx, c.cabinet, e)
+				return err
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, e := range extents {
+		if filters[i] != nil || e.limit == 0 && e.sealed {
+			c.seal(e.drawer, e.limit, filters[i])
+			continue
+		}
+		if c.drawer != e.drawer {
+			c.drawer, c.fill, c.open = e.drawer, 0, make(map[domain.EventID]domain.Digest)
+		}
+		if err := c.readTo(ctx, o, e); err != nil {
+			return err
+		}
+		if e.sealed {
+			c.seal(e.drawer, e.limit, filterOf(c.open))
+		}
+	}
+	return nil
+}
+
+// readTo adds the events of e that are not known yet.
+func (c *cabinetIndex) readTo(ctx context.Context, o *operation, e extent) error {
+	if c.fill >= e.limit {
+		return nil
+	}
+	read := o.readDrawer(c.cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, From: c.fill, To: e.limit})
+	for c.fill < e.limit {
+		events, err := read.next(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			c.open[events[i].ID] = events[i].digest
+		}
+		c.fill += len(events)
+	}
+	return nil
+}
+
+func (c *cabinetIndex) seal(drawer string, count int, f filter) {
+	c.sealed = append(c.sealed, sealedDrawer{drawer, count, f})
+	c.drawer, c.fill, c.open = "", 0, nil
+}
+
+func filterOf(ids map[domain.EventID]domain.Digest) filter {
+	f := newFilter(len(ids))
+	for id := range ids {
+		f.add(id)
+	}
+	return f
+}
+
+// readFilter returns the filter of a sealed drawer. If nobody has left one, the
+// drawer's pages say what belongs into it, and it is left for the next reader.
+func (o *operation) readFilter(ctx context.Context, cabinet domain.CabinetKey, e extent) (filter, error) {
+	var doc filterDoc
+	_, err := o.read(ctx, o.r.db.cabinets, e.drawer, filterID, &doc)
+	if err == nil && doc.Count == e.limit && len(doc.Filter) == len(newFilter(e.limit)) {
+		return doc.Filter, nil
+	}
+	if err != nil && !isNotFound(err) {
+		return nil, err
+	}
+	ids, rerr := o.readIDs(ctx, cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit})
+	if rerr != nil {
+		return nil, rerr
+	}
+	f := filterOf(ids)
+	if isNotFound(err) {
+		o.r.hints.leaveFilter(cabinet.Recipient, e.drawer, e.limit, f)
+	}
+	return f, nil
+}
+
+// readIDs reads the ids of a run of slots.
+func (o *operation) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slots) (map[domain.EventID]domain.Digest, error) {
+	ids := make(map[domain.EventID]domain.Digest, s.To-s.From)
+	read := o.readDrawer(cabinet, s)
+	for !read.done() {
+		events, err := read.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range events {
+			ids[events[i].ID] = events[i].digest
+		}
+	}
+	return ids, nil
+}
+
+// lookup returns the digest of event id if the recipient has received it.
+func (x *index) lookup(ctx context.Context, o *operation, id domain.EventID) (domain.Digest, bool, error) {
+	for _, c := range x.cabinets {
+		if digest, ok := c.open[id]; ok {
+			return digest, true, nil
+		}
+	}
+	for _, c := range x.cabinets {
+		for i := range c.sealed {
+			s := &c.sealed[i]
+			if !s.filter.mayHold(id) {
+				continue
+			}
+			ids, err := x.load(ctx, o, c.cabinet, i)
+			if err != nil {
+				return domain.Digest{}, false, err
+			}
+			if digest, ok := ids[id]; ok {
+				return digest, true, nil
+			}
+		}
+	}
+	return domain.Digest{}, false, nil
+}
+
+// load reads a sealed drawer, once for a Save.
+func (x *index) load(ctx context.Context, o *operation, cabinet domain.CabinetKey, at int) (map[domain.EventID]domain.Digest, error) {
+	s := x.cabinets[nameOf(cabinet)].sealed[at]
+	if ids, ok := x.loaded[s.id]; ok {
+		return ids, nil
+	}
+	ids, err := o.readIDs(ctx, cabinet, slots{Drawer: s.id, Ordinal: at + 1, To: s.count})
+	if err != nil {
+		return nil, err
+	}
+	if x.loaded == nil {
+		x.loaded = make(map[string]map[domain.EventID]domain.Digest)
+	}
+	x.loaded[s.id] = ids
+	return ids, nil
+}
+
+// forget drops what was read for one Save only.
+func (x *index) forget() { x.loaded = nil }
+
+// add takes in a plan that has been committed. A drawer that is full has been
+// left behind; it is sealed now rather than by the next reader.
+func (x *index) add(r *Repository, p *plan) {
+	for i := range p.intent.Parts {
+		part := &p.intent.Parts[i]
+		c := x.cabinets[part.Cabinet]
+		if c == nil {
+			cabinet, err := cabinetOf(x.recipient, part.Cabinet)
+			if err != nil {
+				continue // cannot be: the name was made from a cabinet
+			}
+			c = &cabinetIndex{cabinet: cabinet}
+			x.cabinets[part.Cabinet] = c
+		}
+		if part.New {
+			if part.Ordinal == len(c.sealed)+2 && c.drawer != "" {
+				f := filterOf(c.open)
+				r.hints.leaveSealed(c.cabinet, c.drawer, c.fill, f)
+				c.seal(c.drawer, c.fill, f)
+			}
+			if part.Ordinal != len(c.sealed)+1 {
+				continue // something lies between: refresh will read it
+			}
+			c.drawer, c.fill, c.open = part.Drawer, 0, make(map[domain.EventID]domain.Digest, part.Count)
+		}
+		if c.drawer != part.Drawer || c.fill != part.Slot {
+			continue
+		}
+		for _, e := range p.events[i] {
+			c.open[e.ID] = e.digest
+		}
+		c.fill = part.end()
+	}
+}

@@ -1,0 +1,54 @@
+package cosmos
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics count what the hub asks of Cosmos. Request units are what it pays for.
+type metrics struct {
+	requests *prometheus.CounterVec
+	units    *prometheus.CounterVec
+	retries  *prometheus.CounterVec
+	repairs  *prometheus.CounterVec
+	dropped  prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_cosmos_requests_total",
+			Help: "Requests to Cosmos, by operation of the hub, container and status (0: no answer).",
+		}, []string{"operation", "container", "status"}),
+		units: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_cosmos_request_units_total",
+			Help: "Request units charged by Cosmos, by operation of the hub and container.",
+		}, []string{"operation", "container"}),
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_cosmos_retries_total",
+			Help: "Retries of requests and restarts of operations, by operation of the hub.",
+		}, []string{"operation"}),
+		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_repairs_total",
+			Help: "What was mended on sight: rollback (of another writer's intent), seal, pointer.",
+		}, []string{"what"}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "messagehub_hints_dropped_total",
+			Help: "Hints that were not written because too many were waiting; the next Peek mends them.",
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.requests, m.units, m.retries, m.repairs, m.dropped)
+	}
+	return m
+}
+
+func (m *metrics) called(operation, container string, err error, charge float32) {
+	status := 200
+	if err != nil {
+		status = statusOf(err)
+	}
+	m.requests.WithLabelValues(operation, container, strconv.Itoa(status)).Inc()
+	m.units.WithLabelValues(operation, container).Add(float64(charge))
+}

@@ -1,0 +1,186 @@
+package cosmos
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Cosmos charges for bytes, and a full bundle is 51,200 events: so the events of
+// a page are one byte string, some 40 bytes an event, and what is the same for
+// the whole cabinet is left out. After a version byte, for each event:
+//
+//	id        16 bytes
+//	digest    16 bytes
+//	gap       uvarint   sequence number less that of the event before; for the first, less the page's
+//	weight    uvarint
+//	flags     1 byte    1 supports bundling, 2 a new document type follows, 4 has a payload
+//	type      uvarint   index of the document type among those seen in this page; if new, its length and its text
+//	payload   uvarint   length; only if there is one. Payloads follow each other in the page's object.
+const eventsVersion = 1
+
+const (
+	flagBundling = 1 << iota
+	flagNewType
+	flagPayload
+)
+
+// A numbered event is one that has its place.
+type numbered struct {
+	*domain.Event
+	digest   domain.Digest
+	sequence domain.Sequence
+}
+
+// maxPageBytes keeps a page where a written KB is cheapest: 64 KB as base64.
+const maxPageBytes = 48 << 10
+
+// encodePage encodes as many events as a page takes and returns their number.
+func encodePage(events []numbered) (data []byte, n int) {
+	data = make([]byte, 0, min(maxPageBytes, 64*len(events)+64))
+	data = append(data, eventsVersion)
+	types := make(map[domain.DocumentType]int)
+	last := events[0].sequence
+	for _, e := range events {
+		if len(data) > maxPageBytes-256 {
+			break
+		}
+		data = append(data, e.ID[:]...)
+		data = append(data, e.digest[:]...)
+		data = binary.AppendUvarint(data, uint64(e.sequence-last)) //nolint:gosec // ascending
+		last = e.sequence
+		data = binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
+		var flags byte
+		if e.SupportsBundling {
+			flags |= flagBundling
+		}
+		at, seen := types[e.DocumentType]
+		if !seen {
+			flags |= flagNewType
+			types[e.DocumentType] = len(types)
+		}
+		if e.Payload != nil {
+			flags |= flagPayload
+		}
+		data = append(data, flags)
+		if seen {
+			data = binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
+		} else {
+			text := e.DocumentType.String()
+			data = binary.AppendUvarint(data, uint64(len(text)))
+			data = append(data, text...)
+		}
+		if e.Payload != nil {
+			data = binary.AppendUvarint(data, uint64(len(e.Payload)))
+		}
+		n++
+	}
+	return data, n
+}
+
+var errPage = errors.New("the events of a page cannot be decoded")
+
+// A storedEvent is an event as a page holds it.
+type storedEvent struct {
+	repository.StoredEvent
+	digest domain.Digest
+}
+
+// decode yields the events of p in order; they belong to cabinet.
+func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
+	d := decoder{b: p.Events}
+	if v, err := d.byte(); err != nil || v != eventsVersion {
+		return errPage
+	}
+	var types []domain.DocumentType
+	sequence, payloadAt := p.FirstSequence, p.PayloadsFrom
+	for slot := p.Slot; slot < p.End; slot++ {
+		var e storedEvent
+		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
+		d.copy(e.ID[:])
+		d.copy(e.digest[:])
+		sequence += domain.Sequence(d.uvarint()) //nolint:gosec // written from an int64
+		e.Sequence = sequence
+		e.Weight = domain.Weight(d.uvarint()) //nolint:gosec // written from an int64
+		flags, _ := d.byte()
+		e.SupportsBundling = flags&flagBundling != 0
+		if flags&flagNewType != 0 {
+			t, err := domain.ParseDocumentType(string(d.text()))
+			if err != nil {
+				return errPage
+			}
+			types = append(types, t)
+			e.DocumentType = t
+		} else if at := d.uvarint(); at < uint64(len(types)) {
+			e.DocumentType = types[at]
+		} else {
+			return errPage
+		}
+		if flags&flagPayload != 0 {
+			length := int64(d.uvarint()) //nolint:gosec // written from a length
+			if length < 0 {
+				return errPage
+			}
+			e.PayloadAt = repository.Section{Object: p.Payloads, Offset: payloadAt, Length: length}
+			payloadAt += length
+		}
+		if d.failed || e.Weight < 1 || e.Sequence < p.FirstSequence {
+			return errPage
+		}
+		if !yield(slot, &e) {
+			return nil
+		}
+	}
+	if len(d.b) > 0 {
+		return errPage
+	}
+	return nil
+}
+
+// A decoder takes values off the front of b. Once it has failed it yields zeros.
+type decoder struct {
+	b      []byte
+	failed bool
+}
+
+func (d *decoder) byte() (byte, error) {
+	if len(d.b) == 0 {
+		d.failed = true
+		return 0, errPage
+	}
+	v := d.b[0]
+	d.b = d.b[1:]
+	return v, nil
+}
+
+func (d *decoder) copy(to []byte) {
+	if len(d.b) < len(to) {
+		d.failed, d.b = true, nil
+		return
+	}
+	copy(to, d.b)
+	d.b = d.b[len(to):]
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.failed, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) text() []byte {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.failed, d.b = true, nil
+		return nil
+	}
+	t := d.b[:n]
+	d.b = d.b[n:]
+	return t
+}

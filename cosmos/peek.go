@@ -1,0 +1,280 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// NextUnacknowledged implements repository.DataAvailable.
+func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	r.hints.wait(ctx, recipient)
+	o := r.begin("peek")
+	var next repository.Next
+	err := o.startOver(ctx, func() (err error) {
+		next, err = o.next(ctx, recipient, groups)
+		return err
+	})
+	if err != nil && !errors.Is(err, domain.ErrNoData) {
+		err = classified("peek for "+recipient.String(), err)
+	}
+	return next, err
+}
+
+func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	gates, h, err := o.gatesAndHead(ctx, recipient, groups)
+	if err != nil {
+		return repository.Next{}, err
+	}
+	candidates, backlog, err := o.candidates(recipient, gates, h)
+	if err != nil {
+		return repository.Next{}, err
+	}
+	if open := oldestOpen(gates); open != nil {
+		return o.openBundle(ctx, open, backlog)
+	}
+	if len(candidates) == 0 {
+		return repository.Next{}, domain.ErrNoData
+	}
+	run, err := o.choose(ctx, candidates)
+	if err != nil {
+		return repository.Next{}, err
+	}
+	return repository.Next{Run: run, Backlog: backlog}, nil
+}
+
+// gatesAndHead reads the two truths, side by side. A group that nothing was ever
+// acknowledged in has a gate without an etag.
+func (o *operation) gatesAndHead(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (map[domain.Group]*gate, *head, error) {
+	gates := make(map[domain.Group]*gate, len(groups))
+	var h *head
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		h, err = o.readHead(ctx, recipient)
+		return err
+	})
+	g.Go(func() error { return o.readGates(ctx, recipient, groups, gates) })
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	return gates, h, nil
+}
+
+// readGates reads the gates of groups: one by its id, several in one query.
+func (o *operation) readGates(ctx context.Context, recipient domain.ActorID, groups []domain.Group, gates map[domain.Group]*gate) error {
+	var found []*gate
+	if len(groups) == 1 {
+		var g gate
+		etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), gateID(groups[0]), &g)
+		if err != nil && !isNotFound(err) {
+			return err
+		}
+		if err == nil {
+			g.ETag = etag
+			found = append(found, &g)
+		}
+	} else {
+		var err error
+		found, err = all[*gate](ctx, o.query(o.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+			azcosmos.QueryParameter{Name: "@kind", Value: gateKind}))
+		if err != nil {
+			return err
+		}
+	}
+	for _, group := range groups {
+		gates[group] = &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind}
+		for _, g := range found {
+			if g.ID == gateID(group) {
+				gates[group] = g
+			}
+		}
+	}
+	return nil
+}
+
+// oldestOpen returns the gate whose bundle has been open longest, nil if none is.
+func oldestOpen(gates map[domain.Group]*gate) *gate {
+	var oldest *gate
+	for _, g := range gates {
+		if g.Open == "" {
+			continue
+		}
+		if oldest == nil || g.Opened.Before(oldest.Opened) || g.Opened.Equal(oldest.Opened) && g.First < oldest.First {
+			oldest = g
+		}
+	}
+	return oldest
+}
+
+// openBundle returns the open bundle of g. Where reads may be stale, a
+// conditional write of the gate first proves that it is still open.
+func (o *operation) openBundle(ctx context.Context, g *gate, backlog int64) (repository.Next, error) {
+	if o.r.db.readsMayBeStale() {
+		confirmed := g.clone()
+		confirmed.Generation++
+		confirmed.Operation = o.r.newID()
+		if _, err := o.put(ctx, o.r.db.bundles, g.Recipient, g.ID, g.ETag, confirmed); err != nil {
+			if isRefused(err) {
+				return repository.Next{}, errMoved // perhaps by this very write: the next look will tell
+			}
+			return repository.Next{}, err
+		}
+	}
+	var doc bundleDoc
+	_, err := o.read(ctx, o.r.db.bundles, g.Recipient, g.Open, &doc)
+	if isNotFound(err) {
+		return repository.Next{}, errMoved
+	}
+	if err != nil {
+		return repository.Next{}, err
+	}
+	b, err := doc.bundle()
+	if err != nil {
+		return repository.Next{}, err
+	}
+	return repository.Next{Open: &b, Run: o.runOf(&b, &doc), Backlog: backlog}, nil
+}
+
+// runOf returns the run of a bundle that is open.
+func (o *operation) runOf(b *domain.Bundle, doc *bundleDoc) *run {
+	r := &run{o: o, group: b.Group, cabinet: b.Cabinet}
+	for _, s := range doc.Ranges {
+		r.parts = append(r.parts, stretch{slots: s})
+	}
+	return r
+}
+
+// A candidate is a cabinet that has visible events which are not acknowledged.
+type candidate struct {
+	group   domain.Group
+	cabinet domain.CabinetKey
+	last    received
+	gate    *gate
+	at      place
+
+	entry *entry // the smallest in the catalog, nil if there is none
+	run   *run   // once its first event has been read
+	first domain.Sequence
+}
+
+// candidates returns the cabinets of which the head knows more than the gates
+// have let through, and how many events that are.
+func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*candidate, int64, error) {
+	var found []*candidate
+	var backlog int64
+	for name, last := range h.Cabinets {
+		cabinet, err := cabinetOf(recipient, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		group, err := o.r.opts.Groups.Of(cabinet.Origin)
+		if err != nil {
+			return nil, 0, domain.Errorf(domain.Damaged, "actor %s has events of an origin that this configuration does not name: %w", recipient, err)
+		}
+		g, asked := gates[group]
+		if !asked {
+			continue
+		}
+		at := g.At[name]
+		if last.Sequence > at.Sequence {
+			backlog += last.Total - at.Total
+			found = append(found, &candidate{group: group, cabinet: cabinet, last: last, gate: g, at: at})
+		}
+	}
+	slices.SortFunc(found, func(a, b *candidate) int { return strings.Compare(nameOf(a.cabinet), nameOf(b.cabinet)) })
+	return found, backlog, nil
+}
+
+// choose returns the run of the candidate whose first event has the smallest
+// sequence number. The catalog says which that seems to be; the cabinet itself
+// has the last word, and an entry that turns out to be missing or too low is
+// mended on the way.
+func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, error) {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for _, c := range candidates {
+		g.Go(func() error {
+			if err := c.readEntry(gctx, o); err != nil {
+				return err
+			}
+			if c.entry == nil || c.entry.NextSequence <= c.at.Sequence {
+				return c.look(gctx, o)
+			}
+			c.first = c.entry.NextSequence
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for {
+		c := slices.MinFunc(candidates, func(a, b *candidate) int { return int(a.first - b.first) })
+		if c.run != nil {
+			return c.run, nil
+		}
+		if err := c.look(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readEntry takes the candidate's smallest entry from the catalog.
+func (c *candidate) readEntry(ctx context.Context, o *operation) error {
+	q := o.query(o.r.db.catalog, catalogKey(c.cabinet.Recipient, c.cabinet.Origin),
+		"SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
+		azcosmos.QueryParameter{Name: "@type", Value: c.cabinet.ContentType.String()})
+	found, err := all[*entry](ctx, q)
+	if len(found) > 0 {
+		c.entry = found[0]
+	}
+	return err
+}
+
+// look reads the candidate's first event and mends its entry if need be.
+func (c *candidate) look(ctx context.Context, o *operation) error {
+	run, err := o.newRun(ctx, c.group, c.cabinet, c.last, c.gate)
+	if err != nil {
+		return err
+	}
+	first, err := run.peekFirst(ctx)
+	if err != nil {
+		return err
+	}
+	if c.entry == nil || c.entry.NextSequence < first.Sequence {
+		o.mendEntry(ctx, c.cabinet, c.entry, run.parts[0].slots, first.Sequence)
+	}
+	c.run, c.first = run, first.Sequence
+	return nil
+}
+
+// mendEntry makes the catalog point at the first event of a cabinet, which lies
+// in drawer s. Every write is conditional on what was seen; if one is refused,
+// somebody else has been there and the next Peek looks again.
+func (o *operation) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slots, first domain.Sequence) {
+	o.r.metrics.repairs.WithLabelValues("pointer").Inc()
+	key := catalogKey(cabinet.Recipient, cabinet.Origin)
+	if seen != nil && seen.Ordinal < s.Ordinal {
+		_ = o.remove(ctx, o.r.db.catalog, key, seen.ID, seen.ETag)
+		seen = nil
+	}
+	if seen == nil || seen.ID != s.Drawer {
+		var e entry
+		etag, err := o.read(ctx, o.r.db.catalog, key, s.Drawer, &e)
+		if err != nil && !isNotFound(err) || err == nil && e.NextSequence >= first {
+			return
+		}
+		seen = &entry{ETag: etag}
+	}
+	mended := &entry{
+		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
+		Ordinal: s.Ordinal, NextSequence: first,
+	}
+	_, _ = o.put(ctx, o.r.db.catalog, key, s.Drawer, seen.ETag, mended)
+}

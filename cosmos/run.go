@@ -1,0 +1,246 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A run is a stretch of a cabinet: the slots of a bundle, or those that a new
+// bundle may take.
+type run struct {
+	o       *operation
+	group   domain.Group
+	cabinet domain.CabinetKey
+	parts   []stretch // at most six
+
+	gate  *gate // as of which a new bundle may be opened; nil for an open bundle
+	start place // the gate's place in the cabinet
+
+	first *chunk // what was read to find the first event, to be used once more
+
+	yielded int             // events in the last iteration
+	last    domain.Sequence // the last of them
+}
+
+// A stretch is a run of slots of one drawer, with an estimate of its weight.
+type stretch struct {
+	slots
+	weight domain.Weight
+}
+
+// A chunk is what the first read of a run brought.
+type chunk struct {
+	events []storedEvent
+	rest   *drawerReader
+}
+
+// Group implements repository.Run.
+func (r *run) Group() domain.Group { return r.group }
+
+// Cabinet implements repository.Run.
+func (r *run) Cabinet() domain.CabinetKey { return r.cabinet }
+
+// newRun returns the run behind at, as far as it may be trusted: up to six
+// drawers with events. It may be empty if a read was stale.
+func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, g *gate) (*run, error) {
+	at := g.At[nameOf(cabinet)]
+	extents, err := o.extents(ctx, cabinet, last, max(at.Ordinal, 1), drawersPerBundle+1)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{o: o, group: group, cabinet: cabinet, gate: g, start: at}
+	for _, e := range extents {
+		s := stretch{slots: slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
+		if e.ordinal == at.Ordinal {
+			s.From = at.Slot
+			if e.count > 0 {
+				s.weight = e.weight * domain.Weight(max(0, e.count-s.From)) / domain.Weight(e.count)
+			}
+		}
+		if s.From < s.To && len(r.parts) < drawersPerBundle {
+			r.parts = append(r.parts, s)
+		}
+	}
+	return r, nil
+}
+
+// peekFirst reads the first event, or errMoved if a stale read shows none.
+func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
+	if len(r.parts) == 0 {
+		return nil, errMoved
+	}
+	read := r.o.readDrawer(r.cabinet, r.parts[0].slots)
+	events, err := read.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.first = &chunk{events, read}
+	return &events[0], nil
+}
+
+// Events implements repository.Run.
+func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	return func(yield func(repository.StoredEvent, error) bool) {
+		r.yielded = 0
+		err := r.each(ctx, func(e *storedEvent) bool {
+			r.yielded++
+			r.last = e.Sequence
+			return yield(e.StoredEvent, nil)
+		})
+		if errors.Is(err, errMoved) && r.gate != nil && r.yielded > 0 {
+			return // a hole that a stale read shows: a new bundle may as well end before it
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(repository.StoredEvent{}, classified("read events of "+cabinetKey(r.cabinet), err))
+		}
+	}
+}
+
+var errStopped = errors.New("the reader of a run has enough")
+
+// each calls yield for every event. The first result page is read alone, for a
+// bundle may be a single event. Only if more is wanted are the drawers read
+// side by side, each as far as its weight says that the bundle can need it.
+func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
+	if len(r.parts) == 0 {
+		return nil
+	}
+	give := func(events []storedEvent) error {
+		for i := range events {
+			if !yield(&events[i]) {
+				return errStopped
+			}
+		}
+		return nil
+	}
+	begin := r.first
+	r.first = nil
+	if begin == nil {
+		read := r.o.readDrawer(r.cabinet, r.parts[0].slots)
+		read.patient = r.gate == nil
+		events, err := read.next(ctx)
+		if err != nil {
+			return err
+		}
+		begin = &chunk{events, read}
+	}
+	if err := give(begin.events); err != nil {
+		return err
+	}
+
+	ahead := r.readAhead(ctx, begin)
+	defer ahead.stop()
+	for i := range ahead.drawers {
+		d := &ahead.drawers[i]
+		<-d.ready
+		if err := give(d.events); err != nil {
+			return err
+		}
+		if d.err != nil {
+			return d.err
+		}
+		for !d.read.done() { // the estimate was too low
+			events, err := d.read.next(ctx)
+			if err != nil {
+				return err
+			}
+			if err := give(events); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readAhead reads the drawers of a run at the same time.
+type readAhead struct {
+	drawers []aheadDrawer
+	cancel  context.CancelFunc
+	group   *errgroup.Group
+}
+
+type aheadDrawer struct {
+	read   *drawerReader
+	need   domain.Weight // how much of it the bundle can use
+	events []storedEvent
+	err    error
+	ready  chan struct{} // closed: events and err are set
+}
+
+func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &readAhead{cancel: cancel, group: new(errgroup.Group)}
+	var begun, before domain.Weight
+	for i := range begin.events {
+		begun = begun.Add(begin.events[i].Weight)
+	}
+	for i, s := range r.parts {
+		d := aheadDrawer{need: domain.MaxBundleWeight - min(before, domain.MaxBundleWeight), ready: make(chan struct{})}
+		if i == 0 {
+			d.read = begin.rest
+			d.need -= min(begun, d.need)
+			before = max(begun, s.weight)
+		} else {
+			d.read = r.o.readDrawer(r.cabinet, s.slots)
+			d.read.size = 4 * firstPages
+			d.read.patient = r.gate == nil
+			before = before.Add(s.weight)
+		}
+		if r.gate == nil { // an open bundle needs all of its slots
+			d.need = math.MaxInt64
+		}
+		a.drawers = append(a.drawers, d)
+	}
+	for i := range a.drawers {
+		d := &a.drawers[i]
+		a.group.Go(func() error {
+			defer close(d.ready)
+			d.fetch(ctx)
+			return nil
+		})
+	}
+	return a
+}
+
+// fetch reads until it has as much as the bundle can need. It stops for good at
+// an error; what came before it is still good.
+func (d *aheadDrawer) fetch(ctx context.Context) {
+	for weight := domain.Weight(0); weight < d.need && !d.read.done(); {
+		events, err := d.read.next(ctx)
+		if err != nil {
+			d.err = err
+			return
+		}
+		for i := range events {
+			weight = weight.Add(events[i].Weight)
+		}
+		d.events = append(d.events, events...)
+	}
+}
+
+// stop ends the reading and waits for it.
+func (a *readAhead) stop() {
+	a.cancel()
+	_ = a.group.Wait()
+}
+
+// ranges returns where the first n events lie, which the run has yielded.
+func (r *run) ranges(n int) []slots {
+	var found []slots
+	for _, s := range r.parts {
+		if n == 0 {
+			break
+		}
+		take := min(n, s.To-s.From)
+		found = append(found, slots{Drawer: s.Drawer, Ordinal: s.Ordinal, From: s.From, To: s.From + take})
+		n -= take
+	}
+	return found
+}

@@ -1,0 +1,325 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Save implements repository.DataAvailable.
+func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	for i := range events {
+		if events[i].Recipient != recipient {
+			return repository.Saved{}, domain.Errorf(domain.Invalid, "save: event %d is for %s, not for %s", i, events[i].Recipient, recipient)
+		}
+		if _, err := r.opts.Groups.Of(events[i].Origin); err != nil {
+			return repository.Saved{}, fmt.Errorf("save: event %d: %w", i, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return repository.Saved{}, domain.Errorf(domain.Unavailable, "save: %w", err)
+	}
+	if len(events) == 0 {
+		return repository.Saved{}, nil
+	}
+	w := r.writers.acquire(recipient)
+	defer r.writers.release(w)
+	return w.save(ctx, newPending(events))
+}
+
+// round carries out the Saves of one batch.
+func (w *writer) round(ctx context.Context) {
+	w.take()
+	batch := w.batch
+	o := w.r.begin("save")
+	err := o.startOver(ctx, func() error { return w.try(ctx, o) })
+	w.index.forget()
+	if err != nil {
+		// What a plan has left behind is undone by whoever comes next.
+		w.head, w.reserved, w.batch = nil, nil, nil
+		answer(batch, classified("save for "+w.recipient.String(), err))
+	}
+}
+
+// try takes the batch from wherever it stands to its commit.
+func (w *writer) try(ctx context.Context, o *operation) error {
+	if err := w.readHead(ctx, o); err != nil {
+		return err
+	}
+	p := w.reserved
+	if p == nil {
+		if w.head.Intent != nil {
+			return w.rollback(ctx, o)
+		}
+		if err := w.index.refresh(ctx, o, w.head); err != nil {
+			return err
+		}
+		fresh, err := w.sift(ctx, o, w.batch, nil)
+		if err != nil {
+			return err
+		}
+		if len(fresh) == 0 {
+			answer(w.batch, nil)
+			w.batch = nil
+			return nil
+		}
+		p = planSave(w.head, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+		if err := w.writeHead(ctx, o, w.head.withIntent(p)); err != nil {
+			return err
+		}
+	}
+	w.reserved = nil // from here on, whoever starts over finds the intent in the head
+	if err := w.carryOut(ctx, o, p); err != nil {
+		if errors.Is(err, errMoved) {
+			w.head = nil
+		}
+		return err
+	}
+	return w.commit(ctx, o, p)
+}
+
+// sift returns the events of batch that are new to the recipient, in order, and
+// notes in each Save what becomes of the others. before are events that precede
+// them and are not in the index yet.
+func (w *writer) sift(ctx context.Context, o *operation, batch []*pending, before *plan) ([]numbered, error) {
+	seen := make(map[domain.EventID]domain.Digest)
+	if before != nil {
+		for _, events := range before.events {
+			for _, e := range events {
+				seen[e.ID] = e.digest
+			}
+		}
+	}
+	var fresh []numbered
+	for _, p := range batch {
+		p.saved = repository.Saved{}
+		for i := range p.events {
+			e := &p.events[i]
+			digest, known := seen[e.ID]
+			if !known {
+				var err error
+				if digest, known, err = w.index.lookup(ctx, o, e.ID); err != nil {
+					return nil, err
+				}
+			}
+			switch {
+			case !known:
+				seen[e.ID] = p.digests[i]
+				fresh = append(fresh, numbered{Event: e, digest: p.digests[i]})
+				p.saved.Accepted++
+				p.attempted[i] = true
+			case digest != p.digests[i]:
+				p.saved.Conflicts = append(p.saved.Conflicts, i)
+			case p.attempted[i]:
+				p.saved.Accepted++ // by an attempt whose commit was carried out although nobody was told
+			default:
+				p.saved.Duplicates++
+			}
+		}
+	}
+	return fresh, nil
+}
+
+// commit makes p visible. If more Saves have gathered, the same write reserves
+// for them.
+func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
+	done := w.batch
+	w.batch = nil
+	w.take()
+	next := w.head.committed()
+	var following *plan
+	if len(w.batch) > 0 {
+		fresh, err := w.sift(ctx, o, w.batch, p)
+		if err == nil && len(fresh) > 0 {
+			following = planSave(next, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+			next = next.withIntent(following)
+		}
+	}
+	if err := w.writeHead(ctx, o, next); err != nil {
+		w.batch = append(done, w.batch...)
+		return err
+	}
+	w.index.add(w.r, p)
+	w.reserved = following
+	answer(done, nil)
+	return nil
+}
+
+// carryOut writes everything of p but its visibility.
+func (w *writer) carryOut(ctx context.Context, o *operation, p *plan) error {
+	if err := w.insert(ctx, o, p); err != nil {
+		return err
+	}
+	empty, err := w.count(ctx, o, p)
+	if err != nil {
+		return err
+	}
+	return w.point(ctx, o, p, empty)
+}
+
+// readHead sees to it that w.head is one that the store held at some time.
+func (w *writer) readHead(ctx context.Context, o *operation) error {
+	if w.head != nil {
+		return nil
+	}
+	w.reserved = nil
+	h, err := o.readHead(ctx, w.recipient)
+	w.head = h
+	return err
+}
+
+// readHead returns the head of recipient; before the first Save it is empty.
+func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
+	h := &head{}
+	etag, err := o.read(ctx, o.r.db.catalog, headKey(recipient), headID, h)
+	if isNotFound(err) {
+		return &head{ID: headID, PartitionKey: headKey(recipient)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.etag = etag
+	return h, nil
+}
+
+// writeHead replaces w.head by h, or fails with errMoved if it is no longer the
+// head. A refusal is a question: it may have been this very write, sent twice.
+func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
+	h.Operation = w.r.newID()
+	etag, err := o.put(ctx, w.r.db.catalog, h.PartitionKey, headID, w.head.etag, h)
+	if isRefused(err) {
+		stored, rerr := o.readHead(ctx, w.recipient)
+		switch {
+		case rerr != nil:
+			err = rerr
+		case stored.Operation == h.Operation:
+			etag, err = stored.etag, nil
+		default:
+			err = errMoved
+		}
+	}
+	if err != nil {
+		w.head = nil
+		return err
+	}
+	h.etag = etag
+	w.head = h
+	return nil
+}
+
+// Pages go out in batches of at most this size; Cosmos takes 2 MB and 100.
+const (
+	batchBytes = 1 << 20
+	batchPages = 50
+)
+
+// insert creates the pages of p, and before them the objects that hold the
+// payloads. Their order is of no account: nothing shows them yet.
+func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for i := range p.intent.Parts {
+		part, events := &p.intent.Parts[i], p.events[i]
+		object := fmt.Sprintf("payloads/%s/%05d-%s", part.Drawer, part.Slot, p.intent.ID)
+		if payloads := payloadsOf(events); payloads != nil {
+			g.Go(func() error {
+				err := w.r.content.Put(ctx, object, payloads)
+				if domain.KindOf(err) == domain.Conflict { // the name is this intent's own, so it is the same object
+					err = nil
+				}
+				return err
+			})
+		}
+		pages := pagesOf(p.intent.ID, object, part, events)
+		for len(pages) > 0 {
+			n, size := 0, 0
+			for n < len(pages) && n < batchPages && size < batchBytes {
+				size += len(pages[n].Events) * 4 / 3
+				n++
+			}
+			some := pages[:n]
+			pages = pages[n:]
+			g.Go(func() error { return w.createPages(ctx, o, some) })
+		}
+	}
+	return g.Wait()
+}
+
+// pagesOf cuts the events of a part into pages.
+func pagesOf(intent, object string, part *part, events []numbered) []*page {
+	var pages []*page
+	slot, payloadsFrom := part.Slot, int64(0)
+	for len(events) > 0 {
+		data, n := encodePage(events)
+		pg := &page{
+			ID: pageID(slot), PartitionKey: part.Drawer, Intent: intent,
+			Slot: slot, End: slot + n, FirstSequence: events[0].sequence, Events: data,
+		}
+		length := int64(0)
+		for _, e := range events[:n] {
+			length += int64(len(e.Payload))
+		}
+		if length > 0 {
+			pg.Payloads, pg.PayloadsFrom = object, payloadsFrom
+		}
+		payloadsFrom += length
+		pages = append(pages, pg)
+		slot, events = slot+n, events[n:]
+	}
+	return pages
+}
+
+// payloadsOf returns the payloads of events one behind the other, nil if there
+// are none.
+func payloadsOf(events []numbered) io.Reader {
+	var readers []io.Reader
+	for _, e := range events {
+		if len(e.Payload) > 0 {
+			readers = append(readers, bytes.NewReader(e.Payload))
+		}
+	}
+	if readers == nil {
+		return nil
+	}
+	return io.MultiReader(readers...)
+}
+
+func (w *writer) createPages(ctx context.Context, o *operation, pages []*page) error {
+	docs := make([][]byte, len(pages))
+	for i, pg := range pages {
+		doc, err := json.Marshal(pg)
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", pg.ID, err)
+		}
+		docs[i] = doc
+	}
+	_, err := o.batch(ctx, w.r.db.cabinets, pages[0].PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+		for _, doc := range docs {
+			b.CreateItem(doc, nil)
+		}
+	})
+	if statusOf(err) != http.StatusConflict {
+		return err
+	}
+	// A page is there already. If it is this intent's, the batch was carried out
+	// before, and as a whole.
+	var first page
+	_, err = o.read(ctx, w.r.db.cabinets, pages[0].PartitionKey, pages[0].ID, &first)
+	if err == nil && first.Intent == pages[0].Intent {
+		return nil
+	}
+	if err == nil || isNotFound(err) {
+		return errMoved
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A failure is what one call to Cosmos came to, in the terms in which this
+// package decides. It is the only place where a status is interpreted.
+type failure struct {
+	status    int           // 0: no answer at all
+	after     time.Duration // how long Cosmos asks to wait
+	operation int           // which operation of a batch failed, else 0
+	err       error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// failureOf interprets err, which is not nil.
+func failureOf(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	f := &failure{err: err}
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		f.status = answer.StatusCode
+		if answer.RawResponse != nil {
+			ms, _ := strconv.Atoi(answer.RawResponse.Header.Get("x-ms-retry-after-ms"))
+			f.after = time.Duration(ms) * time.Millisecond
+		}
+		// The text of a ResponseError is a page long; the first lines of the body say it all.
+		f.err = fmt.Errorf("cosmos answered %d %s (activity %s)", f.status, http.StatusText(f.status), activityOf(answer))
+	}
+	return f
+}
+
+func activityOf(e *azcore.ResponseError) string {
+	if e.RawResponse == nil {
+		return "unknown"
+	}
+	return e.RawResponse.Header.Get("x-ms-activity-id")
+}
+
+// retriable reports whether the same call, sent again, may fare better. A
+// write may be sent again although its outcome is unknown, because every write
+// here is conditional: if the first one was carried out, the second meets 409 or
+// 412, which is a question to be answered by reading back.
+func (f *failure) retriable() bool {
+	switch f.status {
+	case 0, http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests, statusRetryWith,
+		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// happened reports whether a write that ended like this may have been carried out.
+func (f *failure) happened() bool {
+	switch f.status {
+	case 0, http.StatusRequestTimeout, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// kind says what a caller of the port can do.
+func (f *failure) kind() domain.Kind {
+	switch f.status {
+	case http.StatusNotFound:
+		return domain.NotFound
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return domain.Conflict
+	case http.StatusTooManyRequests, statusRetryWith:
+		return domain.Busy
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return domain.Unavailable
+	}
+	if f.retriable() {
+		return domain.Unavailable
+	}
+	return domain.Unknown
+}
+
+const statusRetryWith = 449 // Cosmos: a concurrent write of the same document, try again
+
+// statusOf returns the HTTP status that err reports, 0 if it reports none.
+func statusOf(err error) int {
+	if err == nil {
+		return 0
+	}
+	return failureOf(err).status
+}
+
+// classified gives err the kind that a caller of a port can act on.
+func classified(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if domain.KindOf(err) != domain.Unknown {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return domain.Errorf(domain.Unavailable, "%s: %w", what, err)
+	}
+	f := failureOf(err)
+	return domain.Errorf(f.kind(), "%s: %w", what, f)
+}
+
+func isNotFound(err error) bool { return err != nil && statusOf(err) == http.StatusNotFound }
+
+// isRefused reports that a condition of a write did not hold, or seemed not to:
+// it may have been the write itself that changed what it was conditional on.
+func isRefused(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch statusOf(err) {
+	case http.StatusConflict, http.StatusPreconditionFailed, http.StatusNotFound:
+		return true
+	}
+	return false
+}

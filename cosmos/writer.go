@@ -1,0 +1,230 @@
+package cosmos
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The Saves of one recipient in one process queue behind each other; what has
+// gathered by the time the one before is done is saved together. There is no
+// goroutine for that: one of the waiting callers leads, carries out one round
+// for everybody in it, and hands the lead on.
+
+// A pending is a Save that waits for its outcome.
+type pending struct {
+	events  []domain.Event
+	digests []domain.Digest
+
+	attempted map[int]bool // events that a commit of unknown outcome was about
+	saved     repository.Saved
+	err       error
+
+	done chan struct{} // closed: saved and err are set
+	lead chan struct{} // closed: it is this caller's turn to lead
+
+	state pendingState // guarded by the writer's mu
+}
+
+type pendingState int
+
+const (
+	waiting pendingState = iota
+	leading
+	gone // its caller has given up
+)
+
+func newPending(events []domain.Event) *pending {
+	p := &pending{
+		events:    events,
+		digests:   make([]domain.Digest, len(events)),
+		attempted: make(map[int]bool),
+		done:      make(chan struct{}),
+		lead:      make(chan struct{}),
+	}
+	for i := range events {
+		p.digests[i] = events[i].Digest()
+	}
+	return p
+}
+
+// A writer saves for one recipient.
+type writer struct {
+	r         *Repository
+	recipient domain.ActorID
+
+	mu    sync.Mutex
+	busy  bool
+	queue []*pending
+
+	// What follows belongs to whoever leads.
+	head     *head // as last written; nil: to be read
+	index    *index
+	batch    []*pending // taken from the queue for the next round
+	reserved *plan      // of batch, if the commit before it has reserved it already
+	foreign  sighting
+
+	users int // guarded by writers.mu
+	bytes int // guarded by writers.mu
+}
+
+// saveTimeout bounds a round, whatever becomes of the caller that leads it.
+const saveTimeout = 20 * time.Second
+
+// maxRound is how many events one round takes from several callers.
+const maxRound = 10_000
+
+// save waits for the outcome of p, or leads.
+func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error) {
+	w.mu.Lock()
+	w.queue = append(w.queue, p)
+	if !w.busy {
+		w.busy, p.state = true, leading
+		close(p.lead)
+	}
+	w.mu.Unlock()
+
+	select {
+	case <-p.lead:
+		w.leadRounds(ctx, p)
+	case <-p.done:
+	case <-ctx.Done():
+		if err, left := w.leave(ctx, p); left {
+			return repository.Saved{}, err
+		}
+		w.leadRounds(ctx, p)
+	}
+	<-p.done
+	return p.saved, p.err
+}
+
+// leave gives up waiting, unless p has become the leader just now.
+func (w *writer) leave(ctx context.Context, p *pending) (error, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.state == leading {
+		return nil, false
+	}
+	p.state = gone
+	for i, q := range w.queue {
+		if q == p {
+			w.queue = append(w.queue[:i], w.queue[i+1:]...)
+			return domain.Errorf(domain.Unavailable, "save: gave up before it began: %w", ctx.Err()), true
+		}
+	}
+	return domain.Errorf(domain.Uncertain, "save: gave up while it was under way: %w", ctx.Err()), true
+}
+
+// leadRounds carries out rounds until somebody else leads or nothing is left.
+// The first round is the one that p is in. A caller that goes away does not take
+// the others' Saves with it.
+func (w *writer) leadRounds(ctx context.Context, p *pending) {
+	for {
+		round, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+		w.round(round)
+		cancel()
+		if w.handOver() {
+			return
+		}
+	}
+}
+
+// take moves what waits into the batch of the next round.
+func (w *writer) take() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := 0
+	for _, p := range w.batch {
+		events += len(p.events)
+	}
+	for len(w.queue) > 0 && (len(w.batch) == 0 || events+len(w.queue[0].events) <= maxRound) {
+		events += len(w.queue[0].events)
+		w.batch = append(w.batch, w.queue[0])
+		w.queue = w.queue[1:]
+	}
+}
+
+// answer tells the callers of batch what became of their Saves.
+func answer(batch []*pending, err error) {
+	for _, p := range batch {
+		p.err = err
+		if err != nil {
+			p.saved = repository.Saved{}
+		}
+		close(p.done)
+	}
+}
+
+// handOver makes one of the waiting callers the leader. It reports false if
+// work is left that no caller waits for any more.
+func (w *writer) handOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, waitingIn := range [][]*pending{w.batch, w.queue} {
+		for _, p := range waitingIn {
+			if p.state == waiting {
+				p.state = leading
+				close(p.lead)
+				return true
+			}
+		}
+	}
+	w.busy = len(w.batch) > 0
+	return !w.busy
+}
+
+// writers keeps the writers that are in use and, within a bound on memory, those
+// that were used last.
+type writers struct {
+	r *Repository
+
+	mu    sync.Mutex
+	of    map[domain.ActorID]*list.Element
+	order *list.List // of *writer, the one used last in front
+	bytes int
+}
+
+func newWriters(r *Repository) *writers {
+	return &writers{r: r, of: make(map[domain.ActorID]*list.Element), order: list.New()}
+}
+
+func (ws *writers) acquire(recipient domain.ActorID) *writer {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	e, ok := ws.of[recipient]
+	if !ok {
+		e = ws.order.PushFront(&writer{r: ws.r, recipient: recipient, index: newIndex(recipient)})
+		ws.of[recipient] = e
+	}
+	ws.order.MoveToFront(e)
+	w := e.Value.(*writer)
+	w.users++
+	return w
+}
+
+// release gives w back and drops the writers that have not been used for longest
+// while they take too much memory together.
+func (ws *writers) release(w *writer) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w.users--
+	if w.users > 0 {
+		return
+	}
+	size := w.index.size() // nobody leads, so nobody changes it
+	ws.bytes += size - w.bytes
+	w.bytes = size
+	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
+		idle, before := e.Value.(*writer), e.Prev()
+		if idle.users == 0 {
+			ws.bytes -= idle.bytes
+			delete(ws.of, idle.recipient)
+			ws.order.Remove(e)
+		}
+		e = before
+	}
+}
