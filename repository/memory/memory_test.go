@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -12,4 +13,8 @@ func TestConformance(t *testing.T) { repositorytest.Run(t, open) }
 func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
 	return repositorytest.Stores{Events: s, Bundles: s, Content: s}
+}
+
+func TestContent(t *testing.T) {
+	repositorytest.RunContent(t, func(*testing.T) repository.Content { return memory.NewContent() })
 }

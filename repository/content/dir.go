@@ -1,0 +1,293 @@
+package content
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Dir keeps objects as files in a folder. It is safe for concurrent use.
+type Dir struct {
+	root *os.Root
+
+	mu      sync.Mutex
+	durable map[string]bool // folders whose entry in their parent this process has synced
+}
+
+var _ repository.Content = (*Dir)(nil)
+
+// unfinished is the folder of the files that are being written. No object lies
+// in it, for a plus sign cannot occur in a name.
+const unfinished = "+unfinished"
+
+// OpenDir opens the folder dir, which it makes if need be, and removes what a
+// crash left unfinished. It tries to write, so that a folder that cannot be used
+// is found out now and not with the first object. The caller closes the Dir.
+func OpenDir(dir string) (*Dir, error) {
+	d, err := open(dir)
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, domain.Errorf(domain.Invalid, "open content folder %s: it is not a folder, or not in one: %w", dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("open content folder %s: %w", dir, fault(err))
+	}
+	return d, nil
+}
+
+func open(dir string) (*Dir, error) {
+	if err := makeAll(dir); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{root: root, durable: map[string]bool{".": true}}
+	for _, step := range []func() error{d.clean, d.try} {
+		if err := step(); err != nil {
+			_ = root.Close()
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// makeAll makes dir and what is missing above it, durably.
+func makeAll(dir string) error {
+	dir = filepath.Clean(dir)
+	parent := filepath.Dir(dir)
+	err := os.Mkdir(dir, 0o750)
+	if errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := makeAll(parent); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o750)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	f, err := os.Open(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// clean empties the folder of unfinished files.
+func (d *Dir) clean() error {
+	if err := d.root.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	return d.root.Mkdir(unfinished, 0o750)
+}
+
+// try does what a Put does, without an object.
+func (d *Dir) try() error {
+	const written, linked = unfinished + "/try", unfinished + "/try-link"
+	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), d.sync("."))
+}
+
+// Close releases the folder. Readers that are open stay usable.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Put implements [repository.Content].
+func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
+	file, err := fileOf(name)
+	if err != nil {
+		return err
+	}
+	temporary := path.Join(unfinished, rand.Text())
+	err = d.write(ctx, temporary, r)
+	if err == nil {
+		err = d.publish(temporary, file)
+	}
+	_ = d.root.Remove(temporary) // if that fails, OpenDir does it
+	if err != nil {
+		return fmt.Errorf("put %s: %w", name, err)
+	}
+	return nil
+}
+
+// write makes a durable file of what r yields.
+func (d *Dir) write(ctx context.Context, temporary string, r io.Reader) error {
+	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return fault(err)
+	}
+	if _, err := io.Copy(writer{f}, reader{ctx, r}); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return fault(errors.Join(f.Sync(), f.Close()))
+}
+
+// publish gives a durable file its name, unless that is taken, and makes the
+// name durable.
+func (d *Dir) publish(temporary, file string) error {
+	folder := path.Dir(file)
+	if err := d.makeFolder(folder); err != nil {
+		return fault(err)
+	}
+	switch err := d.root.Link(temporary, file); {
+	case errors.Is(err, fs.ErrExist):
+		return domain.Errorf(domain.Conflict, "there is such an object already")
+	case err != nil:
+		return fault(err)
+	}
+	if err := d.sync(folder); err != nil {
+		return fault(errors.Join(err, d.root.Remove(file))) // nothing of a failed Put is visible
+	}
+	return nil
+}
+
+// makeFolder makes folder and those above it, durably. That a folder is there
+// does not prove that it is durable, for whoever made it may have crashed.
+func (d *Dir) makeFolder(folder string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.makeFolderLocked(folder)
+}
+
+func (d *Dir) makeFolderLocked(folder string) error {
+	if d.durable[folder] {
+		return nil
+	}
+	parent := path.Dir(folder)
+	if err := d.makeFolderLocked(parent); err != nil {
+		return err
+	}
+	if err := d.root.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := d.sync(parent); err != nil {
+		return err
+	}
+	const most = 100_000 // remembered; forgetting costs a sync and nothing else
+	if len(d.durable) > most {
+		d.durable = map[string]bool{".": true}
+	}
+	d.durable[folder] = true
+	return nil
+}
+
+func (d *Dir) sync(folder string) error {
+	f, err := d.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Open implements [repository.Content].
+func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	file, err := fileOf(s.Object)
+	if err != nil {
+		return nil, err
+	}
+	if s.Offset < 0 || s.Length < 0 {
+		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d: want none below 0", s.Object, s.Offset, s.Length)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Object, err)
+	}
+	f, err := d.root.Open(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, domain.Errorf(domain.NotFound, "open %s: there is no such object", s.Object)
+	case err != nil:
+		return nil, fmt.Errorf("open %s: %w", s.Object, fault(err))
+	}
+	if err := check(f, s); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("open %s: %w", s.Object, err)
+	}
+	return section{io.NewSectionReader(f, s.Offset, s.Length), f}, nil
+}
+
+// check checks that f is long enough for s.
+func check(f *os.File, s repository.Section) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fault(err)
+	}
+	if size := info.Size(); s.Offset > size || s.Length > size-s.Offset {
+		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
+	}
+	return nil
+}
+
+// A section reads from a file and closes it.
+type section struct {
+	io.Reader
+	io.Closer
+}
+
+// Delete implements [repository.Content]. It, too, is durable once it returns.
+func (d *Dir) Delete(ctx context.Context, name string) error {
+	file, err := fileOf(name)
+	if err != nil {
+		return err
+	}
+	err = ctx.Err()
+	if err == nil {
+		err = d.remove(file)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", name, err)
+	}
+	return nil
+}
+
+func (d *Dir) remove(file string) error {
+	switch err := d.root.Remove(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault(err)
+	}
+	return fault(d.sync(path.Dir(file)))
+}
+
+// A writer is a file whose errors are told apart from those of what is read.
+type writer struct{ f *os.File }
+
+func (w writer) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	return n, fault(err)
+}
+
+// A reader stops when its context ends. It hides every other method of r, so
+// that whoever copies from it does so piece by piece.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}

@@ -1,0 +1,234 @@
+package repositorytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// RunContent holds an implementation to the contract of Content.
+func RunContent(t *testing.T, open func(t *testing.T) repository.Content) {
+	for _, r := range contentRules {
+		t.Run(r.name, func(t *testing.T) {
+			r.test(&fixture{T: t, Stores: Stores{Content: open(t)}, ctx: t.Context(), actor: NewActor()})
+		})
+	}
+}
+
+var contentRules = []rule{
+	{name: "an object comes back whole and in sections", test: func(f *fixture) {
+		name := f.name("object")
+		f.puts(name, "0123456789")
+		for _, tc := range []struct {
+			offset, length int64
+			want           string
+		}{
+			{0, 10, "0123456789"}, {0, 1, "0"}, {3, 4, "3456"}, {9, 1, "9"}, {4, 0, ""}, {10, 0, ""},
+		} {
+			require.Equal(f, tc.want, f.payload(repository.Section{Object: name, Offset: tc.offset, Length: tc.length}))
+		}
+	}},
+
+	{name: "an object may be empty", test: func(f *fixture) {
+		name := f.name("empty")
+		f.puts(name, "")
+		require.Empty(f, f.payload(repository.Section{Object: name}))
+	}},
+
+	{name: "an object of some megabytes comes back byte for byte", test: func(f *fixture) {
+		var b strings.Builder
+		for i := range 400_000 {
+			_, _ = fmt.Fprintf(&b, "%d,", i)
+		}
+		want := b.String()
+		name := f.name("big")
+		require.NoError(f, f.Content.Put(f.ctx, name, iotest.HalfReader(strings.NewReader(want))))
+		require.True(f, want == f.payload(repository.Section{Object: name, Length: int64(len(want))}))
+		require.Equal(f, want[2_000_000:2_000_100], f.payload(repository.Section{Object: name, Offset: 2_000_000, Length: 100}))
+	}},
+
+	{name: "an object is written once", test: func(f *fixture) {
+		name := f.name("once")
+		f.puts(name, "first")
+		for _, again := range []string{"second", "first", ""} {
+			f.refuses(domain.Conflict, f.Content.Put(f.ctx, name, strings.NewReader(again)))
+		}
+		require.Equal(f, "first", f.payload(repository.Section{Object: name, Length: 5}))
+	}},
+
+	{name: "of concurrent Puts one wins, whole", test: func(f *fixture) {
+		name := f.name("race")
+		var won atomic.Int64
+		winner := make(chan string, 6)
+		f.together(6, func(i int) error {
+			data := strings.Repeat(fmt.Sprint(i), 100_000)
+			err := f.Content.Put(f.ctx, name, strings.NewReader(data))
+			switch domain.KindOf(err) {
+			case domain.Conflict:
+				return nil
+			default:
+				won.Add(1)
+				winner <- data
+				return err
+			}
+		})
+		require.Equal(f, int64(1), won.Load())
+		require.True(f, <-winner == f.payload(repository.Section{Object: name, Length: 100_000}))
+	}},
+
+	{name: "objects are put, read and deleted side by side", test: func(f *fixture) {
+		f.together(8, func(i int) error {
+			for n := range 5 {
+				name := f.name(fmt.Sprintf("shared/%d/%d", n, i))
+				if err := f.Content.Put(f.ctx, name, strings.NewReader(name)); err != nil {
+					return err
+				}
+				r, err := f.Content.Open(f.ctx, repository.Section{Object: name, Length: int64(len(name))})
+				if err != nil {
+					return err
+				}
+				data, err := io.ReadAll(r)
+				if err := errors.Join(err, r.Close(), f.Content.Delete(f.ctx, name)); err != nil || string(data) != name {
+					return errors.Join(err, fmt.Errorf("%s holds %q", name, data))
+				}
+			}
+			return nil
+		})
+	}},
+
+	{name: "nothing of a failed Put is visible, and its name stays free", test: func(f *fixture) {
+		name := f.name("failed")
+		broken := errors.New("the source broke")
+		err := f.Content.Put(f.ctx, name, io.MultiReader(strings.NewReader(strings.Repeat("x", 200_000)), iotest.ErrReader(broken)))
+		require.ErrorIs(f, err, broken)
+		f.missing(name)
+		f.puts(name, "whole")
+		require.Equal(f, "whole", f.payload(repository.Section{Object: name, Length: 5}))
+	}},
+
+	{name: "the kind of a source's error is kept", test: func(f *fixture) {
+		tooBig := domain.Errorf(domain.Invalid, "payload: too big")
+		f.refuses(domain.Invalid, f.Content.Put(f.ctx, f.name("too-big"), iotest.ErrReader(tooBig)))
+	}},
+
+	{name: "a Put ends with its context, and nothing of it is visible", test: func(f *fixture) {
+		ctx, cancel := context.WithCancel(f.ctx)
+		name := f.name("cancelled")
+		err := f.Content.Put(ctx, name, &endless{after: 5, do: cancel})
+		require.ErrorIs(f, err, context.Canceled)
+		f.missing(name)
+		f.puts(name, "whole")
+	}},
+
+	{name: "under an ended context nothing is read, written or deleted", test: func(f *fixture) {
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		there, absent := f.name("there"), f.name("absent")
+		f.puts(there, "x")
+		_, err := f.Content.Open(ended, repository.Section{Object: there, Length: 1})
+		require.ErrorIs(f, err, context.Canceled)
+		require.ErrorIs(f, f.Content.Delete(ended, there), context.Canceled)
+		require.ErrorIs(f, f.Content.Put(ended, absent, strings.NewReader("x")), context.Canceled)
+		require.Equal(f, "x", f.payload(repository.Section{Object: there, Length: 1}))
+		f.missing(absent)
+	}},
+
+	{name: "what is not there is NotFound", test: func(f *fixture) {
+		f.puts(f.name("a/b"), "x")
+		f.missing(f.name("other"))
+		f.missing(f.name("a"))
+		f.missing(f.name("a/b/c"))
+	}},
+
+	{name: "an object that is too short is Damaged", test: func(f *fixture) {
+		name := f.name("short")
+		f.puts(name, "0123456789")
+		for _, s := range [][2]int64{{0, 11}, {10, 1}, {11, 0}, {5, 1 << 62}, {1<<63 - 1, 1}, {1<<63 - 1, 1<<63 - 1}} {
+			_, err := f.Content.Open(f.ctx, repository.Section{Object: name, Offset: s[0], Length: s[1]})
+			f.refuses(domain.Damaged, err)
+		}
+	}},
+
+	{name: "a deleted object is gone, and its name is free", test: func(f *fixture) {
+		name := f.name("deleted")
+		f.puts(name, "old")
+		f.puts(name+"-not", "stays")
+		require.NoError(f, f.Content.Delete(f.ctx, name))
+		f.missing(name)
+		f.puts(name, "new")
+		require.Equal(f, "new", f.payload(repository.Section{Object: name, Length: 3}))
+		require.Equal(f, "stays", f.payload(repository.Section{Object: name + "-not", Length: 5}))
+	}},
+
+	{name: "deleting what is not there is no error", test: func(f *fixture) {
+		name := f.name("never")
+		require.NoError(f, f.Content.Delete(f.ctx, name))
+		require.NoError(f, f.Content.Delete(f.ctx, name+"/below"))
+	}},
+
+	{name: "every name that the contract allows is a name of its own", test: func(f *fixture) {
+		prefix := f.name("")
+		names := []string{
+			"a", "a/b", "a/b/c", "a.b", "...", ".a", "a.", "-", "_", "..a/...", "0", "tmp", "unfinished", "try",
+			"A-Za-z0-9._-/x", strings.Repeat("s/", 100) + "s",
+			strings.Repeat("x", 512-len(prefix)), strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("x", 200) + "/x",
+		}
+		for _, n := range names {
+			f.puts(prefix+n, n)
+		}
+		for _, n := range names {
+			require.Equal(f, n, f.payload(repository.Section{Object: prefix + n, Length: int64(len(n))}))
+			require.NoError(f, f.Content.Delete(f.ctx, prefix+n))
+			f.missing(prefix + n)
+		}
+	}},
+
+	{name: "another name is Invalid", test: func(f *fixture) {
+		for _, n := range []string{
+			"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/../b", "./a", "a/./b", "/etc/passwd",
+			`a\b`, `..\a`, "a b", "a\x00b", "a\nb", "a\n", "æ", "a=", "a+", "a:b", "a?b", "a%2fb", "a*", "~", strings.Repeat("x", 513),
+		} {
+			f.refuses(domain.Invalid, f.Content.Put(f.ctx, n, strings.NewReader("x")))
+			f.refuses(domain.Invalid, f.Content.Delete(f.ctx, n))
+			_, err := f.Content.Open(f.ctx, repository.Section{Object: n, Length: 1})
+			f.refuses(domain.Invalid, err)
+		}
+	}},
+}
+
+// name returns an object name that belongs to this case alone.
+func (f *fixture) name(s string) string { return f.actor.String() + "/" + s }
+
+func (f *fixture) puts(name, data string) {
+	f.Helper()
+	require.NoError(f, f.Content.Put(f.ctx, name, strings.NewReader(data)))
+}
+
+func (f *fixture) missing(name string) {
+	f.Helper()
+	_, err := f.Content.Open(f.ctx, repository.Section{Object: name})
+	f.refuses(domain.NotFound, err)
+}
+
+// endless yields data for ever, and does something after some reads.
+type endless struct {
+	reads, after int
+	do           func()
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.reads++; e.reads == e.after {
+		e.do()
+	}
+	return copy(p, "data without end"), nil
+}
