@@ -145,6 +145,9 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 						b.UpsertItem(doc, nil)
 					}
 				})
+				if isRefused(err) {
+					return errMoved
+				}
 				return err
 			})
 		}
@@ -182,8 +185,13 @@ func (o *operation) sealAt(ctx context.Context, cabinet string, p *part, intent 
 	ops.AppendSet("/count", p.Slot)
 	ops.AppendSet("/sealed", true)
 	err := o.patch(ctx, o.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})
-	if statusOf(err) == http.StatusPreconditionFailed {
-		return nil // sealed already, by another rollback of the same intent
+	if !isRefused(err) {
+		return err
 	}
-	return err
+	// Sealed already, it seems, by another rollback of the same intent.
+	var d drawer
+	if _, err := o.read(ctx, o.r.db.cabinets, cabinet, p.Drawer, &d); err != nil || d.Sealed {
+		return err
+	}
+	return errMoved
 }

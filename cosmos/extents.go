@@ -84,7 +84,7 @@ func (o *operation) extentOf(ctx context.Context, key string, d *drawer, last re
 	}
 	if !d.Sealed {
 		truth, err := o.seal(ctx, key, d.ID)
-		if isNotFound(err) {
+		if isRefused(err) {
 			return e, errMoved
 		}
 		if err != nil {

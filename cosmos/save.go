@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
@@ -308,7 +307,7 @@ func (w *writer) createPages(ctx context.Context, o *operation, pages []*page) e
 			b.CreateItem(doc, nil)
 		}
 	})
-	if statusOf(err) != http.StatusConflict {
+	if !isRefused(err) {
 		return err
 	}
 	// A page is there already. If it is this intent's, the batch was carried out

@@ -1,0 +1,213 @@
+// Package faulty breaks calls to Cosmos on purpose.
+//
+// A [Transport] stands between the Cosmos client and the store, so that the code
+// above it runs unchanged. It counts the calls for documents and breaks those
+// that it is told to, in one of the ways in which the service, or the line to
+// it, is known to break: before the call was carried out or after. With it a
+// test breaks every call of an operation once, in every way, and looks at what
+// the store is left with.
+package faulty
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// A Fault is a way to break a call.
+type Fault int
+
+// The faults. Those named After break the answer to a call that was carried
+// out; the others break the call, and nothing happens.
+const (
+	None                Fault = iota
+	RequestLost               // the connection breaks before the request arrives
+	ReplyLostAfter            // the connection breaks before the reply arrives
+	Throttled                 // 429, wait 1 ms
+	RetryWith                 // 449
+	TimeoutAfter              // 408
+	Unavailable               // 503
+	UnavailableAfter          // 503 of a front end that did not hear the end of it
+	ForeignPrecondition       // 412 although the caller's condition holds
+)
+
+var names = [...]string{
+	"none", "request lost", "reply lost after commit", "429", "449",
+	"408 after commit", "503", "503 after commit", "foreign 412",
+}
+
+func (f Fault) String() string { return names[f] }
+
+// Faults returns every way to break a call.
+func Faults() []Fault {
+	return []Fault{
+		RequestLost, ReplyLostAfter, Throttled, RetryWith, TimeoutAfter,
+		Unavailable, UnavailableAfter, ForeignPrecondition,
+	}
+}
+
+// ErrLost is the error of a broken connection.
+var ErrLost = errors.New("faulty: connection lost")
+
+// A Doer sends a request; the Cosmos client calls it a transport.
+type Doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// A Transport passes calls on to Next. It is safe for concurrent use.
+type Transport struct {
+	Next Doer
+
+	mu     sync.Mutex
+	calls  int
+	choose func(call int, req *http.Request) Fault
+	fired  int
+}
+
+// Break has every call for documents from now on ask choose how to break it.
+// Calls are counted from 1. A nil choose breaks none.
+func (t *Transport) Break(choose func(call int, req *http.Request) Fault) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls, t.fired, t.choose = 0, 0, choose
+}
+
+// BreakOne breaks the n-th call from now, once.
+func (t *Transport) BreakOne(n int, f Fault) {
+	t.Break(func(call int, _ *http.Request) Fault {
+		if call == n {
+			return f
+		}
+		return None
+	})
+}
+
+// Calls returns how many calls for documents were made since Break.
+func (t *Transport) Calls() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls
+}
+
+// Fired returns how many of them were broken.
+func (t *Transport) Fired() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fired
+}
+
+// Do implements the transport of the Cosmos client.
+func (t *Transport) Do(req *http.Request) (*http.Response, error) {
+	switch t.fault(req) {
+	case RequestLost:
+		return nil, ErrLost
+	case ReplyLostAfter:
+		if resp, err := t.Next.Do(req); err == nil {
+			_ = resp.Body.Close()
+		}
+		return nil, ErrLost
+	case Throttled:
+		return answer(req, http.StatusTooManyRequests, "3200", nil), nil
+	case RetryWith:
+		return answer(req, 449, "", nil), nil
+	case TimeoutAfter:
+		return t.after(req, http.StatusRequestTimeout)
+	case Unavailable:
+		return answer(req, http.StatusServiceUnavailable, "", nil), nil
+	case UnavailableAfter:
+		return t.after(req, http.StatusServiceUnavailable)
+	case ForeignPrecondition:
+		return precondition(req)
+	}
+	return t.Next.Do(req)
+}
+
+func (t *Transport) fault(req *http.Request) Fault {
+	if !strings.Contains(req.URL.Path, "/docs") {
+		return None
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+	if t.choose == nil {
+		return None
+	}
+	f := t.choose(t.calls, req)
+	if f == ForeignPrecondition && !isWrite(req) {
+		f = None // a read has no condition
+	}
+	if f != None {
+		t.fired++
+	}
+	return f
+}
+
+func isWrite(req *http.Request) bool {
+	return req.Method != http.MethodGet && req.Header.Get("x-ms-documentdb-query") == "" &&
+		req.Header.Get("x-ms-documentdb-isquery") == ""
+}
+
+func (t *Transport) after(req *http.Request, status int) (*http.Response, error) {
+	resp, err := t.Next.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	_ = resp.Body.Close()
+	return answer(req, status, "", nil), nil
+}
+
+// precondition answers 412; in a batch the first operation bears the blame.
+func precondition(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
+		return answer(req, http.StatusPreconditionFailed, "", nil), nil
+	}
+	var operations []json.RawMessage
+	body, err := io.ReadAll(req.Body)
+	if err == nil {
+		err = json.Unmarshal(body, &operations)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("faulty: the body of a batch: %w", err)
+	}
+	results := make([]map[string]any, len(operations))
+	for i := range results {
+		results[i] = map[string]any{"statusCode": http.StatusFailedDependency, "requestCharge": 0}
+	}
+	results[0]["statusCode"] = http.StatusPreconditionFailed
+	encoded, err := json.Marshal(results)
+	if err != nil {
+		return nil, err
+	}
+	return answer(req, http.StatusMultiStatus, "", encoded), nil
+}
+
+func answer(req *http.Request, status int, substatus string, body []byte) *http.Response {
+	if body == nil {
+		body = []byte(`{"code":"Faulty","message":"broken on purpose"}`)
+	}
+	resp := &http.Response{
+		StatusCode: status,
+		Status:     fmt.Sprintf("%d %s", status, http.StatusText(status)),
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{
+			"Content-Type":        {"application/json"},
+			"X-Ms-Request-Charge": {"0"},
+			"X-Ms-Activity-Id":    {"00000000-0000-0000-0000-000000000000"},
+		},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       req,
+	}
+	if status == http.StatusTooManyRequests {
+		resp.Header.Set("x-ms-retry-after-ms", "1")
+	}
+	if substatus != "" {
+		resp.Header.Set("x-ms-substatus", substatus)
+	}
+	return resp
+}
