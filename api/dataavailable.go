@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// postDataAvailable stores the events of the body, or says of every fault where
+// it is and stores nothing.
+func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	if err := checkContentType(w, r); err != nil {
+		return err
+	}
+	if r.ContentLength > s.opts.Limits.RequestBody {
+		return tooLarge(w, s.opts.Limits.RequestBody)
+	}
+	sent, err := decodeEvents(http.MaxBytesReader(w, r.Body, s.opts.Limits.RequestBody), s.opts.Limits)
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return tooLarge(w, s.opts.Limits.RequestBody)
+		}
+		return err
+	}
+	rec := recordOf(r.Context())
+	rec.note(slog.Int("events", len(sent.events)+sent.faults.events))
+	if sent.faults.total > 0 {
+		// What the hub would say of the events without a fault of their own is
+		// said along with it.
+		return s.rejected(sent, s.opts.Hub.Check(sent.events))
+	}
+	stored, err := s.ingest(r.Context(), sent.events)
+	if err != nil {
+		if _, ok := errors.AsType[*hub.Rejection](err); ok {
+			return s.rejected(sent, err)
+		}
+		return err
+	}
+	answer := counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
+	if len(stored.Conflicts) > 0 {
+		return differs(answer, stored.Conflicts)
+	}
+	writeJSON(w, http.StatusAccepted, answer)
+	return nil
+}
+
+// ingest calls the hub and tells metrics and log what came of it. Some of the
+// events may be stored even if it fails.
+func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
+	stored, err := s.opts.Hub.Ingest(ctx, events)
+	s.metrics.accepted.Add(float64(stored.Accepted))
+	s.metrics.duplicates.Add(float64(stored.Duplicates))
+	s.metrics.conflicts.Add(float64(len(stored.Conflicts)))
+	recordOf(ctx).note(
+		slog.Int("accepted", stored.Accepted),
+		slog.Int("duplicates", stored.Duplicates),
+		slog.Int("conflicts", len(stored.Conflicts)),
+	)
+	return stored, err
+}
+
+// checkContentType wants plain JSON, whose text is UTF-8 whether it says so or not.
+func checkContentType(w http.ResponseWriter, r *http.Request) error {
+	const accepted = "application/json"
+	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", clip(coding))
+	}
+	got := strings.Join(r.Header["Content-Type"], ", ")
+	media, params, err := mime.ParseMediaType(got)
+	if err != nil || media != accepted {
+		w.Header().Set("Accept-Post", accepted)
+		if got == "" {
+			return refuse(wrongContentType, "The header Content-Type is missing; send %s.", accepted)
+		}
+		return refuse(wrongContentType, "Content-Type %q is not accepted; send %s.", clip(got), accepted)
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", clip(charset))
+	}
+	return nil
+}
+
+func tooLarge(w http.ResponseWriter, limit int64) error {
+	w.Header().Set("Connection", "close") // rather than read the rest of it
+	return refuse(bodyTooLarge, "The body is larger than %d bytes; send the events in several requests.", limit)
+}
+
+// rejected is the answer when nothing was stored: the faults that the decoder
+// found and those in err, if that is a Rejection, in the order of the events.
+func (s *Server) rejected(sent *decoded, err error) error {
+	faults, total, problem := sent.faults.list, sent.faults.total, invalid
+	if rejection, ok := errors.AsType[*hub.Rejection](err); ok {
+		for _, f := range rejection.Faults {
+			faults = append(faults, eventFault(sent.at[f.Index], f.Field, f.Err.Error()))
+		}
+		total += len(rejection.Faults)
+		if sent.faults.total == 0 && domain.KindOf(err) == domain.Conflict {
+			problem = idConflict
+		}
+	}
+	slices.SortStableFunc(faults, func(a, b fault) int { return a.index - b.index })
+	return &refusal{problem: problem, detail: faultsDetail(total), faults: faults[:min(len(faults), maxFaults)]}
+}
+
+func faultsDetail(total int) string {
+	switch {
+	case total == 1:
+		return "Nothing was stored, because of the fault in errors. Mend it and send the request again."
+	case total <= maxFaults:
+		return fmt.Sprintf("Nothing was stored, because of the %d faults in errors. Mend them and send the request again.", total)
+	}
+	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Mend them and send the request again.", total, maxFaults)
+}
+
+// differs is the answer when some events were stored before with other content.
+// It names them all, since the others are stored.
+func differs(answer counts, conflicts []int) error {
+	faults := make([]fault, len(conflicts))
+	for i, index := range conflicts {
+		faults[i] = eventFault(index, "id", "stored before with other content")
+	}
+	return &refusal{
+		problem: alreadyStored,
+		detail: fmt.Sprintf("The %d events in errors were not stored: their ids belong to events stored before with other content. "+
+			"The other events are stored; accepted and duplicates count them. Give new data a new id.", len(conflicts)),
+		faults: faults,
+		stored: &answer,
+	}
+}

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// errDeadline is the cause of a context whose request has run out of time.
+var errDeadline = errors.New("the request has reached its deadline")
+
+const (
+	// streamFactor is how many times its deadline a request may last while its
+	// client keeps taking the body.
+	streamFactor = 20
+
+	// grace is what is left after the deadline to say so to the client.
+	grace = 5 * time.Second
+)
+
+// deadline bounds the time of a request: the reading of its body, the work, and
+// the writing of the answer, which may take longer as long as it goes on.
+//
+// The context has no fixed deadline, because the work of a Peek goes on while
+// its body is streamed. Its cause is errDeadline when time is up.
+func (s *Server) deadline(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancelCause(r.Context())
+		defer cancel(nil)
+		p := &pace{ResponseWriter: w, conn: http.NewResponseController(w), span: s.opts.Deadline}
+		now := time.Now()
+		p.last = now.Add(streamFactor * p.span)
+		p.timer = time.AfterFunc(p.span, func() { cancel(errDeadline) })
+		defer p.timer.Stop()
+		p.writeBefore(now.Add(p.span))
+
+		r = r.WithContext(ctx)
+		if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+			// Not every writer has a connection: a test's has none.
+			_ = p.conn.SetReadDeadline(now.Add(p.span))
+			r.Body = &timedBody{ReadCloser: r.Body, conn: p.conn}
+		}
+		next.ServeHTTP(p, r)
+	})
+}
+
+// A pace moves the deadline of a request as its client takes the answer.
+type pace struct {
+	http.ResponseWriter
+	conn  *http.ResponseController
+	span  time.Duration
+	timer *time.Timer
+	last  time.Time // the deadline never moves beyond it
+}
+
+func (p *pace) Write(b []byte) (int, error) {
+	n, err := p.ResponseWriter.Write(b)
+	if err == nil && n > 0 {
+		at := time.Now().Add(p.span)
+		if at.After(p.last) {
+			at = p.last
+		}
+		p.timer.Reset(time.Until(at))
+		p.writeBefore(at)
+	}
+	return n, err
+}
+
+func (p *pace) writeBefore(at time.Time) {
+	_ = p.conn.SetWriteDeadline(at.Add(grace)) // not every writer has a connection
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (p *pace) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// A timedBody lifts the read deadline once the body has ended: from then on the
+// server reads on only to notice that the client goes away, and must not take
+// the deadline for that.
+type timedBody struct {
+	io.ReadCloser
+	conn *http.ResponseController
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF { //nolint:errorlint // io.Reader returns EOF itself
+		_ = b.conn.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

@@ -1,0 +1,34 @@
+// Package api is the HTTP edge of the message hub: it decodes what domains and
+// actors send, calls package hub, and encodes the answer. It decides nothing
+// about events or bundles.
+//
+// Read [Server.routes] first, the page of all routes. A request passes
+//
+//	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ route (─▶ requireActor) ─▶ handler
+//
+// so that whatever happens further in, the answer carries a request id, the log
+// has one line, the metrics count it, a panic is a 500, and nothing lasts for
+// ever. Each of these is one small file; each resource is one file; what a
+// failure looks like from outside stands in one table, in problem.go.
+//
+// # Time
+//
+// A request has one deadline (Options.Deadline, 30 s) for reading its body and
+// for the work. When the work is done and a body is being streamed, the
+// deadline starts anew with each piece that the client has taken, up to
+// [streamFactor] times its length in all: a big bundle gets through a thin line,
+// and a client that stops reading is cut off. [Harden] says why the timeouts of
+// http.Server cannot do this.
+//
+// # Half a body is no body
+//
+// A failure before the first byte of a body is a problem document. After that
+// there is no honest status left, so the connection is torn down: a client sees
+// the body cut short, never a short body that looks whole.
+//
+// # The document
+//
+// openapi.yaml describes every route, header, status and problem. A test
+// compares it with the routes, and validates every exchange of the other tests
+// against it.
+package api

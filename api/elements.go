@@ -1,0 +1,177 @@
+package api
+
+import "io"
+
+// elements takes a JSON array apart while it is read. It sees only so much of
+// the grammar as tells where an element ends; whether the element is JSON is
+// for others to find out.
+type elements struct {
+	r      io.Reader
+	buf    []byte
+	at     int   // buf[at:] is unread
+	offset int64 // of the text that next returned, in the whole
+	base   int64 // of buf in the whole
+	err    error // of r
+	count  int
+}
+
+// open reads the bracket that starts the array.
+func (e *elements) open() error {
+	c, err := e.peek()
+	switch {
+	case err == io.EOF: //nolint:errorlint // peek returns it itself
+		return e.fault("the body is empty; want an array of events")
+	case err != nil:
+		return err
+	case c == '{':
+		return e.fault("want an array of events, got an object; put a single event into [ ]")
+	case c != '[':
+		return e.fault("want an array of events")
+	}
+	e.at++
+	return nil
+}
+
+// next returns the text of the next element, which is valid until the next call,
+// or io.EOF after the last one if nothing follows the array.
+func (e *elements) next() ([]byte, error) {
+	c, err := e.peek()
+	if err == nil && e.count > 0 && c == ',' {
+		e.at++
+		c, err = e.peek()
+		if err == nil && c == ']' {
+			return nil, e.fault("want another event after the comma")
+		}
+	} else if err == nil && c == ']' {
+		e.at++
+		return nil, e.end()
+	} else if err == nil && e.count > 0 {
+		return nil, e.fault("want , or ] after an event")
+	}
+	if err == io.EOF { //nolint:errorlint // peek returns it itself
+		return nil, e.fault("the text ends inside the array")
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.count++
+	for {
+		if n := valueEnd(e.buf[e.at:], e.err == io.EOF); n >= 0 { //nolint:errorlint // fill keeps it itself
+			text := e.buf[e.at : e.at+n]
+			e.offset = e.base + int64(e.at)
+			e.at += n
+			return text, nil
+		}
+		if e.err != nil {
+			return nil, e.broken("the text ends inside an event")
+		}
+		e.fill()
+	}
+}
+
+// end makes sure that nothing follows the array.
+func (e *elements) end() error {
+	_, err := e.peek()
+	if err == nil {
+		return e.fault("want nothing after the array")
+	}
+	return err
+}
+
+// peek returns the next byte that is no white space.
+func (e *elements) peek() (byte, error) {
+	for {
+		for ; e.at < len(e.buf); e.at++ {
+			if c := e.buf[e.at]; !isSpace(c) {
+				return c, nil
+			}
+		}
+		if e.err != nil {
+			return 0, e.err
+		}
+		e.fill()
+	}
+}
+
+// fill reads on, at least as much as is unread already, so that looking for the
+// end of an element all over again costs no more than reading it did.
+func (e *elements) fill() {
+	const atLeast = 64 * kilobyte
+	unread := len(e.buf) - e.at
+	e.base += int64(e.at)
+	if size := max(2*unread, atLeast); cap(e.buf) < size {
+		e.buf = append(make([]byte, 0, size), e.buf[e.at:]...)
+	} else {
+		e.buf = e.buf[:copy(e.buf[:unread], e.buf[e.at:])]
+	}
+	e.at = 0
+	for want := max(2*unread, 1); len(e.buf) < want && e.err == nil; {
+		var n int
+		n, e.err = e.r.Read(e.buf[len(e.buf):cap(e.buf)])
+		e.buf = e.buf[:len(e.buf)+n]
+	}
+}
+
+func (e *elements) broken(want string) error {
+	if e.err == io.EOF { //nolint:errorlint // fill keeps it itself
+		e.at = len(e.buf)
+		return e.fault(want)
+	}
+	return e.err
+}
+
+func (e *elements) fault(want string) error {
+	return &syntaxError{at: e.base + int64(e.at), want: want}
+}
+
+// valueEnd returns where the JSON value that b begins with ends, or -1 if that
+// cannot be told from b. It returns 0 if b begins with no value at all. At the
+// end of the text, final, a number or a word needs nothing behind it.
+func valueEnd(b []byte, final bool) int {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			n := stringEnd(b[i:])
+			if n < 0 {
+				return -1
+			}
+			i += n - 1
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	if final && depth == 0 {
+		return len(b)
+	}
+	return -1
+}
+
+// stringEnd returns where the string that b begins with ends, or -1.
+func stringEnd(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// A handler answers a request, or returns an error before it has begun to.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// handle turns the error of h into a problem.
+func (s *Server) handle(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// fail answers with the problem that err is. If the client is gone there is
+// nobody to answer, and the connection is given up.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	rec := recordOf(r.Context())
+	rec.err = err
+	if gone(r.Context(), err) {
+		panic(http.ErrAbortHandler)
+	}
+	refused := asRefusal(r.Context(), err)
+	rec.problem = refused.problem
+	writeProblem(w, rec.id, refused)
+}
+
+// gone reports that err came about because the client went away.
+func gone(ctx context.Context, err error) bool {
+	if _, ok := errors.AsType[*refusal](err); ok {
+		return false
+	}
+	return context.Cause(ctx) == context.Canceled //nolint:errorlint // the cause itself, not what it wraps
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // a client that is gone needs no answer
+}

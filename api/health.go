@@ -1,0 +1,25 @@
+package api
+
+import "net/http"
+
+type status struct {
+	Status string `json:"status"`
+}
+
+// healthz says that the process serves requests, whatever it depends on.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, status{"ok"})
+	return nil
+}
+
+// readyz says whether requests should be sent here.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+	if s.draining.Load() {
+		return refuse(notReady, "The hub is about to stop; send requests to another node.")
+	}
+	if err := s.opts.Ready(r.Context()); err != nil {
+		return &refusal{problem: notReady, cause: err}
+	}
+	writeJSON(w, http.StatusOK, status{"ready"})
+	return nil
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+)
+
+// A record gathers what is known about a request while it is served. Only the
+// goroutine that serves it may use it.
+type record struct {
+	id      string
+	attrs   []slog.Attr // for the log, from the handler
+	problem problemType
+	err     error
+}
+
+// note adds to the line that the log will have about the request.
+func (rec *record) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
+
+type recordKey struct{}
+
+// recordOf returns the record of the request that ctx belongs to.
+func recordOf(ctx context.Context) *record {
+	rec, _ := ctx.Value(recordKey{}).(*record)
+	return rec
+}
+
+const requestIDHeader = "X-Request-Id"
+
+// identify gives each request an id: that of its header X-Request-Id, if it is
+// one that may stand in a log as it is, else a new one.
+func (s *Server) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(requestIDHeader)
+		if !isRequestID(id) {
+			id = s.opts.NewRequestID()
+		}
+		w.Header().Set(requestIDHeader, id)
+		ctx := context.WithValue(r.Context(), recordKey{}, &record{id: id})
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// isRequestID accepts 1 to 128 characters of A-Z a-z 0-9 . _ -.
+func isRequestID(s string) bool { return isWord(s, 128) }
+
+// isWord accepts 1 to most characters of A-Z a-z 0-9 . _ -.
+func isWord(s string, most int) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return 1 <= len(s) && len(s) <= most
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+)
+
+// A member is one name and value of a JSON object, each in the text that it has there.
+type member struct {
+	name  []byte // unquoted
+	value []byte // one value, which may not be JSON itself
+	at    int    // of value in the text of the object
+}
+
+// members takes the text of a JSON object apart. An error ends it.
+func members(text []byte) iter.Seq2[member, error] {
+	return func(yield func(member, error) bool) {
+		at := skipSpace(text, 1)
+		for first := true; ; first = false {
+			if first && at < len(text) && text[at] == '}' {
+				at++
+				break
+			}
+			m, next, err := readMember(text, at)
+			if !yield(m, err) || err != nil {
+				return
+			}
+			at = skipSpace(text, next)
+			if at < len(text) && text[at] == '}' {
+				at++
+				break
+			}
+			if at >= len(text) || text[at] != ',' {
+				yield(member{}, &syntaxError{int64(at), "want , or } after a field"})
+				return
+			}
+			at = skipSpace(text, at+1)
+		}
+		if at != len(text) {
+			yield(member{}, &syntaxError{int64(at), "want nothing after the event"})
+		}
+	}
+}
+
+func readMember(text []byte, at int) (m member, next int, err error) {
+	if at >= len(text) || text[at] != '"' {
+		return m, at, &syntaxError{int64(at), "want the name of a field in quotes"}
+	}
+	n := stringEnd(text[at:])
+	if n < 0 {
+		return m, at, &syntaxError{int64(at), "want a quote at the end of the name"}
+	}
+	if m.name, err = unquote(text[at:at+n], at); err != nil {
+		return m, at, err
+	}
+	at = skipSpace(text, at+n)
+	if at >= len(text) || text[at] != ':' {
+		return m, at, &syntaxError{int64(at), "want : after the name of a field"}
+	}
+	m.at = skipSpace(text, at+1)
+	n = valueEnd(text[m.at:], true)
+	if n <= 0 {
+		return m, at, &syntaxError{int64(m.at), "want a value after the name of a field"}
+	}
+	m.value = text[m.at : m.at+n]
+	return m, m.at + n, nil
+}
+
+func skipSpace(text []byte, at int) int {
+	for at < len(text) && isSpace(text[at]) {
+		at++
+	}
+	return at
+}
+
+// unquote returns the string that text, which starts and ends with a quote,
+// stands for. The result may share memory with text.
+func unquote(text []byte, at int) ([]byte, error) {
+	for i, c := range text[1 : len(text)-1] {
+		if c == '\\' {
+			var s string
+			if err := json.Unmarshal(text, &s); err != nil {
+				return nil, notJSONAt(err, at)
+			}
+			return []byte(s), nil
+		}
+		if c < ' ' {
+			return nil, &syntaxError{int64(at + 1 + i), "want a control character in a string to be escaped"}
+		}
+	}
+	return text[1 : len(text)-1], nil
+}
+
+// checkJSON makes sure that text, which is at a place, is one JSON value.
+func checkJSON(text []byte, at int) error {
+	switch string(text) {
+	case "true", "false", "null":
+		return nil
+	}
+	var raw json.RawMessage
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return notJSONAt(err, at)
+	}
+	return nil
+}
+
+func notJSONAt(err error, at int) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at += max(int(syntax.Offset)-1, 0)
+	}
+	return &syntaxError{int64(at), err.Error()}
+}
+
+// typeOf names the type of a JSON value.
+func typeOf(value []byte) string {
+	switch value[0] {
+	case '"':
+		return "a string"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics are what Prometheus gets to see of the HTTP edge. No label takes its
+// values from requests.
+type metrics struct {
+	inFlight prometheus.Gauge
+	duration *prometheus.HistogramVec // route, status
+	received *prometheus.CounterVec   // route
+	sent     *prometheus.CounterVec   // route
+
+	accepted, duplicates, conflicts, peeked, dequeued prometheus.Counter // events
+
+	backlog prometheus.Histogram // events
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	make := promauto.With(registerer)
+	counter := func(name, help string) prometheus.Counter {
+		return make.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	byRoute := func(name, help string) *prometheus.CounterVec {
+		return make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"route"})
+	}
+	return &metrics{
+		inFlight: make.NewGauge(prometheus.GaugeOpts{
+			Name: "messagehub_http_requests_in_flight",
+			Help: "HTTP requests being served.",
+		}),
+		duration: make.NewHistogramVec(native(prometheus.HistogramOpts{
+			Name:    "messagehub_http_request_duration_seconds",
+			Help:    "From the header of a request to the end of its answer, by route and status (aborted: the connection was given up).",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}), []string{"route", "status"}),
+		received: byRoute("messagehub_http_received_bytes_total", "Bytes of request bodies that were read."),
+		sent:     byRoute("messagehub_http_sent_bytes_total", "Bytes of response bodies that were written."),
+
+		accepted:   counter("messagehub_events_accepted_total", "Events stored."),
+		duplicates: counter("messagehub_events_duplicates_total", "Events that were stored before with the same content."),
+		conflicts:  counter("messagehub_events_conflicts_total", "Events refused because they were stored before with other content."),
+		peeked:     counter("messagehub_events_peeked_total", "Events in the bodies of bundles handed out, repetitions included."),
+		dequeued:   counter("messagehub_events_dequeued_total", "Events in bundles that were dequeued."),
+
+		backlog: make.NewHistogram(native(prometheus.HistogramOpts{
+			Name:    "messagehub_peek_backlog_events",
+			Help:    "Events waiting for the actor in the groups it peeked, the bundle's included.",
+			Buckets: []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
+		})),
+	}
+}
+
+// native lets a histogram be read with exponential buckets as well, by a
+// Prometheus that asks for them.
+func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
+	opts.NativeHistogramBucketFactor = 1.1
+	opts.NativeHistogramMaxBucketNumber = 100
+	opts.NativeHistogramMinResetDuration = time.Hour
+	return opts
+}
+
+func (m *metrics) observe(route string, o seen) {
+	m.duration.WithLabelValues(route, o.status).Observe(o.duration.Seconds())
+	m.received.WithLabelValues(route).Add(float64(o.received))
+	m.sent.WithLabelValues(route).Add(float64(o.sent))
+}

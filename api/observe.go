@@ -1,0 +1,153 @@
+package api
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// observe writes one line of log and one set of metrics about each request. A
+// request whose connection was given up has the status "aborted".
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := s.opts.Clock()
+		s.metrics.inFlight.Inc()
+		answer := &response{ResponseWriter: w}
+		body := &countedBody{ReadCloser: r.Body}
+		if r.Body != nil {
+			r.Body = body
+		}
+		returned := false
+		defer func() { // also when the handler panics with http.ErrAbortHandler
+			s.metrics.inFlight.Dec()
+			s.report(r, seen{
+				status:   answer.statusText(returned),
+				code:     answer.status,
+				duration: s.opts.Clock().Sub(start),
+				received: body.n,
+				sent:     answer.n,
+			})
+		}()
+		next.ServeHTTP(answer, r)
+		returned = true
+	})
+}
+
+// seen is what observe saw of a request.
+type seen struct {
+	status         string
+	code           int
+	duration       time.Duration
+	received, sent int64 // bytes of the bodies
+}
+
+// unmatched is the route of requests that no route answers: a label must not
+// take its values from whatever clients ask for.
+const unmatched = "unmatched"
+
+func (s *Server) report(r *http.Request, o seen) {
+	rec := recordOf(r.Context())
+	route := chi.RouteContext(r.Context()).RoutePattern()
+	if route == "" || rec.problem == noRoute || rec.problem == wrongMethod {
+		route = unmatched
+	}
+	s.metrics.observe(route, o)
+
+	attrs := []slog.Attr{
+		slog.String("request_id", rec.id),
+		slog.String("method", clip(r.Method)),
+		slog.String("route", route),
+		slog.String("status", o.status),
+		slog.Duration("duration", o.duration),
+		slog.Int64("received_bytes", o.received),
+		slog.Int64("sent_bytes", o.sent),
+	}
+	if route == unmatched {
+		attrs = append(attrs, slog.String("path", clip(r.URL.Path)))
+	}
+	attrs = append(attrs, rec.attrs...)
+	if rec.problem != "" {
+		attrs = append(attrs, slog.String("problem", string(rec.problem)))
+	}
+	if rec.err != nil {
+		attrs = append(attrs, slog.String("error", rec.err.Error()))
+	}
+	s.opts.Logger.LogAttrs(r.Context(), level(route, o), "request", attrs...)
+}
+
+func level(route string, o seen) slog.Level {
+	switch {
+	case o.code == http.StatusServiceUnavailable, o.status == aborted:
+		return slog.LevelWarn
+	case o.code >= 500:
+		return slog.LevelError
+	case route == "/healthz" || route == "/readyz" || route == "/metrics":
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// aborted stands for the status of an answer that was never finished.
+const aborted = "aborted"
+
+// A response remembers what was answered.
+type response struct {
+	http.ResponseWriter
+	status int   // 0 until the header is written
+	n      int64 // bytes of the body
+}
+
+func (w *response) statusText(returned bool) string {
+	if !returned {
+		return aborted
+	}
+	if w.status == 0 {
+		w.status = http.StatusOK // so does net/http
+	}
+	return strconv.Itoa(w.status)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.n += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A countedBody counts the bytes of a request's body.
+type countedBody struct {
+	io.ReadCloser
+	n int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	return n, err
+}
+
+// clip keeps what a client sent short enough to be logged or quoted.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A problemType is a way in which a request fails, as the client sees it. It is
+// the last part of the URI in the problem's type, and never changes its meaning.
+type problemType string
+
+const (
+	invalid          problemType = "invalid"
+	notJSON          problemType = "not-json"
+	bodyCut          problemType = "body-cut"
+	invalidActor     problemType = "invalid-actor"
+	missingActor     problemType = "missing-actor"
+	noRoute          problemType = "no-such-route"
+	unknownGroup     problemType = "unknown-group"
+	notFound         problemType = "not-found"
+	wrongMethod      problemType = "method-not-allowed"
+	bodySlow         problemType = "body-too-slow"
+	conflict         problemType = "conflict"
+	idConflict       problemType = "id-conflict"
+	alreadyStored    problemType = "already-stored"
+	bodyTooLarge     problemType = "body-too-large"
+	tooManyEvents    problemType = "too-many-events"
+	wrongContentType problemType = "unsupported-media-type"
+	busy             problemType = "busy"
+	uncertain        problemType = "uncertain"
+	unavailable      problemType = "unavailable"
+	tooLate          problemType = "deadline-exceeded"
+	notReady         problemType = "not-ready"
+	damaged          problemType = "damaged"
+	internal         problemType = "internal"
+)
+
+// problems is the table of all problems. The detail is for those that are no
+// fault of the request: what the client reads in place of the error, which only
+// the log gets.
+var problems = map[problemType]struct {
+	status int
+	title  string
+	retry  bool // after the pause in the header Retry-After
+	detail string
+}{
+	invalid:          {status: 400, title: "The request is not valid"},
+	notJSON:          {status: 400, title: "The body is not JSON"},
+	bodyCut:          {status: 400, title: "The body ended early"},
+	invalidActor:     {status: 400, title: "The actor id is not valid"},
+	missingActor:     {status: 401, title: "The actor is not known"},
+	noRoute:          {status: 404, title: "No such route"},
+	unknownGroup:     {status: 404, title: "No such group"},
+	notFound:         {status: 404, title: "Not found"},
+	wrongMethod:      {status: 405, title: "Method not allowed"},
+	bodySlow:         {status: 408, title: "The body came too slowly"},
+	conflict:         {status: 409, title: "The request conflicts with what is there"},
+	idConflict:       {status: 409, title: "One id stands for different contents"},
+	alreadyStored:    {status: 409, title: "Events are stored with other content"},
+	bodyTooLarge:     {status: 413, title: "The body is too large"},
+	tooManyEvents:    {status: 413, title: "Too many events in one request"},
+	wrongContentType: {status: 415, title: "Unsupported media type"},
+	busy: {status: 429, title: "Too busy", retry: true,
+		detail: "The hub or its store is at a limit. Nothing is lost; repeat the same request after a pause."},
+	uncertain: {status: 503, title: "The outcome is not known", retry: true,
+		detail: "The request may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice."},
+	unavailable: {status: 503, title: "The store is out of reach", retry: true,
+		detail: "The request has not taken effect. Repeat the same request after a pause."},
+	tooLate: {status: 503, title: "No answer in time", retry: true,
+		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice."},
+	notReady: {status: 503, title: "Not ready", retry: true,
+		detail: "Something that the hub depends on is not there; its log says what."},
+	damaged: {status: 500, title: "Stored data is damaged",
+		detail: "What is stored contradicts itself. Repeating the request does not help; tell the operator the request id."},
+	internal: {status: 500, title: "Internal error",
+		detail: "The hub failed in a way that it does not know. Tell the operator the request id."},
+}
+
+// problemOfKind is the table from what the rules and the stores report to what
+// the client gets.
+var problemOfKind = map[domain.Kind]problemType{
+	domain.Unknown:     internal,
+	domain.Invalid:     invalid,
+	domain.NotFound:    notFound,
+	domain.Conflict:    conflict,
+	domain.Busy:        busy,
+	domain.Uncertain:   uncertain,
+	domain.Unavailable: unavailable,
+	domain.Damaged:     damaged,
+}
+
+// A refusal is an error that says all about its problem. Handlers return one
+// where the kind of the error alone would say too little.
+type refusal struct {
+	problem problemType
+	detail  string // for the client
+	faults  []fault
+	stored  *counts // of the events that are not at fault
+	cause   error   // for the log
+}
+
+// A fault is what is wrong with one place of the body.
+type fault struct {
+	Pointer string `json:"pointer"` // RFC 6901
+	Detail  string `json:"detail"`
+
+	index int // of the event
+}
+
+// counts are the members of an answer to POST /v1/data-available.
+type counts struct {
+	Accepted   int `json:"accepted"`
+	Duplicates int `json:"duplicates"`
+}
+
+// refuse returns an error that becomes a problem of type p.
+func refuse(p problemType, format string, args ...any) error {
+	return &refusal{problem: p, detail: fmt.Sprintf(format, args...)}
+}
+
+func (r *refusal) Error() string {
+	text := string(r.problem)
+	switch {
+	case r.cause != nil:
+		return text + ": " + r.cause.Error()
+	case len(r.faults) > 0:
+		return text + ": " + r.faults[0].Pointer + ": " + r.faults[0].Detail
+	case r.detail != "":
+		return text + ": " + r.detail
+	}
+	return text
+}
+
+func (r *refusal) Unwrap() error { return r.cause }
+
+// asRefusal says what the client gets to hear of err. What is not a fault of
+// the request is told in general words only.
+func asRefusal(ctx context.Context, err error) *refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	kind := domain.KindOf(err)
+	if kind == domain.Unknown && context.Cause(ctx) == errDeadline || errors.Is(err, context.DeadlineExceeded) && kind != domain.Uncertain {
+		return &refusal{problem: tooLate, cause: err}
+	}
+	p, ok := problemOfKind[kind]
+	if !ok {
+		p = internal
+	}
+	r := &refusal{problem: p, cause: err}
+	if problems[r.problem].detail == "" {
+		if classified, ok := errors.AsType[*domain.Error](err); ok {
+			r.detail = classified.Error()
+		}
+	}
+	return r
+}
+
+// A problemDocument is the body of RFC 9457.
+type problemDocument struct {
+	Type     string  `json:"type"`
+	Title    string  `json:"title"`
+	Status   int     `json:"status"`
+	Detail   string  `json:"detail"`
+	Instance string  `json:"instance"`
+	Errors   []fault `json:"errors,omitempty"`
+	*counts
+}
+
+// writeProblem answers with r as a problem document.
+func writeProblem(w http.ResponseWriter, requestID string, r *refusal) {
+	row := problems[r.problem]
+	detail := r.detail
+	if detail == "" {
+		detail = row.detail
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if row.retry {
+		h.Set("Retry-After", "1")
+	}
+	w.WriteHeader(row.status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(problemDocument{ // a client that is gone needs no answer
+		Type:     "urn:messagehub:problem:" + string(r.problem),
+		Title:    row.title,
+		Status:   row.status,
+		Detail:   detail,
+		Instance: "urn:messagehub:request:" + requestID,
+		Errors:   r.faults,
+		counts:   r.stored,
+	})
+}
+
+func joinWords(words []string) string { return strings.Join(words, ", ") }

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+)
+
+// recoverPanics turns a panic into a 500, or into a torn connection if the
+// answer has begun. The log gets the panic and its stack.
+func (s *Server) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this, too
+				panic(p)
+			}
+			rec := recordOf(r.Context())
+			rec.err = fmt.Errorf("panic: %v", p)
+			rec.note(slog.String("stack", string(debug.Stack())))
+			if answer, ok := w.(*response); !ok || answer.status != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			rec.problem = internal
+			writeProblem(w, rec.id, &refusal{problem: internal})
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

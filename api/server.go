@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// Options of a Server. Only Hub is required.
+type Options struct {
+	Hub          *hub.Hub
+	Logger       *slog.Logger                // default: discards
+	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
+	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
+	Ready        func(context.Context) error // whether what the hub depends on is there; default: it is
+	Limits       Limits
+	Deadline     time.Duration    // of a request; default 30 s
+	Clock        func() time.Time // for durations in logs and metrics; default time.Now
+	NewRequestID func() string    // default: 26 random letters and digits
+}
+
+// Limits of a request. A zero limit is the default.
+type Limits struct {
+	RequestBody int64 // bytes; default 32 MB
+	Payload     int   // bytes of one payload in compact form; default 1 MB
+	Events      int   // of one request; default 10,000
+}
+
+const (
+	kilobyte = 1 << 10
+	megabyte = 1 << 20
+)
+
+// A Server answers the HTTP requests of domains, actors and operators. It is
+// safe for concurrent use, starts nothing and needs no closing.
+type Server struct {
+	opts     Options
+	metrics  *metrics
+	handler  http.Handler
+	draining atomic.Bool
+}
+
+// New returns a Server over opts.Hub. It panics if opts.Registerer has the
+// metrics of another Server already.
+func New(opts Options) *Server {
+	opts.setDefaults()
+	s := &Server{opts: opts, metrics: newMetrics(opts.Registerer)}
+	s.handler = s.routes()
+	return s
+}
+
+// Handler returns the handler of all routes.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// SetDraining makes /readyz answer that no more requests should be sent here.
+// Those that come anyway are served.
+func (s *Server) SetDraining() { s.draining.Store(true) }
+
+func (o *Options) setDefaults() {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registerer == nil {
+		registry := prometheus.NewRegistry()
+		o.Registerer = registry
+		if o.Gatherer == nil {
+			o.Gatherer = registry
+		}
+	}
+	if o.Gatherer == nil {
+		var ok bool
+		if o.Gatherer, ok = o.Registerer.(prometheus.Gatherer); !ok {
+			o.Gatherer = prometheus.Gatherers{}
+		}
+	}
+	if o.Ready == nil {
+		o.Ready = func(context.Context) error { return nil }
+	}
+	if o.Limits.RequestBody <= 0 {
+		o.Limits.RequestBody = 32 * megabyte
+	}
+	if o.Limits.Payload <= 0 {
+		o.Limits.Payload = megabyte
+	}
+	if o.Limits.Events <= 0 {
+		o.Limits.Events = 10_000
+	}
+	if o.Deadline <= 0 {
+		o.Deadline = 30 * time.Second
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.NewRequestID == nil {
+		o.NewRequestID = rand.Text
+	}
+}
+
+// Harden sets the limits of srv that must hold before a handler runs: for slow
+// headers, idle connections and huge headers.
+//
+// It leaves ReadTimeout and WriteTimeout alone, as the caller should. Either is
+// one fixed span: short enough to stop a client that hangs, it would cut off a
+// big bundle on a thin line, and a ReadTimeout that ends while a handler works
+// cancels that work. The deadline of each request does both jobs.
+func Harden(srv *http.Server) {
+	srv.ReadHeaderTimeout = 10 * time.Second
+	srv.IdleTimeout = 2 * time.Minute
+	srv.MaxHeaderBytes = 32 * kilobyte
+}
