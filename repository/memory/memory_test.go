@@ -10,6 +10,9 @@ import (
 
 func TestConformance(t *testing.T) { repositorytest.Run(t, open) }
 
+// The oracle agrees with itself: this tests the test.
+func TestRandom(t *testing.T) { repositorytest.Random(t, open) }
+
 func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
 	return repositorytest.Stores{Events: s, Bundles: s, Content: s}
@@ -17,4 +20,10 @@ func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 
 func TestContent(t *testing.T) {
 	repositorytest.RunContent(t, func(*testing.T) repository.Content { return memory.NewContent() })
+}
+
+func BenchmarkStore(b *testing.B) {
+	repositorytest.Benchmark(b, func(_ *testing.B, o repositorytest.Options) repositorytest.Stores {
+		return open(nil, o)
+	})
 }

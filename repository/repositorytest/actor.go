@@ -3,6 +3,7 @@ package repositorytest
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -76,6 +77,16 @@ func Read(ctx context.Context, run repository.Run) ([]repository.StoredEvent, er
 		events = append(events, e)
 	}
 	return events, nil
+}
+
+// ReadPayload returns a payload from the content store.
+func ReadPayload(ctx context.Context, s Stores, at repository.Section) ([]byte, error) {
+	r, err := s.Content.Open(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
 }
 
 // lostRaces is how often in a row Drain lets others be faster: far more often

@@ -182,6 +182,25 @@ var bundleRules = []rule{
 		f.inUse(err)
 	}},
 
+	{name: "an Add that is repeated opens nothing else", test: func(f *fixture) {
+		events := f.stored(3)
+		run := f.next().Run
+		b, err := f.add(NewBundleID(), run, 2)
+		require.NoError(f, err)
+		again, err := f.add(b.ID, run, 2)
+		if err == nil { // recognised
+			f.sameBundle(b, again)
+		} else {
+			require.Equal(f, domain.Conflict, domain.KindOf(err))
+		}
+		f.sameBundle(b, *f.next().Open)
+		f.acknowledge(Peeked{Bundle: b})
+		_, err = f.add(b.ID, run, 2)
+		require.Equal(f, domain.Conflict, domain.KindOf(err))
+		f.dequeues(events[2])
+		f.nothing()
+	}},
+
 	{name: "an id that was refused is free", test: func(f *fixture) {
 		f.stored(1)
 		run := f.next().Run

@@ -3,7 +3,6 @@ package repositorytest
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -236,10 +235,7 @@ func payloadsComeBack(f *fixture) {
 // payload reads a section of the content store.
 func (f *fixture) payload(at repository.Section) string {
 	f.Helper()
-	r, err := f.Content.Open(f.ctx, at)
+	data, err := ReadPayload(f.ctx, f.Stores, at)
 	require.NoError(f, err)
-	data, err := io.ReadAll(r)
-	require.NoError(f, err)
-	require.NoError(f, r.Close())
 	return string(data)
 }

@@ -97,7 +97,15 @@ func (f *fixture) save(events ...domain.Event) repository.Saved {
 	f.Helper()
 	saved, err := f.Events.Save(f.ctx, f.actor, events)
 	require.NoError(f, err)
-	return saved
+	return tidy(saved)
+}
+
+// tidy makes no difference between no conflicts and a list of none.
+func tidy(s repository.Saved) repository.Saved {
+	if len(s.Conflicts) == 0 {
+		s.Conflicts = nil
+	}
+	return s
 }
 
 // stored saves n new events and returns them.

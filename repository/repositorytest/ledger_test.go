@@ -1,0 +1,72 @@
+package repositorytest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func TestLedger(t *testing.T) {
+	actor := NewActor()
+	events := Events(4, actor)
+	strange := Event(actor)
+	// delivered returns one bundle of the events with these indexes.
+	delivered := func(indexes ...int) Peeked {
+		b := Peeked{Bundle: domain.Bundle{ID: NewBundleID(), Group: TimeSeries, Cabinet: events[0].Cabinet()}}
+		var filler domain.Filler
+		for _, i := range indexes {
+			e := repository.StoredEvent{Event: events[i], Sequence: domain.Sequence(10 + i)}
+			require.True(t, filler.Take(&e.Event, e.Sequence))
+			b.Events = append(b.Events, e)
+		}
+		filler.Fill(&b.Bundle)
+		return b
+	}
+	changed := func(b Peeked, change func(*Peeked)) Peeked { change(&b); return b }
+
+	for _, tc := range []struct {
+		name    string
+		bundles []Peeked
+		want    string // "" is fine
+	}{
+		{"all in order", []Peeked{delivered(0, 1), delivered(2, 3)}, ""},
+		{"what is unsure may be missing", []Peeked{delivered(0, 1, 2)}, ""},
+		{"one lost", []Peeked{delivered(0, 2)}, "was lost"},
+		{"none delivered", nil, "was lost"},
+		{"one twice in a bundle", []Peeked{delivered(0, 1, 1, 2)}, "twice"},
+		{"one twice in two bundles", []Peeked{delivered(0, 1), delivered(1, 2)}, "twice"},
+		{"two exchanged", []Peeked{delivered(1, 0, 2)}, "after one that its saver 7 saved later"},
+		{"bundles exchanged", []Peeked{delivered(2), delivered(0, 1)}, "has sequence number 10, after 12"},
+		{"sequence number repeated", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Events[1].Sequence = 10 })}, "has sequence number 10, after 10"},
+		{"never saved", []Peeked{delivered(0, 1, 2), changed(delivered(3), func(b *Peeked) { b.Events[0].Event = strange })}, "never saved"},
+		{"changed", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Events[1].SupportsBundling = false })}, "breaks the bundling rules"},
+		{"payload lost", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Events[1].PayloadAt.Object = "x" })}, "delivered as"},
+		{"a bundle that lies", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Count = 2 })}, "but it says"},
+		{"a bundle of another cabinet", []Peeked{changed(delivered(0, 1, 2), func(b *Peeked) { b.Cabinet.Origin = domain.Charges })}, "is of"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var ledger Ledger
+			ledger.Saved(7, events[:3]...)
+			ledger.Saved(8, events[0]) // a duplicate, which keeps its place
+			ledger.Unsure(7, events[3])
+			err := ledger.Check(tc.bundles)
+			if tc.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnsureIsSettledByARepeatedSave(t *testing.T) {
+	e := Event(NewActor())
+	var ledger Ledger
+	ledger.Unsure(0, e)
+	require.NoError(t, ledger.Check(nil))
+	ledger.Saved(0, e)
+	require.ErrorContains(t, ledger.Check(nil), "was lost")
+}

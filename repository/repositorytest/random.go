@@ -1,0 +1,296 @@
+package repositorytest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// Random does the same random operations with an implementation and with package
+// memory, and compares all they answer: what became of each event, which bundle
+// or run comes next and with which events, what is refused and how. Sequence
+// numbers may have gaps, but no other order, and a bundle may be opened at
+// another moment, but in no other order.
+//
+// The stores are opened once for each of a few small drawer capacities, and must
+// not be broken on purpose: a drawer that is given up early ends a run earlier.
+func Random(t *testing.T, open func(t *testing.T, o Options) Stores) {
+	capacities := []int{1, 3, 10}
+	oracles, tested := make(map[int]Stores), make(map[int]Stores)
+	for _, capacity := range capacities {
+		oracle := memory.New(memory.Options{DrawerCapacity: capacity, Clock: newClock()})
+		oracles[capacity] = Stores{oracle, oracle, oracle}
+		tested[capacity] = open(t, Options{DrawerCapacity: capacity, Clock: newClock()})
+	}
+	ctx := t.Context()
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.SampledFrom(capacities).Draw(t, "drawer capacity")
+		m := newTwins(ctx, oracles[capacity], tested[capacity])
+		t.Repeat(map[string]func(*rapid.T){
+			"save":        m.save,
+			"save again":  m.save, // twice as often as the others
+			"look":        func(t *rapid.T) { m.look(t, m.anyActor(t), anyGroups(t)) },
+			"peek":        m.peek,
+			"peek again":  m.peek,
+			"open late":   m.openLate,
+			"acknowledge": m.acknowledge,
+		})
+		m.drain(t)
+	})
+}
+
+// Twins are two stores that are asked to do the same.
+type twins struct {
+	ctx            context.Context
+	oracle, tested Stores
+
+	actors []domain.ActorID
+	ids    []domain.EventID
+	places map[domain.ActorID]map[domain.Sequence]domain.Sequence // of the oracle ─▶ tested
+	looks  []look                                                 // at runs for a new bundle
+	tried  []attempt
+}
+
+// An attempt to open a bundle, whatever became of it.
+type attempt struct {
+	id  domain.BundleID
+	run repository.Run // of the oracle
+}
+
+// A look is what NextUnacknowledged gave for a new bundle, from both.
+type look struct {
+	oracle, tested repository.Run
+	want, got      domain.Bundle // of the first events
+}
+
+func newTwins(ctx context.Context, oracle, tested Stores) *twins {
+	m := &twins{ctx: ctx, oracle: oracle, tested: tested, places: make(map[domain.ActorID]map[domain.Sequence]domain.Sequence)}
+	for range 2 {
+		actor := NewActor()
+		m.actors = append(m.actors, actor)
+		m.places[actor] = make(map[domain.Sequence]domain.Sequence)
+	}
+	for range 150 {
+		m.ids = append(m.ids, NewEventID())
+	}
+	return m
+}
+
+func (m *twins) anyActor(t *rapid.T) domain.ActorID {
+	return m.actors[rapid.IntRange(0, len(m.actors)-1).Draw(t, "actor")]
+}
+
+// anyGroups draws one group or more, now and then one of them twice.
+func anyGroups(t *rapid.T) []domain.Group {
+	return rapid.SliceOfN(rapid.SampledFrom(AllGroups), 1, 3).Draw(t, "groups")
+}
+
+// anyEvent draws one of the ids, usually with the content that belongs to it.
+func (m *twins) anyEvent(t *rapid.T, to domain.ActorID) domain.Event {
+	i := rapid.IntRange(0, len(m.ids)-1).Draw(t, "event")
+	weights := []domain.Weight{1, 2, 7, 1, 20_000, 3, domain.MaxBundleWeight, 1, 60_000, 1, 1<<63 - 1}
+	e := Event(to, From(AllOrigins[i%len(AllOrigins)]), Weighing(weights[i%len(weights)]))
+	e.ID = m.ids[i]
+	if i%2 == 0 {
+		Typed("other")(&e)
+	}
+	if i%13 == 0 {
+		Alone(&e)
+	}
+	if i%3 == 0 {
+		Carrying(`{"id":"` + e.ID.String() + `"}`)(&e)
+	}
+	if rapid.IntRange(0, 19).Draw(t, "variant") == 0 {
+		rapid.SampledFrom([]Change{Weighing(5), Document("X"), Typed("third"), Carrying(`[]`)}).Draw(t, "change")(&e)
+	}
+	return e
+}
+
+func (m *twins) save(t *rapid.T) {
+	to := m.anyActor(t)
+	events := make([]domain.Event, rapid.SampledFrom([]int{1, 1, 2, 5, 12, 0}).Draw(t, "events"))
+	for i := range events {
+		events[i] = m.anyEvent(t, to)
+	}
+	if rapid.IntRange(0, 30).Draw(t, "foreign") == 30 {
+		events = append(events, Event(NewActor()))
+	}
+	want, wantErr := m.oracle.Events.Save(m.ctx, to, events)
+	got, gotErr := m.tested.Events.Save(m.ctx, to, events)
+	sameError(t, wantErr, gotErr)
+	require.Equal(t, tidy(want), tidy(got))
+}
+
+// look asks both what is next, compares it, and returns the open bundle or a
+// look at the events for a new one.
+func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group) (*domain.Bundle, *look) {
+	want, wantErr := m.oracle.Events.NextUnacknowledged(m.ctx, actor, groups)
+	got, gotErr := m.tested.Events.NextUnacknowledged(m.ctx, actor, groups)
+	sameError(t, wantErr, gotErr)
+	if wantErr != nil {
+		return nil, nil
+	}
+	require.Equal(t, want.Backlog, got.Backlog)
+	require.Equal(t, want.Run.Group(), got.Run.Group())
+	require.Equal(t, want.Run.Cabinet(), got.Run.Cabinet())
+	wantEvents, gotEvents := m.read(t, want.Run, got.Run)
+	require.Equal(t, want.Open != nil, got.Open != nil, "whether a bundle is open")
+	if want.Open != nil {
+		m.sameBundle(t, *want.Open, *got.Open)
+		require.Len(t, gotEvents, got.Open.Count)
+		return want.Open, nil
+	}
+	filler := domain.Filler{Max: rapid.SampledFrom([]domain.Weight{0, 5, 30_000}).Draw(t, "heaviest bundle")}
+	n := 0
+	for n < len(wantEvents) && filler.Take(&wantEvents[n].Event, wantEvents[n].Sequence) {
+		n++
+	}
+	var id domain.BundleID // is decided on later
+	l := look{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
+	m.looks = append(m.looks, l)
+	return nil, &l
+}
+
+// read reads two runs and compares them, payloads included.
+func (m *twins) read(t *rapid.T, oracle, tested repository.Run) (want, got []repository.StoredEvent) {
+	want, wantErr := Read(m.ctx, oracle)
+	got, gotErr := Read(m.ctx, tested)
+	require.NoError(t, errors.Join(wantErr, gotErr))
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, want[i].Event, got[i].Event, "event %d", i)
+		m.samePlace(t, want[i].Recipient, want[i].Sequence, got[i].Sequence)
+		require.Equal(t, want[i].PayloadAt.IsZero(), got[i].PayloadAt.IsZero(), "whether event %d has a payload", i)
+		if !want[i].PayloadAt.IsZero() {
+			wantPayload, wantErr := ReadPayload(m.ctx, m.oracle, want[i].PayloadAt)
+			gotPayload, gotErr := ReadPayload(m.ctx, m.tested, got[i].PayloadAt)
+			require.NoError(t, errors.Join(wantErr, gotErr))
+			require.Equal(t, wantPayload, gotPayload)
+		}
+	}
+	return want, got
+}
+
+// peek opens a bundle if none is open.
+func (m *twins) peek(t *rapid.T) {
+	if _, l := m.look(t, m.anyActor(t), anyGroups(t)); l != nil {
+		m.open(t, *l)
+	}
+}
+
+// openLate tries a run that was obtained some time ago.
+func (m *twins) openLate(t *rapid.T) {
+	if len(m.looks) == 0 {
+		t.Skip("no run yet")
+	}
+	m.open(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
+}
+
+// open opens a bundle, now and then under an id that was tried before, though
+// not with the same run: whether that succeeds again is up to the store.
+func (m *twins) open(t *rapid.T, l look) {
+	id := NewBundleID()
+	if len(m.tried) > 0 && rapid.IntRange(0, 5).Draw(t, "reuse") == 5 {
+		if again := rapid.SampledFrom(m.tried).Draw(t, "id"); again.run != l.oracle {
+			id = again.id
+		}
+	}
+	m.tried = append(m.tried, attempt{id, l.oracle})
+	l.want.ID, l.got.ID = id, id
+	want, wantErr := m.oracle.Bundles.Add(m.ctx, l.want, l.oracle)
+	got, gotErr := m.tested.Bundles.Add(m.ctx, l.got, l.tested)
+	sameError(t, wantErr, gotErr)
+	if wantErr == nil {
+		m.sameBundle(t, want, got)
+	}
+}
+
+// acknowledge tries a bundle that may be open, refused, closed, foreign or
+// unknown.
+func (m *twins) acknowledge(t *rapid.T) {
+	id := NewBundleID()
+	if n := rapid.IntRange(0, len(m.tried)).Draw(t, "bundle"); n > 0 {
+		id = m.tried[len(m.tried)-n].id // the latest are the most likely
+	}
+	m.close(t, m.anyActor(t), id)
+}
+
+func (m *twins) close(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
+	want, wantErr := m.oracle.Bundles.Acknowledge(m.ctx, actor, id)
+	got, gotErr := m.tested.Bundles.Acknowledge(m.ctx, actor, id)
+	sameError(t, wantErr, gotErr)
+	if wantErr == nil {
+		m.sameBundle(t, want, got)
+	}
+}
+
+// drain dequeues all that is left of both actors.
+func (m *twins) drain(t *rapid.T) {
+	for _, actor := range m.actors {
+		for {
+			open, l := m.look(t, actor, AllGroups)
+			if l != nil {
+				m.open(t, *l)
+				continue // it may have been refused, for its id
+			}
+			if open == nil {
+				break
+			}
+			m.close(t, actor, open.ID)
+		}
+		m.inOrder(t, actor)
+	}
+}
+
+// samePlace demands that two sequence numbers stand for each other, always.
+func (m *twins) samePlace(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
+	known, ok := m.places[actor][want]
+	if !ok {
+		m.places[actor][want] = got
+		return
+	}
+	require.Equal(t, known, got, "sequence number of the same event")
+}
+
+// inOrder demands that the sequence numbers of both have the same order.
+func (m *twins) inOrder(t *rapid.T, actor domain.ActorID) {
+	last := domain.Sequence(0)
+	for _, want := range slices.Sorted(maps.Keys(m.places[actor])) {
+		got := m.places[actor][want]
+		require.Greater(t, got, last, "sequence number of the event that memory numbers %d", want)
+		last = got
+	}
+}
+
+func (m *twins) sameBundle(t *rapid.T, want, got domain.Bundle) {
+	m.samePlace(t, want.Cabinet.Recipient, want.First, got.First)
+	m.samePlace(t, want.Cabinet.Recipient, want.Last, got.Last)
+	require.False(t, got.Opened.IsZero())
+	got.First, got.Last, got.Opened = want.First, want.Last, want.Opened
+	require.Equal(t, want, got)
+}
+
+// sameError demands that two errors allow the caller to do the same.
+func sameError(t *rapid.T, want, got error) {
+	meaning := func(err error) string {
+		switch {
+		case err == nil:
+			return "no error"
+		case errors.Is(err, domain.ErrNoData):
+			return "no data"
+		case errors.Is(err, repository.ErrBundleIDInUse):
+			return "bundle id in use"
+		}
+		return domain.KindOf(err).String()
+	}
+	require.Equal(t, meaning(want), meaning(got), "want the meaning of %v, got %v", want, got)
+}
