@@ -1,0 +1,136 @@
+package config
+
+import (
+	"cmp"
+	"log/slog"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Config is all that a node is told. One that Load has returned is valid.
+type Config struct {
+	Listen   string // HOST:PORT
+	Data     string // folder
+	InMemory bool
+	Insecure bool // listen to others than this machine, though nothing proves who an actor is
+	Cosmos   Cosmos
+	Domains  Domains
+	Log      Log
+	Limits   Limits
+
+	from map[string]source // of the keys that are not defaults
+}
+
+// Cosmos says where the account is. Without an Endpoint the node runs an engine
+// of its own.
+type Cosmos struct {
+	Endpoint    string
+	Key         Secret // for emulators; without it, the default credential of azidentity
+	Database    string
+	Consistency string // "" means what the account says of itself
+}
+
+// A Domain is an origin of events that the hub is told about, on top of the
+// five of the energy market.
+type Domain struct {
+	Name    domain.Origin
+	Group   domain.Group       // zero: its default one, else a group of its own
+	Content domain.ContentMode // "": manifest
+}
+
+// Domains are in the order of the file.
+type Domains []Domain
+
+// Log says what is logged and how.
+type Log struct {
+	Level  slog.Level
+	Format string // auto (text for a terminal, else json), text or json
+}
+
+// Limits of one request.
+type Limits struct {
+	RequestBody Size
+	Payload     Size
+	Events      int
+}
+
+// Default is what a node does if nobody says anything.
+func Default() Config {
+	return Config{
+		Listen: "127.0.0.1:8080",
+		Data:   "messagehub-data",
+		Cosmos: Cosmos{Database: "messagehub"},
+		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
+		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Events: 10_000},
+	}
+}
+
+// Embedded reports whether the node runs an engine of its own.
+func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }
+
+// Groups returns the groups of the energy market, changed and extended by the
+// Domains.
+func (c *Config) Groups() domain.Groups {
+	groups := domain.DefaultGroups()
+	for _, d := range c.Domains {
+		group := d.Group
+		if group == (domain.Group{}) {
+			group, _ = groups.Of(d.Name) // the zero Group if there is none, and then one of its own
+		}
+		groups = groups.With(d.Name, group)
+	}
+	return groups
+}
+
+// Content returns the content mode of the origins that are not manifest.
+func (c *Config) Content() map[domain.Origin]domain.ContentMode {
+	modes := make(map[domain.Origin]domain.ContentMode)
+	for _, d := range c.Domains {
+		modes[d.Name] = cmp.Or(d.Content, domain.Manifest)
+	}
+	return modes
+}
+
+// A Secret is a text that must not be seen. Reveal is the one way to it.
+type Secret string
+
+const redacted = "[redacted]"
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// String hides the secret; an empty one may be seen to be empty.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString hides the secret.
+func (s Secret) GoString() string { return `"` + s.String() + `"` }
+
+// LogValue hides the secret.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText hides the secret.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue is a group of all keys with their values, secrets hidden.
+func (c Config) LogValue() slog.Value {
+	attrs := make([]slog.Attr, 0, len(keys))
+	for _, k := range keys {
+		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), k.in(&c).String()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// String is one line a key: the value, secrets hidden, and where it came from.
+func (c Config) String() string {
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteString(k.name + " = " + k.in(&c).String() + " (" + c.source(k.name) + ")\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,18 @@
+// Package config is what an operator can say about a node: one typed [Config],
+// read by [Load] from four layers, each over the ones before it:
+//
+//	defaults < file (YAML) < environment (MESSAGEHUB_…) < flags
+//
+// Every key has one name. A key of a section is section.key in errors,
+// section: {key: …} in the file, MESSAGEHUB_SECTION_KEY in the environment and
+// --section-key as a flag. The table of keys is in keys.go; a key exists once
+// it has a row there.
+//
+// Nothing is ignored. A key that nobody knows is an error that names the
+// nearest known one, so that a slip of the finger does not become a default.
+// An error about a value says where the value came from. All errors are told
+// at once.
+//
+// Secrets are of type [Secret], which prints as [redacted] however it is
+// printed.
+package config

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// readYAML takes the values of a file's text.
+func (c *Config) readYAML(path string, text []byte) []error {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	switch err := decoder.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil // an empty file says nothing
+	case err != nil:
+		return []error{fmt.Errorf("%s: %w; see README.md for an example", path, err)}
+	}
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return []error{fmt.Errorf("%s: a second YAML document follows; keep one", path)}
+	}
+	f := file{c: c, path: path, seen: make(map[string]int)}
+	f.walk("", doc.Content[0])
+	return f.faults
+}
+
+type file struct {
+	c      *Config
+	path   string
+	seen   map[string]int // the line of each key
+	faults []error
+}
+
+func (f *file) fault(at *yaml.Node, format string, args ...any) {
+	f.faults = append(f.faults, fmt.Errorf("%s: %w", f.at(at), fmt.Errorf(format, args...)))
+}
+
+func (f *file) at(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
+
+// walk takes the keys below section, which is "" or ends in a dot.
+func (f *file) walk(section string, n *yaml.Node) {
+	n = resolved(n)
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return // a section whose keys are all commented out
+	}
+	if n.Kind != yaml.MappingNode {
+		f.fault(n, "want keys with values, such as listen: 127.0.0.1:8080")
+		return
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		name, at, v := section+n.Content[i].Value, n.Content[i], resolved(n.Content[i+1])
+		if line, ok := f.seen[name]; ok {
+			f.fault(at, "%s stands in line %d already; keep one", name, line)
+			continue
+		}
+		f.seen[name] = at.Line
+		k, ok := find(name)
+		switch {
+		case ok:
+			f.take(k, v)
+		case isSection(name):
+			f.walk(name+".", v)
+		default:
+			f.faults = append(f.faults, unknown(name, f.at(at), strings.ToLower, f.known(section)))
+		}
+	}
+}
+
+// take gives k the value of v.
+func (f *file) take(k key, v *yaml.Node) {
+	from := source{byFile, f.at(v)}
+	if list, ok := k.in(f.c).(*domainsValue); ok {
+		if err := list.decode(v); err != nil {
+			f.faults = append(f.faults, fmt.Errorf("domains (%s): %w", from.text, err))
+			return
+		}
+		f.c.from[k.name] = from
+		return
+	}
+	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
+		f.fault(v, "%s: want one value", k.name)
+		return
+	}
+	f.faults = append(f.faults, f.c.set(k, v.Value, from)...)
+}
+
+// known returns the names that a key of section may have.
+func (f *file) known(section string) []string {
+	var names []string
+	for _, k := range keys {
+		if strings.HasPrefix(k.name, section) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}

@@ -1,0 +1,211 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A key is one thing that can be configured.
+type key struct {
+	name  string // with a dot between section and key
+	flag  bool   // can be given on the command line, where other users may see it
+	usage string
+	in    func(*Config) value
+}
+
+// A value is a field of a Config as text. Set says what is wrong with a text
+// and what would be right.
+type value interface {
+	Set(text string) error
+	String() string
+}
+
+// keys is the table of all keys, in the order in which they are told.
+var keys = []key{
+	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
+	{"data", true, "`FOLDER` that keeps all data; one process owns it", func(c *Config) value { return (*textValue)(&c.Data) }},
+	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
+	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
+	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
+	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value { return (*secretValue)(&c.Cosmos.Key) }},
+	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
+	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
+	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
+	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
+	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
+	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
+	{"limits.payload", false, "the most bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
+	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
+}
+
+var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
+
+// later names what the contract knows and this version does not have. Ignoring
+// it would run a hub that is not the one that was asked for.
+var later = []struct{ name, why string }{
+	{"servicebus", "Service Bus"},
+	{"bus-listen", "the embedded bus"},
+	{"blob", "Azure Blob Storage"},
+	{"oidc", "OpenID Connect"},
+}
+
+func find(name string) (key, bool) {
+	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+	if i < 0 {
+		return key{}, false
+	}
+	return keys[i], true
+}
+
+// sections are the names before a dot.
+func isSection(name string) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") })
+}
+
+func envName(name string) string {
+	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(name))
+}
+
+func flagName(name string) string { return strings.ReplaceAll(name, ".", "-") }
+
+type textValue string
+
+func (v *textValue) String() string { return string(*v) }
+func (v *textValue) Set(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("want a text, got nothing; leave the key out to get the default")
+	}
+	*v = textValue(s)
+	return nil
+}
+
+type secretValue Secret
+
+func (v *secretValue) String() string { return Secret(*v).String() }
+func (v *secretValue) Set(s string) error {
+	if s == "" {
+		return errors.New("want a key, got nothing; leave it out to use the default credential")
+	}
+	*v = secretValue(s)
+	return nil
+}
+
+type boolValue bool
+
+func (v *boolValue) String() string { return strconv.FormatBool(bool(*v)) }
+func (v *boolValue) Set(s string) error {
+	switch strings.ToLower(s) {
+	case "true", "1":
+		*v = true
+	case "false", "0":
+		*v = false
+	default:
+		return errors.New("want true or false")
+	}
+	return nil
+}
+
+// IsBoolFlag lets a flag stand without a value.
+func (v *boolValue) IsBoolFlag() bool { return true }
+
+type levelValue slog.Level
+
+func (v *levelValue) String() string { return strings.ToLower(slog.Level(*v).String()) }
+func (v *levelValue) Set(s string) error {
+	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+		if strings.EqualFold(s, l.String()) {
+			*v = levelValue(l)
+			return nil
+		}
+	}
+	return errors.New("want debug, info, warn or error")
+}
+
+// choice is a text out of a few, in any case.
+func choice(at *string, from ...string) value { return &choiceValue{at, from} }
+
+type choiceValue struct {
+	at   *string
+	from []string
+}
+
+func (v *choiceValue) String() string { return *v.at }
+func (v *choiceValue) Set(s string) error {
+	i := slices.IndexFunc(v.from, func(x string) bool { return strings.EqualFold(x, s) })
+	if i < 0 {
+		return fmt.Errorf("want %s or %s", strings.Join(v.from[:len(v.from)-1], ", "), v.from[len(v.from)-1])
+	}
+	*v.at = v.from[i]
+	return nil
+}
+
+type countValue int
+
+func (v *countValue) String() string { return strconv.Itoa(int(*v)) }
+func (v *countValue) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return errors.New("want a whole number of at least 1")
+	}
+	*v = countValue(n)
+	return nil
+}
+
+// A Size is a number of bytes.
+type Size int64
+
+var units = []struct {
+	name  string
+	bytes int64
+}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}}
+
+// String returns the size in its largest whole unit.
+func (s Size) String() string {
+	for _, u := range units {
+		if n := int64(s); n >= u.bytes && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+type sizeValue Size
+
+func (v *sizeValue) String() string { return Size(*v).String() }
+func (v *sizeValue) Set(s string) error {
+	const most = 1 << 40
+	digits, unit := strings.ToUpper(strings.TrimSpace(s)), int64(1)
+	for _, u := range units {
+		if cut, ok := strings.CutSuffix(digits, u.name); ok {
+			digits, unit = strings.TrimSpace(cut), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > most/unit {
+		return errors.New("want a size such as 512KB, 32MB or 1048576, up to 1024GB")
+	}
+	*v = sizeValue(n * unit)
+	return nil
+}
+
+var _ encoding.TextMarshaler = Secret("")
+
+// domainNames helps an error to say what there is.
+func domainNames(ds Domains) string {
+	names := make([]string, len(ds))
+	for i, d := range ds {
+		names[i] = d.Name.String()
+		if d.Content != "" && d.Content != domain.Manifest {
+			names[i] += " (" + string(d.Content) + ")"
+		}
+	}
+	return strings.Join(names, ", ")
+}

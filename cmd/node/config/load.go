@@ -1,0 +1,176 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+const envPrefix = "MESSAGEHUB_"
+
+// envFile names the file, as --config does.
+const envFile = envPrefix + "CONFIG"
+
+// A source is where a value came from.
+type source struct {
+	layer layer
+	text  string
+}
+
+type layer int
+
+const (
+	byDefault layer = iota
+	byFile
+	byEnvironment
+	byFlag
+)
+
+// source returns in words where the value of a key came from.
+func (c *Config) source(name string) string {
+	if s, ok := c.from[name]; ok {
+		return s.text
+	}
+	return "the default"
+}
+
+// Inputs are the layers over the defaults.
+type Inputs struct {
+	File    string         // path of a YAML file; "" means none, or what the environment names
+	Environ []string       // as from os.Environ
+	Flags   *pflag.FlagSet // on which AddFlags was called, parsed; nil means none
+}
+
+// AddFlags adds a flag for every key that may have one.
+func AddFlags(flags *pflag.FlagSet) {
+	defaults := Default()
+	for _, k := range keys {
+		if !k.flag {
+			continue
+		}
+		f := &pflag.Flag{Name: flagName(k.name), Usage: k.usage, Value: &flagValue{value: k.in(&defaults)}}
+		f.DefValue = f.Value.String()
+		if f.Value.Type() == "bool" {
+			f.NoOptDefVal = "true"
+		}
+		flags.AddFlag(f)
+	}
+}
+
+// A flagValue only remembers its text: what it means is decided by Load, after
+// the layers below.
+type flagValue struct {
+	value
+	text string
+}
+
+func (v *flagValue) Set(s string) error { v.text = s; return nil }
+
+func (v *flagValue) String() string {
+	if v.value == nil { // pflag asks the zero value what it is
+		return ""
+	}
+	return v.value.String()
+}
+
+// Type returns what pflag shows for the value, if the usage names nothing.
+func (v *flagValue) Type() string {
+	if _, ok := v.value.(*boolValue); ok {
+		return "bool"
+	}
+	return "string"
+}
+
+// Load reads the layers and validates the result. Its error names every fault,
+// one a line.
+func Load(in Inputs) (Config, error) {
+	c := Default()
+	c.from = make(map[string]source)
+	env, faults := environment(in.Environ)
+	file := in.File
+	if file == "" {
+		file = env[envFile]
+	}
+	if file != "" {
+		faults = append(faults, c.readFile(file)...)
+	}
+	for _, k := range keys {
+		if text, ok := env[envName(k.name)]; ok {
+			faults = append(faults, c.set(k, text, source{byEnvironment, envName(k.name)})...)
+		}
+		if in.Flags == nil || !k.flag {
+			continue
+		}
+		f := in.Flags.Lookup(flagName(k.name))
+		if v, ok := f.Value.(*flagValue); ok && f.Changed {
+			faults = append(faults, c.set(k, v.text, source{byFlag, "--" + f.Name})...)
+		}
+	}
+	if len(faults) > 0 { // what is left of a Config with faults says nothing
+		return Config{}, errors.Join(faults...)
+	}
+	return c, c.Validate()
+}
+
+// set gives the key a value from text.
+func (c *Config) set(k key, text string, from source) []error {
+	if err := k.in(c).Set(text); err != nil {
+		shown := fmt.Sprintf("%q", text)
+		if k.name == "cosmos.key" {
+			shown = redacted
+		}
+		if k.name == "domains" {
+			return []error{fmt.Errorf("domains (%s): %w", from.text, err)}
+		}
+		return []error{fmt.Errorf("%s = %s (%s): %w", k.name, shown, from.text, err)}
+	}
+	c.from[k.name] = from
+	return nil
+}
+
+// environment returns the variables that are ours. One that nobody knows is a
+// fault.
+func environment(environ []string) (map[string]string, []error) {
+	known := []string{envFile}
+	for _, k := range keys {
+		known = append(known, envName(k.name))
+	}
+	ours := make(map[string]string)
+	var faults []error
+	for _, entry := range environ {
+		name, text, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		if !slices.Contains(known, name) {
+			faults = append(faults, unknown(name, "in the environment", envName, known))
+			continue
+		}
+		ours[name] = text
+	}
+	return ours, faults
+}
+
+// unknown tells what is not there yet from what never will be. spelled says how
+// a name is written where this one was found.
+func unknown(name, where string, spelled func(string) string, known []string) error {
+	for _, l := range later {
+		if name == spelled(l.name) || strings.HasPrefix(name, spelled(l.name)+"_") {
+			return fmt.Errorf("%s (%s): this version does not have %s yet; remove it", name, where, l.why)
+		}
+	}
+	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggest(name, known))
+}
+
+// readFile takes the values of a file.
+func (c *Config) readFile(path string) []error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []error{fmt.Errorf("cannot read the configuration file: %w; check the path in --config or %s", err, envFile)}
+	}
+	return c.readYAML(path, text)
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Validate checks what no key can check alone. Its error names every fault, one
+// a line: the key, its value, where that came from, what is wrong, what to do.
+func (c *Config) Validate() error {
+	var faults []error
+	fault := func(name, format string, args ...any) {
+		shown := ""
+		if k, ok := find(name); ok {
+			shown = k.in(c).String()
+		}
+		faults = append(faults, fmt.Errorf("%s = %q (%s): %w", name, shown, c.source(name), fmt.Errorf(format, args...)))
+	}
+	c.validateListen(fault)
+	c.validateCosmos(fault)
+	if c.InMemory && c.from["data"].layer != byDefault && c.from["data"].layer >= c.from["in-memory"].layer {
+		fault("data", "in-memory says that nothing is to be kept; remove one of the two")
+	}
+	if c.Limits.Payload > c.Limits.RequestBody {
+		fault("limits.payload", "a request has at most limits.request-body = %s; raise that, or lower this", c.Limits.RequestBody)
+	}
+	return errors.Join(faults...)
+}
+
+type faultFunc = func(name, format string, args ...any)
+
+func (c *Config) validateListen(fault faultFunc) {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		fault("listen", "want HOST:PORT, such as 127.0.0.1:8080")
+		return
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		fault("listen", "want a port from 0 to 65535, got %q", port)
+	} else if !c.Insecure && !isLoopback(host) {
+		fault("listen", "nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone; "+
+			"use 127.0.0.1:%d, or say --insecure if all who reach it are trusted", n)
+	}
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func (c *Config) validateCosmos(fault faultFunc) {
+	if c.Embedded() {
+		for _, name := range []string{"cosmos.key", "cosmos.database", "cosmos.consistency"} {
+			if c.from[name].layer != byDefault {
+				fault(name, "there is no cosmos.endpoint to use it with; add that, or remove this")
+			}
+		}
+		return
+	}
+	u, err := url.Parse(c.Cosmos.Endpoint)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
+		fault("cosmos.endpoint", "want a URL such as https://ACCOUNT.documents.azure.com:443/")
+	case u.User != nil, u.RawQuery != "", strings.Trim(u.Path, "/") != "":
+		fault("cosmos.endpoint", "want the address of the account alone, such as https://ACCOUNT.documents.azure.com:443/; a key goes to %s", envName("cosmos.key"))
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		fault("cosmos.endpoint", "http shows everything to everyone on the way; use https")
+	case u.Scheme == "http" && c.Cosmos.Key == "":
+		fault("cosmos.endpoint", "an emulator over http needs its key; set %s", envName("cosmos.key"))
+	}
+	if c.InMemory {
+		fault("in-memory", "events would outlive their payloads, because cosmos.endpoint keeps the events; remove one of the two")
+	}
+}
