@@ -42,7 +42,7 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	}
 	stored, err := s.ingest(r.Context(), sent.events)
 	if err != nil {
-		if _, ok := errors.AsType[*hub.Rejection](err); ok {
+		if _, ok := errors.AsType[*hub.RejectionError](err); ok {
 			return s.rejected(sent, err)
 		}
 		return err
@@ -98,10 +98,10 @@ func tooLarge(w http.ResponseWriter, limit int64) error {
 }
 
 // rejected is the answer when nothing was stored: the faults that the decoder
-// found and those in err, if that is a Rejection, in the order of the events.
+// found and those in err, if that is a RejectionError, in the order of the events.
 func (s *Server) rejected(sent *decoded, err error) error {
 	faults, total, problem := sent.faults.list, sent.faults.total, invalid
-	if rejection, ok := errors.AsType[*hub.Rejection](err); ok {
+	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
 		for _, f := range rejection.Faults {
 			faults = append(faults, eventFault(sent.at[f.Index], f.Field, f.Err.Error()))
 		}

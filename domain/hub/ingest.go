@@ -26,17 +26,17 @@ type Fault struct {
 	Err   error
 }
 
-// A Rejection lists every fault of an Ingest that stored nothing, in the order
+// A RejectionError lists every fault of an Ingest that stored nothing, in the order
 // of the events. Its kind is Conflict if all that is wrong is that one id stands
 // for different contents, else Invalid.
-type Rejection struct{ Faults []Fault }
+type RejectionError struct{ Faults []Fault }
 
-func (r *Rejection) Error() string {
+func (r *RejectionError) Error() string {
 	return fmt.Sprintf("%d of the events cannot be stored; the first is event %d: %v", len(r.Faults), r.Faults[0].Index, r.Faults[0].Err)
 }
 
 // Ingest stores events, each recipient's in the order given. If the events
-// themselves are at fault it stores nothing and fails with a *Rejection.
+// themselves are at fault it stores nothing and fails with a *RejectionError.
 //
 // Recipients are stored independently of each other. If that fails for some of
 // them the error says so, and Ingested counts what was stored for the others;
@@ -88,7 +88,7 @@ func byRecipient(events []domain.Event) map[domain.ActorID][]int {
 	return at
 }
 
-// Check returns the *Rejection with which Ingest would refuse events, or nil. It
+// Check returns the *RejectionError with which Ingest would refuse events, or nil. It
 // asks no store. An edge that has faults of its own to report calls it to report
 // these along with them.
 func (h *Hub) Check(events []domain.Event) error {
@@ -134,5 +134,5 @@ func (h *Hub) Check(events []domain.Event) error {
 		return nil
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int { return a.Index - b.Index })
-	return domain.Errorf(kind, "%w", &Rejection{faults})
+	return domain.Errorf(kind, "%w", &RejectionError{faults})
 }
