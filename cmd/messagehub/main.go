@@ -1,0 +1,29 @@
+// Command messagehub is the message hub and the tools to talk to it: serve runs
+// a hub; send, peek and dequeue are a domain and an actor on the command line;
+// demo plays a day of a small energy market.
+//
+// Each sub-command is one file. What they share is small: [process] is the world
+// around a command, so that a test can be that world; [client] speaks HTTP to a
+// hub. Commands decide nothing about events: that is done in package domain.
+//
+// The exit status is 0 when all went well, 1 when something did not, 2 when the
+// command line is wrong, and 3 when a peek found no data.
+package main
+
+import (
+	"context"
+	"os"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	os.Exit(run(context.Background(), &process{
+		args:    os.Args,
+		environ: os.Environ(),
+		in:      os.Stdin,
+		out:     os.Stdout,
+		err:     os.Stderr,
+	}))
+}

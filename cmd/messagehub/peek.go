@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An actorCommand is what peek and dequeue have in common.
+type actorCommand struct {
+	url     string
+	actor   string
+	timeout time.Duration
+}
+
+func (a *actorCommand) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.url, "url", defaultURL, "`URL` of the hub")
+	cmd.Flags().StringVar(&a.actor, "actor", "", "`ID` of the actor (required)")
+	cmd.Flags().DurationVar(&a.timeout, "timeout", time.Minute, "give up after this `TIME`")
+}
+
+// check refuses what the hub would refuse.
+func (a *actorCommand) check() (*client, error) {
+	if a.actor == "" {
+		return nil, fmt.Errorf("--actor is missing; say who you are")
+	}
+	if _, err := domain.ParseActorID(a.actor); err != nil {
+		return nil, fmt.Errorf("--actor: %w", err)
+	}
+	return newClient(a.url)
+}
+
+func (p *process) peekCommand() *cobra.Command {
+	var a actorCommand
+	var group, bundle, format string
+	cmd := &cobra.Command{
+		Use:   "peek --actor ID",
+		Short: "Fetch the next bundle of an actor",
+		Long: "Fetch the next bundle of an actor: its body to stdout, its id and types to stderr.\n" +
+			"Until it is dequeued, peek fetches the same bundle again.\n\n" +
+			"The exit status is 3 if no data waits for the actor.",
+		Example: "  messagehub peek --actor 5790001330552 --group timeseries > bundle.json",
+		Args:    cobra.NoArgs,
+	}
+	a.flags(cmd)
+	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
+	cmd.Flags().StringVar(&bundle, "bundle-id", "", "suggest an `ID` for the bundle, a UUID")
+	cmd.Flags().StringVar(&format, "format", "", "ask a domain for this `FORMAT`, json or xml")
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		path, err := peekPath(group, bundle, format)
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		hub, err := a.check()
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		defer hub.close()
+		ctx, cancel := context.WithTimeout(ctx, a.timeout)
+		defer cancel()
+		return p.peek(ctx, hub, a.actor, path)
+	})
+	return cmd
+}
+
+func peekPath(group, bundle, format string) (string, error) {
+	path, query := "/v1/peek", url.Values{}
+	if group != "" {
+		if _, err := domain.ParseGroup(group); err != nil {
+			return "", fmt.Errorf("--group: %w", err)
+		}
+		path += "/" + url.PathEscape(group)
+	}
+	if bundle != "" {
+		if _, err := domain.ParseBundleID(bundle); err != nil {
+			return "", fmt.Errorf("--bundle-id: %w", err)
+		}
+		query.Set("bundleId", bundle)
+	}
+	if format != "" {
+		f, err := domain.ParseFormat(format)
+		if err != nil {
+			return "", fmt.Errorf("--format: %w", err)
+		}
+		query.Set("format", string(f))
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path, nil
+}
+
+func (p *process) peek(ctx context.Context, hub *client, actor, path string) error {
+	resp, err := hub.do(ctx, http.MethodGet, path, actor, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		fmt.Fprintf(p.err, "no data waits for %s\n", actor)
+		return exitError(exitNoData)
+	}
+	for _, name := range []string{"MessageId", "MessageType", "Content-Type"} {
+		fmt.Fprintf(p.err, "%s: %s\n", name, resp.Header.Get(name))
+	}
+	if _, err := io.Copy(p.out, resp.Body); err != nil {
+		return fmt.Errorf("the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (%w)", err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// A process is the world around a command.
+type process struct {
+	args     []string // args[0] is how the program was called
+	environ  []string
+	in       io.Reader
+	out, err io.Writer
+
+	running bool // a command has begun: its errors are not about the command line
+}
+
+// The exit statuses besides 0.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitNoData = 3
+)
+
+// An exitError says all there is to say by its status.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// run carries out the command line and returns the exit status. An error is one
+// line on stderr or, if it is several errors, a line each.
+func run(ctx context.Context, p *process) int {
+	root := p.root()
+	root.SetArgs(p.args[1:])
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if status, ok := errors.AsType[exitError](err); ok {
+		return int(status)
+	}
+	for line := range strings.Lines(strings.TrimSpace(err.Error())) {
+		fmt.Fprintf(p.err, "messagehub: %s\n", strings.TrimRight(line, "\n"))
+	}
+	if p.running {
+		return exitFailed
+	}
+	fmt.Fprintf(p.err, "messagehub: see %s --help\n", cmd.CommandPath())
+	return exitUsage
+}
+
+func (p *process) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "messagehub",
+		Short: "A store-and-forward hub: domains announce data, actors fetch it in order",
+		Long: "MessageHub keeps what domains of a market announce until the actors that it is for have fetched it: " +
+			"in order, in bundles, nothing lost and nothing twice.",
+		Example: "  messagehub serve\n" +
+			"  messagehub send events.jsonl\n" +
+			"  messagehub peek --actor 5790001330552",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(p.serveCommand(), p.sendCommand(), p.peekCommand(), p.dequeueCommand(), p.demoCommand(), p.versionCommand())
+	return root
+}
+
+// do makes the body of a command.
+func (p *process) do(body func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		p.running = true
+		return body(cmd.Context(), args)
+	}
+}
+
+// usage is an error about the command line that only the command itself could
+// find.
+func (p *process) usage(format string, args ...any) error {
+	p.running = false
+	return fmt.Errorf(format, args...)
+}
+
+// onTerminal reports whether a person watches w.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

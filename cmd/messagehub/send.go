@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *process) sendCommand() *cobra.Command {
+	var url string
+	s := &sender{p: p}
+	cmd := &cobra.Command{
+		Use:   "send FILE|-",
+		Short: "Send DataAvailable events, a JSON object a line",
+		Long: "Send the events of a file, or of stdin, in order. A line is one event:\n\n" +
+			`  {"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41","recipient":"5790001330552","origin":"Charges",` + "\n" +
+			`   "contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}` + "\n\n" +
+			"(on one line) and, if the data is to travel along, \"payload\" with any JSON.\n\n" +
+			"Sending a file again is safe: the hub takes each id once. A batch that the hub cannot\n" +
+			"take at the moment is repeated until --timeout is over.",
+		Example: "  messagehub send events.jsonl\n" +
+			"  make-events | messagehub send -",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("want one FILE, or - for stdin")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&url, "url", defaultURL, "`URL` of the hub")
+	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request")
+	cmd.Flags().DurationVar(&s.timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
+	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
+		if s.size < 1 {
+			return p.usage("--batch: want at least 1, got %d", s.size)
+		}
+		hub, err := newClient(url)
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		defer hub.close()
+		s.hub = hub
+		input, size, err := p.open(args[0])
+		if err != nil {
+			return err
+		}
+		defer input.Close()
+		return s.send(ctx, input, size)
+	})
+	return cmd
+}
+
+// open opens a file, or stdin for -. The size is -1 where it is not known.
+func (p *process) open(name string) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(p.in), -1, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, 0, errors.Join(err, f.Close())
+	case info.IsDir():
+		return nil, 0, errors.Join(fmt.Errorf("%s is a folder; name a file of events", name), f.Close())
+	case !info.Mode().IsRegular():
+		return f, -1, nil
+	}
+	return f, info.Size(), nil
+}
+
+// A sender sends batches, one after the other, so that the order is kept.
+type sender struct {
+	p       *process
+	hub     *client
+	size    int
+	timeout time.Duration
+
+	reached                                  bool // the hub has answered before
+	accepted, duplicates, conflicts, refused int
+}
+
+// errRefused reports that stderr has the lines that were not taken.
+var errRefused = errors.New("not every event was taken; the lines above say which, and why")
+
+func (s *sender) send(ctx context.Context, input io.Reader, size int64) error {
+	progress := newProgress(s.p.err, size)
+	err := s.sendAll(ctx, newBatcher(input, s.size), progress)
+	progress.end()
+	fmt.Fprintf(s.p.out, "%d accepted, %d duplicates, %d conflicts\n", s.accepted, s.duplicates, s.conflicts)
+	if err == nil && s.conflicts > 0 {
+		err = errRefused
+	}
+	return err
+}
+
+// sendAll stops at the first batch that is not taken: what follows may depend on
+// it.
+func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *progress) error {
+	for {
+		b, err := batches.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = s.sendBatch(ctx, b, progress)
+		}
+		if err != nil {
+			return err
+		}
+		progress.add(len(b.lines), b.bytes)
+	}
+}
+
+func (s *sender) sendBatch(ctx context.Context, b batch, progress *progress) error {
+	answer, err := s.post(ctx, b.body, progress)
+	s.accepted += answer.Accepted
+	s.duplicates += answer.Duplicates
+	refused, ok := errors.AsType[*problem](err)
+	if !ok {
+		return err
+	}
+	if refused.Accepted != nil { // the others of the batch are stored
+		s.accepted += *refused.Accepted
+		s.duplicates += *refused.Duplicates
+		s.conflicts += len(refused.Errors)
+		for _, f := range refused.Errors {
+			progress.say("%s", s.locate(f, b))
+		}
+		return nil
+	}
+	for _, f := range refused.Errors {
+		progress.say("%s", s.locate(f, b))
+	}
+	return fmt.Errorf("the hub refused lines %d to %d, and nothing of them is stored: %w", b.lines[0], b.lines[len(b.lines)-1], refused)
+}
+
+// locate turns a place in the body into a place in the file.
+func (s *sender) locate(f fault, b batch) string {
+	var index int
+	var field string
+	if n, _ := fmt.Sscanf(f.Pointer, "/%d/%s", &index, &field); n < 1 || index < 0 || index >= len(b.lines) {
+		return f.Pointer + ": " + f.Detail
+	}
+	return lineFault{b.lines[index], f.Detail}.Error()
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+func (p *process) serveCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the hub",
+		Long: "Run the hub. Without Azure settings everything is embedded and kept in one folder.\n\n" +
+			"Every setting can stand in a YAML file, in the environment as MESSAGEHUB_..., or here;\n" +
+			"here wins, then the environment. SIGTERM and Ctrl-C finish what has begun and stop;\n" +
+			"a second one stops at once.",
+		Example: "  messagehub serve\n" +
+			"  messagehub serve --listen 127.0.0.1:0 --in-memory\n" +
+			"  MESSAGEHUB_DATA=/var/lib/messagehub messagehub serve --log-format json",
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&file, "config", "", "`FILE` with settings in YAML")
+	config.AddFlags(cmd.Flags())
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: cmd.Flags()})
+		if err != nil {
+			return err
+		}
+		return p.serve(ctx, cfg)
+	})
+	return cmd
+}
+
+func (p *process) serve(ctx context.Context, cfg config.Config) error {
+	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	logger := newLogger(cfg.Log, p.err)
+	n, err := node.Open(ctx, cfg, node.Options{Logger: logger})
+	if err != nil {
+		return err
+	}
+	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
+	p.greet(n.URL(), &cfg)
+	fmt.Fprintln(p.err, "ready")
+	return n.Run(ctx)
+}
+
+// greet says where the hub listens, and gives three commands that work as they
+// are, from any folder: their actor is new, so nothing that is stored already
+// comes between.
+func (p *process) greet(url string, cfg *config.Config) {
+	keeps := "keeps its data in " + cfg.Data
+	switch {
+	case cfg.InMemory:
+		keeps = "keeps its data in memory, until it stops"
+	case !cfg.Embedded():
+		keeps = "keeps its events in " + cfg.Cosmos.Endpoint + " and their payloads in " + cfg.Data
+	}
+	at := ""
+	if url != defaultURL {
+		at = " --url " + url
+	}
+	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`
+	program, actor, bundle := programName(p.args[0]), newGLN(randomDigits()), newUUID()
+	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
+	fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
+	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", newUUID(), actor, program, at)
+	fmt.Fprintf(p.out, "  %s peek%s --actor %s --bundle-id %s\n", program, at, actor, bundle)
+	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, at, actor, bundle)
+}
+
+// untilSignal returns a context that ends with the first signal to stop. The
+// second one ends the process.
+func untilSignal(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, act := range []func(){cancel, func() { os.Exit(exitFailed) }} {
+			select {
+			case <-signals:
+				act()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(over)
+		<-ended
+		cancel()
+	}
+}
+
+// newLogger logs text for a terminal and JSON for everything else, unless the
+// configuration knows better.
+func newLogger(cfg config.Log, w io.Writer) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: cfg.Level}
+	if cfg.Format == "text" || cfg.Format == "auto" && onTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, opts))
+	}
+	return slog.New(slog.NewJSONHandler(w, opts))
+}
+
+// newUUID returns a random UUID of version 4.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// listen opens the address that a configuration names.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with --listen", address)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with --listen", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("listen on %s: this machine does not have that address; choose one of its own with --listen", address)
+	}
+	return nil, fmt.Errorf("listen: %w; choose another address with --listen", err)
+}
+
+// reachable returns an address at which a client on this machine finds a
+// listener on addr, which may be all addresses.
+func reachable(addr string) string {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil || !ap.Addr().IsUnspecified() {
+		return addr
+	}
+	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if !ap.Addr().Is4() {
+		loopback = netip.IPv6Loopback()
+	}
+	return netip.AddrPortFrom(loopback, ap.Port()).String()
+}

@@ -1,0 +1,52 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lockName is the file whose lock says that a process owns the data folder. The
+// engine locks its own part too; this one also covers the payloads, and a node
+// whose documents are in Azure.
+const lockName = "lock"
+
+// errLocked is what tryLock returns if another process has the lock.
+var errLocked = errors.New("locked")
+
+// lockFolder makes the data folder if need be and takes it for this process
+// until the file is closed, or the process dies.
+func lockFolder(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, folderFault(dir, err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, folderFault(dir, err)
+	}
+	if err := tryLock(file); err != nil {
+		return nil, errors.Join(folderFault(dir, err), file.Close())
+	}
+	return file, nil
+}
+
+// folderFault says what to do about a data folder that cannot be used.
+func folderFault(dir string, err error) error {
+	what := "look at its owner, its mode and its disk, or choose another with --data"
+	switch {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("data folder %s: another process uses it; stop that one, or choose another folder with --data", dir)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		what = "the disk is full; free some space, or choose another folder with --data"
+	case errors.Is(err, syscall.EROFS):
+		what = "the file system is read-only; make it writable, or choose another folder with --data"
+	case errors.Is(err, fs.ErrPermission):
+		what = "this user may not write there; change its owner or its mode, or choose another folder with --data"
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		what = "it is not a folder, or not in one; choose another with --data"
+	}
+	return fmt.Errorf("data folder %s: %s (%w)", dir, what, err)
+}

@@ -1,0 +1,154 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// Options of a Node that are not an operator's business. The zero value is that
+// of a process that serves.
+type Options struct {
+	Logger   *slog.Logger  // default: none
+	Listener net.Listener  // default: one on Config.Listen; the Node closes it
+	Grace    time.Duration // for requests under way when Run ends; default 25 s
+
+	// WrapTransport and WrapHandler put something between the hub and its store,
+	// and between the network and the hub: a meter, a fault.
+	WrapTransport func(policy.Transporter) policy.Transporter
+	WrapHandler   func(http.Handler) http.Handler
+
+	Clock  func() time.Time // default: the system's
+	Random func() uint64    // default: the system's
+}
+
+// A Node is one hub that serves HTTP.
+type Node struct {
+	opts     Options
+	listener net.Listener
+	store    *store
+	api      *api.Server
+	door     *door
+	registry *prometheus.Registry
+}
+
+// Open builds a node: from then on connections wait to be served by Run. Its
+// error is one line that says what is in the way and what to do. Whoever does
+// not call Run calls Close.
+func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
+	n := &Node{opts: opts, listener: opts.Listener, registry: prometheus.NewRegistry()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if n.listener == nil {
+		if n.listener, err = listen(ctx, cfg.Listen); err != nil {
+			return nil, err
+		}
+	}
+	n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
+		return nil, err
+	}
+	n.api = api.New(api.Options{
+		Hub:        hub.New(n.store.events, n.store.bundles, n.store.content, hub.Options{Groups: cfg.Groups(), Content: cfg.Content()}),
+		Logger:     opts.Logger,
+		Registerer: n.registry,
+		Gatherer:   n.registry,
+		Ready:      n.store.ready,
+		Limits: api.Limits{
+			RequestBody: int64(cfg.Limits.RequestBody),
+			Payload:     int(cfg.Limits.Payload),
+			Events:      cfg.Limits.Events,
+		},
+	})
+	handler := n.api.Handler()
+	if opts.WrapHandler != nil {
+		handler = opts.WrapHandler(handler)
+	}
+	n.door = &door{next: handler}
+	return n, nil
+}
+
+// Addr returns the address that the node listens on.
+func (n *Node) Addr() net.Addr { return n.listener.Addr() }
+
+// URL returns the address of the node for a client on this machine.
+func (n *Node) URL() string { return "http://" + reachable(n.listener.Addr().String()) }
+
+// Gatherer returns the metrics of the node.
+func (n *Node) Gatherer() prometheus.Gatherer { return n.registry }
+
+// Close releases what Open took. Run does it by itself.
+func (n *Node) Close() error {
+	var err error
+	if n.listener != nil {
+		if cerr := n.listener.Close(); !errors.Is(cerr, net.ErrClosed) {
+			err = cerr
+		}
+	}
+	return errors.Join(err, n.store.close())
+}
+
+// Run serves until ctx ends, drains, and closes the node. It returns nil after a
+// drain, even if requests had to be cut off; then the log says so.
+func (n *Node) Run(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	requests, cutOff := context.WithCancel(work)
+	defer cutOff()
+	server := &http.Server{
+		Handler:     n.door,
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
+	}
+	api.Harden(server)
+
+	background, stopBackground := context.WithCancel(work)
+	defer stopBackground()
+	parts, failed := errgroup.WithContext(ctx)
+	parts.Go(func() error { return n.store.run(background) })
+	parts.Go(func() error {
+		if err := server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve on %s: %w", n.Addr(), err)
+		}
+		return nil
+	})
+
+	<-failed.Done() // because ctx ended, or a part returned an error
+	n.api.SetDraining()
+	n.opts.Logger.Info("draining", "grace", n.opts.Grace.String())
+	grace, cancel := context.WithTimeout(work, n.opts.Grace)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		n.opts.Logger.Warn("requests under way were cut off", "grace", n.opts.Grace.String(), "error", err)
+		cutOff()
+		_ = server.Close()
+	}
+	n.door.shut()
+	stopBackground()
+	err := parts.Wait()
+	if err = errors.Join(err, n.Close()); err == nil {
+		n.opts.Logger.Info("stopped")
+	}
+	return err
+}
