@@ -36,7 +36,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 		return bundle, domain.Errorf(domain.Invalid, "add bundle: it takes %d events of the %d that the run has yielded", bundle.Count, run.yielded)
 	}
 	if bundle.Opened.IsZero() {
-		bundle.Opened = r.opts.Clock().UTC()
+		bundle.Opened = r.opts.Clock().UTC().Truncate(time.Millisecond)
 	}
 	o := r.begin("peek")
 	operation := r.newID()

@@ -39,12 +39,12 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 // round carries out the Saves of one batch.
 func (w *writer) round(ctx context.Context) {
 	w.take()
-	batch := w.batch
 	o := w.r.begin("save")
 	err := o.startOver(ctx, func() error { return w.try(ctx, o) })
 	w.index.forget()
 	if err != nil {
 		// What a plan has left behind is undone by whoever comes next.
+		batch := w.batch
 		w.head, w.reserved, w.batch = nil, nil, nil
 		answer(batch, classified("save for "+w.recipient.String(), err))
 	}

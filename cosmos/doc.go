@@ -1,0 +1,90 @@
+// Package cosmos keeps events and bundles in Azure Cosmos DB, or in anything
+// that azcosmos can talk to.
+//
+// Cosmos changes several documents together only within one logical partition,
+// and one partition is too slow to read a full bundle from in time. So events
+// are spread over drawers, partitions of at most 10,000 events each, and the few
+// decisions about a recipient are made by conditional writes of two documents:
+// its head says what was received, a gate for each group what was acknowledged.
+// Everything else is either written once and never changed, or a hint.
+//
+// # Documents
+//
+//	container  partition                     document
+//	catalog    recipient                     head     what was received: numbers reserved and visible, the Save in flight,
+//	                                                  and for each cabinet its last drawer and how far that is filled
+//	catalog    recipient|origin              entry    hint: a drawer with unacknowledged events, and where they begin
+//	cabinet    recipient|origin|contentType  drawer   ordinal, count, sealed or not; and a hint, the position
+//	cabinet    id of the drawer              page     a run of events, written once
+//	cabinet    id of the drawer              filter   which ids a sealed drawer may hold
+//	bundles    recipient                     gate     one for each group: the open bundle, and for each cabinet the place behind
+//	                                                  the last acknowledged event
+//	bundles    recipient                     bundle   where its events lie (six runs of slots at most), open or dequeued
+//
+// Payloads lie in the content store, one object for each part of a Save that has
+// any, under the drawer's id.
+//
+// # What a reader may trust
+//
+// Plain reads may be old, each partition by itself. Holding a head, a reader
+// trusts the drawer that the head names, up to the fill that the head states; and
+// a drawer with a smaller ordinal once it is sealed. It seals one that it sees
+// unsealed, by a write that acts on the truth and returns it. It trusts no count:
+// that may belong to a Save that will be undone. Drawers above the head's ordinal
+// do not exist. A missing ordinal or slot is an old read, never an end.
+//
+// # Save, and what a crash leaves at each step
+//
+//  1. Read the head; bring the index of received ids up to it; drop duplicates.
+//     An intent that somebody left is rolled back first.
+//  2. Reserve: replace the head, with an intent that names the numbers, drawers
+//     and slots to be used. A crash leaves the intent, to be rolled back.
+//  3. Insert: create the pages and the objects of payloads. A crash leaves some
+//     of them; no head covers them, so nobody reads them.
+//  4. Count: raise or create the drawers. A crash leaves counts that no head
+//     covers, so nobody trusts them.
+//  5. Point: write entries for drawers in which nothing waited. A crash leaves
+//     entries that point at nothing; choice by the head does not see them.
+//  6. Commit: replace the head; now the events are visible, all together. Under
+//     load the same write reserves for the Saves that have gathered meanwhile.
+//
+// Rollback claims the intent (from here on its owner's commit is refused), seals
+// its drawers at what they held before (from here on its owner's counts are
+// refused), and clears it. The cabinets go on in new drawers, so no slot is ever
+// written twice. A crash between the steps leaves the claimed intent, and the
+// next writer goes on. The owner of an intent is given two seconds, so that
+// writers do not undo each other for ever; being right does not depend on it.
+//
+// # Peek
+//
+// The gates and the head are read side by side. An open bundle is returned; where
+// reads may be old, a conditional write of its gate first proves that it is still
+// open. Else the cabinets of which the head knows more than the gate has let
+// through are the candidates; none means no data, after two requests. Their
+// entries say which has the smallest number; the first event itself, read from
+// the gate's place on, confirms or corrects it. One batch in the recipient's
+// partition creates the bundle and replaces the gate: whoever loses that race
+// looks again. A crash before it leaves nothing.
+//
+// # Dequeue
+//
+// One round reads the bundle and the gates, one batch closes the bundle and moves
+// the gate past it. That is all that has to happen, whatever the bundle's size.
+// Positions and entries follow as hints; a crash before them costs the next Peek
+// a repair.
+//
+// # Outcomes
+//
+// Every conditional write carries an operation id. A refusal (404, 409, 412) is
+// a question: the document is read back, and if it carries the id, the write had
+// been carried out. So a write whose reply was lost is simply sent again. All
+// retries of one operation share one budget; what is left open when it ends is
+// Uncertain, and calling again is safe.
+//
+// # Departures
+//
+// The filter of a sealed drawer takes four bytes an event rather than one, so
+// that a large Save does not read old drawers in vain (see filter). Counting is a
+// patch with a condition on count and seal rather than a replace If-Match, since
+// moving the position of a drawer is not a reason to count again.
+package cosmos

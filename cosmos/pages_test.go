@@ -1,0 +1,135 @@
+package cosmos
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func numberedEvents(events []domain.Event, first domain.Sequence, gap func() domain.Sequence) []numbered {
+	all := make([]numbered, len(events))
+	for i := range events {
+		all[i] = numbered{Event: &events[i], digest: events[i].Digest(), sequence: first}
+		first += 1 + gap()
+	}
+	return all
+}
+
+func decodeAll(t require.TestingT, p *page, cabinet domain.CabinetKey) []storedEvent {
+	var got []storedEvent
+	require.NoError(t, p.decode(cabinet, func(slot int, e *storedEvent) bool {
+		require.Equal(t, p.Slot+len(got), slot)
+		got = append(got, *e)
+		return true
+	}))
+	return got
+}
+
+func TestWhatIsWrittenToPagesIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		actor := repositorytest.NewActor()
+		n := rapid.IntRange(1, 3000).Draw(t, "events")
+		events := repositorytest.Events(n, actor)
+		for i := range events {
+			events[i].Weight = domain.Weight(rapid.Int64Range(1, 1<<62).Draw(t, "weight"))
+			events[i].SupportsBundling = rapid.Bool().Draw(t, "bundling")
+			repositorytest.Document(fmt.Sprintf("D%d", rapid.IntRange(0, 300).Draw(t, "type")))(&events[i])
+			if rapid.Bool().Draw(t, "payload") {
+				events[i].Payload = slices.Repeat([]byte{'7'}, rapid.IntRange(1, 40).Draw(t, "length"))
+			}
+		}
+		cabinet := events[0].Cabinet()
+		in := numberedEvents(events, 7, func() domain.Sequence {
+			return domain.Sequence(rapid.IntRange(0, 1000).Draw(t, "gap"))
+		})
+		part := &part{Drawer: "d", Slot: 11, Count: n}
+
+		var out []storedEvent
+		for _, p := range pagesOf("intent", "object", part, in) {
+			assert.LessOrEqual(t, base64.StdEncoding.EncodedLen(len(p.Events)), 66<<10)
+			assert.Equal(t, 11+len(out), p.Slot, "pages are dense")
+			out = append(out, decodeAll(t, p, cabinet)...)
+			assert.Equal(t, 11+len(out), p.End)
+		}
+
+		require.Len(t, out, n)
+		payloadAt := int64(0)
+		for i, got := range out {
+			want := repository.StoredEvent{Event: events[i], Sequence: in[i].sequence}
+			want.Payload = nil
+			if length := int64(len(events[i].Payload)); length > 0 {
+				want.PayloadAt = repository.Section{Object: "object", Offset: payloadAt, Length: length}
+				payloadAt += length
+			}
+			require.Equal(t, want, got.StoredEvent)
+			require.Equal(t, in[i].digest, got.digest)
+		}
+	})
+}
+
+func FuzzDecodingAPageNeverPanics(f *testing.F) {
+	events := repositorytest.Events(3, repositorytest.NewActor())
+	data, _ := encodePage(numberedEvents(events, 1, func() domain.Sequence { return 0 }))
+	f.Add(data, 3)
+	f.Add(data[:len(data)-1], 3)
+	f.Add([]byte{eventsVersion}, 0)
+	cabinet := events[0].Cabinet()
+	f.Fuzz(func(t *testing.T, data []byte, n int) {
+		p := page{Events: data, End: n}
+		_ = p.decode(cabinet, func(_ int, e *storedEvent) bool {
+			if e.Weight < 1 || e.Sequence < 0 {
+				t.Fatalf("decoded an impossible event %+v", e)
+			}
+			return true
+		})
+	})
+}
+
+func TestADamagedPageIsRefused(t *testing.T) {
+	events := repositorytest.Events(3, repositorytest.NewActor())
+	data, _ := encodePage(numberedEvents(events, 1, func() domain.Sequence { return 0 }))
+	cabinet := events[0].Cabinet()
+	ignore := func(int, *storedEvent) bool { return true }
+	for name, p := range map[string]page{
+		"cut":             {Events: data[:len(data)-3], End: 3},
+		"too long":        {Events: append(slices.Clone(data), 0), End: 3},
+		"too few events":  {Events: data, End: 4},
+		"unknown version": {Events: append([]byte{99}, data[1:]...), End: 3},
+		"empty":           {End: 3},
+	} {
+		assert.ErrorIs(t, p.decode(cabinet, ignore), errPage, name)
+	}
+}
+
+func TestAFilterHoldsWhatWasAddedAndHardlyAnythingElse(t *testing.T) {
+	const n = 10_000
+	counting := func(from, i int) (id domain.EventID) { // ids that count up are the hardest to spread
+		for b := 15; b >= 12; b-- {
+			id[b] = byte((from + i) >> (8 * (15 - b)))
+		}
+		return id
+	}
+	f := newFilter(n)
+	for i := range n {
+		f.add(counting(0, i))
+	}
+	wrong := 0
+	for i := range n {
+		require.True(t, f.mayHold(counting(0, i)))
+		if f.mayHold(counting(1<<20, i)) {
+			wrong++
+		}
+	}
+	assert.Less(t, wrong, 10, "of 10,000 foreign ids")
+	assert.Len(t, f, 40_000/64*64+64)
+	assert.False(t, filter(nil).mayHold(counting(0, 1)), "an empty drawer holds nothing")
+}
