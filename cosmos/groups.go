@@ -1,0 +1,82 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// groupsDoc remembers which group each origin belongs to. The places up to which
+// an actor has acknowledged stand in the gate of the group, so an origin that
+// changed its group would be delivered again from the start.
+type groupsDoc struct {
+	ID           string            `json:"id"`
+	PartitionKey string            `json:"partitionKey"`
+	Groups       map[string]string `json:"groups"` // by origin
+}
+
+const (
+	groupsID  = "groups"
+	groupsKey = "|groups" // no recipient is called that
+)
+
+// AdoptGroups compares the groups of this process with those that the store has
+// been used with, and remembers origins that are new. It fails with Invalid if an
+// origin has changed its group or is missing. Every node calls it before it
+// serves.
+func (r *Repository) AdoptGroups(ctx context.Context) error {
+	o := r.begin("adopt groups")
+	return classified("compare the groups with those of the store", o.startOver(ctx, func() error {
+		stored := groupsDoc{ID: groupsID, PartitionKey: groupsKey}
+		etag, err := o.read(ctx, r.db.catalog, groupsKey, groupsID, &stored)
+		if isNotFound(err) {
+			etag, err = azcore.ETag(""), nil
+		}
+		if err != nil {
+			return err
+		}
+		merged, err := r.merge(stored.Groups)
+		if err != nil || maps.Equal(merged, stored.Groups) {
+			return err
+		}
+		stored.Groups = merged
+		if _, err = o.put(ctx, r.db.catalog, groupsKey, groupsID, etag, &stored); isRefused(err) {
+			return errMoved // by another node, or by this very write: the next look tells
+		}
+		return err
+	}))
+}
+
+func (r *Repository) merge(stored map[string]string) (map[string]string, error) {
+	merged := maps.Clone(stored)
+	if merged == nil {
+		merged = make(map[string]string)
+	}
+	configured := make(map[string]bool)
+	for _, origin := range r.opts.Groups.Origins() {
+		group, err := r.opts.Groups.Of(origin)
+		if err != nil {
+			return nil, err
+		}
+		name := origin.String()
+		configured[name] = true
+		if before, ok := merged[name]; ok && before != group.String() {
+			return nil, domain.Errorf(domain.Invalid,
+				"origin %s is configured for group %s, but this store has used it in group %s, and changing that would deliver its events again; configure group %s",
+				name, group, before, before)
+		}
+		merged[name] = group.String()
+	}
+	for _, name := range slices.Sorted(maps.Keys(merged)) {
+		if !configured[name] {
+			return nil, domain.Errorf(domain.Invalid,
+				"origin %s is not configured, but this store has been used with it in group %s; add it to the configuration, so that its events can be delivered",
+				name, merged[name])
+		}
+	}
+	return merged, nil
+}
