@@ -1,0 +1,177 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.etcd.io/bbolt"
+)
+
+// maxShared bounds how many updates one commit takes in, so that the first of
+// them does not wait for ever longer queues.
+const maxShared = 256
+
+var bucketName = []byte("store")
+
+// file is a Store in one bbolt file. One goroutine, started by Open and
+// awaited by Close, owns the write side: it takes all updates that wait, runs
+// them in one transaction, syncs, and answers them. Under load a sync is thus
+// shared by as many updates as arrived during the one before.
+type file struct {
+	db      *bbolt.DB
+	updates chan *update
+	done    chan struct{} // closed when the goroutine has ended
+
+	mu     sync.RWMutex // held for reading while an update is handed over
+	closed bool
+}
+
+type update struct {
+	fn     func(Tx) error
+	ctx    context.Context
+	answer chan error // holds one, so that the writer never waits for a caller
+}
+
+func (f *file) Update(ctx context.Context, fn func(Tx) error) error {
+	u := &update{fn: fn, ctx: ctx, answer: make(chan error, 1)}
+	if err := f.hand(u); err != nil {
+		return err
+	}
+	select {
+	case err := <-u.answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *file) hand(u *update) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return ErrClosed
+	}
+	select {
+	case f.updates <- u:
+		return nil
+	case <-u.ctx.Done():
+		return u.ctx.Err()
+	}
+}
+
+// write commits until the channel is closed and empty.
+func (f *file) write() {
+	defer close(f.done)
+	var broken error
+	for first := range f.updates {
+		waiting := f.gather(first)
+		if broken != nil {
+			answer(waiting, broken)
+			continue
+		}
+		broken = f.commit(waiting)
+	}
+}
+
+func (f *file) gather(first *update) []*update {
+	waiting := []*update{first}
+	for len(waiting) < maxShared {
+		select {
+		case u, open := <-f.updates:
+			if !open {
+				return waiting
+			}
+			waiting = append(waiting, u)
+		default:
+			return waiting
+		}
+	}
+	return waiting
+}
+
+// commit runs the updates in one transaction and answers them all. Its error
+// is not nil when the store must take no more writes.
+func (f *file) commit(waiting []*update) error {
+	tx, err := f.db.Begin(true)
+	if err != nil {
+		err = broke(err)
+		answer(waiting, err)
+		return err
+	}
+	bucket := tx.Bucket(bucketName)
+	shared := make([]*update, 0, len(waiting))
+	for i, u := range waiting {
+		if err := u.ctx.Err(); err != nil { // nobody waits any more: skip it
+			u.answer <- err
+			continue
+		}
+		o := &overlay{bucket: bucket}
+		if err := call(u.fn, o); err != nil {
+			u.answer <- err
+			continue
+		}
+		shared = append(shared, u)
+		if err = o.apply(); err != nil {
+			shared = append(shared, waiting[i+1:]...) // these fail with it
+			break
+		}
+	}
+	if err == nil && len(shared) > 0 {
+		err = tx.Commit()
+	} else {
+		err = errors.Join(err, tx.Rollback())
+	}
+	if err != nil {
+		err = broke(err)
+	}
+	answer(shared, err)
+	return err
+}
+
+// call turns a panic of fn into its error: it must not end the one goroutine
+// that all other writers depend on.
+func call(fn func(Tx) error, tx Tx) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("update failed: panic: %v", r)
+		}
+	}()
+	return fn(tx)
+}
+
+func answer(updates []*update, err error) {
+	for _, u := range updates {
+		u.answer <- err
+	}
+}
+
+func (f *file) View(fn func(Reader) error) error {
+	err := f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
+	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+func (f *file) ViewPast(_ int, fn func(Reader) error) error { return f.View(fn) }
+
+func (f *file) Close() error {
+	f.mu.Lock()
+	if !f.closed {
+		f.closed = true
+		close(f.updates)
+	}
+	f.mu.Unlock()
+	<-f.done
+	return f.db.Close()
+}
+
+type fileReader struct{ bucket *bbolt.Bucket }
+
+func (r fileReader) Get(key []byte) []byte { return r.bucket.Get(key) }
+
+func (r fileReader) Scan(from, to []byte, visit func(key, value []byte) bool) {
+	scanBucket(r.bucket, from, to, visit)
+}

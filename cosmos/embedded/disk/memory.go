@@ -1,0 +1,107 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/tidwall/btree"
+)
+
+// remembered is how many past states a memory store keeps for ViewPast. They
+// share what they have in common.
+const remembered = 64
+
+type pair struct{ key, value []byte }
+
+type tree = btree.BTreeG[pair]
+
+func newTree() *tree {
+	return btree.NewBTreeGOptions(func(a, b pair) bool { return bytes.Compare(a.key, b.key) < 0 },
+		btree.Options{NoLocks: true})
+}
+
+// memory holds every state as an immutable tree. An update works on a copy,
+// which costs only the nodes it touches, and publishes it when it succeeds.
+type memory struct {
+	writing sync.Mutex // held for a whole update: they are serial
+
+	mu     sync.Mutex // guards the fields below, never held while fn runs
+	states []*tree    // the newest last
+	closed bool
+	views  sync.WaitGroup
+}
+
+// NewMemory returns an empty store that forgets all when it is dropped.
+func NewMemory() Store { return &memory{states: []*tree{newTree()}} }
+
+func (m *memory) Update(ctx context.Context, fn func(Tx) error) error {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return ErrClosed
+	}
+	// Copy marks the nodes of the original as shared. It is only reached
+	// here, under both locks; readers do not look at that mark.
+	next := m.states[len(m.states)-1].Copy()
+	m.mu.Unlock()
+
+	if err := fn(memoryTx{memoryReader{next}}); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.states) > remembered {
+		m.states = append(m.states[:0:0], m.states[len(m.states)-remembered:]...)
+	}
+	m.states = append(m.states, next)
+	return nil
+}
+
+func (m *memory) View(fn func(Reader) error) error { return m.ViewPast(0, fn) }
+
+func (m *memory) ViewPast(commits int, fn func(Reader) error) error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return ErrClosed
+	}
+	m.views.Add(1)
+	state := m.states[max(0, len(m.states)-1-max(0, commits))]
+	m.mu.Unlock()
+	defer m.views.Done()
+	return fn(memoryReader{state})
+}
+
+func (m *memory) Close() error {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.views.Wait()
+	return nil
+}
+
+type memoryReader struct{ tree *tree }
+
+func (r memoryReader) Get(key []byte) []byte {
+	p, _ := r.tree.Get(pair{key: key})
+	return p.value
+}
+
+func (r memoryReader) Scan(from, to []byte, visit func(key, value []byte) bool) {
+	r.tree.Ascend(pair{key: from}, func(p pair) bool {
+		return bytes.Compare(p.key, to) < 0 && visit(p.key, p.value)
+	})
+}
+
+type memoryTx struct{ memoryReader }
+
+func (t memoryTx) Put(key, value []byte) { t.tree.Set(pair{key, value}) }
+func (t memoryTx) Delete(key []byte)     { t.tree.Delete(pair{key: key}) }

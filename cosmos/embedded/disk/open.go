@@ -1,0 +1,121 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// FileName is the one file of a store in its folder.
+const FileName = "store.db"
+
+const (
+	lockPatience = 300 * time.Millisecond
+	// mapped is address space, not memory: growing the mapping has to wait
+	// for all readers, so it starts large.
+	mapped = 1 << 30
+)
+
+// Open opens the store in folder dir, which is made if it does not exist. It
+// starts one goroutine, which ends with Close. It fails with ErrLocked,
+// ErrReadOnly, ErrNotFolder, ErrDamaged or ErrFull where one of these is the
+// cause.
+func Open(dir string) (Store, error) { return open(dir, 0) }
+
+// open limits the file to maxSize bytes where that is not 0.
+func open(dir string, maxSize int) (Store, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, failed(dir, ErrNotFolder)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, failed(dir, explain(err))
+	}
+	path := filepath.Join(dir, FileName)
+	db, err := openFile(path, maxSize)
+	if err != nil {
+		return nil, failed(path, explain(err))
+	}
+	if err := prepare(db, path); err != nil {
+		return nil, failed(path, explain(errors.Join(err, db.Close())))
+	}
+	f := &file{db: db, updates: make(chan *update, maxShared), done: make(chan struct{})}
+	go f.write()
+	return f, nil
+}
+
+// openFile opens the bbolt file. A damaged one can make bbolt panic or fault
+// while it looks for free pages, after it has taken the lock.
+func openFile(path string, maxSize int) (db *bbolt.DB, err error) {
+	var file *os.File
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, errors.Join(fmt.Errorf("%w: %v", ErrDamaged, r), file.Close())
+		}
+	}()
+	return bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:         lockPatience,
+		NoFreelistSync:  true, // rebuilt when opened; saves writing it with every commit
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mapped,
+		MaxSize:         maxSize,
+		NoStatistics:    true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, mode)
+			file = f
+			return f, err
+		},
+	})
+}
+
+// prepare checks that the file is as long as its own pages say, and makes the
+// bucket.
+func prepare(db *bbolt.DB, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return db.Update(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, info.Size(), tx.Size())
+		}
+		_, err := tx.CreateBucketIfNotExists(bucketName)
+		return err
+	})
+}
+
+func failed(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }
+
+// explain puts the error that says what to do in front of what the system
+// said.
+func explain(err error) error {
+	var known error
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		known = ErrLocked
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch),
+		errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrFreePagesNotLoaded):
+		known = ErrDamaged
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, berrors.ErrMaxSizeReached):
+		known = ErrFull
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		known = ErrReadOnly
+	case errors.Is(err, syscall.ENOTDIR):
+		known = ErrNotFolder
+	}
+	if known == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", known, err)
+}
+
+// broke describes the failure of a commit.
+func broke(err error) error { return fmt.Errorf("%w: %w", ErrBroken, explain(err)) }

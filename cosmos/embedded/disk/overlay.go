@@ -1,0 +1,102 @@
+package disk
+
+import (
+	"bytes"
+
+	"go.etcd.io/bbolt"
+)
+
+// An overlay is the Tx of one update inside a commit that several updates
+// share. Its writes stay here until its function has succeeded; a failed one
+// is forgotten and leaves the shared transaction as it was.
+type overlay struct {
+	bucket *bbolt.Bucket
+	writes *tree // a nil value stands for a deletion
+}
+
+func (o *overlay) Get(key []byte) []byte {
+	if o.writes != nil {
+		if p, ok := o.writes.Get(pair{key: key}); ok {
+			return p.value
+		}
+	}
+	return o.bucket.Get(key)
+}
+
+func (o *overlay) Put(key, value []byte) {
+	if value == nil {
+		value = []byte{}
+	}
+	o.set(pair{key, value})
+}
+
+func (o *overlay) Delete(key []byte) { o.set(pair{key: key}) }
+
+func (o *overlay) set(p pair) {
+	if o.writes == nil {
+		o.writes = newTree()
+	}
+	o.writes.Set(p)
+}
+
+// Scan merges the bucket with the writes, which win over it.
+func (o *overlay) Scan(from, to []byte, visit func(key, value []byte) bool) {
+	var mine []pair
+	if o.writes != nil {
+		memoryReader{o.writes}.Scan(from, to, func(k, v []byte) bool {
+			mine = append(mine, pair{k, v})
+			return true
+		})
+	}
+	stopped := false
+	give := func(p pair) bool {
+		stopped = p.value != nil && !visit(p.key, p.value)
+		return !stopped
+	}
+	scanBucket(o.bucket, from, to, func(k, v []byte) bool {
+		for len(mine) > 0 {
+			order := bytes.Compare(mine[0].key, k)
+			if order > 0 {
+				break
+			}
+			if !give(mine[0]) {
+				return false
+			}
+			mine = mine[1:]
+			if order == 0 {
+				return true
+			}
+		}
+		return give(pair{k, v})
+	})
+	for _, p := range mine {
+		if stopped || !give(p) {
+			return
+		}
+	}
+}
+
+// apply moves the writes into the shared transaction.
+func (o *overlay) apply() (err error) {
+	if o.writes == nil {
+		return nil
+	}
+	o.writes.Scan(func(p pair) bool {
+		if p.value == nil {
+			err = o.bucket.Delete(p.key)
+		} else {
+			err = o.bucket.Put(p.key, p.value)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func scanBucket(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {
+	c := b.Cursor()
+	for k, v := c.Seek(from); k != nil && bytes.Compare(k, to) < 0; k, v = c.Next() {
+		if !visit(k, v) {
+			return
+		}
+	}
+}

@@ -1,0 +1,38 @@
+// Package embedded is a Cosmos DB account inside the process: the azcosmos
+// client talks to it through Transport as it talks to Azure, and what is
+// answered is on disk.
+//
+//	engine, err := embedded.Open(embedded.Options{Dir: dir})
+//	cred, err := azcosmos.NewKeyCredential(engine.Key())
+//	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), cred, &azcosmos.ClientOptions{
+//		ClientOptions: azcore.ClientOptions{Transport: engine.Transport()},
+//	})
+//
+// It is made of four layers, each of which knows only the next ones:
+//
+//	internal/wire    REST: routes, signatures, headers, status codes
+//	internal/engine  documents, partitions, etags, batches, patches, charges
+//	internal/query   the SQL subset
+//	disk             ordered keys and values, serial transactions, one file
+//
+// What it promises, as Cosmos DB does:
+//
+//   - If-Match is exact: of any number of writers that hold the same etag one
+//     wins, the others get 412.
+//   - A transactional batch happens as a whole or not at all, and no reader
+//     sees half of one.
+//   - A success that was answered survives the death of the process, if
+//     Options.Dir is set. A write whose answer was lost has happened as a
+//     whole or not at all; reading tells which.
+//   - Every request is charged by published figures, in exact numbers that
+//     depend on nothing but the data.
+//
+// What it does not have, it refuses with 400 (or 401) and says so: stored
+// procedures, triggers, change feed, expiry of documents, unique keys,
+// throttling, tokens of Microsoft Entra ID, and the parts of SQL that package
+// internal/query does not list. One partition takes part in no limit of size.
+//
+// What a failure leaves behind: when a commit fails (a full or broken disk),
+// that write and every later one fail with 500 until the engine is opened
+// again; reading goes on. Opening finds the last state that was synced.
+package embedded

@@ -1,0 +1,158 @@
+package embedded
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/wire"
+)
+
+// WellKnownKey is the account key that all Cosmos DB emulators share.
+const WellKnownKey = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+
+// Options set up an Engine. The zero value is an empty account in memory.
+type Options struct {
+	// Dir is the folder of the store. It is made if it does not exist, and
+	// belongs to this engine alone. Without it all is kept in memory and
+	// forgotten by Close.
+	Dir string
+
+	// Key is the account key in base64. Default: WellKnownKey.
+	Key string
+
+	// Clock gives the time for _ts. Default: time.Now. The dates of
+	// requests are always checked against time.Now, as the client sets them.
+	Clock func() time.Time
+
+	// Consistency is the account's default level: Strong, BoundedStaleness,
+	// Session, ConsistentPrefix or Eventual. Default: Strong, or Session if
+	// Stale is set. Under the first two a point read costs twice.
+	Consistency string
+
+	// Stale makes reads old, in memory only: it is called once for each
+	// point read and query page, and says how many commits ago the state is
+	// that the read sees (at most 64). Writes, batches and reads with a
+	// session token are never older than they may be. Default: all fresh.
+	Stale func() int
+
+	// Pessimistic charges a query a full point read for every document it
+	// loads, in place of the much lower figure that published query metrics
+	// suggest.
+	Pessimistic bool
+}
+
+// An Engine is one account. It is safe for use by many goroutines.
+type Engine struct {
+	store  disk.Store
+	server *wire.Server
+	key    string
+	host   string
+
+	mu       sync.Mutex
+	closed   bool
+	requests sync.WaitGroup // under way; grows only while mu is held and closed is false
+}
+
+// Open opens the account in o.Dir. It starts one goroutine if that is set,
+// none otherwise; Close ends it. The errors that package disk names can be
+// told by errors.Is: the folder is locked, cannot be written, is not a folder,
+// holds a damaged file, or the disk is full.
+func Open(o Options) (*Engine, error) {
+	if o.Stale != nil {
+		if o.Dir != "" {
+			return nil, errors.New("embedded: Stale works in memory only; leave out Dir or Stale")
+		}
+		if o.Consistency == "Strong" {
+			return nil, errors.New("embedded: a Strong account has no stale reads; leave out Stale or choose Session")
+		}
+		o.Consistency = cmp.Or(o.Consistency, "Session")
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Key = cmp.Or(o.Key, WellKnownKey)
+	store := disk.NewMemory()
+	if o.Dir != "" {
+		var err error
+		if store, err = disk.Open(o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	e, err := open(store, o)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return e, nil
+}
+
+func open(store disk.Store, o Options) (*Engine, error) {
+	inner, err := engine.Open(store, engine.Options{Clock: o.Clock, Stale: o.Stale, Pessimistic: o.Pessimistic})
+	if err != nil {
+		return nil, err
+	}
+	server, err := wire.New(inner, o.Key, cmp.Or(o.Consistency, "Strong"))
+	if err != nil {
+		return nil, err
+	}
+	// The client caches containers by host for the whole process, so no two
+	// engines may share one.
+	host := "embedded-" + strings.ToLower(rand.Text()) + ".localhost"
+	return &Engine{store: store, server: server, key: o.Key, host: host}, nil
+}
+
+// Endpoint is the URL to give to the client. It leads nowhere but through
+// Transport.
+func (e *Engine) Endpoint() string { return "http://" + e.host + "/" }
+
+// Key is the account key in base64.
+func (e *Engine) Key() string { return e.key }
+
+// RequestUnits is the sum of the charges of all requests for documents.
+func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
+
+// Requests is the number of requests for documents.
+func (e *Engine) Requests() int64 { return e.server.Requests() }
+
+// Handler serves the same account over HTTP. It advertises the host that a
+// request came to.
+func (e *Engine) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !e.begin() {
+			http.Error(w, `{"code":"ServiceUnavailable","message":"the engine is closed"}`, http.StatusServiceUnavailable)
+			return
+		}
+		defer e.requests.Done()
+		e.server.ServeHTTP(w, r)
+	})
+}
+
+// begin counts a request as under way, unless the engine is closed.
+func (e *Engine) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.requests.Add(1)
+	}
+	return !e.closed
+}
+
+// Close waits for the requests under way and closes the store. Closing twice
+// does no harm.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	closed := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	e.requests.Wait()
+	if closed {
+		return nil
+	}
+	return e.store.Close()
+}

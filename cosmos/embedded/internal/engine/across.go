@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A lane is one partition in a query over several: its next document.
+type lane struct {
+	pk  Partition
+	seq uint64
+}
+
+// across gives the documents of all partitions in the order of insertion. A
+// page that is full by count does not look ahead, so the last page may be
+// empty, as it is on Cosmos DB.
+func (r *run) across() {
+	lanes := r.lanes(r.at.seq)
+	last := r.at.seq
+	for len(lanes) > 0 {
+		if r.pageIsFull() {
+			r.continueAfter(position{seq: last})
+			return
+		}
+		first := lanes[0]
+		full := false
+		next := uint64(0)
+		r.scan(first.pk, first.seq-1, func(seq uint64, s stored, doc []byte) bool {
+			if seq != first.seq { // only to learn where the lane goes on
+				next = seq
+				r.page.Scanned--
+				return false
+			}
+			full = r.matches(s, doc) && !r.add(s, doc)
+			return !full
+		})
+		if full {
+			r.continueAfter(position{seq: last})
+			return
+		}
+		last = first.seq
+		lanes = lanes[1:]
+		if next > 0 {
+			moved := lane{first.pk, next}
+			at, _ := slices.BinarySearchFunc(lanes, moved, bySequence)
+			lanes = slices.Insert(lanes, at, moved)
+		}
+	}
+	if r.pageIsFull() {
+		r.continueAfter(position{seq: last})
+	}
+}
+
+func bySequence(a, b lane) int { return cmp.Compare(a.seq, b.seq) }
+
+// lanes finds all partitions, each with its first document after the
+// sequence number, by jumping from one partition to the next.
+func (r *run) lanes(last uint64) []lane {
+	var lanes []lane
+	all := containerPrefix('D', r.c.number)
+	from, end := all, after(all)
+	for {
+		var pk Partition
+		found := false
+		r.reader.Scan(from, end, func(key, _ []byte) bool {
+			pk, found = Partition(key[len(all)+2:len(key)-8]), true
+			return false
+		})
+		if !found {
+			slices.SortFunc(lanes, bySequence)
+			return lanes
+		}
+		prefix := partitionPrefix('D', r.c.number, pk)
+		from = after(prefix)
+		r.reader.Scan(documentKey(r.c.number, pk, last+1), from, func(key, _ []byte) bool {
+			lanes = append(lanes, lane{pk, number(key[len(key)-8:])})
+			return false
+		})
+	}
+}

@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// load fills the catalog. It is called once, before the engine is used.
+func (e *Engine) load(tx disk.Tx) error {
+	var broken error
+	scan := func(prefix string, read func(key []byte, r record) error) {
+		tx.Scan([]byte(prefix), after([]byte(prefix)), func(key, value []byte) bool {
+			var r record
+			if broken = json.Unmarshal(slices.Clone(value), &r); broken == nil {
+				broken = read(key, r)
+			}
+			return broken == nil
+		})
+	}
+	scan("d", func(_ []byte, r record) error {
+		db, err := newDatabase(r)
+		if err == nil {
+			e.catalog[db.ID] = db
+		}
+		return err
+	})
+	if broken == nil {
+		scan("c", func(_ []byte, r record) error {
+			for _, db := range e.catalog {
+				if db.number == r.Parent {
+					c, err := newContainer(db.ID, r)
+					if err == nil {
+						db.containers[c.ID] = c
+					}
+					return err
+				}
+			}
+			return errors.New("a container without a database")
+		})
+	}
+	if broken != nil {
+		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
+	}
+	return nil
+}
+
+// nextResource returns a number that no database or container had before.
+func nextResource(tx disk.Tx) uint32 {
+	n := number(tx.Get(resourceKey)) + 1
+	tx.Put(resourceKey, appendNumber(n))
+	return uint32(n)
+}
+
+// Databases returns all databases in the order of their creation.
+func (e *Engine) Databases() []*Database {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(e.catalog), func(a, b *Database) int { return cmp.Compare(a.number, b.number) })
+}
+
+// Database returns the database named id.
+func (e *Engine) Database(id string) (*Database, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if db := e.catalog[id]; db != nil {
+		return db, nil
+	}
+	return nil, notFound("database", id)
+}
+
+// Containers returns the containers of a database in the order of their
+// creation.
+func (e *Engine) Containers(database string) ([]*Container, error) {
+	db, err := e.Database(database)
+	if err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(db.containers), func(a, b *Container) int { return cmp.Compare(a.number, b.number) }), nil
+}
+
+// Container returns a container of a database.
+func (e *Engine) Container(database, id string) (*Container, error) {
+	db, err := e.Database(database)
+	if err != nil {
+		return nil, err
+	}
+	if c := db.containers[id]; c != nil {
+		return c, nil
+	}
+	return nil, notFound("container", id)
+}
+
+// change runs fn as one transaction with a new number, and publishes what it
+// returns as the database named id; nil removes it.
+func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, version uint64) (*Database, error)) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	var db *Database
+	// A caller that gives up must not leave the catalog behind the store.
+	err := e.store.Update(context.WithoutCancel(ctx), func(tx disk.Tx) (err error) {
+		version := number(tx.Get(counterKey)) + 1
+		tx.Put(counterKey, appendNumber(version))
+		db, err = fn(tx, version)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if db == nil {
+		delete(e.catalog, id)
+	} else {
+		e.catalog[id] = db
+	}
+	return nil
+}
+
+// CreateDatabase makes a database of its JSON.
+func (e *Engine) CreateDatabase(ctx context.Context, body []byte) (*Database, error) {
+	var p struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return nil, badRequest("database: %v", err)
+	}
+	if err := checkResourceID("database", p.ID); err != nil {
+		return nil, err
+	}
+	var db *Database
+	err := e.change(ctx, p.ID, func(tx disk.Tx, version uint64) (*Database, error) {
+		if tx.Get(databaseKey(p.ID)) != nil {
+			return nil, errorf(http.StatusConflict, "database %q already exists", p.ID)
+		}
+		r := record{Number: nextResource(tx)}
+		id := rid(containerRID(r.Number, 0)[:4])
+		doc, err := e.systemProperties(body, id, "dbs/"+id+"/", version, `,"_colls":"colls/","_users":"users/"`)
+		if err != nil {
+			return nil, err
+		}
+		r.JSON = doc
+		putRecord(tx, databaseKey(p.ID), r)
+		db, err = newDatabase(r)
+		return db, err
+	})
+	return db, err
+}
+
+// DeleteDatabase removes a database with all it holds.
+func (e *Engine) DeleteDatabase(ctx context.Context, id string) error {
+	return e.change(ctx, id, func(tx disk.Tx, _ uint64) (*Database, error) {
+		db, err := e.Database(id)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range db.containers {
+			removeContainer(tx, c)
+		}
+		tx.Delete(databaseKey(id))
+		return nil, nil
+	})
+}
+
+// CreateContainer makes a container of its JSON.
+func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte) (*Container, error) {
+	return e.putContainer(ctx, database, "", body)
+}
+
+// ReplaceContainer changes the properties of a container. Its partition key
+// stays as it is.
+func (e *Engine) ReplaceContainer(ctx context.Context, database, id string, body []byte) (*Container, error) {
+	return e.putContainer(ctx, database, id, body)
+}
+
+func (e *Engine) putContainer(ctx context.Context, database, replaces string, body []byte) (*Container, error) {
+	d, err := parseDefinition(body)
+	if err != nil {
+		return nil, err
+	}
+	if replaces != "" && d.ID != replaces {
+		return nil, badRequest("container %q cannot be renamed to %q", replaces, d.ID)
+	}
+	var c *Container
+	err = e.change(ctx, database, func(tx disk.Tx, version uint64) (*Database, error) {
+		db, err := e.Database(database)
+		if err != nil {
+			return nil, err
+		}
+		r := record{Number: nextResource(tx), Parent: db.number}
+		old := db.containers[d.ID]
+		switch {
+		case replaces == "" && old != nil:
+			return nil, errorf(http.StatusConflict, "container %q already exists", d.ID)
+		case replaces != "" && old == nil:
+			return nil, notFound("container", d.ID)
+		case old != nil && !slices.Equal(old.keyText, d.PartitionKey.Paths):
+			return nil, badRequest("the partition key of container %q cannot be changed", d.ID)
+		case old != nil:
+			r.Number = old.number
+		}
+		if body, err = withIndexing(body, d); err != nil {
+			return nil, err
+		}
+		id := rid(containerRID(db.number, r.Number))
+		doc, err := e.systemProperties(body, id, "dbs/"+db.rid+"/colls/"+id+"/", version, `,"_docs":"docs/","_sprocs":"sprocs/","_triggers":"triggers/","_udfs":"udfs/","_conflicts":"conflicts/"`)
+		if err != nil {
+			return nil, err
+		}
+		r.JSON = doc
+		putRecord(tx, containerKey(database, d.ID), r)
+		if c, err = newContainer(database, r); err != nil {
+			return nil, err
+		}
+		return db.with(c), nil
+	})
+	return c, err
+}
+
+// with returns a copy of db that has c.
+func (db *Database) with(c *Container) *Database {
+	copied := *db
+	copied.containers = maps.Clone(db.containers)
+	copied.containers[c.ID] = c
+	return &copied
+}
+
+// DeleteContainer removes a container with its documents.
+func (e *Engine) DeleteContainer(ctx context.Context, database, id string) error {
+	return e.change(ctx, database, func(tx disk.Tx, _ uint64) (*Database, error) {
+		c, err := e.Container(database, id)
+		if err != nil {
+			return nil, err
+		}
+		removeContainer(tx, c)
+		db, err := e.Database(database)
+		if err != nil {
+			return nil, err
+		}
+		copied := *db
+		copied.containers = maps.Clone(db.containers)
+		delete(copied.containers, id)
+		return &copied, nil
+	})
+}
+
+func removeContainer(tx disk.Tx, c *Container) {
+	var keys [][]byte
+	for _, kind := range []byte("IDBP") {
+		prefix := containerPrefix(kind, c.number)
+		tx.Scan(prefix, after(prefix), func(key, _ []byte) bool {
+			keys = append(keys, slices.Clone(key))
+			return true
+		})
+	}
+	for _, key := range keys {
+		tx.Delete(key)
+	}
+	tx.Delete(containerKey(c.Database, c.ID))
+}
+
+func putRecord(tx disk.Tx, key []byte, r record) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers and checked JSON always marshal
+	}
+	tx.Put(key, b)
+}
+
+// withIndexing writes down the default indexing policy where there is none.
+func withIndexing(body []byte, d *definition) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, badRequest("container: %v", err)
+	}
+	all["indexingPolicy"] = d.Indexing
+	return json.Marshal(all)
+}
+
+// systemProperties returns body with the properties that the engine sets.
+func (e *Engine) systemProperties(body []byte, id, self string, version uint64, more string) ([]byte, error) {
+	doc, err := rawjson.Compact(nil, body)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	if doc, err = withoutSystem(doc); err != nil {
+		return nil, err
+	}
+	doc = append(doc[:len(doc)-1], `,"_rid":"`...)
+	doc = append(doc, id...)
+	doc = append(doc, `","_self":"`...)
+	doc = append(doc, self...)
+	doc = append(doc, `","_etag":`...)
+	doc = rawjson.AppendQuoted(doc, e.etag(version))
+	doc = append(doc, more...)
+	doc = append(doc, `,"_ts":`...)
+	doc = strconv.AppendInt(doc, e.clock().Unix(), 10)
+	return append(doc, '}'), nil
+}

@@ -1,0 +1,73 @@
+package engine
+
+import "strconv"
+
+// A Charge is an amount of request units, counted in millionths so that sums
+// are exact and the same on every machine.
+type Charge int64
+
+const requestUnit Charge = 1_000_000
+
+// String is the charge as the wire carries it.
+func (c Charge) String() string {
+	return strconv.FormatFloat(float64(c)/float64(requestUnit), 'f', -1, 64)
+}
+
+// RequestUnits is the charge as a number.
+func (c Charge) RequestUnits() float64 { return float64(c) / float64(requestUnit) }
+
+// The published charges of reading and writing an item of 1, 2, 4 … 2048 KB.
+var (
+	readTable = [12]Charge{1_000_000, 1_040_000, 1_140_000, 1_330_000, 1_670_000, 2_190_000,
+		4_760_000, 9_950_000, 20_280_000, 40_950_000, 145_900_000, 291_800_000}
+	writeTable = [12]Charge{4_950_000, 6_290_000, 6_670_000, 7_040_000, 9_520_000, 11_230_000,
+		22_670_000, 48_190_000, 98_290_000, 184_570_000, 625_000_000, 1_250_000_000}
+)
+
+// lookUp interpolates between the sizes of the table.
+func lookUp(table *[12]Charge, size int) Charge {
+	if size <= 1024 {
+		return table[0]
+	}
+	for i := 1; ; i++ {
+		high := 1024 << i
+		if size <= high || i == len(table)-1 {
+			low := high / 2
+			return table[i-1] + (table[i]-table[i-1])*Charge(size-low)/Charge(high-low)
+		}
+	}
+}
+
+const (
+	perTerm       = requestUnit / 5      // each indexed term written or removed
+	perPatch      = requestUnit * 4 / 10 // each operation of a patch
+	perQueryPage  = requestUnit * 22 / 10
+	perPredicate  = requestUnit * 7 / 10
+	perLoaded     = requestUnit * 2 / 100
+	perLoadedKB   = requestUnit * 73 / 10_000
+	chargeOfMiss  = requestUnit
+	leastForWrite = 5 * requestUnit
+)
+
+func readCharge(size int) Charge  { return lookUp(&readTable, size) }
+func writeCharge(size int) Charge { return max(leastForWrite, lookUp(&writeTable, size)) }
+
+func createCharge(size, terms int) Charge { return writeCharge(size) + perTerm*Charge(terms) }
+func deleteCharge(size, terms int) Charge { return createCharge(size, terms) }
+
+// replaceCharge takes the number of terms that went and that came. A changed
+// value is one of each: 0.4 RU.
+func replaceCharge(before, now, changed int) Charge {
+	return writeCharge(before) + writeCharge(now) + perTerm*Charge(changed)
+}
+
+// refusedCharge is for a write that its precondition or a conflict stopped.
+func refusedCharge(existing int) Charge { return max(requestUnit, readCharge(existing)) }
+
+// loadCharge is what one document costs a query that has to load it.
+func (e *Engine) loadCharge(size int) Charge {
+	if e.pessimistic {
+		return readCharge(size)
+	}
+	return perLoaded + perLoadedKB*Charge(size)/1024
+}

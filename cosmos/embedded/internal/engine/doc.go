@@ -1,0 +1,30 @@
+// Package engine keeps databases, containers and documents, and gives them
+// the rules of Cosmos DB: logical partitions, etags, conditional writes,
+// patches, transactional batches, queries in pages, and a charge for each.
+//
+// It knows no HTTP: package wire translates. It knows no file: package disk
+// stores. Its promises rest on disk's serial transactions:
+//
+//   - Whether a document exists, and which etag it has, is looked up in the
+//     same transaction that writes. Of many writers with one etag exactly one
+//     succeeds.
+//   - A batch is one transaction: readers see all of it or nothing.
+//   - An etag is never used twice, not even after a restart.
+//   - A result page is read from one state of the store. Between pages
+//     nothing is held: a continuation token says where to go on.
+//
+// How things are stored (all numbers big-endian, so that keys sort):
+//
+//	m counter                    number of the newest write: etags, order, session tokens
+//	m identity                   random, makes the etags of this store unlike all others
+//	m resource                   number of the newest database or container
+//	d database                   its record
+//	c database 0 container       its record
+//	I container partition id     sequence of the document, which is its place in
+//	D container partition seq    header, and the JSON of a small document
+//	B container version          the JSON of a large document
+//	P container partition        number of the last write in the partition
+//
+// Scanning D gives a partition in the order of insertion. Large documents lie
+// apart because rewriting a small one also rewrites its neighbours in D.
+package engine

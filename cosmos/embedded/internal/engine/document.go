@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"encoding/binary"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+const (
+	// MaxItem is the largest document, in bytes of JSON.
+	MaxItem = 2 << 20
+	// maxID is the longest document id, in bytes.
+	maxID = 1023
+	// roomForSystem is enough for the system properties of any document.
+	roomForSystem = 320
+	// inline is the largest JSON that is stored next to its neighbours.
+	inline = 4 << 10
+)
+
+// A Document is one that a client sent, checked, compact, without system
+// properties. Making one costs the most of a write and needs no transaction.
+type Document struct {
+	ID        string
+	Partition Partition
+	json      []byte
+	terms     int
+}
+
+// ParseDocument checks a document that a client wants to store in c.
+func (c *Container) ParseDocument(body []byte) (Document, error) {
+	if len(body) > MaxItem {
+		return Document{}, errorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
+	}
+	doc, err := rawjson.Compact(make([]byte, 0, len(body)+roomForSystem), body)
+	if err != nil {
+		return Document{}, badRequest("%v", err)
+	}
+	if doc, err = withoutSystem(doc); err != nil {
+		return Document{}, err
+	}
+	id, err := idOf(doc)
+	if err != nil {
+		return Document{}, err
+	}
+	pk, err := c.partitionIn(doc)
+	if err != nil {
+		return Document{}, err
+	}
+	return Document{ID: id, Partition: pk, json: doc, terms: c.policy.countTerms(doc)}, nil
+}
+
+func isSystem(name []byte) bool {
+	if len(name) < 3 || name[1] != '_' {
+		return false
+	}
+	switch string(name) {
+	case `"_rid"`, `"_self"`, `"_etag"`, `"_attachments"`, `"_ts"`, `"_lsn"`:
+		return true
+	}
+	return false
+}
+
+// withoutSystem drops the system properties of a compact object, which a
+// client sends when it writes back what it read.
+func withoutSystem(doc []byte) ([]byte, error) {
+	if len(doc) == 0 || doc[0] != '{' {
+		return nil, badRequest("the body is not a JSON object")
+	}
+	found := false
+	var names [][]byte
+	twice := ""
+	_ = rawjson.EachMember(doc, func(name, _ []byte) bool { // doc is valid
+		found = found || isSystem(name)
+		for _, have := range names {
+			if string(have) == string(name) {
+				twice = string(name)
+			}
+		}
+		if len(names) < 64 { // beyond that it is data, not a mistake
+			names = append(names, name)
+		}
+		return twice == ""
+	})
+	if twice != "" {
+		return nil, badRequest("the property %s is there twice", twice)
+	}
+	if !found {
+		return doc, nil
+	}
+	clean := append(make([]byte, 0, len(doc)+roomForSystem), '{')
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool {
+		if !isSystem(name) {
+			if len(clean) > 1 {
+				clean = append(clean, ',')
+			}
+			clean = append(clean, name...)
+			clean = append(clean, ':')
+			clean = append(clean, value...)
+		}
+		return true
+	})
+	return append(clean, '}'), nil
+}
+
+func idOf(doc []byte) (string, error) {
+	var raw []byte
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool {
+		if rawjson.IsName(name, "id") {
+			raw = value
+		}
+		return raw == nil
+	})
+	id, ok := rawjson.Unquote(raw)
+	if !ok {
+		return "", badRequest("the document has no id that is a string")
+	}
+	return string(id), checkID(string(id))
+}
+
+func checkID(id string) error {
+	switch {
+	case id == "":
+		return badRequest("the document id is empty")
+	case len(id) > maxID:
+		return badRequest("the document id has %d bytes; at most %d are allowed", len(id), maxID)
+	case strings.ContainsAny(id, "/\\?#"):
+		return badRequest("the document id %q has one of / \\ ? #", id)
+	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 }):
+		return badRequest("the document id %q has a control character", id)
+	case strings.HasSuffix(id, " "):
+		return badRequest("the document id %q ends in a blank", id)
+	}
+	return nil
+}
+
+// A stored is a document as it lies in the store: a header of fixed length,
+// then the JSON unless that lies apart.
+type stored struct {
+	version uint64 // number of the write that made it
+	terms   int
+	user    int // length of the JSON before the system properties
+	size    int // length of the JSON
+	small   []byte
+}
+
+const headerSize = 8 + 4 + 4 + 4
+
+func (s stored) header(room int) []byte {
+	b := make([]byte, 0, headerSize+room)
+	b = binary.BigEndian.AppendUint64(b, s.version)
+	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))
+	b = binary.BigEndian.AppendUint32(b, uint32(s.user))
+	return binary.BigEndian.AppendUint32(b, uint32(s.size))
+}
+
+func readStored(b []byte) stored {
+	return stored{
+		version: binary.BigEndian.Uint64(b),
+		terms:   int(binary.BigEndian.Uint32(b[8:])),
+		user:    int(binary.BigEndian.Uint32(b[12:])),
+		size:    int(binary.BigEndian.Uint32(b[16:])),
+		small:   b[headerSize:],
+	}
+}
+
+// json returns the document with its system properties. It is valid as long
+// as the reader's transaction.
+func (s stored) json(r disk.Reader, c *Container) []byte {
+	if s.size <= inline {
+		return s.small
+	}
+	return r.Get(blobKey(c.number, s.version))
+}
+
+// find looks a document up by its id.
+func (c *Container) find(r disk.Reader, pk Partition, id string) (stored, uint64, bool) {
+	seq := r.Get(idKey(c.number, pk, id))
+	if seq == nil {
+		return stored{}, 0, false
+	}
+	b := r.Get(documentKey(c.number, pk, number(seq)))
+	if b == nil {
+		return stored{}, 0, false
+	}
+	return readStored(b), number(seq), true
+}
+
+// finished appends the system properties to doc, which is compact JSON of an
+// object with at least an id.
+func (e *Engine) finished(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
+	id := rid(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
+	doc = append(doc[:len(doc)-1], `,"_rid":"`...)
+	doc = append(doc, id...)
+	doc = append(doc, `","_self":"`...)
+	doc = append(doc, c.self...)
+	doc = append(doc, "docs/"...)
+	doc = append(doc, id...)
+	etag := e.etag(version)
+	doc = append(doc, `/","_etag":"\"`...)
+	doc = append(doc, etag[1:len(etag)-1]...)
+	doc = append(doc, `\"","_attachments":"attachments/","_ts":`...)
+	doc = strconv.AppendInt(doc, now.Unix(), 10)
+	return append(doc, '}')
+}

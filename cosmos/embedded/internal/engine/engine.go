@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// Options are what an Engine needs besides its store.
+type Options struct {
+	Clock       func() time.Time
+	Stale       func() int // nil: every read is fresh
+	Pessimistic bool       // charge queries a point read for each document
+}
+
+// An Engine is one account. It is safe for use by many goroutines and starts
+// none.
+type Engine struct {
+	store       disk.Store
+	clock       func() time.Time
+	stale       func() int
+	pessimistic bool
+	identity    uint64
+
+	changing sync.Mutex   // held while a database or container is changed
+	mu       sync.RWMutex // guards the map, never held during a transaction
+	catalog  map[string]*Database
+}
+
+// Open reads the databases and containers of a store. The store stays the
+// caller's to close.
+func Open(store disk.Store, o Options) (*Engine, error) {
+	e := &Engine{store: store, clock: o.Clock, stale: o.Stale, pessimistic: o.Pessimistic, catalog: map[string]*Database{}}
+	err := store.Update(context.Background(), func(tx disk.Tx) error {
+		if tx.Get(identityKey) == nil {
+			identity := make([]byte, 8)
+			_, _ = rand.Read(identity) // never fails
+			tx.Put(identityKey, identity)
+		}
+		e.identity = number(tx.Get(identityKey))
+		return e.load(tx)
+	})
+	return e, err
+}
+
+// etag is the entity tag of the write with this number, with its quotes.
+func (e *Engine) etag(version uint64) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], e.identity)
+	binary.BigEndian.PutUint64(b[8:], version)
+	var t [38]byte
+	t[0], t[37] = '"', '"'
+	hex.Encode(t[1:], b[0:4])
+	t[9] = '-'
+	hex.Encode(t[10:], b[4:6])
+	t[14] = '-'
+	hex.Encode(t[15:], b[6:8])
+	t[19] = '-'
+	hex.Encode(t[20:], b[8:10])
+	t[24] = '-'
+	hex.Encode(t[25:], b[10:16])
+	return string(t[:])
+}
+
+// A Consistency is what a read asks for.
+type Consistency struct {
+	Session uint64 // number of the last write that has to be seen; 0 for any
+	Double  bool   // strong and bounded reads cost twice
+}
+
+// view runs fn on a state that a read of this consistency may see.
+func (e *Engine) view(c Consistency, fn func(disk.Reader) error) error {
+	back := 0
+	if e.stale != nil {
+		back = max(0, e.stale())
+	}
+	for {
+		tooOld := false
+		err := e.store.ViewPast(back, func(r disk.Reader) error {
+			if number(r.Get(counterKey)) < c.Session {
+				tooOld = true
+				return nil
+			}
+			return fn(r)
+		})
+		switch {
+		case err != nil || !tooOld:
+			return err
+		case back == 0:
+			return &Error{Status: 404, SubStatus: 1002, Message: "The read session is not available for the input session token.", Charge: chargeOfMiss}
+		}
+		back /= 2
+	}
+}
+
+// Written is the number of the newest write, for a session token.
+func (e *Engine) Written() (n uint64) {
+	_ = e.store.View(func(r disk.Reader) error { n = number(r.Get(counterKey)); return nil }) // 0 when closed
+	return n
+}

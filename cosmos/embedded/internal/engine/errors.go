@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// An Error is an answer other than success, with the HTTP status that stands
+// for it in Cosmos DB.
+type Error struct {
+	Status    int
+	SubStatus int
+	Message   string
+	Charge    Charge
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func errorf(status int, format string, args ...any) *Error {
+	return &Error{Status: status, Message: fmt.Sprintf(format, args...)}
+}
+
+func badRequest(format string, args ...any) *Error {
+	return errorf(http.StatusBadRequest, format, args...)
+}
+
+func notFound(what, id string) *Error {
+	return errorf(http.StatusNotFound, "%s %q does not exist", what, id)
+}
+
+// charged returns a copy of e with a charge.
+func (e *Error) charged(c Charge) *Error {
+	copied := *e
+	copied.Charge = c
+	return &copied
+}

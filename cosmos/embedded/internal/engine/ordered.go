@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+)
+
+// A candidate is a document that may come onto an ordered page.
+type candidate struct {
+	key []query.Value
+	seq uint64
+	s   stored
+}
+
+// ordered gives the documents of one partition as ORDER BY says; equal ones
+// in the order of insertion.
+//
+// The first page looks at the whole partition and keeps the smallest
+// documents. If it finds that the order is that of insertion, as it is where
+// documents carry a growing number, its token says so, and the following
+// pages go on from a sequence number without looking at the rest. The token
+// also carries the number of the partition's last write, because a write in
+// between may have changed that.
+func (r *run) ordered() {
+	written := number(r.reader.Get(partitionKey(r.c.number, r.q.Partition)))
+	if r.resumed && r.at.inOrder && r.at.written == written {
+		r.inInsertionOrder(written)
+		return
+	}
+	skip := r.q.Query.Offset()
+	if r.resumed {
+		skip = 0
+	}
+	best, inOrder := r.smallest(r.wanted(skip))
+	var last *candidate
+	for i := range best {
+		if i < skip {
+			last = &best[i]
+			continue
+		}
+		if r.left() == 0 {
+			return
+		}
+		doc := best[i].s.json(r.reader, r.c)
+		r.q.Query.Extract(doc, r.slots)
+		if !r.add(best[i].s, doc) {
+			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true, inOrder: inOrder, written: written})
+			return
+		}
+		last = &best[i]
+	}
+}
+
+// wanted is how many candidates a page can need: with one more than it holds,
+// to know whether another page follows. 0 stands for all.
+func (r *run) wanted(skip int) int {
+	n := r.q.MaxItems
+	if n < 0 {
+		return 0
+	}
+	if limit := r.left(); limit >= 0 && limit < n {
+		n = limit
+	}
+	return skip + n + 1
+}
+
+// smallest returns the first n documents after the position, in order, and
+// whether the order of all documents there is that of insertion.
+func (r *run) smallest(n int) (best []candidate, inOrder bool) {
+	q := r.q.Query
+	order := func(a, b candidate) int {
+		if c := q.CompareKeys(a.key, b.key); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.seq, b.seq)
+	}
+	start := candidate{key: r.at.keys, seq: r.at.seq}
+	full := false // best has n candidates and is sorted up to there
+	inOrder = true
+	var key, previous []query.Value
+	r.scan(r.q.Partition, 0, func(seq uint64, s stored, doc []byte) bool {
+		if !r.matches(s, doc) {
+			return true
+		}
+		key = q.SortKey(key[:0], r.slots)
+		this := candidate{key: key, seq: seq, s: s}
+		if inOrder {
+			if previous != nil && q.CompareKeys(previous, key) > 0 {
+				inOrder = false
+			} else {
+				previous = clone(key, previous)
+			}
+		}
+		if r.resumed && order(this, start) <= 0 || full && order(this, best[n-1]) >= 0 {
+			return true
+		}
+		this.key = clone(key, nil)
+		best = append(best, this)
+		if n > 0 && len(best) >= 2*n+64 {
+			slices.SortFunc(best, order)
+			best, full = best[:n], true
+		}
+		return true
+	})
+	slices.SortFunc(best, order)
+	if n > 0 && len(best) > n {
+		best = best[:n]
+	}
+	return best, inOrder
+}
+
+// clone copies a sort key out of the documents it points into, reusing what
+// it can of into.
+func clone(key, into []query.Value) []query.Value {
+	if cap(into) < len(key) {
+		into = make([]query.Value, len(key))
+	}
+	into = into[:len(key)]
+	for i, v := range key {
+		text := append(into[i].Text[:0], v.Text...)
+		into[i] = v
+		into[i].Text = text
+	}
+	return into
+}
+
+// inInsertionOrder goes on with an order that is known to be that of
+// insertion.
+func (r *run) inInsertionOrder(written uint64) {
+	last := candidate{key: r.at.keys, seq: r.at.seq}
+	var key []query.Value
+	r.scan(r.q.Partition, r.at.seq, func(seq uint64, s stored, doc []byte) bool {
+		if r.left() == 0 {
+			return false
+		}
+		before := r.page
+		if !r.matches(s, doc) {
+			return true
+		}
+		if !r.add(s, doc) {
+			r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
+			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true, inOrder: true, written: written})
+			return false
+		}
+		key = r.q.Query.SortKey(key[:0], r.slots)
+		last = candidate{key: clone(key, last.key), seq: seq}
+		return true
+	})
+}

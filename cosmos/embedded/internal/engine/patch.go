@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// maxPatch is how many operations one patch may have.
+const maxPatch = 10
+
+// A PatchDoc is the body of a patch request, checked.
+type PatchDoc struct {
+	condition  *query.Query // nil: always
+	operations []patchOp
+	grows      int // by how many bytes the document may grow, about
+}
+
+type patchOp struct {
+	op    string
+	path  []string
+	text  string // the path as sent
+	value []byte // compact JSON, nil of remove
+}
+
+// ParsePatch checks the body of a patch request.
+func ParsePatch(body []byte) (*PatchDoc, error) {
+	var raw struct {
+		Condition  *string `json:"condition"`
+		Operations []struct {
+			Op    string          `json:"op"`
+			Path  *string         `json:"path"`
+			Value json.RawMessage `json:"value"`
+		} `json:"operations"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&raw); err != nil {
+		return nil, badRequest("patch: %v", err)
+	}
+	if len(raw.Operations) == 0 || len(raw.Operations) > maxPatch {
+		return nil, badRequest("a patch wants 1 to %d operations, found %d", maxPatch, len(raw.Operations))
+	}
+	p := &PatchDoc{}
+	if raw.Condition != nil {
+		condition, err := query.ParseCondition(*raw.Condition)
+		if err != nil {
+			return nil, badRequest("patch condition: %v", err)
+		}
+		p.condition = condition
+	}
+	for i, r := range raw.Operations {
+		op := patchOp{op: r.Op}
+		if r.Path == nil {
+			return nil, badRequest("patch operation %d has no path", i)
+		}
+		op.text = *r.Path
+		var err error
+		if op.path, err = pointer(op.text); err != nil {
+			return nil, err
+		}
+		switch r.Op {
+		case "remove":
+		case "add", "set", "replace", "incr":
+			if r.Value == nil {
+				return nil, badRequest("patch operation %d (%s %s) has no value", i, r.Op, op.text)
+			}
+			if op.value, err = rawjson.Compact(nil, r.Value); err != nil {
+				return nil, badRequest("patch operation %d: %v", i, err)
+			}
+		default:
+			return nil, badRequest("patch operation %q is not supported; want add, set, replace, remove or incr", r.Op)
+		}
+		if r.Op == "incr" && query.ParseValue(op.value).Kind != query.Number {
+			return nil, badRequest("patch operation %d: incr wants a number", i)
+		}
+		if len(op.path)+rawjson.Depth(op.value) > rawjson.MaxDepth {
+			return nil, badRequest("patch operation %d nests deeper than %d levels", i, rawjson.MaxDepth)
+		}
+		p.grows += len(op.value) + len(op.text) + 16
+		p.operations = append(p.operations, op)
+	}
+	return p, nil
+}
+
+// pointer splits a JSON pointer.
+func pointer(path string) ([]string, error) {
+	if len(path) < 2 || path[0] != '/' {
+		return nil, badRequest("patch path %q must start with / and name a property", path)
+	}
+	steps := strings.Split(path[1:], "/")
+	for i, s := range steps {
+		if s == "" {
+			return nil, badRequest("patch path %q has an empty step", path)
+		}
+		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
+	}
+	if isSystem([]byte(`"`+steps[0]+`"`)) || steps[0] == "id" {
+		return nil, badRequest("patch path %q: this property cannot be changed", path)
+	}
+	return steps, nil
+}
+
+// apply does the operations in order. doc is compact and is taken over.
+func (p *PatchDoc) apply(doc []byte, c *Container) ([]byte, error) {
+	for _, op := range p.operations {
+		for i, key := range c.keyPaths {
+			if touches(op.path, key) {
+				return nil, badRequest("patch path %q: the partition key %s cannot be changed", op.text, c.keyText[i])
+			}
+		}
+		var err error
+		if doc, err = op.apply(doc); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
+}
+
+// touches reports whether a change at path changes the value at key.
+func touches(path []string, key rawjson.Path) bool {
+	for i := 0; i < len(path) && i < len(key); i++ {
+		if path[i] != key[i].Name {
+			return false
+		}
+	}
+	return true
+}
+
+// A place is where a path leads to in a document: the value that is there, or
+// where a new one would go.
+type place struct {
+	start, end int  // of the value, if exists
+	from       int  // start of the member or element: its name, if it has one
+	array      bool // the parent is an array
+	exists     bool
+	insert     int  // where to put a new member or element, if not exists
+	first      bool // the parent is empty
+}
+
+func (o patchOp) apply(doc []byte) ([]byte, error) {
+	at, err := o.locate(doc)
+	if err != nil {
+		return nil, err
+	}
+	switch o.op {
+	case "remove":
+		if !at.exists {
+			return nil, badRequest("remove %s: there is nothing to remove", o.text)
+		}
+		return remove(doc, at), nil
+	case "replace":
+		if !at.exists {
+			return nil, badRequest("replace %s: there is nothing to replace", o.text)
+		}
+	case "incr":
+		if at.exists {
+			sum, err := o.increment(doc[at.start:at.end])
+			return splice(doc, at.start, at.end, sum), err
+		}
+	case "add":
+		if at.exists && at.array { // goes before the element that is there
+			return splice(doc, at.start, at.start, append(bytes.Clone(o.value), ',')), nil
+		}
+	}
+	if at.exists {
+		return splice(doc, at.start, at.end, o.value), nil
+	}
+	var text []byte
+	if !at.first {
+		text = append(text, ',')
+	}
+	if !at.array {
+		text = rawjson.AppendQuoted(text, o.path[len(o.path)-1])
+		text = append(text, ':')
+	}
+	return splice(doc, at.insert, at.insert, append(text, o.value...)), nil
+}
+
+func (o patchOp) increment(raw []byte) ([]byte, error) {
+	v := query.ParseValue(raw)
+	if v.Kind != query.Number {
+		return nil, badRequest("incr %s: the value there is not a number", o.text)
+	}
+	sum := v.Num + query.ParseValue(o.value).Num
+	if math.IsInf(sum, 0) {
+		return nil, badRequest("incr %s: the sum is too large for a double", o.text)
+	}
+	return rawjson.AppendNumber(nil, sum), nil
+}
+
+func splice(doc []byte, start, end int, with []byte) []byte {
+	if start == end && end == len(doc)-1 { // a new last property: no need to move the rest
+		last := doc[end]
+		return append(append(doc[:end], with...), last)
+	}
+	out := make([]byte, 0, len(doc)-(end-start)+len(with)+roomForSystem)
+	out = append(out, doc[:start]...)
+	out = append(out, with...)
+	return append(out, doc[end:]...)
+}
+
+// remove takes the member out together with one comma.
+func remove(doc []byte, at place) []byte {
+	from, end := at.from, at.end
+	if doc[end] == ',' {
+		end++
+	} else if doc[from-1] == ',' {
+		from--
+	}
+	return splice(doc, from, end, nil)
+}
+
+// locate walks down the path. All steps but the last have to exist.
+func (o patchOp) locate(doc []byte) (place, error) {
+	start, end := 0, len(doc)
+	for i, step := range o.path {
+		at, err := child(doc, start, end, step)
+		if err != nil {
+			return place{}, badRequest("%s %s: %v", o.op, o.text, err)
+		}
+		if i == len(o.path)-1 {
+			return at, nil
+		}
+		if !at.exists {
+			return place{}, badRequest("%s %s: %q does not exist", o.op, o.text, step)
+		}
+		start, end = at.start, at.end
+	}
+	return place{}, badRequest("%s %s: empty path", o.op, o.text)
+}
+
+func child(doc []byte, start, end int, step string) (place, error) {
+	parent := doc[start:end]
+	at := place{insert: end - 1, first: len(parent) == 2, array: parent[0] == '['}
+	// offset finds where in doc a part of it lies.
+	offset := func(part []byte) int { return cap(doc) - cap(part) }
+	if parent[0] == '{' {
+		err := rawjson.EachMember(parent, func(name, value []byte) bool {
+			if rawjson.IsName(name, step) {
+				at.exists, at.from, at.start = true, offset(name), offset(value)
+				at.end = at.start + len(value)
+			}
+			return !at.exists
+		})
+		return at, err
+	}
+	if parent[0] != '[' {
+		return at, badRequest("the value above %q is not an object or array", step)
+	}
+	index, count := -1, 0
+	if step != "-" {
+		n, err := strconv.ParseUint(step, 10, 31)
+		if err != nil || strconv.FormatUint(n, 10) != step {
+			return at, badRequest("%q is not an array index", step)
+		}
+		index = int(n)
+	}
+	err := rawjson.EachElement(parent, func(value []byte) bool {
+		if count == index {
+			at.exists, at.start = true, offset(value)
+			at.from, at.end = at.start, at.start+len(value)
+		}
+		count++
+		return !at.exists
+	})
+	if err == nil && !at.exists && index > count {
+		err = badRequest("index %d is beyond the end of an array of %d", index, count)
+	}
+	return at, err
+}

@@ -1,0 +1,309 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+const defaultPolicy = `{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`
+
+// A policy is the indexing policy of a container. The engine has no index: a
+// policy decides charges, and which ORDER BY is refused.
+type policy struct {
+	none       bool // indexing mode none
+	root       *rule
+	composites [][]composite
+}
+
+type composite struct {
+	path       rawjson.Path
+	descending bool
+}
+
+type verdict int
+
+const (
+	unsaid verdict = iota
+	included
+	excluded
+)
+
+// A rule is a place in the tree of paths: what is said of the value there
+// (/a/?), and of everything below (/a/*).
+type rule struct {
+	here, below verdict
+	next        map[string]*rule // by property name, "[]" for all elements
+}
+
+type pathJSON struct {
+	Path string `json:"path"`
+}
+
+func parsePolicy(raw []byte) (*policy, error) {
+	var p struct {
+		Mode       string     `json:"indexingMode"`
+		Automatic  *bool      `json:"automatic"`
+		Included   []pathJSON `json:"includedPaths"`
+		Excluded   []pathJSON `json:"excludedPaths"`
+		Composites [][]struct {
+			Path  string `json:"path"`
+			Order string `json:"order"`
+		} `json:"compositeIndexes"`
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return nil, badRequest("indexingPolicy: %v", err)
+	}
+	if strings.EqualFold(p.Mode, "none") {
+		return &policy{none: true, root: &rule{below: excluded}}, nil
+	}
+	if p.Mode != "" && !strings.EqualFold(p.Mode, "consistent") {
+		return nil, badRequest("indexingPolicy: indexingMode %q is not supported; want consistent or none", p.Mode)
+	}
+	if p.Automatic != nil && !*p.Automatic {
+		return nil, badRequest("indexingPolicy: automatic must be true unless indexingMode is none; manual indexing is not supported")
+	}
+	built := &policy{root: &rule{}}
+	if len(p.Included) == 0 && len(p.Excluded) == 0 {
+		p.Included = []pathJSON{{"/*"}}
+	}
+	for _, set := range []struct {
+		paths []pathJSON
+		says  verdict
+	}{{p.Included, included}, {p.Excluded, excluded}} {
+		for _, path := range set.paths {
+			if err := built.say(path.Path, set.says); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if built.root.below == unsaid {
+		return nil, badRequest(`indexingPolicy: the mandatory path "/*" is neither included nor excluded`)
+	}
+	for _, index := range p.Composites {
+		var paths []composite
+		for _, part := range index {
+			steps, err := splitPath(part.Path)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, composite{steps, strings.EqualFold(part.Order, "descending")})
+		}
+		built.composites = append(built.composites, paths)
+	}
+	return built, nil
+}
+
+func (p *policy) say(path string, says verdict) error {
+	at, ok := p.root, true
+	body := path
+	below := strings.HasSuffix(path, "/*")
+	if below {
+		body = strings.TrimSuffix(path, "/*")
+	} else if body, ok = strings.CutSuffix(path, "/?"); !ok {
+		return badRequest("indexingPolicy: path %q must end with /? or /*", path)
+	}
+	steps, err := splitPath(body)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if at.next == nil {
+			at.next = map[string]*rule{}
+		}
+		if at.next[step.Name] == nil {
+			at.next[step.Name] = &rule{}
+		}
+		at = at.next[step.Name]
+	}
+	where := &at.here
+	if below {
+		where = &at.below
+	}
+	if *where != unsaid && *where != says {
+		return badRequest("indexingPolicy: path %q is both included and excluded", path)
+	}
+	*where = says
+	return nil
+}
+
+// splitPath reads /a/"b c"/[]; the empty path and / are the document.
+func splitPath(path string) (rawjson.Path, error) {
+	steps := rawjson.Path{}
+	for rest := path; rest != "" && rest != "/"; {
+		if rest[0] != '/' || len(rest) < 2 {
+			return nil, badRequest("path %q is not valid", path)
+		}
+		name, after := rest[1:], ""
+		if name[0] == '"' {
+			end := strings.IndexByte(name[1:], '"')
+			if end < 0 {
+				return nil, badRequest("path %q is not valid", path)
+			}
+			name, after = name[1:end+1], name[end+2:]
+		} else if end := strings.IndexByte(name, '/'); end >= 0 {
+			name, after = name[:end], name[end:]
+		}
+		steps = append(steps, rawjson.Step{Name: name})
+		rest = after
+	}
+	return steps, nil
+}
+
+// indexed reports whether the values at path are in the index. id and _ts
+// always are.
+func (p *policy) indexed(path rawjson.Path) bool {
+	if p.none || len(path) == 0 {
+		return false
+	}
+	if len(path) == 1 && (path[0].Name == "id" || path[0].Name == "_ts") {
+		return true
+	}
+	at, says := p.root, p.root.below
+	for _, step := range path {
+		name := step.Name
+		if step.Array {
+			name = "[]"
+		}
+		if at = at.next[name]; at == nil {
+			return says == included
+		}
+		if at.below != unsaid {
+			says = at.below
+		}
+	}
+	if at.here != unsaid {
+		says = at.here
+	}
+	return says == included
+}
+
+// checkOrder refuses an ORDER BY for which Cosmos DB would have no index.
+func (p *policy) checkOrder(orders []query.Order) error {
+	if len(orders) == 1 && !p.indexed(orders[0].Path) {
+		return badRequest("The index path corresponding to the specified order-by item is excluded.")
+	}
+	if len(orders) < 2 || slices.ContainsFunc(p.composites, func(c []composite) bool { return serves(c, orders) }) {
+		return nil
+	}
+	return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
+}
+
+// serves reports whether a composite index has the paths of orders, in their
+// directions or all in the opposite ones.
+func serves(index []composite, orders []query.Order) bool {
+	if len(index) != len(orders) {
+		return false
+	}
+	for i, c := range index {
+		if !slices.Equal(c.path, orders[i].Path) ||
+			(c.descending != orders[i].Descending) != (index[0].descending != orders[0].Descending) {
+			return false
+		}
+	}
+	return true
+}
+
+// systemTerms are id and _ts, which every indexed document has.
+const systemTerms = 2
+
+var termSeed = maphash.MakeSeed()
+
+// A term is a path and a value in the index. Only equality matters.
+type term uint64
+
+// countTerms is the number of index entries of a document without its system
+// properties.
+func (p *policy) countTerms(doc []byte) int {
+	if p.none {
+		return 0
+	}
+	n := systemTerms + len(p.composites)
+	p.eachTerm(doc, func(uint64, []byte) { n++ })
+	return n
+}
+
+// changedTerms is how many index entries go and come when a document takes
+// the place of another.
+func (p *policy) changedTerms(before, now []byte) int {
+	old, latest := p.terms(before), p.terms(now)
+	changed := 0
+	for len(old) > 0 && len(latest) > 0 {
+		switch {
+		case old[0] == latest[0]:
+			old, latest = old[1:], latest[1:]
+		case old[0] < latest[0]:
+			old = old[1:]
+			changed++
+		default:
+			latest = latest[1:]
+			changed++
+		}
+	}
+	return changed + len(old) + len(latest)
+}
+
+func (p *policy) terms(doc []byte) []term {
+	var terms []term
+	p.eachTerm(doc, func(path uint64, value []byte) {
+		terms = append(terms, term(maphash.Bytes(termSeed, value)^path))
+	})
+	slices.Sort(terms)
+	return terms
+}
+
+// eachTerm visits the scalars of doc that are indexed, but id.
+func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
+	if p.none || p.root.below == excluded && len(p.root.next) == 0 {
+		return
+	}
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is an object: it was checked
+		if !rawjson.IsName(name, "id") {
+			p.root.step(string(name), name, p.root.below, 0, value, visit)
+		}
+		return true
+	})
+}
+
+// step goes on to the part of a value that name leads to.
+func (r *rule) step(name string, quoted []byte, says verdict, path uint64, value []byte, visit func(uint64, []byte)) {
+	var next *rule
+	if r != nil && r.next != nil {
+		if quoted != nil {
+			text, _ := rawjson.Unquote(quoted)
+			name = string(text)
+		}
+		next = r.next[name]
+	}
+	if next != nil && next.below != unsaid {
+		says = next.below
+	}
+	if says == excluded && (next == nil || next.next == nil && next.here != included) {
+		return
+	}
+	path = path*31 + maphash.String(termSeed, name)
+	switch value[0] {
+	case '{':
+		_ = rawjson.EachMember(value, func(name, value []byte) bool {
+			next.step(string(name), name, says, path, value, visit)
+			return true
+		})
+	case '[':
+		_ = rawjson.EachElement(value, func(value []byte) bool {
+			next.step("[]", nil, says, path, value, visit)
+			return true
+		})
+	default:
+		if next != nil && next.here != unsaid {
+			says = next.here
+		}
+		if says == included {
+			visit(path, value)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+)
+
+// maxPage is the most bytes of documents on one result page.
+const maxPage = 4 << 20
+
+// A QueryRequest asks for one result page.
+type QueryRequest struct {
+	Query          *query.Query
+	Text           string // what the token of one query has in common with itself only
+	Partition      Partition
+	Scoped         bool // to Partition; if not, the condition may still do so
+	AllowCross     bool // the request allows a query over several partitions
+	MaxItems       int  // at most, or -1
+	Continuation   string
+	Consistency    Consistency
+	PreferredBytes int // for tests: a page size in place of maxPage
+}
+
+// A Page is one result page.
+type Page struct {
+	JSON         []byte // the whole body of the response
+	Count        int
+	Continuation string // "" on the last page
+	Charge       Charge
+	Session      uint64
+	Scanned      int // documents looked at
+	Loaded       int // documents an index could not have answered for
+}
+
+// gatewayRefusal is the text by which clients recognise this refusal.
+const gatewayRefusal = "BadRequest: the provided cross partition query can not be directly served by the gateway. " +
+	"Only filters and projections are; scope the query to one partition key."
+
+// Query reads one result page.
+func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
+	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
+		return Page{}, err
+	}
+	if !q.Scoped {
+		if values, ok := q.Query.Equalities(c.keyPaths); ok {
+			pk, err := c.partitionOf(values)
+			if err != nil {
+				return Page{}, err
+			}
+			q.Partition, q.Scoped = pk, true
+		}
+	}
+	if !q.Scoped && !q.AllowCross {
+		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
+	}
+	if !q.Scoped && !q.Query.Simple() {
+		return Page{}, badRequest(gatewayRefusal)
+	}
+	r := &run{e: e, c: c, q: q, plan: q.Query.Plan(c.policy.indexed), slots: make([][]byte, q.Query.Slots())}
+	r.maxBytes = maxPage
+	if q.PreferredBytes > 0 {
+		r.maxBytes = q.PreferredBytes
+	}
+	if q.Continuation != "" {
+		if err := r.at.parse(q); err != nil {
+			return Page{}, err
+		}
+		r.resumed = true
+	}
+	err := e.view(q.Consistency, r.read)
+	return r.page, err
+}
+
+// A run makes one page.
+type run struct {
+	e        *Engine
+	c        *Container
+	q        QueryRequest
+	plan     query.Plan
+	maxBytes int
+	at       position // where the page before ended
+	resumed  bool
+
+	reader disk.Reader
+	slots  [][]byte
+	page   Page
+}
+
+func (r *run) read(reader disk.Reader) error {
+	r.reader = reader
+	r.page = Page{Session: number(reader.Get(counterKey)), Charge: perQueryPage + perPredicate*Charge(r.plan.Predicates)}
+	r.page.JSON = append(r.page.JSON, `{"_rid":"`...)
+	r.page.JSON = append(r.page.JSON, r.c.RID...)
+	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
+	switch {
+	case r.q.Query.Aggregates():
+		r.aggregate()
+	case !r.q.Scoped:
+		r.across()
+	case len(r.q.Query.Orders()) > 0:
+		r.ordered()
+	default:
+		r.inserted()
+	}
+	r.page.JSON = append(r.page.JSON, `],"_count":`...)
+	r.page.JSON = strconv.AppendInt(r.page.JSON, int64(r.page.Count), 10)
+	r.page.JSON = append(r.page.JSON, '}')
+	return nil
+}
+
+// scan visits the documents of a partition in the order of insertion,
+// beginning after the sequence number given.
+func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+	prefix := partitionPrefix('D', r.c.number, pk)
+	from := documentKey(r.c.number, pk, last+1)
+	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {
+		s := readStored(value)
+		r.page.Scanned++
+		return visit(number(key[len(key)-8:]), s, s.json(r.reader, r.c))
+	})
+}
+
+// matches extracts what the query needs of doc and tests the condition. It
+// counts a document that had to be loaded.
+func (r *run) matches(s stored, doc []byte) bool {
+	r.q.Query.Extract(doc, r.slots)
+	if !r.plan.Loads(r.slots) {
+		return false
+	}
+	if !r.plan.IndexOnly() {
+		r.load(s)
+	}
+	return r.plan.Keeps(r.slots) && r.q.Query.Gives(r.slots)
+}
+
+func (r *run) load(s stored) {
+	r.page.Loaded++
+	r.page.Charge += r.e.loadCharge(s.size)
+}
+
+// left is how many more results the query may give, -1 without a limit.
+func (r *run) left() int {
+	if limit := r.q.Query.Limit(); limit != query.NoLimit {
+		return limit - r.at.given - r.page.Count
+	}
+	return -1
+}
+
+func (r *run) pageIsFull() bool { return r.q.MaxItems >= 0 && r.page.Count >= r.q.MaxItems }
+
+// add puts what the query selects of doc on the page. It reports false if the
+// page has no room for it, and adds nothing.
+func (r *run) add(s stored, doc []byte) bool {
+	if r.pageIsFull() {
+		return false
+	}
+	mark, page := len(r.page.JSON), r.page.JSON
+	if r.page.Count > 0 {
+		page = append(page, ',')
+	}
+	page = r.q.Query.Project(page, doc, r.slots)
+	if r.page.Count > 0 && len(page) > r.maxBytes {
+		r.page.JSON = page[:mark]
+		return false
+	}
+	r.page.JSON = page
+	r.page.Count++
+	if r.plan.IndexOnly() {
+		r.load(s)
+	}
+	return true
+}
+
+// inserted gives the documents of one partition in the order of insertion.
+func (r *run) inserted() {
+	skip := r.q.Query.Offset()
+	if r.resumed {
+		skip = 0 // the first page went past it
+	}
+	last := r.at.seq
+	r.scan(r.q.Partition, last, func(seq uint64, s stored, doc []byte) bool {
+		if r.left() == 0 {
+			return false
+		}
+		before := r.page
+		if !r.matches(s, doc) {
+			return true
+		}
+		if skip > 0 {
+			skip--
+			last = seq
+			return true
+		}
+		if !r.add(s, doc) {
+			// Looking ahead told that another page follows. It is not
+			// charged: the next page looks again.
+			r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
+			r.continueAfter(position{seq: last})
+			return false
+		}
+		last = seq
+		return true
+	})
+}
+
+func (r *run) continueAfter(p position) {
+	p.given = r.at.given + r.page.Count
+	r.page.Continuation = p.token(r.q)
+}
+
+func (r *run) aggregate() {
+	sum := r.q.Query.NewAggregate()
+	r.scan(r.q.Partition, 0, func(_ uint64, s stored, doc []byte) bool {
+		if r.matches(s, doc) {
+			if r.plan.IndexOnly() && !r.q.Query.Counts() {
+				r.load(s)
+			}
+			sum.Add(r.slots)
+		}
+		return true
+	})
+	if v := sum.Result(); v.Kind != query.Undefined && r.q.Query.Limit() != 0 {
+		r.page.JSON = v.Append(r.page.JSON)
+		r.page.Count = 1
+	}
+}

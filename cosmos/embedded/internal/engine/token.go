@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"hash/fnv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// A position is where a result page ended. As a continuation token it tells
+// the next page all it needs to know: nothing is kept in between.
+type position struct {
+	seq     uint64        // of the last document given
+	given   int           // results on all pages so far, for TOP and LIMIT
+	ordered bool          // the query has ORDER BY
+	keys    []query.Value // what the last document was sorted by
+	inOrder bool          // the order is that of insertion …
+	written uint64        // … as of this write in the partition
+}
+
+type tokenJSON struct {
+	Query   uint64            `json:"q"` // fingerprint: a token fits one query
+	Seq     uint64            `json:"s"`
+	Given   int               `json:"n,omitempty"`
+	Ordered bool              `json:"o,omitempty"`
+	Keys    []json.RawMessage `json:"k,omitempty"` // [] is undefined; arrays and objects only have to sort
+	InOrder bool              `json:"i,omitempty"`
+	Written uint64            `json:"w,omitempty"`
+}
+
+// fingerprint is what the pages of one query have in common.
+func fingerprint(q QueryRequest) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(q.Text)) // never fails
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(q.Partition))
+	return h.Sum64()
+}
+
+func (p position) token(q QueryRequest) string {
+	t := tokenJSON{Query: fingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written}
+	for _, v := range p.keys {
+		raw := json.RawMessage(`[]`) // stands for undefined: an array of no kind
+		switch v.Kind {
+		case query.Undefined:
+		case query.Array:
+			raw = json.RawMessage(`[1]`)
+		case query.Object:
+			raw = json.RawMessage(`{}`)
+		default:
+			raw = v.Append(nil)
+		}
+		t.Keys = append(t.Keys, raw)
+	}
+	b, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // numbers and valid JSON always marshal
+	}
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// parse reads the continuation token of q.
+func (p *position) parse(q QueryRequest) error {
+	wrong := badRequest("the continuation token is not one of this query")
+	b, err := base64.RawURLEncoding.DecodeString(q.Continuation)
+	if err != nil || len(b) < 4 {
+		return wrong
+	}
+	b, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	var t tokenJSON
+	if crc32.ChecksumIEEE(b) != sum || json.Unmarshal(b, &t) != nil {
+		return wrong
+	}
+	orders := len(q.Query.Orders())
+	if t.Query != fingerprint(q) || t.Given < 0 || t.Seq == 1<<64-1 || len(t.Keys) != orders || t.Ordered != (orders > 0) {
+		return wrong
+	}
+	*p = position{seq: t.Seq, given: t.Given, ordered: t.Ordered, inOrder: t.InOrder, written: t.Written}
+	for _, raw := range t.Keys {
+		text, err := rawjson.Compact(nil, raw)
+		if err != nil {
+			return wrong
+		}
+		v := query.ParseValue(text)
+		if v.Kind == query.Array && len(text) == 2 {
+			v = query.Value{}
+		}
+		p.keys = append(p.keys, v)
+	}
+	return nil
+}

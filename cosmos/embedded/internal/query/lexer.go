@@ -1,0 +1,168 @@
+package query
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+type tokenKind int
+
+const (
+	tokenEnd tokenKind = iota
+	tokenName
+	tokenParameter
+	tokenNumber
+	tokenString
+	tokenSymbol
+)
+
+type token struct {
+	kind tokenKind
+	at   int
+	text string // of a string: its content; of a keyword: as written
+	num  float64
+}
+
+// is reports whether t is the keyword or symbol s.
+func (t token) is(s string) bool {
+	switch t.kind {
+	case tokenName:
+		return strings.EqualFold(t.text, s)
+	case tokenSymbol:
+		return t.text == s
+	}
+	return false
+}
+
+func (t token) String() string {
+	switch t.kind {
+	case tokenEnd:
+		return "the end of the query"
+	case tokenString:
+		return strconv.Quote(t.text)
+	}
+	return strconv.Quote(t.text)
+}
+
+func lex(src string) ([]token, error) {
+	var tokens []token
+	for i := 0; ; {
+		for i < len(src) && strings.IndexByte(" \t\r\n", src[i]) >= 0 {
+			i++
+		}
+		if i == len(src) {
+			return append(tokens, token{kind: tokenEnd, at: i}), nil
+		}
+		t, end, err := lexOne(src, i)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, t)
+		i = end
+	}
+}
+
+func lexOne(src string, at int) (token, int, error) {
+	switch b := src[at]; {
+	case isLetter(b):
+		end := wordEnd(src, at)
+		return token{kind: tokenName, at: at, text: src[at:end]}, end, nil
+	case b == '@':
+		end := wordEnd(src, at+1)
+		if end == at+1 {
+			return token{}, 0, &Error{at, "a parameter needs a name after @"}
+		}
+		return token{kind: tokenParameter, at: at, text: src[at:end]}, end, nil
+	case isDigit(b):
+		return lexNumber(src, at)
+	case b == '\'' || b == '"':
+		return lexString(src, at)
+	}
+	for _, symbol := range []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".", "*", "-"} {
+		if strings.HasPrefix(src[at:], symbol) {
+			return token{kind: tokenSymbol, at: at, text: symbol}, at + len(symbol), nil
+		}
+	}
+	r, _ := utf8.DecodeRuneInString(src[at:])
+	return token{}, 0, &Error{at, "character " + strconv.QuoteRune(r) + " is not supported"}
+}
+
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' || b == '_' }
+func isDigit(b byte) bool  { return '0' <= b && b <= '9' }
+
+func wordEnd(src string, i int) int {
+	for i < len(src) && (isLetter(src[i]) || isDigit(src[i])) {
+		i++
+	}
+	return i
+}
+
+func lexNumber(src string, at int) (token, int, error) {
+	end := at
+	for end < len(src) && (isDigit(src[end]) || src[end] == '.') {
+		end++
+	}
+	if end < len(src) && src[end]|0x20 == 'e' {
+		end++
+		if end < len(src) && (src[end] == '+' || src[end] == '-') {
+			end++
+		}
+		for end < len(src) && isDigit(src[end]) {
+			end++
+		}
+	}
+	f, err := strconv.ParseFloat(src[at:end], 64)
+	if err != nil || end < len(src) && isLetter(src[end]) {
+		return token{}, 0, &Error{at, "not a number"}
+	}
+	return token{kind: tokenNumber, at: at, text: src[at:end], num: f}, end, nil
+}
+
+func lexString(src string, at int) (token, int, error) {
+	quote := src[at]
+	var text strings.Builder
+	for i := at + 1; i < len(src); i++ {
+		switch b := src[i]; b {
+		case quote:
+			return token{kind: tokenString, at: at, text: text.String()}, i + 1, nil
+		case '\\':
+			r, n := unescape(src[i:])
+			if n == 0 {
+				return token{}, 0, &Error{i, "unknown escape in a string"}
+			}
+			text.WriteRune(r)
+			i += n - 1
+		default:
+			text.WriteByte(b)
+		}
+	}
+	return token{}, 0, &Error{at, "the string does not end"}
+}
+
+func unescape(s string) (r rune, n int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	switch s[1] {
+	case '\'', '"', '\\', '/':
+		return rune(s[1]), 2
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	case 'u':
+		if len(s) >= 6 {
+			if v, err := strconv.ParseUint(s[2:6], 16, 16); err == nil {
+				return rune(v), 6
+			}
+		}
+	}
+	return 0, 0
+}

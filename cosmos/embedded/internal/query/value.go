@@ -1,0 +1,175 @@
+package query
+
+import (
+	"bytes"
+	"cmp"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// A Kind is a JSON type, or undefined. The kinds are in the order in which
+// ORDER BY sorts them.
+type Kind int
+
+const (
+	Undefined Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// A Value is one JSON value. Its bytes may be part of a document.
+type Value struct {
+	Kind Kind
+	Bool bool
+	Num  float64
+	Text []byte // of a string: its content; of an array or object: its JSON
+}
+
+var (
+	undefined = Value{}
+	null      = Value{Kind: Null}
+)
+
+func boolean(b bool) Value { return Value{Kind: Bool, Bool: b} }
+
+// IsTrue reports whether v is true, not merely defined.
+func (v Value) IsTrue() bool { return v.Kind == Bool && v.Bool }
+
+// ParseValue reads one value that rawjson.Compact wrote; nil is undefined.
+func ParseValue(raw []byte) Value {
+	if len(raw) == 0 {
+		return undefined
+	}
+	switch raw[0] {
+	case '"':
+		text, _ := rawjson.Unquote(raw)
+		return Value{Kind: String, Text: text}
+	case '{':
+		return Value{Kind: Object, Text: raw}
+	case '[':
+		return Value{Kind: Array, Text: raw}
+	case 't':
+		return boolean(true)
+	case 'f':
+		return boolean(false)
+	case 'n':
+		return null
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return undefined
+	}
+	return Value{Kind: Number, Num: f}
+}
+
+// Append appends v as JSON. Undefined has no JSON and appends nothing.
+func (v Value) Append(dst []byte) []byte {
+	switch v.Kind {
+	case Null:
+		return append(dst, "null"...)
+	case Bool:
+		return strconv.AppendBool(dst, v.Bool)
+	case Number:
+		return rawjson.AppendNumber(dst, v.Num)
+	case String:
+		return rawjson.AppendQuoted(dst, string(v.Text))
+	case Array, Object:
+		return append(dst, v.Text...)
+	}
+	return dst
+}
+
+// Clone returns a value that shares nothing with the document.
+func (v Value) Clone() Value {
+	v.Text = bytes.Clone(v.Text)
+	return v
+}
+
+// Compare orders any two values as ORDER BY does. Arrays, and objects, are
+// equal to each other in this order.
+func Compare(a, b Value) int {
+	if a.Kind != b.Kind {
+		return cmp.Compare(a.Kind, b.Kind)
+	}
+	switch a.Kind {
+	case Bool:
+		return cmp.Compare(btoi(a.Bool), btoi(b.Bool))
+	case Number:
+		return cmp.Compare(a.Num, b.Num)
+	case String:
+		return bytes.Compare(a.Text, b.Text)
+	}
+	return 0
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// equal compares two defined values. Objects are equal if they have equal
+// properties in any order.
+func equal(a, b Value) bool {
+	if a.Kind != b.Kind {
+		return false
+	}
+	switch a.Kind {
+	case Array:
+		return equalArrays(a.Text, b.Text)
+	case Object:
+		return equalObjects(a.Text, b.Text)
+	}
+	return Compare(a, b) == 0
+}
+
+func elements(raw []byte) []Value {
+	var values []Value
+	_ = rawjson.EachElement(raw, func(v []byte) bool { // raw is an array: it was checked when stored
+		values = append(values, ParseValue(v))
+		return true
+	})
+	return values
+}
+
+func equalArrays(a, b []byte) bool {
+	x, y := elements(a), elements(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if !equal(x[i], y[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func members(raw []byte) map[string]Value {
+	values := map[string]Value{}
+	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as for elements
+		text, _ := rawjson.Unquote(name)
+		values[string(text)] = ParseValue(v)
+		return true
+	})
+	return values
+}
+
+func equalObjects(a, b []byte) bool {
+	x, y := members(a), members(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for name, v := range x {
+		if w, ok := y[name]; !ok || !equal(v, w) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,28 @@
+// Package rawjson works on JSON text where it lies, without building values.
+//
+// The engine stores documents as the text a client sent. Most requests need
+// one or two properties of a document, or none, while the document may carry
+// half a megabyte of base64. So there are two kinds of function here:
+//
+//   - Compact reads text of unknown origin. It is strict: what it returns is
+//     valid JSON, without white space, its numbers exact as IEEE doubles.
+//   - All others read text that Compact returned, and jump over strings with
+//     bytes.IndexByte. Given other text they may return nonsense or report
+//     that it ends too soon, but they never panic.
+package rawjson
+
+import "fmt"
+
+// MaxDepth is the deepest nesting of arrays and objects that Compact accepts,
+// which is the limit of Cosmos DB.
+const MaxDepth = 128
+
+// A SyntaxError says where text stops being JSON, and why.
+type SyntaxError struct {
+	Offset int
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
+}

@@ -1,0 +1,165 @@
+package rawjson
+
+// A Step is one step of a Path: into the property Name, or, with Array set,
+// to the element Index.
+type Step struct {
+	Name  string
+	Index int
+	Array bool
+}
+
+// A Path leads from a document to a value inside it. The empty path is the
+// document itself.
+type Path []Step
+
+// An Extractor finds the values of several paths in one pass over a document
+// and stops as soon as it has them all. It may be used by many goroutines.
+type Extractor struct {
+	root  *stop
+	count int
+}
+
+// A stop is a place in a document that some path leads to or through.
+type stop struct {
+	slots []int // of the paths that end here
+	steps []Step
+	next  []*stop
+}
+
+// NewExtractor makes an Extractor whose slot i is the value of paths[i].
+func NewExtractor(paths []Path) *Extractor {
+	x := &Extractor{root: &stop{}, count: len(paths)}
+	for slot, path := range paths {
+		at := x.root
+		for _, step := range path {
+			at = at.follow(step)
+		}
+		at.slots = append(at.slots, slot)
+	}
+	return x
+}
+
+func (s *stop) follow(step Step) *stop {
+	for i, have := range s.steps {
+		if have == step {
+			return s.next[i]
+		}
+	}
+	child := &stop{}
+	s.steps = append(s.steps, step)
+	s.next = append(s.next, child)
+	return child
+}
+
+// Slots is the number of values that Extract fills in.
+func (x *Extractor) Slots() int { return x.count }
+
+// Extract sets slots to the values found in doc, nil where doc has none. The
+// values are parts of doc.
+func (x *Extractor) Extract(doc []byte, slots [][]byte) {
+	clear(slots)
+	w := walk{doc: doc, slots: slots, missing: x.count}
+	w.visit(x.root, 0)
+}
+
+type walk struct {
+	doc     []byte
+	slots   [][]byte
+	missing int
+}
+
+// visit returns the index past the value at i, or -1 when there is no need
+// to read on.
+func (w *walk) visit(s *stop, i int) int {
+	if i < 0 || i >= len(w.doc) {
+		return -1
+	}
+	end := 0
+	switch {
+	case len(s.steps) > 0 && w.doc[i] == '{':
+		end = w.object(s, i)
+	case len(s.steps) > 0 && w.doc[i] == '[':
+		end = w.array(s, i)
+	default:
+		end = Skip(w.doc, i)
+	}
+	if len(s.slots) == 0 || w.missing == 0 {
+		return end
+	}
+	if end < 0 { // the inner paths are found, this one needs the whole value
+		if end = Skip(w.doc, i); end < 0 {
+			return -1
+		}
+	}
+	for _, slot := range s.slots {
+		if w.slots[slot] == nil { // of two equal names the first counts
+			w.slots[slot] = w.doc[i:end]
+			w.missing--
+		}
+	}
+	if w.missing == 0 {
+		return -1
+	}
+	return end
+}
+
+func (w *walk) object(s *stop, i int) int {
+	doc, left := w.doc, len(s.steps)
+	for i++; i < len(doc) && doc[i] == '"'; {
+		nameEnd := skipString(doc, i)
+		if nameEnd < 0 || nameEnd >= len(doc) {
+			return -1
+		}
+		name, value := doc[i:nameEnd], nameEnd+1
+		end := -1
+		if next := s.property(name); next != nil && left > 0 {
+			left--
+			if end = w.visit(next, value); end < 0 {
+				return -1
+			}
+		} else if end = Skip(doc, value); end < 0 {
+			return -1
+		}
+		if i = end; i < len(doc) && doc[i] == ',' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func (s *stop) property(name []byte) *stop {
+	for i, step := range s.steps {
+		if !step.Array && IsName(name, step.Name) {
+			return s.next[i]
+		}
+	}
+	return nil
+}
+
+func (w *walk) array(s *stop, i int) int {
+	doc, index := w.doc, 0
+	for i++; i < len(doc) && doc[i] != ']'; index++ {
+		end := -1
+		if next := s.element(index); next != nil {
+			end = w.visit(next, i)
+		} else {
+			end = Skip(doc, i)
+		}
+		if end < 0 {
+			return -1
+		}
+		if i = end; i < len(doc) && doc[i] == ',' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func (s *stop) element(index int) *stop {
+	for i, step := range s.steps {
+		if step.Array && step.Index == index {
+			return s.next[i]
+		}
+	}
+	return nil
+}

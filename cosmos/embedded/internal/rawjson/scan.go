@@ -1,0 +1,221 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+)
+
+// ErrEnds reports text that ends inside a value or is not of the kind wanted.
+var ErrEnds = errors.New("invalid JSON: the text ends inside a value, or is of another kind")
+
+func space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// Skip returns the index just past the value that starts at b[i], or -1 if
+// the text ends first.
+func Skip(b []byte, i int) int {
+	if i < 0 || i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		return skipNested(b, i)
+	case '}', ']', ',', ':':
+		return -1
+	}
+	for i < len(b) {
+		switch b[i] {
+		case ',', '}', ']', ':', ' ', '\n', '\t', '\r':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+func skipNested(b []byte, i int) int {
+	for depth := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			end := skipString(b, i)
+			if end < 0 {
+				return -1
+			}
+			i = end - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+// skipString looks for the closing quote only, and then backwards for an
+// escape: base64 has neither, so a long string costs one IndexByte.
+func skipString(b []byte, i int) int {
+	start := i + 1
+	for from := start; ; {
+		n := bytes.IndexByte(b[from:], '"')
+		if n < 0 {
+			return -1
+		}
+		end := from + n
+		escapes := 0
+		for j := end - 1; j >= start && b[j] == '\\'; j-- {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return end + 1
+		}
+		from = end + 1
+	}
+}
+
+// EachMember calls visit with the quoted name and the value of each property
+// of the object that b holds, until visit returns false.
+func EachMember(b []byte, visit func(name, value []byte) bool) error {
+	i := space(b, 0)
+	if i >= len(b) || b[i] != '{' {
+		return ErrEnds
+	}
+	for i = space(b, i+1); i < len(b) && b[i] != '}'; {
+		if b[i] != '"' {
+			return ErrEnds
+		}
+		nameEnd := skipString(b, i)
+		if nameEnd < 0 {
+			return ErrEnds
+		}
+		colon := space(b, nameEnd)
+		if colon >= len(b) || b[colon] != ':' {
+			return ErrEnds
+		}
+		value := space(b, colon+1)
+		end := Skip(b, value)
+		if end < 0 || !visit(b[i:nameEnd], b[value:end]) {
+			return endOf(end)
+		}
+		if i = space(b, end); i < len(b) && b[i] == ',' {
+			i = space(b, i+1)
+		} else if i < len(b) && b[i] != '}' {
+			return ErrEnds
+		}
+	}
+	if i >= len(b) {
+		return ErrEnds
+	}
+	return nil
+}
+
+// EachElement calls visit with each element of the array that b holds, until
+// visit returns false.
+func EachElement(b []byte, visit func(value []byte) bool) error {
+	i := space(b, 0)
+	if i >= len(b) || b[i] != '[' {
+		return ErrEnds
+	}
+	for i = space(b, i+1); i < len(b) && b[i] != ']'; {
+		end := Skip(b, i)
+		if end < 0 || !visit(b[i:end]) {
+			return endOf(end)
+		}
+		if i = space(b, end); i < len(b) && b[i] == ',' {
+			i = space(b, i+1)
+		} else if i < len(b) && b[i] != ']' {
+			return ErrEnds
+		}
+	}
+	if i >= len(b) {
+		return ErrEnds
+	}
+	return nil
+}
+
+func endOf(end int) error {
+	if end < 0 {
+		return ErrEnds
+	}
+	return nil
+}
+
+// Unquote returns the text of a JSON string. The result is a part of b where
+// b has no escapes. ok is false if b is no string.
+func Unquote(b []byte) (text []byte, ok bool) {
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
+		return nil, false
+	}
+	if bytes.IndexByte(b, '\\') < 0 {
+		return b[1 : len(b)-1], true
+	}
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		return nil, false
+	}
+	return []byte(s), true
+}
+
+// IsName reports whether the quoted name is want.
+func IsName(name []byte, want string) bool {
+	if len(name) == len(want)+2 {
+		if string(name[1:len(name)-1]) == want {
+			return true
+		}
+	}
+	if bytes.IndexByte(name, '\\') < 0 {
+		return false
+	}
+	text, ok := Unquote(name)
+	return ok && string(text) == want
+}
+
+// AppendQuoted appends s as a JSON string.
+func AppendQuoted(dst []byte, s string) []byte {
+	clean := utf8.ValidString(s)
+	for i := 0; clean && i < len(s); i++ {
+		clean = s[i] >= 0x20 && s[i] != '"' && s[i] != '\\'
+	}
+	if clean {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return append(dst, `""`...) // cannot happen: every Go string encodes
+	}
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+}
+
+// Depth returns how deeply the value in b is nested: 0 for a scalar.
+func Depth(b []byte) int {
+	depth, deepest := 0, 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			end := skipString(b, i)
+			if end < 0 {
+				return deepest
+			}
+			i = end - 1
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
+}

@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+)
+
+// maxSkew is how far a client's clock may be off.
+const maxSkew = 15 * time.Minute
+
+func unauthorized(message string) error {
+	return &engine.Error{Status: http.StatusUnauthorized, Message: message}
+}
+
+// authorize checks the signature that a client made with the account key over
+// the method, the resource and the date of the request.
+func (s *Server) authorize(r *request) error {
+	header := r.Header.Get("Authorization")
+	if text, err := url.QueryUnescape(header); err == nil && strings.HasPrefix(text, "type=") && strings.Contains(header, "%") {
+		header = text
+	}
+	kind, rest, _ := strings.Cut(header, "&")
+	version, signature, _ := strings.Cut(rest, "&")
+	signature, ok := strings.CutPrefix(signature, "sig=")
+	switch {
+	case header == "":
+		return unauthorized("the request has no Authorization header")
+	case kind == "type=aad":
+		return unauthorized("tokens of Microsoft Entra ID are not supported by the embedded engine; use the account key")
+	case kind != "type=master" || version != "ver=1.0" || !ok:
+		return unauthorized("the Authorization header is not type=master&ver=1.0&sig=…")
+	}
+	date := r.Header.Get("x-ms-date")
+	if !hmac.Equal([]byte(signature), []byte(s.sign(r, date))) {
+		return unauthorized("the signature does not fit the account key; check the key, and that the request was not changed on its way")
+	}
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return unauthorized("the x-ms-date header is not a date: " + date)
+	}
+	if skew := time.Since(at).Abs(); skew > maxSkew {
+		return &engine.Error{Status: http.StatusForbidden, Message: "the date of the request is " + skew.String() + " off; set the clock"}
+	}
+	return nil
+}
+
+func (s *Server) sign(r *request, date string) string {
+	kind, link := resource(r.segments)
+	mac := hmac.New(sha256.New, s.key)
+	for _, line := range []string{strings.ToLower(r.Method), kind, link, strings.ToLower(date), ""} {
+		_, _ = mac.Write([]byte(line)) // never fails
+		_, _ = mac.Write([]byte{'\n'})
+	}
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// resource returns what a signature covers: the type of the resource, and its
+// link, which for a feed is that of the parent.
+func resource(segments []string) (kind, link string) {
+	n := len(segments)
+	if n == 0 {
+		return "", ""
+	}
+	if n%2 == 1 {
+		return strings.ToLower(segments[n-1]), strings.Join(segments[:n-1], "/")
+	}
+	return strings.ToLower(segments[n-2]), strings.Join(segments, "/")
+}

@@ -1,0 +1,165 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// maxOperations is how many operations a batch may have.
+const maxOperations = 100
+
+var kinds = map[string]engine.Kind{
+	"Create": engine.Create, "Upsert": engine.Upsert, "Replace": engine.Replace,
+	"Patch": engine.Patch, "Delete": engine.Delete, "Read": engine.Read,
+}
+
+// batch does a transactional batch: 200 when all of it is committed, 207 when
+// nothing is.
+func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
+	if !r.isSet("x-ms-cosmos-batch-atomic") || !r.isSet("x-ms-cosmos-batch-ordered") {
+		return Response{}, unsupported("a batch that is not atomic and ordered")
+	}
+	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
+	if err != nil {
+		return Response{}, err
+	}
+	consistency, err := s.consistencyOf(r)
+	if err != nil {
+		return Response{}, err
+	}
+	body, err := r.body()
+	if err != nil {
+		return Response{}, err
+	}
+	ops, at, err := parseBatch(c, pk, body)
+	var wrong *engine.Error
+	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
+		return Response{}, err
+	}
+	var written engine.Written
+	if wrong != nil {
+		written = rejected(len(ops), at, wrong)
+	} else {
+		if written, err = s.engine.Write(r.Context(), c, pk, ops, consistency); err != nil {
+			return Response{}, err
+		}
+	}
+	s.charge(r, written.Charge)
+	r.answer.Set("x-ms-session-token", sessionToken(written.Session))
+	status := http.StatusOK
+	if written.Failed >= 0 {
+		status = http.StatusMultiStatus
+		r.answer.Set("x-ms-substatus", "0")
+	}
+	return Response{Status: status, Body: results(written, r.minimal())}, nil
+}
+
+// parseBatch reads the operations. If one of them is wrong, at is its place;
+// it is -1 if the batch is wrong as a whole.
+func parseBatch(c *engine.Container, pk engine.Partition, body []byte) (ops []engine.Op, at int, err error) {
+	var parts [][]byte
+	if err := rawjson.EachElement(body, func(part []byte) bool {
+		parts = append(parts, part)
+		return true
+	}); err != nil {
+		return nil, -1, badRequest("batch: %v", err)
+	}
+	if len(parts) == 0 {
+		return nil, -1, badRequest("the batch has no operations")
+	}
+	if len(parts) > maxOperations {
+		return nil, -1, badRequest("Batch request has more operations than what is supported: %d of at most %d.", len(parts), maxOperations)
+	}
+	ops = make([]engine.Op, len(parts))
+	for i, part := range parts {
+		if err := parseOperation(c, pk, part, &ops[i]); err != nil {
+			return ops, i, err
+		}
+	}
+	return ops, -1, nil
+}
+
+func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op) error {
+	var body []byte
+	var kind string
+	text := map[string]*string{`"operationType"`: &kind, `"id"`: &op.ID, `"ifMatch"`: &op.IfMatch}
+	var wrong error
+	err := rawjson.EachMember(part, func(name, value []byte) bool {
+		if string(name) == `"resourceBody"` {
+			body = value
+			return true
+		}
+		into, ok := text[string(name)]
+		if !ok {
+			wrong = unsupported("batch operation with %s", name)
+		} else if json.Unmarshal(value, into) != nil {
+			wrong = badRequest("batch: %s is not a string", name)
+		}
+		return wrong == nil
+	})
+	if err != nil {
+		return badRequest("batch: %v", err)
+	}
+	if wrong != nil {
+		return wrong
+	}
+	known := false
+	if op.Kind, known = kinds[kind]; !known {
+		return unsupported("batch operation %q", kind)
+	}
+	switch op.Kind {
+	case engine.Delete, engine.Read:
+		return nil
+	}
+	return fill(c, pk, op, body)
+}
+
+// rejected is the outcome of a batch of n operations of which one is wrong.
+// The engine never sees it.
+func rejected(n, at int, wrong *engine.Error) engine.Written {
+	w := engine.Written{Results: make([]engine.Result, n), Failed: at}
+	for i := range w.Results {
+		w.Results[i].Status = http.StatusFailedDependency
+	}
+	w.Results[at] = engine.Result{Status: wrong.Status, Message: wrong.Message}
+	return w
+}
+
+func results(w engine.Written, minimal bool) []byte {
+	size := 2
+	for _, r := range w.Results {
+		size += 160
+		if !minimal {
+			size += len(r.JSON)
+		}
+	}
+	body := append(make([]byte, 0, size), '[')
+	for i, r := range w.Results {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, `{"statusCode":`...)
+		body = strconv.AppendInt(body, int64(r.Status), 10)
+		body = append(body, `,"requestCharge":`...)
+		body = append(body, r.Charge.String()...)
+		if r.ETag != "" {
+			body = append(body, `,"eTag":`...)
+			body = rawjson.AppendQuoted(body, r.ETag)
+		}
+		if r.Message != "" {
+			body = append(body, `,"message":`...)
+			body = rawjson.AppendQuoted(body, r.Message)
+		}
+		if r.JSON != nil && !minimal && r.Status < 300 {
+			body = append(body, `,"resourceBody":`...)
+			body = append(body, r.JSON...)
+		}
+		body = append(body, '}')
+	}
+	return append(body, ']')
+}

@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+)
+
+// data answers a request for documents, and counts it.
+func (s *Server) data(r *request) (Response, error) {
+	s.requests.Add(1)
+	c, err := s.engine.Container(r.segments[1], r.segments[3])
+	if err != nil {
+		return Response{}, err
+	}
+	feed := len(r.segments) == 5
+	switch {
+	case feed && r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query"):
+		return s.query(r, c)
+	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-batch-request"):
+		return s.batch(r, c)
+	case feed && r.Method == http.MethodPost:
+		return s.create(r, c)
+	case feed && r.Method == http.MethodGet:
+		return Response{}, unsupported("reading a document feed or the change feed")
+	case feed:
+		return Response{}, notAllowed(r)
+	case r.Method == http.MethodGet:
+		return s.read(r, c)
+	}
+	op := engine.Op{ID: r.segments[5]}
+	switch r.Method {
+	case http.MethodPut:
+		op.Kind = engine.Replace
+	case http.MethodPatch:
+		op.Kind = engine.Patch
+	case http.MethodDelete:
+		op.Kind = engine.Delete
+	default:
+		return Response{}, notAllowed(r)
+	}
+	return s.write(r, c, op)
+}
+
+func (s *Server) create(r *request, c *engine.Container) (Response, error) {
+	op := engine.Op{Kind: engine.Create}
+	if r.isSet("x-ms-documentdb-is-upsert") {
+		op.Kind = engine.Upsert
+	}
+	return s.write(r, c, op)
+}
+
+// write does one write operation.
+func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response, error) {
+	if r.Header.Get("If-None-Match") != "" {
+		return Response{}, unsupported("If-None-Match on a write")
+	}
+	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
+	if err != nil {
+		return Response{}, err
+	}
+	op.IfMatch = r.Header.Get("If-Match")
+	if op.Kind != engine.Delete {
+		body, err := r.body()
+		if err != nil {
+			return Response{}, err
+		}
+		if err := fill(c, pk, &op, body); err != nil {
+			return Response{}, err
+		}
+	}
+	written, err := s.engine.Write(r.Context(), c, pk, []engine.Op{op}, engine.Consistency{})
+	if err != nil {
+		return Response{}, err
+	}
+	return s.result(r, written.Results[0], written.Session)
+}
+
+// fill reads the body of an operation into it.
+func fill(c *engine.Container, pk engine.Partition, op *engine.Op, body []byte) (err error) {
+	if op.Kind == engine.Patch {
+		op.Patch, err = engine.ParsePatch(body)
+		return err
+	}
+	if op.Doc, err = c.ParseDocument(body); err != nil {
+		return err
+	}
+	if op.Doc.Partition != pk {
+		return badRequest("the partition key in the header, %s, is not that of the document, %s", pk, op.Doc.Partition)
+	}
+	if op.Kind == engine.Replace && op.Doc.ID != op.ID {
+		return badRequest("the document to replace has id %q, its body %q", op.ID, op.Doc.ID)
+	}
+	return nil
+}
+
+func (s *Server) read(r *request, c *engine.Container) (Response, error) {
+	if r.Header.Get("A-IM") != "" {
+		return Response{}, unsupported("the change feed")
+	}
+	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
+	if err != nil {
+		return Response{}, err
+	}
+	consistency, err := s.consistencyOf(r)
+	if err != nil {
+		return Response{}, err
+	}
+	result, session, err := s.engine.Read(c, pk, r.segments[5], consistency)
+	if err != nil {
+		return Response{}, err
+	}
+	if known := r.Header.Get("If-None-Match"); known != "" && known == result.ETag {
+		result.Status, result.JSON = http.StatusNotModified, nil
+	}
+	return s.result(r, result, session)
+}
+
+// result answers with what became of a single operation.
+func (s *Server) result(r *request, result engine.Result, session uint64) (Response, error) {
+	s.charge(r, result.Charge)
+	r.answer.Set("x-ms-session-token", sessionToken(session))
+	r.answer.Set("lsn", strconv.FormatUint(session, 10))
+	if result.Status >= 400 {
+		return Response{}, &engine.Error{Status: result.Status, Message: result.Message, Charge: result.Charge}
+	}
+	if result.ETag != "" {
+		r.answer["Etag"] = []string{result.ETag}
+	}
+	if result.Status == http.StatusNoContent || r.minimal() {
+		result.JSON = nil
+	}
+	return Response{Status: result.Status, Body: result.JSON}, nil
+}
+
+func (s *Server) charge(r *request, charge engine.Charge) {
+	s.charged.Add(int64(charge))
+	r.answer.Set("x-ms-request-charge", charge.String())
+}
+
+func (s *Server) query(r *request, c *engine.Container) (Response, error) {
+	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/query+json") {
+		return Response{}, badRequest("a query wants Content-Type application/query+json, found %q", kind)
+	}
+	q, text, err := parseQuery(r)
+	if err != nil {
+		return Response{}, err
+	}
+	req := engine.QueryRequest{Query: q, Text: c.RID + string(text), Continuation: r.Header.Get("x-ms-continuation"),
+		AllowCross: r.isSet("x-ms-documentdb-query-enablecrosspartition")}
+	if req.Consistency, err = s.consistencyOf(r); err != nil {
+		return Response{}, err
+	}
+	if req.MaxItems, err = maxItems(r); err != nil {
+		return Response{}, err
+	}
+	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
+		if req.Partition, err = c.ParsePartition(header); err != nil {
+			return Response{}, err
+		}
+		req.Scoped = true
+	}
+	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" && id != "0" {
+		return Response{}, &engine.Error{Status: http.StatusGone, SubStatus: 1002, Message: "partition key range " + id + " does not exist"}
+	}
+	page, err := s.engine.Query(c, req)
+	if err != nil {
+		return Response{}, err
+	}
+	s.charge(r, page.Charge)
+	r.answer.Set("x-ms-session-token", sessionToken(page.Session))
+	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
+	if page.Continuation != "" {
+		r.answer.Set("x-ms-continuation", page.Continuation)
+	}
+	if r.isSet("x-ms-documentdb-populatequerymetrics") {
+		r.answer.Set("x-ms-documentdb-query-metrics", metrics(page))
+	}
+	if r.isSet("x-ms-cosmos-populateindexmetrics") {
+		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: nothing to advise
+	}
+	return Response{Status: http.StatusOK, Body: page.JSON}, nil
+}
+
+// maxItems is how many results a page may have; -1 leaves it to the engine.
+func maxItems(r *request) (int, error) {
+	text := r.Header.Get("x-ms-max-item-count")
+	if text == "" {
+		return 100, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n == 0 || n < -1 {
+		return 0, badRequest("x-ms-max-item-count %q: want a number from 1 on, or -1", text)
+	}
+	return n, nil
+}
+
+// metrics has the fields of the real header. The engine does not measure
+// times: they are 0.
+func metrics(p engine.Page) string {
+	const times = "totalExecutionTimeInMs=0.00;queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;" +
+		"queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.00;indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;" +
+		"systemFunctionExecuteTimeInMs=0.00;userFunctionExecuteTimeInMs=0.00;"
+	return fmt.Sprintf("%sretrievedDocumentCount=%d;retrievedDocumentSize=%d;outputDocumentCount=%d;outputDocumentSize=%d;writeOutputTimeInMs=0.00;indexUtilizationRatio=1.00",
+		times, p.Loaded, len(p.JSON), p.Count, len(p.JSON))
+}

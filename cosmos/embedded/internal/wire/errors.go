@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+)
+
+// codes are the names that go into an error body.
+var codes = map[int]string{
+	http.StatusBadRequest:            "BadRequest",
+	http.StatusUnauthorized:          "Unauthorized",
+	http.StatusForbidden:             "Forbidden",
+	http.StatusNotFound:              "NotFound",
+	http.StatusMethodNotAllowed:      "MethodNotAllowed",
+	http.StatusRequestTimeout:        "RequestTimeout",
+	http.StatusConflict:              "Conflict",
+	http.StatusGone:                  "Gone",
+	http.StatusPreconditionFailed:    "PreconditionFailed",
+	http.StatusRequestEntityTooLarge: "RequestEntityTooLarge",
+	http.StatusInternalServerError:   "InternalServerError",
+	http.StatusServiceUnavailable:    "ServiceUnavailable",
+}
+
+func badRequest(format string, args ...any) error {
+	return &engine.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+func unsupported(format string, args ...any) error {
+	return badRequest("%s is not supported by the embedded engine", fmt.Sprintf(format, args...))
+}
+
+func notAllowed(r *request) error {
+	return &engine.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not possible on " + r.URL.Path}
+}
+
+// failed is the one table from error to status.
+func failed(r *request, err error) Response {
+	var known *engine.Error
+	var syntax *query.Error
+	switch {
+	case errors.As(err, &known):
+	case errors.As(err, &syntax):
+		known = &engine.Error{Status: http.StatusBadRequest, Message: syntax.Error()}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		known = &engine.Error{Status: http.StatusRequestTimeout, Message: "the client gave up: " + err.Error()}
+	case errors.Is(err, disk.ErrClosed):
+		known = &engine.Error{Status: http.StatusServiceUnavailable, Message: err.Error()}
+	default:
+		// Among these is a failed commit: the write may be on disk or not.
+		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
+	}
+	if known.SubStatus != 0 {
+		r.answer.Set("x-ms-substatus", strconv.Itoa(known.SubStatus))
+	}
+	if r.answer.Get("x-ms-request-charge") == "" {
+		r.answer.Set("x-ms-request-charge", known.Charge.String())
+	}
+	body, err := json.Marshal(map[string]string{"code": codes[known.Status], "message": known.Message})
+	if err != nil {
+		body = []byte(`{}`) // cannot happen: strings always marshal
+	}
+	return Response{Status: known.Status, Body: body}
+}

@@ -1,0 +1,125 @@
+package wire
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+)
+
+// known are the x-ms headers that the engine acts on or may ignore.
+var known = map[string]bool{
+	"X-Ms-Date":                                          true,
+	"X-Ms-Version":                                       true,
+	"X-Ms-Activity-Id":                                   true,
+	"X-Ms-Cosmos-Correlated-Activityid":                  true,
+	"X-Ms-Cosmos-Sdk-Supportedcapabilities":              true,
+	"X-Ms-Client-Request-Id":                             true,
+	"X-Ms-Return-Client-Request-Id":                      true,
+	"X-Ms-Documentdb-Partitionkey":                       true,
+	"X-Ms-Documentdb-Partitionkeyrangeid":                true,
+	"X-Ms-Documentdb-Is-Upsert":                          true,
+	"X-Ms-Documentdb-Query":                              true,
+	"X-Ms-Documentdb-Query-Enablecrosspartition":         true,
+	"X-Ms-Documentdb-Populatequerymetrics":               true,
+	"X-Ms-Cosmos-Populateindexmetrics":                   true,
+	"X-Ms-Documentdb-Populatequotainfo":                  true,
+	"X-Ms-Documentdb-Force-Query-Scan":                   true,
+	"X-Ms-Documentdb-Responsecontinuationtokenlimitinkb": true,
+	"X-Ms-Max-Item-Count":                                true,
+	"X-Ms-Continuation":                                  true,
+	"X-Ms-Session-Token":                                 true,
+	"X-Ms-Consistency-Level":                             true,
+	"X-Ms-Indexing-Directive":                            true,
+	"X-Ms-Cosmos-Is-Batch-Request":                       true,
+	"X-Ms-Cosmos-Batch-Atomic":                           true,
+	"X-Ms-Cosmos-Batch-Ordered":                          true,
+	"X-Ms-Cosmos-Priority-Level":                         true,
+	"X-Ms-Cosmos-Throughput-Bucket":                      true,
+	"X-Ms-Cosmos-Allow-Tentative-Writes":                 true,
+	"X-Ms-Dedicatedgateway-Max-Age":                      true,
+	"X-Ms-Dedicatedgateway-Bypass-Cache":                 true,
+	"X-Ms-Offer-Throughput":                              true,
+	"X-Ms-Cosmos-Offer-Autopilot-Settings":               true,
+	"X-Ms-Documentdb-Pre-Trigger-Include":                true,
+	"X-Ms-Documentdb-Post-Trigger-Include":               true,
+}
+
+// consistencyRank orders the levels; a request may only relax its account's.
+var consistencyRank = map[string]int{"Strong": 4, "BoundedStaleness": 3, "Session": 2, "ConsistentPrefix": 1, "Eventual": 0}
+
+// checkHeaders refuses what would change the meaning of a request in a way
+// that the engine does not know.
+func (s *Server) checkHeaders(r *request) error {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Ms-") && !known[name] {
+			return unsupported("header %s", strings.ToLower(name))
+		}
+	}
+	if name := r.Header.Get("x-ms-documentdb-pre-trigger-include") + r.Header.Get("x-ms-documentdb-post-trigger-include"); name != "" {
+		return badRequest("trigger %s does not exist; the embedded engine has no triggers", name)
+	}
+	if directive := r.Header.Get("x-ms-indexing-directive"); directive != "" && directive != "Default" && directive != "Include" {
+		return unsupported("indexing directive %s", directive)
+	}
+	if level := r.Header.Get("x-ms-consistency-level"); level != "" {
+		rank, ok := consistencyRank[level]
+		if !ok {
+			return badRequest("consistency level %q is unknown", level)
+		}
+		if rank > consistencyRank[s.consistency] {
+			return badRequest("consistency level %s is stronger than the account's, which is %s", level, s.consistency)
+		}
+	}
+	return nil
+}
+
+// consistencyOf is what a read may see.
+func (s *Server) consistencyOf(r *request) (c engine.Consistency, err error) {
+	level := r.Header.Get("x-ms-consistency-level")
+	if level == "" {
+		level = s.consistency
+	}
+	c.Double = consistencyRank[level] >= consistencyRank["BoundedStaleness"]
+	if token := r.Header.Get("x-ms-session-token"); token != "" {
+		c.Session, err = parseSession(token)
+	}
+	return c, err
+}
+
+func sessionToken(written uint64) string { return "0:-1#" + strconv.FormatUint(written, 10) }
+
+// parseSession reads the tokens of sessionToken; of several, separated by
+// commas, the newest counts.
+func parseSession(token string) (newest uint64, err error) {
+	for _, part := range strings.Split(token, ",") {
+		_, lsn, ok := strings.Cut(part, "#")
+		n, err := strconv.ParseUint(lsn, 10, 64)
+		if !ok || err != nil {
+			return 0, badRequest("the session token %q is not valid", token)
+		}
+		newest = max(newest, n)
+	}
+	return newest, nil
+}
+
+func activityID(r *http.Request) string {
+	if id := r.Header.Get("x-ms-activity-id"); id != "" {
+		return id
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	s := hex.EncodeToString(b[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+func (r *request) isSet(header string) bool {
+	return strings.EqualFold(r.Header.Get(header), "true")
+}
+
+func (r *request) minimal() bool {
+	return strings.EqualFold(r.Header.Get("Prefer"), "return=minimal")
+}

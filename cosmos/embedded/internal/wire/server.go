@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+)
+
+// maxBody is the largest request.
+const maxBody = 2 << 20
+
+// A Server answers requests. It is safe for use by many goroutines.
+type Server struct {
+	engine      *engine.Engine
+	key         []byte
+	consistency string
+	charged     atomic.Int64 // engine.Charge of all data requests
+	requests    atomic.Int64
+}
+
+// New returns the server of an engine. key is the account key in base64,
+// consistency the account's default level.
+func New(e *engine.Engine, key, consistency string) (*Server, error) {
+	secret, err := base64.StdEncoding.DecodeString(key)
+	if err != nil || len(secret) == 0 {
+		return nil, fmt.Errorf("the account key is not base64: %w", err)
+	}
+	if _, ok := consistencyRank[consistency]; !ok {
+		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
+	}
+	return &Server{engine: e, key: secret, consistency: consistency}, nil
+}
+
+// RequestUnits is the sum of all charges of data requests.
+func (s *Server) RequestUnits() float64 { return engine.Charge(s.charged.Load()).RequestUnits() }
+
+// Requests is the number of data requests.
+func (s *Server) Requests() int64 { return s.requests.Load() }
+
+// A Response is one answer. Its body must not be changed.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := s.Serve(r)
+	for name, values := range answer.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(answer.Body) // a client that left cannot be told
+	}
+}
+
+// A request is a request on its way through the server.
+type request struct {
+	*http.Request
+	segments []string // of the path, unescaped
+	answer   http.Header
+}
+
+// Serve answers a request.
+func (s *Server) Serve(r *http.Request) Response {
+	req := &request{Request: r, answer: http.Header{
+		"Content-Type":        {"application/json"},
+		"X-Ms-Activity-Id":    {activityID(r)},
+		"X-Ms-Gatewayversion": {"version=embedded"},
+	}}
+	answer, err := s.route(req)
+	if err != nil {
+		answer = failed(req, err)
+	}
+	answer.Header = req.answer
+	return answer
+}
+
+func (s *Server) route(r *request) (Response, error) {
+	var err error
+	if r.segments, err = split(r.URL); err != nil {
+		return Response{}, err
+	}
+	if err := s.authorize(r); err != nil {
+		return Response{}, err
+	}
+	if err := s.checkHeaders(r); err != nil {
+		return Response{}, err
+	}
+	p := r.segments
+	at := func(i int, word string) bool { return len(p) > i && p[i] == word }
+	switch n := len(p); {
+	case n == 0:
+		return s.account(r)
+	case n == 1 && at(0, "dbs"):
+		return s.databases(r)
+	case n == 2 && at(0, "dbs"):
+		return s.database(r)
+	case n == 3 && at(0, "dbs") && at(2, "colls"):
+		return s.containers(r)
+	case n == 4 && at(0, "dbs") && at(2, "colls"):
+		return s.container(r)
+	case n == 5 && at(0, "dbs") && at(2, "colls") && at(4, "pkranges"):
+		return s.ranges(r)
+	case (n == 5 || n == 6) && at(0, "dbs") && at(2, "colls") && at(4, "docs"):
+		return s.data(r)
+	case n == 1 && at(0, "offers"):
+		return s.offers(r)
+	}
+	return Response{}, unsupported("resource %s", r.URL.Path)
+}
+
+// split returns the parts of the path. Each is unescaped on its own, since an
+// id may contain an escaped slash.
+func split(u *url.URL) ([]string, error) {
+	path := strings.Trim(u.EscapedPath(), "/")
+	if path == "" {
+		return nil, nil
+	}
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		text, err := url.PathUnescape(part)
+		if err != nil || text == "" {
+			return nil, badRequest("the path %s is not valid", u.EscapedPath())
+		}
+		parts[i] = text
+	}
+	return parts, nil
+}
+
+// body reads the whole request.
+func (r *request) body() ([]byte, error) {
+	if r.Body == nil {
+		return nil, badRequest("the request has no body")
+	}
+	if r.ContentLength > maxBody {
+		return nil, tooLarge(r.ContentLength)
+	}
+	if n := r.ContentLength; n > 0 {
+		b := make([]byte, n)
+		if _, err := io.ReadFull(r.Body, b); err != nil {
+			return nil, badRequest("the body ends before its length: %v", err)
+		}
+		return b, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, badRequest("the body cannot be read: %v", err)
+	}
+	if len(b) > maxBody {
+		return nil, tooLarge(int64(len(b)))
+	}
+	return b, nil
+}
+
+func tooLarge(n int64) error {
+	return &engine.Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the request has %d bytes; at most %d are allowed", n, maxBody)}
+}
