@@ -3,6 +3,7 @@ package cosmos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -29,8 +30,8 @@ func (g *gate) clone() *gate {
 // Add implements repository.Bundles.
 func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from repository.Run) (domain.Bundle, error) {
 	run, ok := from.(*run)
-	if !ok || run.gate == nil {
-		return bundle, domain.Errorf(domain.Invalid, "add bundle: the run is not one for a new bundle of this store")
+	if !ok {
+		return bundle, domain.Errorf(domain.Invalid, "add bundle: the run is not of this store")
 	}
 	if bundle.Count < 1 || bundle.Count > run.yielded {
 		return bundle, domain.Errorf(domain.Invalid, "add bundle: it takes %d events of the %d that the run has yielded", bundle.Count, run.yielded)
@@ -40,6 +41,11 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	}
 	o := r.begin("peek")
 	operation := r.newID()
+	if run.gate == nil { // of an open bundle, so there is nothing to open
+		doc := newBundleDoc(&bundle, operation, nil, 0)
+		err := o.whyNotAdded(ctx, doc, &failure{err: errors.New("the group has an open bundle")})
+		return bundle, classified("open bundle "+doc.ID, err)
+	}
 	var behind domain.Sequence // the event behind the bundle, if it was seen in the same drawer
 	ranges := run.ranges(bundle.Count)
 	if end := ranges[len(ranges)-1]; run.yielded == bundle.Count+1 && end.To < run.limitOf(end.Drawer) {

@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -49,11 +48,10 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 		for _, i := range at {
 			part, weight := &p.intent.Parts[i], weigh(p.events[i])
 			if part.New {
-				doc, _ := json.Marshal(&drawer{ // cannot fail: strings and numbers
+				b.CreateItem(encoded(&drawer{
 					ID: part.Drawer, PartitionKey: key, Ordinal: part.Ordinal, FirstSequence: part.First,
 					Count: part.Count, Weight: weight, Operation: p.intent.ID,
-				})
-				b.CreateItem(doc, nil)
+				}), nil)
 			} else {
 				b.PatchItem(part.Drawer, countUp(part, weight, p.intent.ID), nil)
 			}
@@ -62,8 +60,8 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 	if err == nil {
 		for _, result := range results {
 			var d drawer
-			if err := json.Unmarshal(result.ResourceBody, &d); err != nil {
-				return nil, fmt.Errorf("decode a drawer of %s: %w", key, err)
+			if err := decode(result.ResourceBody, key, &d); err != nil {
+				return nil, err
 			}
 			drawers = append(drawers, d)
 		}
@@ -104,7 +102,7 @@ func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOper
 // weigh adds up weights, as far as Cosmos can count: numbers there are floating
 // point, and beyond 2^53 the sum, an estimate for reading ahead, says enough.
 func weigh(events []numbered) domain.Weight {
-	const most = 1 << 40 // a thousand of them stay exact
+	const most = 1 << 38 // ten thousand of them stay exact
 	var sum domain.Weight
 	for _, e := range events {
 		sum = min(sum.Add(e.Weight), most)
@@ -141,8 +139,7 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 			g.Go(func() error {
 				_, err := o.batch(ctx, w.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 					for i := range chunk {
-						doc, _ := json.Marshal(&chunk[i]) // cannot fail: strings and numbers
-						b.UpsertItem(doc, nil)
+						b.UpsertItem(encoded(&chunk[i]), nil)
 					}
 				})
 				if isRefused(err) {

@@ -182,7 +182,7 @@ type bundleDoc struct {
 	Group         string          `json:"group"`
 	Cabinet       cabinetName     `json:"cabinet"`
 	Count         int             `json:"count"`
-	Weight        domain.Weight   `json:"weight"`
+	Weight        domain.Weight   `json:"weight,string"` // numbers in Cosmos are exact up to 2^53 only
 	First         domain.Sequence `json:"first"`
 	Last          domain.Sequence `json:"last"`
 	DocumentTypes []string        `json:"documentTypes"`

@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -53,8 +52,8 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		}
 		for _, item := range items {
 			var d drawer
-			if err := json.Unmarshal(item, &d); err != nil {
-				return nil, domain.Errorf(domain.Damaged, "decode a drawer of %s: %w", key, err)
+			if err := decode(item, key, &d); err != nil {
+				return nil, err
 			}
 			if d.Ordinal != from || d.Ordinal > last.Ordinal {
 				return found, nil
@@ -152,8 +151,8 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 		d.size *= 2
 		for _, item := range items {
 			var p page
-			if err := json.Unmarshal(item, &p); err != nil {
-				return nil, domain.Errorf(domain.Damaged, "decode a page of drawer %s: %w", d.slots.Drawer, err)
+			if err := decode(item, d.slots.Drawer, &p); err != nil {
+				return nil, err
 			}
 			if p.Slot > d.at {
 				if len(events) > 0 {

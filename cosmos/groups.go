@@ -31,8 +31,8 @@ const (
 func (r *Repository) AdoptGroups(ctx context.Context) error {
 	o := r.begin("adopt groups")
 	return classified("compare the groups with those of the store", o.startOver(ctx, func() error {
-		stored := groupsDoc{ID: groupsID, PartitionKey: groupsKey}
-		etag, err := o.read(ctx, r.db.catalog, groupsKey, groupsID, &stored)
+		stored := &groupsDoc{ID: groupsID, PartitionKey: groupsKey}
+		etag, err := o.read(ctx, r.db.catalog, groupsKey, groupsID, stored)
 		if isNotFound(err) {
 			etag, err = azcore.ETag(""), nil
 		}

@@ -118,16 +118,24 @@ func (o *operation) do(ctx context.Context, container *azcosmos.ContainerClient,
 
 // read fetches an item and returns its etag.
 func (o *operation) read(ctx context.Context, c *azcosmos.ContainerClient, key, id string, item any) (azcore.ETag, error) {
-	var etag azcore.ETag
-	err := o.do(ctx, c, false, func(ctx context.Context) (float32, error) {
-		resp, err := c.ReadItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
-		if err == nil {
-			etag = resp.ETag
-			err = json.Unmarshal(resp.Value, item)
-		}
+	var resp azcosmos.ItemResponse
+	err := o.do(ctx, c, false, func(ctx context.Context) (charge float32, err error) {
+		resp, err = c.ReadItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
 		return resp.RequestCharge, err
 	})
-	return etag, err
+	if err == nil {
+		err = decode(resp.Value, key, item)
+	}
+	return resp.ETag, err
+}
+
+// decode reads a document of partition key. One that cannot be read is not of
+// our making.
+func decode(doc []byte, key string, into any) error {
+	if err := json.Unmarshal(doc, into); err != nil {
+		return domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", key, err)
+	}
+	return nil
 }
 
 // put creates an item, or replaces the one that has etag. It returns the new etag.
@@ -162,13 +170,15 @@ func (o *operation) remove(ctx context.Context, c *azcosmos.ContainerClient, key
 
 // patch changes fields of an item and returns what it is afterwards.
 func (o *operation) patch(ctx context.Context, c *azcosmos.ContainerClient, key, id string, ops azcosmos.PatchOperations, item any) error {
-	return o.do(ctx, c, true, func(ctx context.Context) (float32, error) {
-		resp, err := c.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
-		if err == nil {
-			err = json.Unmarshal(resp.Value, item)
-		}
+	var resp azcosmos.ItemResponse
+	err := o.do(ctx, c, true, func(ctx context.Context) (charge float32, err error) {
+		resp, err = c.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 		return resp.RequestCharge, err
 	})
+	if err != nil {
+		return err
+	}
+	return decode(resp.Value, key, item)
 }
 
 // batch carries out all operations that fill adds, or none. If one of them is
@@ -250,8 +260,8 @@ func all[T any](ctx context.Context, q *query) ([]T, error) {
 		}
 		for _, item := range items {
 			var t T
-			if err := json.Unmarshal(item, &t); err != nil {
-				return nil, domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", q.key, err)
+			if err := decode(item, q.key, &t); err != nil {
+				return nil, err
 			}
 			found = append(found, t)
 		}

@@ -20,8 +20,7 @@ type run struct {
 	cabinet domain.CabinetKey
 	parts   []stretch // at most six
 
-	gate  *gate // as of which a new bundle may be opened; nil for an open bundle
-	start place // the gate's place in the cabinet
+	gate *gate // as of which a new bundle may be opened; nil for an open bundle
 
 	first *chunk // what was read to find the first event, to be used once more
 
@@ -55,7 +54,7 @@ func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet doma
 	if err != nil {
 		return nil, err
 	}
-	r := &run{o: o, group: group, cabinet: cabinet, gate: g, start: at}
+	r := &run{o: o, group: group, cabinet: cabinet, gate: g}
 	for _, e := range extents {
 		s := stretch{slots: slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
 		if e.ordinal == at.Ordinal {
@@ -109,6 +108,9 @@ var errStopped = errors.New("the reader of a run has enough")
 // bundle may be a single event. Only if more is wanted are the drawers read
 // side by side, each as far as its weight says that the bundle can need it.
 func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
+	if err := ctx.Err(); err != nil {
+		return domain.Errorf(domain.Unavailable, "%w", err)
+	}
 	if len(r.parts) == 0 {
 		return nil
 	}

@@ -3,7 +3,6 @@ package cosmos
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,9 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 
 // round carries out the Saves of one batch.
 func (w *writer) round(ctx context.Context) {
-	w.take()
+	if w.reserved == nil {
+		w.take()
+	}
 	o := w.r.begin("save")
 	err := o.startOver(ctx, func() error { return w.try(ctx, o) })
 	w.index.forget()
@@ -296,11 +297,7 @@ func payloadsOf(events []numbered) io.Reader {
 func (w *writer) createPages(ctx context.Context, o *operation, pages []*page) error {
 	docs := make([][]byte, len(pages))
 	for i, pg := range pages {
-		doc, err := json.Marshal(pg)
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", pg.ID, err)
-		}
-		docs[i] = doc
+		docs[i] = encoded(pg)
 	}
 	_, err := o.batch(ctx, w.r.db.cabinets, pages[0].PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		for _, doc := range docs {

@@ -1,0 +1,292 @@
+package cosmos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// The chaos test lets two nodes save, peek and dequeue for one recipient at the
+// same time, over a line that loses requests and replies and takes its time, on
+// a store whose plain reads may be old, while nodes die and others take their
+// place. In the end nothing may be lost, doubled or out of order. It runs in a
+// bubble of fake time, so that leases and backoffs cost nothing.
+
+// chaosSeeds is how many worlds are tried; MESSAGEHUB_CHAOS_SEEDS tries more,
+// MESSAGEHUB_CHAOS_SEED one of them.
+const chaosSeeds = 60
+
+func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
+	first, last := uint64(0), uint64(chaosSeeds)
+	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEEDS"), 10, 64); err == nil {
+		last = s
+	}
+	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEED"), 10, 64); err == nil {
+		first, last = s, s+1
+	}
+	for seed := first; seed < last; seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { newChaos(t, seed).run() })
+		})
+	}
+}
+
+type chaos struct {
+	*testing.T
+	*rig
+	seed   uint64
+	random func(n int) int
+	calm   atomic.Bool // no more faults, no more stale reads
+	actor  domain.ActorID
+	ledger repositorytest.Ledger
+
+	mu     sync.Mutex
+	nodes  [2]*chaosNode
+	seen   map[domain.BundleID]repositorytest.Peeked
+	closed map[domain.BundleID]bool // answered
+}
+
+type chaosNode struct {
+	*Repository
+	line *chaosLine
+	stop func()
+}
+
+// A chaosLine is the line of one node. Once the node is dead it carries nothing.
+type chaosLine struct {
+	c    *chaos
+	next faulty.Doer
+	dead atomic.Bool
+}
+
+func (l *chaosLine) Do(req *http.Request) (*http.Response, error) {
+	if !sleep(req.Context(), time.Duration(1+l.c.random(3000))*time.Microsecond) {
+		return nil, req.Context().Err()
+	}
+	if l.dead.Load() {
+		return nil, faulty.ErrLost
+	}
+	resp, err := l.next.Do(req)
+	if l.dead.Load() && err == nil {
+		_ = resp.Body.Close()
+		return nil, faulty.ErrLost
+	}
+	return resp, err
+}
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{
+		T: t, seed: seed, actor: repositorytest.NewActor(),
+		seen: make(map[domain.BundleID]repositorytest.Peeked), closed: make(map[domain.BundleID]bool),
+	}
+	source := seeded(seed)
+	c.random = func(n int) int { return int(source() % uint64(n)) } //nolint:gosec // small
+	opts := embedded.Options{}
+	if seed%4 != 0 {
+		opts.Consistency = "Session"
+		opts.Stale = func() int {
+			if c.calm.Load() || c.random(3) > 0 {
+				return 0
+			}
+			return 1 + c.random(6)
+		}
+	}
+	c.rig = newRig(t, opts)
+	c.line.Break(func(int, *http.Request) faulty.Fault {
+		if c.calm.Load() || c.random(100) >= 6 {
+			return faulty.None
+		}
+		faults := faulty.Faults()
+		return faults[c.random(len(faults)-1)] // all but the foreign 412: here real ones happen
+	})
+	for i := range c.nodes {
+		c.nodes[i] = c.start()
+	}
+	return c
+}
+
+func (c *chaos) start() *chaosNode {
+	line := &chaosLine{c: c, next: c.line}
+	db, err := Connect(Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
+	require.NoError(c, err)
+	n := &chaosNode{line: line}
+	n.Repository = New(db, c.content, Options{DrawerCapacity: 3, Random: seeded(c.seed ^ uint64(c.random(1<<30)))}) //nolint:gosec // small
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	if c.random(3) > 0 {
+		running.Go(func() { _ = n.Run(ctx) })
+	}
+	n.stop = func() { cancel(); running.Wait(); db.Close() }
+	return n
+}
+
+func (c *chaos) node(i int) *chaosNode {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.nodes[i]
+}
+
+func (c *chaos) run() {
+	var actors, writers, killer sync.WaitGroup
+	var dead []*chaosNode
+	done := make(chan struct{})
+	for i := range 3 {
+		writers.Go(func() { c.write(i) })
+	}
+	for i := range 2 {
+		actors.Go(func() { c.act(i, done) })
+	}
+	killer.Go(func() {
+		for range c.random(4) {
+			c.pause(400)
+			i, next := c.random(2), c.start()
+			c.mu.Lock()
+			c.nodes[i].line.dead.Store(true)
+			dead = append(dead, c.nodes[i])
+			c.nodes[i] = next
+			c.mu.Unlock()
+		}
+	})
+	writers.Wait()
+	killer.Wait()
+	close(done)
+	actors.Wait()
+	c.calm.Store(true)
+	defer func() {
+		for _, n := range append(dead, c.nodes[0], c.nodes[1]) {
+			n.stop()
+		}
+	}()
+
+	for {
+		b, err := c.peek(c.nodes[0])
+		if errors.Is(err, domain.ErrNoData) {
+			break
+		}
+		require.NoError(c, err)
+		_, err = c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
+		require.NoError(c, err)
+	}
+	require.NoError(c, c.audit(c.actor))
+	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
+	for _, b := range c.seen {
+		bundles = append(bundles, b)
+	}
+	slices.SortFunc(bundles, func(a, b repositorytest.Peeked) int { return cmp.Compare(a.First, b.First) })
+	require.NoError(c, c.ledger.Check(bundles))
+}
+
+// pause lets up to ms milliseconds of the bubble's time pass.
+func (c *chaos) pause(ms int) {
+	sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
+}
+
+// write saves batches of events, each until it is told that they are stored.
+func (c *chaos) write(saver int) {
+	var earlier []domain.Event
+	for range 2 + c.random(5) {
+		batch := repositorytest.Events(1+c.random(5), c.actor)
+		for i := range batch {
+			repositorytest.From([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
+			batch[i].SupportsBundling = c.random(4) > 0
+		}
+		if len(earlier) > 0 && c.random(3) == 0 { // a domain that is not sure sends again
+			batch = append(batch, earlier[c.random(len(earlier))])
+		}
+		c.ledger.Unsure(saver, batch...)
+		for try := 0; ; try++ {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.random(20_000))*time.Millisecond)
+			saved, err := c.node(c.random(2)).Save(ctx, c.actor, batch)
+			cancel()
+			if err == nil {
+				require.Equal(c, len(batch), saved.Accepted+saved.Duplicates)
+				c.ledger.Saved(saver, batch...)
+				break
+			}
+			require.Less(c, try, 200, "never saved: %v", err)
+			c.expected(err)
+		}
+		earlier = append(earlier, batch...)
+		c.pause(50)
+	}
+}
+
+func (c *chaos) expected(err error) {
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Uncertain, domain.Unavailable, domain.Conflict:
+	default:
+		require.NoError(c, err, "kind %s", domain.KindOf(err))
+	}
+}
+
+// peek checks what a Peek may return.
+func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
+	c.mu.Lock()
+	closedBefore := make(map[domain.BundleID]bool, len(c.closed))
+	for id := range c.closed {
+		closedBefore[id] = true
+	}
+	c.mu.Unlock()
+	b, err := repositorytest.Peek(context.Background(), c.stores(n.Repository), c.actor, allGroups, domain.BundleID{})
+	if err != nil {
+		return b, err
+	}
+	require.False(c, closedBefore[b.ID], "H6: bundle %s was peeked after its Dequeue had been answered", b.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first, ok := c.seen[b.ID]; ok {
+		require.Equal(c, first.Bundle, b.Bundle, "H6: a Peek repeats the bundle")
+		require.Equal(c, first.Events, b.Events, "H6: a Peek repeats the events")
+	}
+	c.seen[b.ID] = b
+	return b, nil
+}
+
+// act peeks and dequeues until done.
+func (c *chaos) act(i int, done <-chan struct{}) {
+	own := rand.New(rand.NewPCG(c.seed, uint64(i))) //nolint:gosec // to be repeated, not to be secret
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		c.pause(30)
+		b, err := c.peek(c.node(own.IntN(2)))
+		if errors.Is(err, domain.ErrNoData) {
+			continue
+		}
+		if err != nil {
+			c.expected(err)
+			continue
+		}
+		for own.IntN(5) > 0 {
+			_, err := c.node(own.IntN(2)).Acknowledge(context.Background(), c.actor, b.ID)
+			if err == nil || domain.KindOf(err) == domain.NotFound {
+				c.mu.Lock()
+				c.closed[b.ID] = true
+				c.mu.Unlock()
+				break
+			}
+			c.expected(err)
+		}
+	}
+}

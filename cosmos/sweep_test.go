@@ -1,0 +1,201 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// The sweep breaks every call of an operation once, in every way, lets the
+// caller try again as a caller would, and then looks at all that is stored and
+// at all that is delivered.
+
+// A swept operation acts on a node; it is repeated until it succeeds.
+type swept struct {
+	name    string
+	prepare func(s *sweep) // with an unbroken line
+	act     func(s *sweep, node *Repository) error
+}
+
+type sweep struct {
+	*testing.T
+	*rig
+	actor  domain.ActorID
+	ledger repositorytest.Ledger
+	taken  []repositorytest.Peeked
+	opts   Options
+
+	batch []domain.Event
+	open  repositorytest.Peeked
+}
+
+// save remembers what was asked for, and what was answered.
+func (s *sweep) save(node *Repository, events []domain.Event) error {
+	s.ledger.Unsure(0, events...)
+	saved, err := node.Save(context.Background(), s.actor, events)
+	if err == nil {
+		assert.Equal(s, len(events), saved.Accepted+saved.Duplicates)
+		s.ledger.Saved(0, events...)
+	}
+	return err
+}
+
+func (s *sweep) must(err error) { s.Helper(); require.NoError(s, err) }
+
+// events returns n events in two cabinets of two origins, one in three with a payload.
+func (s *sweep) events(n int) []domain.Event {
+	events := repositorytest.Events(n, s.actor, repositorytest.From(domain.TimeSeries))
+	for i := range events {
+		if i%2 == 1 {
+			repositorytest.From(domain.Charges)(&events[i])
+		}
+		if i%3 == 0 {
+			repositorytest.Carrying(fmt.Sprintf(`{"n":%d}`, i))(&events[i])
+		}
+	}
+	return events
+}
+
+var sweptOperations = []swept{
+	{
+		name: "first save of a recipient",
+		act:  func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
+	},
+	{
+		name: "save into drawers that are half full, over their brim",
+		prepare: func(s *sweep) {
+			node := s.node(s.opts, false)
+			s.must(s.save(node, s.events(5)))
+		},
+		act: func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
+	},
+	{
+		name: "save behind an intent that somebody has left",
+		prepare: func(s *sweep) {
+			node := s.node(s.opts, false)
+			s.must(s.save(node, s.events(3)))
+			dying := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Retries: -1}, false)
+			s.line.Break(func(call int, _ *http.Request) faulty.Fault {
+				if call > 3 {
+					return faulty.RequestLost
+				}
+				return faulty.None
+			})
+			require.Error(s, s.save(dying, s.events(4)))
+			s.line.Break(nil)
+		},
+		act: func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
+	},
+	{
+		name: "peek that opens a bundle",
+		prepare: func(s *sweep) {
+			s.must(s.save(s.node(s.opts, false), s.batch))
+		},
+		act: func(s *sweep, node *Repository) (err error) {
+			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			return err
+		},
+	},
+	{
+		name: "peek whose pointers are all wrong",
+		prepare: func(s *sweep) {
+			node := s.node(s.opts, false) // leaves no hints
+			s.must(s.save(node, s.batch))
+			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			s.must(err)
+			_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
+			s.must(err)
+			s.taken = append(s.taken, b)
+		},
+		act: func(s *sweep, node *Repository) (err error) {
+			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			return err
+		},
+	},
+	{
+		name: "dequeue",
+		prepare: func(s *sweep) {
+			node := s.node(s.opts, false)
+			s.must(s.save(node, s.batch))
+			var err error
+			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			s.must(err)
+		},
+		act: func(s *sweep, node *Repository) error {
+			_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
+			if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
+				s.taken = append(s.taken, s.open)
+				return nil
+			}
+			return err
+		},
+	},
+}
+
+func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
+	for _, op := range sweptOperations {
+		for _, fault := range faulty.Faults() {
+			for _, retries := range []int{-1, 0} {
+				who := "by the caller"
+				if retries == 0 {
+					who = "by the operation"
+				}
+				t.Run(fmt.Sprintf("%s/%s/retried %s", op.name, fault, who), func(t *testing.T) {
+					broken := 0
+					for n := 1; ; n++ {
+						if !sweepOnce(t, op, fault, n, retries) {
+							break
+						}
+						broken++
+					}
+					assert.Positive(t, broken, "no call was ever broken")
+				})
+			}
+		}
+	}
+}
+
+// sweepOnce breaks call n and reports whether there was one.
+func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool {
+	s := &sweep{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+	s.opts = Options{DrawerCapacity: 3, Exclusive: true}
+	s.batch = s.events(9)
+	if op.prepare != nil {
+		op.prepare(s)
+	}
+	opts := s.opts
+	opts.Retries = retries
+	node := s.node(opts, false)
+	s.line.BreakOne(n, fault)
+	var err error
+	for range 4 {
+		err = op.act(s, node)
+		if err == nil {
+			break
+		}
+		kind := domain.KindOf(err)
+		require.Contains(t, []domain.Kind{domain.Busy, domain.Uncertain, domain.Unavailable, domain.Conflict}, kind, "call %d: %v", n, err)
+	}
+	require.NoError(t, err, "call %d, tried again", n)
+	happened := s.line.Calls() >= n
+	s.line.Break(nil)
+
+	require.NoError(t, s.audit(s.actor), "call %d", n)
+	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(s.opts, false)), s.actor, allGroups)
+	require.NoError(t, err, "call %d", n)
+	require.NoError(t, s.ledger.Check(append(s.taken, drained...)), "call %d", n)
+	require.NoError(t, s.audit(s.actor), "call %d", n)
+	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
+	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)
+	return happened
+}
