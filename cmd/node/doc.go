@@ -23,5 +23,6 @@
 //	<data>/content   payloads
 //
 // With cosmos.endpoint the documents are there, and the payloads stay in
-// <data>/content. Several nodes over one account must share that folder.
+// <data>/content: until payloads can be kept in Azure too, one account belongs
+// to one node.
 package node

@@ -27,8 +27,8 @@ type Options struct {
 	Listener net.Listener  // default: one on Config.Listen; the Node closes it
 	Grace    time.Duration // for requests under way when Run ends; default 25 s
 
-	// WrapTransport and WrapHandler put something between the hub and its store,
-	// and between the network and the hub: a meter, a fault.
+	// WrapTransport and WrapHandler put something between the hub and the
+	// embedded engine, and between the network and the hub: a meter, a fault.
 	WrapTransport func(policy.Transporter) policy.Transporter
 	WrapHandler   func(http.Handler) http.Handler
 
@@ -71,7 +71,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	n.api = api.New(api.Options{
-		Hub:        hub.New(n.store.events, n.store.bundles, n.store.content, hub.Options{Groups: cfg.Groups(), Content: cfg.Content()}),
+		Hub:        hub.New(n.store, n.store, n.store.content, hub.Options{Groups: cfg.Groups(), Content: cfg.Content()}),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
@@ -116,7 +116,7 @@ func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
 	defer cutOff()
-	server := &http.Server{
+	server := &http.Server{ //nolint:gosec // Harden sets its timeouts, and says why not all of them
 		Handler:     n.door,
 		BaseContext: func(net.Listener) context.Context { return requests },
 		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
@@ -126,7 +126,7 @@ func (n *Node) Run(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()
 	parts, failed := errgroup.WithContext(ctx)
-	parts.Go(func() error { return n.store.run(background) })
+	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error {
 		if err := server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve on %s: %w", n.Addr(), err)

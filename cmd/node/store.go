@@ -2,36 +2,159 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/content"
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A store is the three ports and their life.
+// A store is what stands behind the ports, and its life.
 type store struct {
-	events  repository.DataAvailable
-	bundles repository.Bundles
+	*cosmos.Repository
 	content repository.Content
-	ready   func(context.Context) error
-	run     func(context.Context) error
-	closers []func() error // in the order in which they were opened
+	groups  []domain.Group
+	closers []func() error // in the order in which things were opened
 }
 
+// close closes things in the opposite order.
 func (s *store) close() error {
 	if s == nil {
 		return nil
 	}
+	var errs []error
+	for _, c := range slices.Backward(s.closers) {
+		errs = append(errs, c())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// openStore opens what cfg names. A store that opens has answered once.
+func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (_ *store, err error) {
+	s := &store{groups: cfg.Groups().All()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if !cfg.InMemory {
+		lock, err := lockFolder(cfg.Data)
+		if err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, lock.Close)
+	}
+	connection, err := s.connection(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	if opts.WrapTransport != nil && connection.Transport != nil {
+		connection.Transport = opts.WrapTransport(connection.Transport)
+	}
+	if err := s.openContent(cfg); err != nil {
+		return nil, err
+	}
+	db, err := cosmos.Connect(connection)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() error { db.Close(); return nil })
+	s.Repository = cosmos.New(db, s.content, cosmos.Options{
+		Groups:     cfg.Groups(),
+		Exclusive:  cfg.Embedded(),
+		Clock:      opts.Clock,
+		Random:     opts.Random,
+		Logger:     opts.Logger,
+		Registerer: metrics,
+	})
+	return s, s.start(ctx, cfg, db)
+}
+
+// connection says where the documents are, and opens the engine if they are
+// here.
+func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection, error) {
+	if cfg.Embedded() {
+		dir := ""
+		if !cfg.InMemory {
+			dir = filepath.Join(cfg.Data, "cosmos")
+		}
+		engine, err := embedded.Open(embedded.Options{Dir: dir, Clock: opts.Clock})
+		if err != nil {
+			return cosmos.Connection{}, err
+		}
+		s.closers = append(s.closers, engine.Close)
+		return cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()}, nil
+	}
+	c := cosmos.Connection{
+		Endpoint:    cfg.Cosmos.Endpoint,
+		Key:         cfg.Cosmos.Key.Reveal(),
+		Database:    cfg.Cosmos.Database,
+		Consistency: cfg.Cosmos.Consistency,
+	}
+	if c.Key != "" {
+		return c, nil
+	}
+	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	if err != nil {
+		return c, fmt.Errorf("find an Azure identity for %s: %w; set the AZURE_ variables, or log in with az login", c.Endpoint, err)
+	}
+	c.Credential = credential
+	return c, nil
+}
+
+func (s *store) openContent(cfg *config.Config) error {
+	if cfg.InMemory {
+		s.content = memory.NewContent()
+		return nil
+	}
+	dir, err := content.OpenDir(filepath.Join(cfg.Data, "content"))
+	if err != nil {
+		return err
+	}
+	s.content = dir
+	s.closers = append(s.closers, dir.Close)
 	return nil
 }
 
-func openStore(_ context.Context, cfg *config.Config, opts *Options, _ prometheus.Registerer) (*store, error) {
-	m := memory.New(memory.Options{Groups: cfg.Groups(), Clock: opts.Clock})
-	return &store{
-		events: m, bundles: m, content: m,
-		ready: func(context.Context) error { return nil },
-		run:   func(ctx context.Context) error { <-ctx.Done(); return nil },
-	}, nil
+// start makes sure of the containers where a key allows it, and that the groups
+// are those that the store was used with.
+func (s *store) start(ctx context.Context, cfg *config.Config, db *cosmos.Database) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if cfg.Embedded() || cfg.Cosmos.Key != "" {
+		if err := db.Provision(ctx); err != nil {
+			return fmt.Errorf("make sure of the containers: %w", err)
+		}
+	}
+	return s.AdoptGroups(ctx)
+}
+
+// probe is an actor for whom nothing is ever stored.
+var probe = func() domain.ActorID {
+	id, err := domain.ParseActorID("messagehub.readiness")
+	if err != nil {
+		panic(err)
+	}
+	return id
+}()
+
+// ready looks for data that is not there: two reads, from the account or the
+// engine itself.
+func (s *store) ready(ctx context.Context) error {
+	if _, err := s.NextUnacknowledged(ctx, probe, s.groups[:1]); err != nil && !errors.Is(err, domain.ErrNoData) {
+		return err
+	}
+	return nil
 }

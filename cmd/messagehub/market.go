@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A market is a day of a small energy market: who takes part, and what its
+// domains announce to them. The same seed makes the same market, byte for byte.
+type market struct {
+	Actors  []marketActor
+	Backlog []marketEvent // for Actors[backlogOwner], from before the day
+	Day     []marketEvent // in the order of the day
+}
+
+type marketActor struct {
+	GLN, Name, Role string
+	share           int // of the events
+}
+
+// A marketEvent is an event as its domain sends it.
+type marketEvent struct {
+	ID, Recipient, Origin, ContentType, DocumentType string
+	SupportsBundling                                 bool
+	Weight                                           int64
+	Payload                                          []byte // compact JSON, or nil
+}
+
+// inlineOrigin is the domain whose content travels inline in the demo: all its
+// events have payloads.
+const inlineOrigin = "Charges"
+
+// backlogOwner has been away for a while.
+const backlogOwner = 3
+
+// participants are made up; their roles are those of the European energy
+// markets: grid operator, supplier, balance responsible, and so on.
+var participants = []marketActor{
+	{"", "Nørre Net", "DDM", 9}, {"", "Søndre Net", "DDM", 7}, {"", "Øens Net", "DDM", 3},
+	{"", "Lærke El", "DDQ", 22}, {"", "Viben Energi", "DDQ", 15}, {"", "Svale Strøm", "DDQ", 12},
+	{"", "Mejse Kraft", "DDQ", 8}, {"", "Stær El", "DDQ", 5},
+	{"", "Balance Vest", "DDK", 6}, {"", "Balance Øst", "DDK", 6},
+	{"", "Målerhuset", "MDR", 5}, {"", "Systemdrift", "EZ", 2},
+}
+
+// A kind is a sort of event.
+type kind struct {
+	origin, contentType string
+	documentTypes       []string
+	share               int   // of the events
+	alone               int   // of a thousand, do not support bundling
+	min, max            int64 // weight in KB
+	payload             int   // of a hundred, have one
+}
+
+var kinds = []kind{
+	{"TimeSeries", "NotifyValidatedMeasureData", []string{"RSM-012"}, 40, 4, 1, 12, 5},
+	{"TimeSeries", "RejectRequestValidatedMeasureData", []string{"RSM-015"}, 3, 100, 1, 2, 0},
+	{"Aggregations", "NotifyAggregatedMeasureData", []string{"RSM-014"}, 15, 10, 4, 600, 0},
+	{"Aggregations", "NotifyWholesaleServices", []string{"RSM-019", "RSM-017"}, 7, 30, 20, 4000, 0},
+	{"MarketRoles", "ConfirmRequestChangeOfSupplier", []string{"RSM-001"}, 6, 60, 1, 3, 0},
+	{"MarketRoles", "GenericNotification", []string{"RSM-004", "RSM-005"}, 6, 20, 1, 2, 0},
+	{"MeteringPoints", "AccountingPointCharacteristics", []string{"RSM-022", "RSM-021"}, 9, 10, 2, 9, 0},
+	{"MeteringPoints", "ConfirmRequestChangeAccountingPointCharacteristics", []string{"RSM-021"}, 6, 60, 1, 2, 0},
+	{"Charges", "NotifyPriceList", []string{"RSM-034"}, 5, 10, 1, 5, 100},
+	{"Charges", "ConfirmRequestChangeOfPriceList", []string{"RSM-033"}, 3, 60, 1, 2, 100},
+}
+
+// heavy is the weight of the odd event that is more than a bundle holds.
+const heavy = 60_000
+
+// newMarket makes a day of so many events, and a backlog.
+func newMarket(events, backlog int, seed uint64) *market {
+	g := generator{rand.New(rand.NewPCG(seed, 0x6d61726b6574))}
+	m := &market{Actors: slices.Clone(participants)}
+	for i := range m.Actors {
+		m.Actors[i].GLN = newGLN(fmt.Sprintf("579%03d%06d", i, g.IntN(1_000_000)))
+	}
+	// The backlog is readings of the days before, as small as they get: it
+	// fills the heaviest bundle that there is, over six drawers.
+	old := kinds[0]
+	old.alone, old.min, old.max, old.payload = 0, 1, 1, 0
+	yesterday := day.Add(-24 * time.Hour)
+	for range backlog {
+		m.Backlog = append(m.Backlog, g.event(&m.Actors[backlogOwner], &old, yesterday))
+	}
+	for _, at := range g.times(events) {
+		m.Day = append(m.Day, g.event(pick(&g, m.Actors, func(a *marketActor) int { return a.share }),
+			pick(&g, kinds, func(k *kind) int { return k.share }), at))
+	}
+	return m
+}
+
+type generator struct{ *rand.Rand }
+
+// day is when the demo plays.
+var day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
+
+// byHour is how busy the hours of the day are: readings come in at night, people
+// move and switch suppliers in the morning, invoices are computed after lunch.
+var byHour = [24]int{9, 9, 8, 6, 4, 3, 2, 3, 5, 7, 8, 7, 5, 6, 7, 6, 4, 3, 2, 2, 2, 3, 4, 6}
+
+// times returns n moments of the day in order.
+func (g *generator) times(n int) []time.Time {
+	hours := make([]int, 24)
+	for h := range hours {
+		hours[h] = h
+	}
+	at := make([]time.Time, n)
+	for i := range at {
+		hour := *pick(g, hours, func(h *int) int { return byHour[*h] })
+		at[i] = day.Add(time.Duration(hour)*time.Hour + time.Duration(g.Int64N(int64(time.Hour))))
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	return at
+}
+
+func (g *generator) event(to *marketActor, k *kind, at time.Time) marketEvent {
+	e := marketEvent{
+		ID:               g.uuid(),
+		Recipient:        to.GLN,
+		Origin:           k.origin,
+		ContentType:      k.contentType,
+		DocumentType:     k.documentTypes[g.IntN(len(k.documentTypes))],
+		SupportsBundling: g.IntN(1000) >= k.alone,
+		Weight:           k.min + g.Int64N(k.max-k.min+1),
+	}
+	switch {
+	case g.IntN(100) < k.payload:
+		e.Payload = g.document(&e, to, at)
+		e.Weight = max(e.Weight, (int64(len(e.Payload))+1023)/1024)
+	case k.max > 1000 && g.IntN(500) == 0:
+		e.Weight = heavy
+	}
+	return e
+}
+
+// pick draws one of them by their shares.
+func pick[T any](g *generator, from []T, share func(*T) int) *T {
+	total := 0
+	for i := range from {
+		total += share(&from[i])
+	}
+	n := g.IntN(total)
+	for i := range from {
+		if n -= share(&from[i]); n < 0 {
+			return &from[i]
+		}
+	}
+	panic("shares add up to less than their sum")
+}
+
+// uuid draws a UUID of version 4.
+func (g *generator) uuid() string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], g.Uint64())
+	binary.BigEndian.PutUint64(b[8:], g.Uint64())
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// appendJSON appends the event as a domain sends it. Its texts are plain ASCII,
+// so quoting them for Go quotes them for JSON.
+func (e *marketEvent) appendJSON(b []byte) []byte {
+	field := func(name, text string) {
+		b = append(b, `"`+name+`":`...)
+		b = strconv.AppendQuote(b, text)
+		b = append(b, ',')
+	}
+	b = append(b, '{')
+	field("id", e.ID)
+	field("recipient", e.Recipient)
+	field("origin", e.Origin)
+	field("contentType", e.ContentType)
+	field("documentType", e.DocumentType)
+	b = append(b, `"supportsBundling":`...)
+	b = strconv.AppendBool(b, e.SupportsBundling)
+	b = append(b, `,"weight":`...)
+	b = strconv.AppendInt(b, e.Weight, 10)
+	if e.Payload != nil {
+		b = append(b, `,"payload":`...)
+		b = append(b, e.Payload...)
+	}
+	return append(b, '}')
+}
+
+// cabinet names the cabinet of the event among those of its recipient.
+func (e *marketEvent) cabinet() string { return e.Origin + "|" + e.ContentType }
