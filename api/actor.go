@@ -26,7 +26,7 @@ func (s *Server) requireActor(next http.Handler) http.Handler {
 		}
 		actor, err := domain.ParseActorID(values[0])
 		if err != nil {
-			return &refusal{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
+			return &problemError{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
 		}
 		recordOf(r.Context()).note(slog.String("actor", actor.String()))
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)))

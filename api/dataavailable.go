@@ -24,12 +24,12 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	if r.ContentLength > s.opts.Limits.RequestBody {
-		return tooLarge(w, s.opts.Limits.RequestBody)
+		return tooLarge(s.opts.Limits.RequestBody)
 	}
 	sent, err := decodeEvents(http.MaxBytesReader(w, r.Body, s.opts.Limits.RequestBody), s.opts.Limits)
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return tooLarge(w, s.opts.Limits.RequestBody)
+			return tooLarge(s.opts.Limits.RequestBody)
 		}
 		return err
 	}
@@ -41,11 +41,11 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 		return s.rejected(sent, s.opts.Hub.Check(sent.events))
 	}
 	stored, err := s.ingest(r.Context(), sent.events)
+	if _, ok := errors.AsType[*hub.RejectionError](err); ok {
+		return s.rejected(sent, err)
+	}
 	if err != nil {
-		if _, ok := errors.AsType[*hub.RejectionError](err); ok {
-			return s.rejected(sent, err)
-		}
-		return err
+		return unfinished(r.Context(), stored, err)
 	}
 	answer := counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	if len(stored.Conflicts) > 0 {
@@ -70,6 +70,18 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 	return stored, err
 }
 
+// unfinished is the answer when the events of some recipients are stored and those
+// of others perhaps not. A kind that says nothing happened says it of one
+// recipient only.
+func unfinished(ctx context.Context, stored hub.Ingested, err error) error {
+	r := asProblem(ctx, err)
+	if problems[r.problem].retry {
+		r.detail = fmt.Sprintf("Not all events are stored for certain: %d are, the others may be. "+
+			"Repeat the same request after a pause: that is safe, nothing is stored twice.", stored.Accepted+stored.Duplicates)
+	}
+	return r
+}
+
 // checkContentType wants plain JSON, whose text is UTF-8 whether it says so or not.
 func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
@@ -92,9 +104,12 @@ func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func tooLarge(w http.ResponseWriter, limit int64) error {
-	w.Header().Set("Connection", "close") // rather than read the rest of it
-	return refuse(bodyTooLarge, "The body is larger than %d bytes; send the events in several requests.", limit)
+func tooLarge(limit int64) error {
+	return &problemError{
+		problem: bodyTooLarge,
+		detail:  fmt.Sprintf("Nothing was stored: the body is larger than %d bytes. Send the events in several requests.", limit),
+		close:   true,
+	}
 }
 
 // rejected is the answer when nothing was stored: the faults that the decoder
@@ -111,7 +126,7 @@ func (s *Server) rejected(sent *decoded, err error) error {
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b fault) int { return a.index - b.index })
-	return &refusal{problem: problem, detail: faultsDetail(total), faults: faults[:min(len(faults), maxFaults)]}
+	return &problemError{problem: problem, detail: faultsDetail(total), faults: faults[:min(len(faults), maxFaults)]}
 }
 
 func faultsDetail(total int) string {
@@ -131,10 +146,10 @@ func differs(answer counts, conflicts []int) error {
 	for i, index := range conflicts {
 		faults[i] = eventFault(index, "id", "stored before with other content")
 	}
-	return &refusal{
+	return &problemError{
 		problem: alreadyStored,
-		detail: fmt.Sprintf("The %d events in errors were not stored: their ids belong to events stored before with other content. "+
-			"The other events are stored; accepted and duplicates count them. Give new data a new id.", len(conflicts)),
+		detail: fmt.Sprintf("%d of the events differ from events stored before under the same ids; errors names them. "+
+			"The others are stored, and accepted and duplicates count them. Give new data a new id.", len(conflicts)),
 		faults: faults,
 		stored: &answer,
 	}

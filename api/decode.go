@@ -87,7 +87,7 @@ func decodeEvents(r io.Reader, limits Limits) (*decoded, error) {
 func asRefused(err error, pointer string, before *decoded) error {
 	if syntax, ok := errors.AsType[*syntaxError](err); ok {
 		found := before.faults.list[:min(before.faults.total, maxFaults-1)]
-		return &refusal{
+		return &problemError{
 			problem: notJSON,
 			detail:  "Nothing was stored: the body must be one JSON array of events.",
 			faults:  append(found, fault{Pointer: pointer, Detail: syntax.Error()}),
@@ -95,9 +95,9 @@ func asRefused(err error, pointer string, before *decoded) error {
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &refusal{problem: bodySlow, detail: "Nothing was stored: the body was not complete at the deadline of the request. Send fewer events at a time.", cause: err}
+		return &problemError{problem: bodySlow, close: true, detail: "Nothing was stored: the body was not complete at the deadline of the request. Send fewer events at a time.", cause: err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &refusal{problem: bodyCut, detail: "Nothing was stored: the connection ended before the body did. Send the request again.", cause: err}
+		return &problemError{problem: bodyCut, detail: "Nothing was stored: the connection ended before the body did. Send the request again.", cause: err}
 	}
 	return err
 }

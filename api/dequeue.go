@@ -24,7 +24,7 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	if domain.KindOf(err) == domain.NotFound {
 		// Unknown, another actor's and dequeued before are one answer, so that
 		// nobody learns of bundles that are not theirs.
-		return &refusal{problem: notFound, detail: "No bundle " + id.String() + " is open for this actor.", cause: err}
+		return &problemError{problem: notFound, detail: "No bundle " + id.String() + " is open for this actor.", cause: err}
 	}
 	if err != nil {
 		return err

@@ -27,14 +27,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if gone(r.Context(), err) {
 		panic(http.ErrAbortHandler)
 	}
-	refused := asRefusal(r.Context(), err)
+	refused := asProblem(r.Context(), err)
 	rec.problem = refused.problem
 	writeProblem(w, rec.id, refused)
 }
 
 // gone reports that err came about because the client went away.
 func gone(ctx context.Context, err error) bool {
-	if _, ok := errors.AsType[*refusal](err); ok {
+	if _, ok := errors.AsType[*problemError](err); ok {
 		return false
 	}
 	return context.Cause(ctx) == context.Canceled //nolint:errorlint // the cause itself, not what it wraps

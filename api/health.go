@@ -18,7 +18,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 		return refuse(notReady, "The hub is about to stop; send requests to another node.")
 	}
 	if err := s.opts.Ready(r.Context()); err != nil {
-		return &refusal{problem: notReady, cause: err}
+		return &problemError{problem: notReady, cause: err}
 	}
 	writeJSON(w, http.StatusOK, status{"ready"})
 	return nil

@@ -90,7 +90,7 @@ func (s *Server) group(name string) (domain.Group, error) {
 	}
 	group, err := s.opts.Hub.Groups().Find(name)
 	if err != nil {
-		return group, &refusal{problem: unknownGroup, detail: err.Error(), cause: err}
+		return group, &problemError{problem: unknownGroup, detail: err.Error(), cause: err}
 	}
 	return group, nil
 }

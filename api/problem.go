@@ -95,13 +95,14 @@ var problemOfKind = map[domain.Kind]problemType{
 	domain.Damaged:     damaged,
 }
 
-// A refusal is an error that says all about its problem. Handlers return one
+// A problemError is an error that says all about its problem. Handlers return one
 // where the kind of the error alone would say too little.
-type refusal struct {
+type problemError struct {
 	problem problemType
 	detail  string // for the client
 	faults  []fault
 	stored  *counts // of the events that are not at fault
+	close   bool    // the connection, whose rest is not worth reading
 	cause   error   // for the log
 }
 
@@ -121,10 +122,10 @@ type counts struct {
 
 // refuse returns an error that becomes a problem of type p.
 func refuse(p problemType, format string, args ...any) error {
-	return &refusal{problem: p, detail: fmt.Sprintf(format, args...)}
+	return &problemError{problem: p, detail: fmt.Sprintf(format, args...)}
 }
 
-func (r *refusal) Error() string {
+func (r *problemError) Error() string {
 	text := string(r.problem)
 	switch {
 	case r.cause != nil:
@@ -137,23 +138,23 @@ func (r *refusal) Error() string {
 	return text
 }
 
-func (r *refusal) Unwrap() error { return r.cause }
+func (r *problemError) Unwrap() error { return r.cause }
 
-// asRefusal says what the client gets to hear of err. What is not a fault of
+// asProblem says what the client gets to hear of err. What is not a fault of
 // the request is told in general words only.
-func asRefusal(ctx context.Context, err error) *refusal {
-	if r, ok := errors.AsType[*refusal](err); ok {
+func asProblem(ctx context.Context, err error) *problemError {
+	if r, ok := errors.AsType[*problemError](err); ok {
 		return r
 	}
 	kind := domain.KindOf(err)
 	if kind == domain.Unknown && context.Cause(ctx) == errDeadline || errors.Is(err, context.DeadlineExceeded) && kind != domain.Uncertain {
-		return &refusal{problem: tooLate, cause: err}
+		return &problemError{problem: tooLate, cause: err}
 	}
 	p, ok := problemOfKind[kind]
 	if !ok {
 		p = internal
 	}
-	r := &refusal{problem: p, cause: err}
+	r := &problemError{problem: p, cause: err}
 	if problems[r.problem].detail == "" {
 		if classified, ok := errors.AsType[*domain.Error](err); ok {
 			r.detail = classified.Error()
@@ -174,7 +175,7 @@ type problemDocument struct {
 }
 
 // writeProblem answers with r as a problem document.
-func writeProblem(w http.ResponseWriter, requestID string, r *refusal) {
+func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	row := problems[r.problem]
 	detail := r.detail
 	if detail == "" {
@@ -183,6 +184,9 @@ func writeProblem(w http.ResponseWriter, requestID string, r *refusal) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
+	if r.close {
+		h.Set("Connection", "close")
+	}
 	if row.retry {
 		h.Set("Retry-After", "1")
 	}

@@ -26,7 +26,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 				panic(http.ErrAbortHandler)
 			}
 			rec.problem = internal
-			writeProblem(w, rec.id, &refusal{problem: internal})
+			writeProblem(w, rec.id, &problemError{problem: internal})
 		}()
 		next.ServeHTTP(w, r)
 	})

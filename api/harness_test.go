@@ -1,0 +1,276 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A fixture is a real server on a port of its own, over a store in memory, and
+// a client that holds every exchange against openapi.yaml.
+type fixture struct {
+	t      *testing.T
+	url    string
+	store  *ports
+	server *api.Server
+	client *http.Client
+	logs   *logs
+}
+
+// serve starts a server; change may alter its options.
+func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, store: &ports{Store: memory.New(memory.Options{})}, logs: &logs{}}
+	registry := prometheus.NewRegistry()
+	var hubOptions hub.Options
+	options := api.Options{
+		Logger:     slog.New(slog.NewJSONHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Registerer: registry,
+		Gatherer:   registry,
+	}
+	for _, c := range change {
+		c(&options, &hubOptions)
+	}
+	options.Hub = hub.New(f.store, f.store, f.store, hubOptions)
+	f.server = api.New(options)
+	server := httptest.NewUnstartedServer(f.server.Handler())
+	api.Harden(server.Config)
+	server.Start()
+	f.url = server.URL
+	transport := &http.Transport{DisableCompression: true}
+	f.client = &http.Client{Transport: &validating{t: t, next: transport}}
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		transport.CloseIdleConnections()
+	})
+	return f
+}
+
+// ports are the ports in memory, with calls that a test takes over.
+type ports struct {
+	*memory.Store
+	save        func(domain.ActorID) error
+	next        func(context.Context) error
+	acknowledge func() error
+	open        func() (io.ReadCloser, error)
+}
+
+func (p *ports) Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	if p.save != nil {
+		if err := p.save(recipient); err != nil {
+			return repository.Saved{}, err
+		}
+	}
+	return p.Store.Save(ctx, recipient, events)
+}
+
+func (p *ports) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	if p.next != nil {
+		if err := p.next(ctx); err != nil {
+			return repository.Next{}, err
+		}
+	}
+	return p.Store.NextUnacknowledged(ctx, recipient, groups)
+}
+
+func (p *ports) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+	if p.acknowledge != nil {
+		if err := p.acknowledge(); err != nil {
+			return domain.Bundle{}, err
+		}
+	}
+	return p.Store.Acknowledge(ctx, recipient, id)
+}
+
+func (p *ports) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	if p.open != nil {
+		return p.open()
+	}
+	return p.Store.Open(ctx, s)
+}
+
+// logs are the lines that the server logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// An answer is a response, its body read.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request as actor 5790001330552. The headers come in pairs; one with
+// an empty value is left out, one that comes twice is sent twice.
+func (f *fixture) do(method, path, body string, headers ...string) answer {
+	f.t.Helper()
+	req := f.newRequest(method, path, strings.NewReader(body))
+	seen := map[string]bool{}
+	for i := 0; i < len(headers); i += 2 {
+		name, value := headers[i], headers[i+1]
+		if !seen[name] {
+			req.Header.Del(name)
+		}
+		if seen[name] = true; value != "" {
+			req.Header.Add(name, value)
+		}
+	}
+	return f.send(req)
+}
+
+// newRequest returns a request as actor 5790001330552 with a body of JSON.
+func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request {
+	f.t.Helper()
+	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	req.Header.Set("X-Actor-Id", actor)
+	if req.ContentLength != 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req
+}
+
+func (f *fixture) send(req *http.Request) answer {
+	f.t.Helper()
+	resp, err := f.client.Do(req)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.t.Fatalf("%s %s: body: %v", req.Method, req.URL, err)
+	}
+	return answer{f.t, resp.StatusCode, resp.Header, string(text)}
+}
+
+// post sends events and wants status.
+func (f *fixture) post(status int, events ...event) answer {
+	f.t.Helper()
+	return f.do("POST", "/v1/data-available", array(events...)).wants(status)
+}
+
+func (a answer) wants(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d; body:\n%s", a.status, status, a.body)
+	}
+	return a
+}
+
+// problem decodes the problem that a must be.
+func (a answer) problem(status int, typ string) problem {
+	a.t.Helper()
+	a.wants(status)
+	var p problem
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		a.t.Fatalf("body: %v:\n%s", err, a.body)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.t.Errorf("Content-Type %q, want application/problem+json", got)
+	}
+	if want := "urn:messagehub:problem:" + typ; p.Type != want {
+		a.t.Errorf("type %q, want %q", p.Type, want)
+	}
+	return p
+}
+
+type problem struct {
+	Type, Detail, Instance string
+	Errors                 []struct{ Pointer, Detail string }
+	Accepted, Duplicates   int
+}
+
+// pointers are the places of the faults.
+func (p problem) pointers() []string {
+	all := make([]string, len(p.Errors))
+	for i, e := range p.Errors {
+		all[i] = e.Pointer
+	}
+	return all
+}
+
+const actor = "5790001330552"
+
+// An event is one element of a request, as a test writes it.
+type event map[string]any
+
+// newEvent returns a sound event with id n; change overrides its fields, in pairs.
+func newEvent(n int, change ...any) event {
+	e := event{
+		"id":               id(n),
+		"recipient":        actor,
+		"origin":           "TimeSeries",
+		"contentType":      "measured-data",
+		"documentType":     "NotifyValidatedMeasureData",
+		"supportsBundling": true,
+		"weight":           1,
+	}
+	for i := 0; i < len(change); i += 2 {
+		e[change[i].(string)] = change[i+1]
+	}
+	return e
+}
+
+// id returns a UUID for small n.
+func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+func array(events ...event) string {
+	text, err := json.Marshal(events)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func readGolden(t *testing.T, name, got string) string {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
+	}
+	return string(want)
+}

@@ -1,0 +1,171 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+// document is openapi.yaml and a router over it. The library validates documents
+// of version 3.1 by JSON Schema 2020-12; it needs to be told nothing.
+var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
+	text, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		panic(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		panic(err)
+	}
+	router, err := legacy.NewRouter(doc) // which validates the document, its examples included
+	if err != nil {
+		panic(err)
+	}
+	return doc, router
+})
+
+// validating is a transport that fails the test when an exchange is not as
+// openapi.yaml has it: every answer, and every request that was taken for good.
+type validating struct {
+	t    *testing.T
+	next http.RoundTripper
+}
+
+// maxValidated bounds the bodies that are validated; checking the schema of 50 MB
+// takes far longer than the test that they are from.
+const maxValidated = 1 << 20
+
+func (v *validating) RoundTrip(req *http.Request) (*http.Response, error) {
+	asked := req.Clone(context.WithoutCancel(req.Context()))
+	if req.GetBody != nil {
+		asked.Body, _ = req.GetBody()
+	}
+	resp, err := v.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	resp.Body = &replayed{bytes.NewReader(body), err}
+	if err == nil {
+		v.validate(asked, resp, body)
+	}
+	return resp, nil
+}
+
+// A replayed body was read already, to its end or to a failure.
+type replayed struct {
+	r   io.Reader
+	err error
+}
+
+func (b *replayed) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err == io.EOF && b.err != nil {
+		err = b.err
+	}
+	return n, err
+}
+
+func (b *replayed) Close() error { return nil }
+
+func (v *validating) validate(req *http.Request, resp *http.Response, body []byte) {
+	v.t.Helper()
+	doc, router := document()
+	options := &openapi3filter.Options{
+		IncludeResponseStatus: true,
+		MultiError:            true,
+		ExcludeResponseBody:   len(body) > maxValidated,
+		ExcludeRequestBody:    req.ContentLength > maxValidated,
+	}
+	input := &openapi3filter.RequestValidationInput{Request: req, Options: options}
+	var err error
+	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil {
+		input.Route = missing(v.t, doc, resp.StatusCode)
+	} else if resp.StatusCode < 400 {
+		// What the hub took must be allowed; what it refused may be anything.
+		if err := openapi3filter.ValidateRequest(req.Context(), input); err != nil {
+			v.t.Errorf("%s %s: the request was taken, but openapi.yaml forbids it: %v", req.Method, req.URL, err)
+		}
+	}
+	answer := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input,
+		Status:                 resp.StatusCode,
+		Header:                 resp.Header,
+		Options:                options,
+	}
+	answer.SetBodyBytes(body)
+	if err := openapi3filter.ValidateResponse(req.Context(), answer); err != nil {
+		v.t.Errorf("%s %s: the answer is not as openapi.yaml has it: %v\n%s", req.Method, req.URL, err, body)
+	}
+}
+
+// missing returns a route for what no route answers: its answer is described
+// among the components.
+func missing(t *testing.T, doc *openapi3.T, status int) *routers.Route {
+	t.Helper()
+	name := map[int]string{404: "NoSuchRoute", 405: "MethodNotAllowed"}[status]
+	if name == "" {
+		t.Errorf("status %d from a route that openapi.yaml does not have", status)
+		name = "InternalError"
+	}
+	responses := openapi3.NewResponses(openapi3.WithStatus(status, doc.Components.Responses[name]))
+	return &routers.Route{Spec: doc, Operation: &openapi3.Operation{Responses: responses}}
+}
+
+// TestTheValidatorValidates: a validator that lets everything pass proves
+// nothing.
+func TestTheValidatorValidates(t *testing.T) {
+	whole := http.Header{"X-Request-Id": {"a"}, "Cache-Control": {"no-store"}, "Content-Length": {"0"}, "Retry-After": {"1"}}
+	with := func(name, value string) http.Header {
+		h := whole.Clone()
+		h.Set(name, value)
+		return h
+	}
+	const busyElsewhere = `{"type":"urn:messagehub:problem:busy","title":"t","status":503,"detail":"d","instance":"urn:messagehub:request:a"}`
+	for _, tc := range []struct {
+		name, method, path string
+		status             int
+		header             http.Header
+		body               string
+		wrong              bool
+	}{
+		{"an answer as it should be", "DELETE", "/v1/dequeue/" + id(1), 200, whole, "", false},
+		{"an unknown status", "DELETE", "/v1/dequeue/" + id(1), 418, whole, "", true},
+		{"a header that is missing", "DELETE", "/v1/dequeue/" + id(1), 200, with("X-Request-Id", ""), "", true},
+		{"a header with another value", "DELETE", "/v1/dequeue/" + id(1), 200, with("Content-Length", "7"), "", true},
+		{"a body with an unknown field", "GET", "/healthz", 200, with("Content-Type", "application/json"), `{"status":"ok","more":1}`, true},
+		{"a problem of another status", "GET", "/readyz", 503, with("Content-Type", "application/problem+json"), busyElsewhere, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), tc.method, "http://hub"+tc.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, router := document()
+			input := &openapi3filter.RequestValidationInput{Request: req}
+			if input.Route, input.PathParams, err = router.FindRoute(req); err != nil {
+				t.Fatal(err)
+			}
+			answer := &openapi3filter.ResponseValidationInput{
+				RequestValidationInput: input,
+				Status:                 tc.status,
+				Header:                 tc.header,
+				Options:                &openapi3filter.Options{IncludeResponseStatus: true},
+			}
+			answer.SetBodyBytes([]byte(tc.body))
+			if err := openapi3filter.ValidateResponse(t.Context(), answer); (err != nil) != tc.wrong {
+				t.Errorf("validation: %v, want an error: %t", err, tc.wrong)
+			}
+		})
+	}
+}
