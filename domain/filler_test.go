@@ -1,0 +1,192 @@
+package domain_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// weighing returns events that support bundling, one for each weight.
+func weighing(kb ...domain.Weight) []domain.Event {
+	events := make([]domain.Event, len(kb))
+	for i := range events {
+		events[i] = event()
+		events[i].Weight = kb[i]
+	}
+	return events
+}
+
+// alone makes event number i one that does not support bundling.
+func alone(i int, events []domain.Event) []domain.Event {
+	events[i].SupportsBundling = false
+	return events
+}
+
+// offer offers all events, numbered from 1 on, whether Full or not, and returns
+// how many went in.
+func offer(f *domain.Filler, events []domain.Event) int {
+	taken := 0
+	for i := range events {
+		if f.Take(&events[i], domain.Sequence(i+1)) {
+			taken++
+		}
+	}
+	return taken
+}
+
+func TestBundling(t *testing.T) {
+	const most = domain.MaxBundleWeight
+	for _, tc := range []struct {
+		name   string
+		max    domain.Weight
+		events []domain.Event
+		want   int
+		weight domain.Weight
+	}{
+		{"nothing offered is nothing taken", 50, nil, 0, 0},
+		{"events go together", 50, weighing(10, 20, 5), 3, 35},
+		{"exactly full", 50, weighing(20, 30, 1), 2, 50},
+		{"one kilobyte too many waits for the next bundle", 50, weighing(20, 31), 1, 20},
+		{"nothing overtakes what is too heavy", 50, weighing(20, 31, 1, 1), 1, 20},
+		{"the first goes whatever it weighs, and then no other", 50, weighing(70, 1), 1, 70},
+		{"the first may fill the bundle by itself", 50, weighing(50, 1), 1, 50},
+		{"W16 a monstrous first makes no room for others", 50, weighing(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
+		{"W16 a monstrous first of 32 bits neither", 100, weighing(math.MaxInt32, 1), 1, math.MaxInt32},
+		{"W16 a monstrous second waits", 50, weighing(1, math.MaxInt64), 1, 1},
+		{"a first without bundling travels alone", 50, alone(0, weighing(1, 1, 1)), 1, 1},
+		{"one without bundling in the middle ends the bundle before it", 50, alone(2, weighing(1, 1, 1, 1)), 2, 2},
+		{"a second without bundling waits", 50, alone(1, weighing(1, 1, 1)), 1, 1},
+		{"neither bundling nor room", 50, alone(0, weighing(70, 1)), 1, 70},
+		{"without a limit it is that of a bundle", 0, weighing(most-1, 1, 1), 2, most},
+		{"without a limit one kilobyte too many waits", 0, weighing(most-1, 2), 1, most - 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			filler := domain.Filler{Max: tc.max}
+			require.Equal(t, tc.want, offer(&filler, tc.events))
+			var bundle domain.Bundle
+			filler.Fill(&bundle)
+			require.Equal(t, tc.want, bundle.Count)
+			require.Equal(t, tc.weight, bundle.Weight)
+		})
+	}
+}
+
+func TestARefusalIsFinal(t *testing.T) {
+	for name, refused := range map[string][]domain.Event{
+		"too heavy":        weighing(51),
+		"without bundling": alone(0, weighing(1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			filler := domain.Filler{Max: 50}
+			require.Equal(t, 1, offer(&filler, weighing(1)))
+			require.False(t, filler.Full())
+			require.Zero(t, offer(&filler, refused))
+			require.True(t, filler.Full())
+			require.Zero(t, offer(&filler, weighing(1, 1)))
+		})
+	}
+}
+
+func TestFullSavesReadingTheNextEvent(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		events []domain.Event
+		want   bool
+	}{
+		{"not at the start", nil, false},
+		{"not as long as a kilobyte fits", weighing(49), false},
+		{"once nothing fits", weighing(49, 1), true},
+		{"after a first that is too heavy", weighing(51), true},
+		{"after a first without bundling", alone(0, weighing(1)), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			filler := domain.Filler{Max: 50}
+			require.Equal(t, len(tc.events), offer(&filler, tc.events))
+			require.Equal(t, tc.want, filler.Full())
+		})
+	}
+}
+
+func TestTheSmallestEventsThatFillABundle(t *testing.T) {
+	filler, e := domain.Filler{}, weighing(1)[0]
+	for i := range domain.Sequence(51_200) {
+		require.False(t, filler.Full())
+		require.True(t, filler.Take(&e, i+1))
+	}
+	require.True(t, filler.Full())
+	require.False(t, filler.Take(&e, 51_201))
+	var bundle domain.Bundle
+	filler.Fill(&bundle)
+	require.Equal(t, domain.Bundle{
+		Count: 51_200, Weight: domain.MaxBundleWeight, First: 1, Last: 51_200,
+		DocumentTypes: []domain.DocumentType{e.DocumentType},
+	}, bundle)
+}
+
+func TestFillTellsWhatWentInAndLeavesTheRest(t *testing.T) {
+	events := weighing(1, 2, 3, 4, 50)
+	for i, s := range []string{"B", "A", "B", "C", "D"} {
+		events[i].DocumentType = documentType(s)
+	}
+	filler := domain.Filler{Max: 50}
+	for i, at := range []domain.Sequence{7, 8, 20, 1000, 1001} { // numbers have gaps
+		require.Equal(t, i < 4, filler.Take(&events[i], at))
+	}
+	bundle := domain.Bundle{Group: group("g"), Format: domain.XML, Count: 99}
+	filler.Fill(&bundle)
+	require.Equal(t, domain.Bundle{
+		Group: group("g"), Format: domain.XML,
+		Count: 4, Weight: 10, First: 7, Last: 1000,
+		DocumentTypes: []domain.DocumentType{documentType("B"), documentType("A"), documentType("C")}, // as they first appear
+	}, bundle)
+}
+
+// restated says how many of events go together, as plainly as the rules do.
+func restated(events []domain.Event, most uint64) int {
+	if len(events) == 0 {
+		return 0
+	}
+	if !events[0].SupportsBundling {
+		return 1
+	}
+	n, sum := 1, uint64(events[0].Weight)
+	for _, e := range events[1:] {
+		if !e.SupportsBundling || sum+uint64(e.Weight) > most {
+			break
+		}
+		n, sum = n+1, sum+uint64(e.Weight)
+	}
+	return n
+}
+
+func TestFillerDoesWhatTheRulesSay(t *testing.T) {
+	weight := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, 60), rapid.Int64Min(1))
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.Int64Range(1, 60).Draw(t, "most")
+		var events []domain.Event
+		for _, kb := range rapid.SliceOfN(weight, 0, 20).Draw(t, "weights") {
+			e := weighing(domain.Weight(kb))[0]
+			e.SupportsBundling = rapid.IntRange(0, 9).Draw(t, "bundling") > 0
+			events = append(events, e)
+		}
+		want := restated(events, uint64(most))
+
+		filler := domain.Filler{Max: domain.Weight(most)}
+		for i := range events {
+			probe, smallest := filler, weighing(1)[0]
+			require.Equal(t, !probe.Take(&smallest, 99), filler.Full(), "full means that not even the smallest goes in")
+			require.Equal(t, i < want, filler.Take(&events[i], domain.Sequence(10*i+10)), "event %d", i)
+		}
+		var bundle domain.Bundle
+		filler.Fill(&bundle)
+		require.Equal(t, want, bundle.Count)
+		if want > 0 {
+			require.Equal(t, domain.Sequence(10), bundle.First)
+			require.Equal(t, domain.Sequence(10*want), bundle.Last)
+		}
+	})
+}

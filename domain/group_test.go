@@ -1,0 +1,92 @@
+package domain_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+func TestTheGroupsOfTheMarket(t *testing.T) {
+	groups := domain.DefaultGroups()
+	for o, want := range map[domain.Origin]string{
+		domain.TimeSeries:     "timeseries",
+		domain.Aggregations:   "aggregations",
+		domain.MarketRoles:    "masterdata",
+		domain.MeteringPoints: "masterdata",
+		domain.Charges:        "masterdata",
+	} {
+		got, err := groups.Of(o)
+		require.NoError(t, err)
+		require.Equal(t, want, got.String(), "group of %s", o)
+	}
+	require.Equal(t, []domain.Group{group("aggregations"), group("masterdata"), group("timeseries")}, groups.All(), "each once, by name")
+	require.Equal(t, []domain.Origin{
+		domain.Aggregations, domain.Charges, domain.MarketRoles, domain.MeteringPoints, domain.TimeSeries,
+	}, groups.Origins(), "by name")
+}
+
+func TestWith(t *testing.T) {
+	weather, prices := origin("Weather"), origin("Prices")
+	market := domain.DefaultGroups()
+	for _, tc := range []struct {
+		name   string
+		groups domain.Groups
+		of     domain.Origin
+		want   string
+	}{
+		{"adds an origin to a group that is there", market.With(weather, group("timeseries")), weather, "timeseries"},
+		{"adds a group", market.With(weather, group("forecasts")), weather, "forecasts"},
+		{"makes an origin without a group a group of its own", market.With(weather, domain.Group{}), weather, "Weather"},
+		{"moves an origin that is there", market.With(domain.Charges, group("charges")), domain.Charges, "charges"},
+		{"leaves the others where they are", market.With(domain.Charges, group("charges")), domain.MarketRoles, "masterdata"},
+		{"counts when said last", market.With(weather, group("a")).With(weather, group("b")), weather, "b"},
+		{"works on the zero Groups", domain.Groups{}.With(weather, group("forecasts")), weather, "forecasts"},
+		{"lets origins share a group", domain.Groups{}.With(weather, group("x")).With(prices, group("x")), prices, "x"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := tc.groups.Of(tc.of)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got.String())
+			found, err := tc.groups.Find(tc.want)
+			require.NoError(t, err)
+			require.Equal(t, got, found)
+		})
+	}
+}
+
+func TestWithLeavesTheOriginalAsItIs(t *testing.T) {
+	market := domain.DefaultGroups()
+	market.With(origin("Weather"), group("forecasts")).With(domain.Charges, group("charges"))
+	require.Equal(t, domain.DefaultGroups(), market)
+}
+
+func TestAnEmptiedGroupIsGone(t *testing.T) {
+	_, err := domain.DefaultGroups().With(domain.TimeSeries, group("masterdata")).Find("timeseries")
+	refuses(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
+}
+
+func TestAnUnknownOriginIsToldTheKnownOnes(t *testing.T) {
+	_, err := domain.DefaultGroups().Of(origin("Weather"))
+	refuses(t, err, `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
+	_, err = domain.DefaultGroups().Of(origin("timeseries"))
+	require.Error(t, err, "case matters")
+}
+
+func TestAnUnknownGroupIsToldTheKnownOnes(t *testing.T) {
+	for _, tc := range []struct{ name, asked, quoted string }{
+		{"another word", "weather", `"weather"`},
+		{"the name of an origin", "TimeSeries", `"TimeSeries"`},
+		{"no word", "", `""`},
+		{"a word that is no name", "a\n/b", `"a\n/b"`},
+		{"a long word is cut short", strings.Repeat("x", 99), `"` + strings.Repeat("x", 64) + `…"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := domain.DefaultGroups().Find(tc.asked)
+			refuses(t, err, `group: `+tc.quoted+` is unknown here; known are aggregations, masterdata, timeseries`)
+			require.Zero(t, got)
+		})
+	}
+}
