@@ -43,7 +43,10 @@ func open(dir string, maxSize int) (Store, error) {
 	if err != nil {
 		return nil, failed(path, explain(err))
 	}
-	if err := prepare(db, path); err != nil {
+	if err := db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(bucketName)
+		return err
+	}); err != nil {
 		return nil, failed(path, explain(errors.Join(err, db.Close())))
 	}
 	f := &file{db: db, updates: make(chan *update, maxShared), done: make(chan struct{})}
@@ -51,16 +54,26 @@ func open(dir string, maxSize int) (Store, error) {
 	return f, nil
 }
 
-// openFile opens the bbolt file. A damaged one can make bbolt panic or fault
-// while it looks for free pages, after it has taken the lock.
+// openFile opens the bbolt file for writing, after a look at it. A damaged
+// page can make bbolt panic, or touch memory beyond the end of the file.
 func openFile(path string, maxSize int) (db *bbolt.DB, err error) {
-	var file *os.File
+	var file *os.File // bbolt does not close it when it panics
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, errors.Join(fmt.Errorf("%w: %v", ErrDamaged, r), file.Close())
 		}
 	}()
+	remember := func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(name, flag, mode)
+		file = f
+		return f, err
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		if err := check(path, info.Size(), remember); err != nil {
+			return nil, err
+		}
+	}
 	return bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         lockPatience,
 		NoFreelistSync:  true, // rebuilt when opened; saves writing it with every commit
@@ -68,28 +81,27 @@ func openFile(path string, maxSize int) (db *bbolt.DB, err error) {
 		InitialMmapSize: mapped,
 		MaxSize:         maxSize,
 		NoStatistics:    true,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag, mode)
-			file = f
-			return f, err
-		},
+		OpenFile:        remember,
 	})
 }
 
-// prepare checks that the file is as long as its own pages say, and makes the
-// bucket.
-func prepare(db *bbolt.DB, path string) error {
-	info, err := os.Stat(path)
+// check walks through all keys of an existing file. Opened for writing, bbolt
+// does so in a goroutine of its own, where a panic would end the process.
+func check(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockPatience, ReadOnly: true, OpenFile: open})
 	if err != nil {
 		return err
 	}
-	return db.Update(func(tx *bbolt.Tx) error {
-		if info.Size() < tx.Size() {
-			return fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, info.Size(), tx.Size())
-		}
-		_, err := tx.CreateBucketIfNotExists(bucketName)
-		return err
-	})
+	tx, err := db.Begin(false)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	if size < tx.Size() {
+		err = fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, size, tx.Size())
+	} else if b := tx.Bucket(bucketName); b != nil {
+		err = b.ForEach(func(_, _ []byte) error { return nil })
+	}
+	return errors.Join(err, tx.Rollback(), db.Close())
 }
 
 func failed(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
@@ -159,6 +160,10 @@ func (r *run) add(s stored, doc []byte) bool {
 	mark, page := len(r.page.JSON), r.page.JSON
 	if r.page.Count > 0 {
 		page = append(page, ',')
+	}
+	if need := len(page) + len(doc); need > cap(page) {
+		// Fewer, larger steps than append would take: pages grow to 4 MB.
+		page = slices.Grow(page, max(need, min(4*need, r.maxBytes+16<<10))-len(page))
 	}
 	page = r.q.Query.Project(page, doc, r.slots)
 	if r.page.Count > 0 && len(page) > r.maxBytes {

@@ -1,0 +1,242 @@
+package embedded_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+const childFolder = "EMBEDDED_TEST_CHILD_FOLDER"
+
+func TestWhatWasAnsweredIsThereAfterReopening(t *testing.T) {
+	dir := t.TempDir()
+	first, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	c := container(t, first)
+	create(t, c, doc("a", 1), large("b", 2, "p"))
+	before, err := c.ReadItem(t.Context(), pk, "a", nil)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "closing twice does no harm")
+	_, err = c.ReadItem(t.Context(), pk, "a", nil)
+	require.ErrorIs(t, err, embedded.ErrClosed)
+
+	second, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, second.Close()) }()
+	c, err = client(t, second).NewContainer("db", "c")
+	require.NoError(t, err)
+	after, err := c.ReadItem(t.Context(), pk, "a", nil)
+	require.NoError(t, err)
+	require.Equal(t, string(before.Value), string(after.Value))
+	require.Equal(t, [][]string{{`"a"`, `"b"`}}, all(t, c, pk, "SELECT VALUE c.id FROM c", nil))
+
+	changed, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &before.ETag})
+	require.NoError(t, err)
+	require.NotEqual(t, before.ETag, changed.ETag, "an etag is never used again")
+}
+
+// writeUntilKilled writes batches of three documents with one number, from
+// four writers, and prints the number of each that was acknowledged.
+func writeUntilKilled(dir string) {
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	must(err)
+	cred, err := azcosmos.NewKeyCredential(engine.Key())
+	must(err)
+	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), cred,
+		&azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: engine.Transport()}})
+	must(err)
+	c, err := client.NewContainer("db", "c")
+	must(err)
+	var printing sync.Mutex
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for n := 0; ; n++ {
+				batch := c.NewTransactionalBatch(pk)
+				for part := range 3 {
+					batch.UpsertItem(fmt.Appendf(nil, `{"id":"%d-%d-%d","pk":"p","data":%q}`, w, n, part, strings.Repeat("x", part*6000)), nil)
+				}
+				batch.UpsertItem(fmt.Appendf(nil, `{"id":"newest-%d","pk":"p","n":%d}`, w, n), nil)
+				answer, err := c.ExecuteTransactionalBatch(context.Background(), batch, nil)
+				must(err)
+				if !answer.Success {
+					must(errors.New("batch failed"))
+				}
+				printing.Lock()
+				fmt.Println(w, n)
+				printing.Unlock()
+			}
+		})
+	}
+	writers.Wait()
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func TestAKilledProcessLosesNothingItAcknowledged(t *testing.T) {
+	dir := t.TempDir()
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	container(t, engine)
+	require.NoError(t, engine.Close())
+
+	for round := range 3 {
+		acknowledged := killWhileWriting(t, dir, 60+50*round)
+		engine, err := embedded.Open(embedded.Options{Dir: dir})
+		require.NoError(t, err)
+		c, err := client(t, engine).NewContainer("db", "c")
+		require.NoError(t, err)
+		for w := range 4 {
+			newest := checkWriter(t, c, w)
+			require.GreaterOrEqual(t, newest, acknowledged[w], "writer %d: an acknowledged batch is missing", w)
+		}
+		require.NoError(t, engine.Close())
+	}
+}
+
+// killWhileWriting runs the child until it has acknowledged n batches, kills
+// it, and returns the newest number acknowledged to each writer.
+func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childFolder+"="+dir)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	acknowledged := map[int]int{}
+	lines := bufio.NewScanner(out)
+	for count := 0; lines.Scan(); count++ {
+		if count == n {
+			require.NoError(t, child.Process.Signal(syscall.SIGKILL))
+		}
+		w, number, ok := strings.Cut(lines.Text(), " ")
+		writer, err := strconv.Atoi(w)
+		newest, err2 := strconv.Atoi(number)
+		if !ok || err != nil || err2 != nil {
+			break // the line the child was printing
+		}
+		acknowledged[writer] = newest
+	}
+	require.Error(t, child.Wait(), "the child must have been killed")
+	return acknowledged
+}
+
+// checkWriter checks that the newest batch of a writer is whole and that none
+// beyond it is there in part.
+func checkWriter(t *testing.T, c *azcosmos.ContainerClient, w int) int {
+	t.Helper()
+	read, err := c.ReadItem(t.Context(), pk, fmt.Sprintf("newest-%d", w), nil)
+	require.NoError(t, err)
+	_, after, ok := strings.Cut(string(read.Value), `"n":`)
+	require.True(t, ok)
+	number, _, _ := strings.Cut(after, ",")
+	newest, err := strconv.Atoi(number)
+	require.NoError(t, err)
+	for part := range 3 {
+		_, err := c.ReadItem(t.Context(), pk, fmt.Sprintf("%d-%d-%d", w, newest, part), nil)
+		require.NoError(t, err)
+	}
+	return newest
+}
+
+func TestOpenSaysWhyItCannot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		prepare func(t *testing.T, dir string)
+		want    error
+		says    string
+	}{
+		"another engine has the folder": {func(t *testing.T, dir string) { open(t, embedded.Options{Dir: dir}) },
+			disk.ErrLocked, "in use by another process"},
+		"the path is a file": {func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(dir))
+			require.NoError(t, os.WriteFile(dir, nil, 0o600))
+		}, disk.ErrNotFolder, "not a folder"},
+		"the file is something else": {func(t *testing.T, dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, disk.FileName), []byte(strings.Repeat("not a store ", 5000)), 0o600))
+		}, disk.ErrDamaged, "restore it from a copy"},
+		"the file is cut off": {func(t *testing.T, dir string) {
+			fillFolder(t, dir)
+			require.NoError(t, os.Truncate(filepath.Join(dir, disk.FileName), 64<<10))
+		}, disk.ErrDamaged, "damaged"},
+		"the file is nearly empty": {func(t *testing.T, dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, disk.FileName), []byte("x"), 0o600))
+		}, disk.ErrDamaged, "damaged"},
+		"its pages are overwritten": {func(t *testing.T, dir string) {
+			fillFolder(t, dir)
+			path := filepath.Join(dir, disk.FileName)
+			all, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for i := 16 << 10; i < len(all); i++ {
+				all[i] = 0xAA
+			}
+			require.NoError(t, os.WriteFile(path, all, 0o600))
+		}, disk.ErrDamaged, "damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			tc.prepare(t, dir)
+			_, err := embedded.Open(embedded.Options{Dir: dir})
+			require.ErrorIs(t, err, tc.want)
+			require.ErrorContains(t, err, tc.says)
+			require.ErrorContains(t, err, dir)
+		})
+	}
+}
+
+func fillFolder(t *testing.T, dir string) {
+	t.Helper()
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	c := container(t, engine)
+	for i := range 20 {
+		create(t, c, large(strconv.Itoa(i), i, "p"))
+	}
+	require.NoError(t, engine.Close())
+}
+
+func TestAFolderWithoutWritePermissionIsReadOnly(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o500))
+	opened := make(chan error)
+	go func() {
+		// Permissions do not stop root. This thread gives that up for file
+		// access; it ends with the goroutine because it stays locked.
+		runtime.LockOSThread()
+		if os.Geteuid() == 0 {
+			if err := errors.Join(os.Chmod(dir, 0o555), syscall.Setfsuid(65534)); err != nil {
+				opened <- err
+				return
+			}
+		}
+		_, err := disk.Open(dir)
+		opened <- err
+	}()
+	err := <-opened
+	require.ErrorIs(t, err, disk.ErrReadOnly)
+	require.ErrorContains(t, err, "permissions")
+}
