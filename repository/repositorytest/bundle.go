@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/repository"
 )
 
 var bundleRules = []rule{
@@ -86,22 +85,22 @@ var bundleRules = []rule{
 
 	{name: "a bundle takes no more events than its run has yielded", test: func(f *fixture) {
 		f.stored(5)
+		events := f.read(f.next().Run)
 		run := f.next().Run
-		var yielded []repository.StoredEvent
-		for e, err := range run.Events(f.ctx) {
+		yielded := 0
+		for _, err := range run.Events(f.ctx) {
 			require.NoError(f, err)
-			if yielded = append(yielded, e); len(yielded) == 2 {
+			if yielded++; yielded == 2 {
 				break
 			}
 		}
-		b := bundleOf(NewBundleID(), run, yielded)
-		for _, count := range []int{0, 3} {
-			wrong := b
-			wrong.Count = count
-			_, err := f.Bundles.Add(f.ctx, wrong, run)
+		none := bundleOf(NewBundleID(), run, events[:1])
+		none.Count = 0
+		for _, b := range []domain.Bundle{none, bundleOf(NewBundleID(), run, events[:3])} {
+			_, err := f.Bundles.Add(f.ctx, b, run)
 			f.refuses(domain.Invalid, err)
 		}
-		_, err := f.Bundles.Add(f.ctx, b, run)
+		_, err := f.Bundles.Add(f.ctx, bundleOf(NewBundleID(), run, events[:2]), run)
 		require.NoError(f, err)
 	}},
 
@@ -232,6 +231,18 @@ var bundleRules = []rule{
 		stale := f.next().Run
 		f.acknowledge(f.peek())
 		_, err := f.add(NewBundleID(), stale, 1)
+		f.refuses(domain.Conflict, err)
+		f.nothing()
+	}},
+
+	{name: "the run of an open bundle opens nothing, not even after its Acknowledge", test: func(f *fixture) {
+		f.stored(2)
+		open := f.peek()
+		run := f.next().Run
+		_, err := f.add(NewBundleID(), run, 2)
+		f.refuses(domain.Conflict, err)
+		f.acknowledge(open)
+		_, err = f.Bundles.Add(f.ctx, bundleOf(NewBundleID(), run, open.Events), run)
 		f.refuses(domain.Conflict, err)
 		f.nothing()
 	}},
