@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// A meter adds up the request units of the embedded engine by who caused them.
+// It stands at both ends of the hub: at the HTTP server it marks the context of
+// a request, and on the way to the engine it finds the mark again. What the hub
+// does of itself, after an answer, bears no mark.
+type meter struct {
+	mu    sync.Mutex
+	units map[string]float64
+}
+
+// The causes that are no actors.
+const (
+	causeSend       = "send"
+	causeBackground = ""
+)
+
+type causeKey struct{}
+
+func newMeter() *meter { return &meter{units: make(map[string]float64)} }
+
+func (m *meter) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cause := causeSend
+		if actor := r.Header.Get("X-Actor-Id"); actor != "" {
+			cause = actor
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), causeKey{}, cause)))
+	})
+}
+
+func (m *meter) transport(next policy.Transporter) policy.Transporter { return metered{m, next} }
+
+type metered struct {
+	m    *meter
+	next policy.Transporter
+}
+
+func (t metered) Do(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if charge, err := strconv.ParseFloat(resp.Header.Get("x-ms-request-charge"), 64); err == nil {
+		cause, _ := req.Context().Value(causeKey{}).(string)
+		t.m.mu.Lock()
+		t.m.units[cause] += charge
+		t.m.mu.Unlock()
+	}
+	return resp, nil
+}
+
+// of returns what a cause has cost so far.
+func (m *meter) of(cause string) float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.units[cause]
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must happen. It is long, because
+// the machine may be busy, and no test passes by waiting for it.
+const patience = 60 * time.Second
+
+var buildDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "messagehub-test-"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	if err := os.RemoveAll(buildDir); err != nil {
+		panic(err)
+	}
+	os.Exit(status)
+}
+
+// binary returns the program that ships, built once.
+func binary(t testing.TB) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "messagehub")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// cleanEnviron is the environment without settings of a hub.
+func cleanEnviron() []string {
+	var clean []string
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "MESSAGEHUB_") {
+			clean = append(clean, entry)
+		}
+	}
+	return clean
+}
+
+// A hubProcess is a real hub in a process of its own.
+type hubProcess struct {
+	cmd    *exec.Cmd
+	ready  chan struct{} // closed when it says so
+	exited chan struct{} // closed when it is gone and all it said has been read
+	err    error         // of its exit, once it has exited
+
+	mu             sync.Mutex
+	stdout, stderr strings.Builder
+}
+
+// spawnHub starts a hub on a free port. The test ends it, if it is still there
+// then.
+func spawnHub(t testing.TB, args ...string) *hubProcess {
+	t.Helper()
+	h := &hubProcess{ready: make(chan struct{}), exited: make(chan struct{})}
+	h.cmd = exec.Command(binary(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	h.cmd.Env = cleanEnviron()
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := h.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { h.read(stdout, &h.stdout) })
+	reading.Go(func() { h.read(stderr, &h.stderr) })
+	go func() {
+		reading.Wait()
+		h.err = h.cmd.Wait()
+		close(h.exited)
+	}()
+	t.Cleanup(h.kill)
+	return h
+}
+
+// startHub starts a hub and waits until it is ready.
+func startHub(t testing.TB, args ...string) *hubProcess {
+	t.Helper()
+	h := spawnHub(t, args...)
+	if err := h.waitReady(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *hubProcess) read(r io.Reader, into *strings.Builder) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		h.mu.Lock()
+		into.WriteString(line)
+		h.mu.Unlock()
+		if line == "ready\n" {
+			close(h.ready)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (h *hubProcess) waitReady() error {
+	select {
+	case <-h.ready:
+		return nil
+	case <-h.exited:
+		return fmt.Errorf("the hub ended before it was ready: %v\n%s", h.err, h.said())
+	case <-time.After(patience):
+		return fmt.Errorf("the hub is not ready after %s\n%s", patience, h.said())
+	}
+}
+
+// said returns what the hub wrote to stderr so far.
+func (h *hubProcess) said() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stderr.String()
+}
+
+var listens = regexp.MustCompile(`listens on (http://\S+) and`)
+
+// greeting returns what the hub wrote to stdout, which is there when it is ready
+// or on its way through the pipe.
+func (h *hubProcess) greeting(ctx context.Context) (string, error) {
+	for ; ; <-time.After(time.Millisecond) {
+		h.mu.Lock()
+		text := h.stdout.String()
+		h.mu.Unlock()
+		if strings.HasSuffix(text, "\n\n") && listens.MatchString(text) {
+			return text, nil
+		}
+		if ctx.Err() != nil {
+			return text, ctx.Err()
+		}
+	}
+}
+
+// url returns where the hub listens.
+func (h *hubProcess) url(t testing.TB) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	text, err := h.greeting(ctx)
+	if err != nil {
+		t.Fatalf("no address in %q: %v", text, err)
+	}
+	return listens.FindStringSubmatch(text)[1]
+}
+
+// kill ends the hub as a power cut would, and waits until it is gone.
+func (h *hubProcess) kill() {
+	_ = h.cmd.Process.Kill() // it may be gone already
+	<-h.exited
+}
+
+// stop asks the hub to end, and returns how it did.
+func (h *hubProcess) stop(t testing.TB, signal os.Signal) error {
+	t.Helper()
+	if err := h.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	return h.wait(t)
+}
+
+func (h *hubProcess) wait(t testing.TB) error {
+	t.Helper()
+	select {
+	case <-h.exited:
+		return h.err
+	case <-time.After(patience):
+		t.Fatalf("the hub still runs after %s\n%s", patience, h.said())
+		return nil
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+)
+
+// report prints what each actor went through, and the verdict.
+func (d *demo) report(v *verdict) {
+	out := d.p.out
+	fmt.Fprintf(out, "Sent in %s, drained in %s, %d actors at a time.\n\n",
+		d.sending.Round(100*time.Millisecond), d.draining.Round(100*time.Millisecond), actorsAtOnce)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(cells ...any) {
+		for _, c := range cells {
+			fmt.Fprintf(table, "%v\t", c)
+		}
+		fmt.Fprintln(table)
+	}
+	row("actor", "", "role", "clients", "events", "bundles", "KB", "peek p50", "p99", "dequeue p50", "p99", "RU")
+	var events, bundles int
+	var bytes int64
+	var peeks, dequeues []time.Duration
+	var units float64
+	var heaviest tally
+	for i, a := range d.market.Actors {
+		t, u := d.tallies[i], d.meter.of(a.GLN)
+		row(a.GLN, a.Name, a.Role, 1+count(hasTwoClients(i)), t.events, t.bundles, t.bytes/1024,
+			ms(percentile(t.peeks, 50)), ms(percentile(t.peeks, 99)),
+			ms(percentile(t.dequeues, 50)), ms(percentile(t.dequeues, 99)), fmt.Sprintf("%.0f", u))
+		events, bundles, bytes, units = events+t.events, bundles+t.bundles, bytes+t.bytes, units+u
+		if t.largest > heaviest.largest {
+			heaviest.largest, heaviest.largestPeek = t.largest, t.largestPeek
+		}
+		peeks, dequeues = append(peeks, t.peeks...), append(dequeues, t.dequeues...)
+	}
+	row("all", "", "", "", events, bundles, bytes/1024, ms(percentile(peeks, 50)), ms(percentile(peeks, 99)),
+		ms(percentile(dequeues, 50)), ms(percentile(dequeues, 99)), fmt.Sprintf("%.0f", units))
+	_ = table.Flush() // to the terminal
+
+	sent, background := d.meter.of(causeSend), d.meter.of(causeBackground)
+	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are those of an actor's own\n")
+	fmt.Fprintf(out, "requests, by the embedded engine's meter; sending took %.0f RU (%.2f an event), upkeep %.0f, all %.0f.\n",
+		sent, sent/float64(max(1, d.events+d.backlog)), background, sent+background+units)
+	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, ms(heaviest.largestPeek))
+	fmt.Fprint(out, v.details())
+	fmt.Fprintln(out, v)
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
