@@ -187,8 +187,10 @@ func (o *operation) sealAt(ctx context.Context, cabinet string, p *part, intent 
 	}
 	// Sealed already, it seems, by another rollback of the same intent.
 	var d drawer
-	if _, err := o.read(ctx, o.r.db.cabinets, cabinet, p.Drawer, &d); err != nil || d.Sealed {
-		return err
+	_, err = o.read(ctx, o.r.db.cabinets, cabinet, p.Drawer, &d)
+	switch {
+	case isNotFound(err), err == nil && !d.Sealed:
+		return errMoved // an old read: look again
 	}
-	return errMoved
+	return err
 }
