@@ -152,7 +152,7 @@ func checkBundle(b Peeked) error {
 func SameEvent(e *repository.StoredEvent, saved *domain.Event) bool {
 	want := *saved
 	want.Payload = nil
-	return reflect.DeepEqual(e.Event, want) && e.PayloadAt.IsZero() == (saved.Payload == nil)
+	return e.ID == want.ID && e.Digest() == want.Digest() && e.PayloadAt.IsZero() == (saved.Payload == nil)
 }
 
 // findings are errors of which only the first few are worth reading.
