@@ -1,0 +1,111 @@
+package embedded_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// session makes point reads cost what the published table says.
+var session = embedded.Options{Consistency: "Session"}
+
+// terms returns a document with n indexed values of its own: with id and _ts
+// that is n+1 terms, as the partition key is one of them.
+func terms(n int, changed ...int) []byte {
+	var b strings.Builder
+	b.WriteString(`{"id":"a","pk":"p"`)
+	for i := range n - 1 {
+		v := i
+		if i < len(changed) {
+			v = changed[i]
+		}
+		fmt.Fprintf(&b, `,"t%d":%d`, i, v)
+	}
+	return []byte(b.String() + "}")
+}
+
+func TestPublishedChargesAreMet(t *testing.T) {
+	ctx := t.Context()
+	_, c := open(t, session)
+	// The published example: 1 KB with 10 terms, 8 of them the document's.
+	created, err := c.CreateItem(ctx, pk, terms(8), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(7.0), created.RequestCharge)
+	read, err := c.ReadItem(ctx, pk, "a", nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(1.0), read.RequestCharge)
+	replaced, err := c.ReplaceItem(ctx, pk, "a", terms(8, 77, 78), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(10.8), replaced.RequestCharge, "two modified terms")
+	patched, err := c.PatchItem(ctx, pk, "a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/t0", 1); p.AppendSet("/t1", 2) }), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(11.6), patched.RequestCharge, "two modified terms, two operations")
+	deleted, err := c.DeleteItem(ctx, pk, "a", nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(7.0), deleted.RequestCharge)
+
+	_, c = open(t, session, func(p *azcosmos.ContainerProperties) {
+		onlySlot(p)
+		p.IndexingPolicy.IncludedPaths = nil
+	})
+	created, err = c.CreateItem(ctx, pk, terms(8), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(5.4), created.RequestCharge, "nothing indexed but id and _ts")
+}
+
+func TestAQueryIsChargedForWhatItLoads(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		pessimistic bool
+		query       string
+		want        float32
+	}{
+		{"one indexed predicate, one row of 7 KB", false, "SELECT * FROM c WHERE c.slot = 1", 2.971},
+		{"count by index", false, "SELECT VALUE COUNT(1) FROM c WHERE c.slot > 0", 2.9},
+		{"no index for the predicate", false, "SELECT * FROM c WHERE c.other = 1", 2.2 + 10*0.0711},
+		{"pessimistic: a point read for each", true, "SELECT * FROM c WHERE c.slot = 1", 2.9 + 1.28},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := session
+			o.Pessimistic = tc.pessimistic
+			_, c := open(t, o, onlySlot)
+			for i := range 10 {
+				create(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","slot":%d,"data":%q}`, i, i, strings.Repeat("x", 6900)))
+			}
+			page, err := c.NewQueryItemsPager(tc.query, pk, nil).NextPage(t.Context())
+			require.NoError(t, err)
+			require.InDelta(t, tc.want, page.RequestCharge, 0.01)
+		})
+	}
+}
+
+func TestWhatFailsIsChargedToo(t *testing.T) {
+	engine, c := open(t, session)
+	create(t, c, doc("a", 1))
+	cost := func(do func()) float64 {
+		before := engine.RequestUnits()
+		do()
+		return engine.RequestUnits() - before
+	}
+	require.InDelta(t, 1.0, cost(func() { _, _ = c.ReadItem(t.Context(), pk, "b", nil) }), 1e-9)
+	require.InDelta(t, 1.0, cost(func() { _, _ = c.CreateItem(t.Context(), pk, doc("a", 1), nil) }), 1e-9)
+	require.InDelta(t, 5.8+1.0, cost(func() { // up to and with the operation that failed
+		batch := c.NewTransactionalBatch(pk)
+		batch.CreateItem(doc("b", 1), nil)
+		batch.CreateItem(doc("a", 1), nil)
+		batch.CreateItem(doc("c", 1), nil)
+		_, err := c.ExecuteTransactionalBatch(t.Context(), batch, nil)
+		require.NoError(t, err)
+	}), 1e-9)
+
+	_, c = open(t, embedded.Options{Consistency: "Strong"})
+	create(t, c, doc("a", 1))
+	read, err := c.ReadItem(t.Context(), pk, "a", nil)
+	require.NoError(t, err)
+	require.EqualValues(t, float32(2.0), read.RequestCharge, "a strong read costs twice")
+}
