@@ -14,9 +14,10 @@
 //
 // Each case works with recipients of its own, so open may hand out the same
 // stores again as long as they have the drawer capacity that is asked for, and
-// the stores need not be empty. They know the default groups. The suite does not break connections or kill
-// processes: what a failure leaves behind is for the tests of an implementation,
-// which find here what they need for it: events to send ([Events]), an actor
-// that fetches them ([Drain]) and the proof that nothing was lost, doubled or
-// reordered ([Ledger]).
+// the stores need not be empty. They know the default groups.
+//
+// The suite does not break connections or kill processes: what a failure leaves
+// behind is for the tests of an implementation, which find here what they need
+// for it: events to send ([Events]), an actor that fetches them ([Drain]) and the
+// proof that nothing was lost, doubled or reordered ([Ledger]).
 package repositorytest
