@@ -19,13 +19,13 @@ type batch struct {
 	bytes int64 // of the input, line ends included
 }
 
-// A lineFault is what is wrong with one line.
-type lineFault struct {
+// A lineError says what is wrong with one line.
+type lineError struct {
 	line int
 	what string
 }
 
-func (f lineFault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.what) }
+func (f lineError) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.what) }
 
 const (
 	batchBytes = 8 << 20  // of a body; a hub takes 32 MB unless told otherwise
@@ -38,7 +38,6 @@ type batcher struct {
 	most int // events of a batch
 	line int
 	kept []byte // a line that did not fit into the last batch
-	read int64
 }
 
 func newBatcher(r io.Reader, most int) *batcher {
@@ -46,7 +45,7 @@ func newBatcher(r io.Reader, most int) *batcher {
 }
 
 // next returns the next batch, or io.EOF. If lines of it are no events, the
-// error is all of these, as lineFaults.
+// error is all of these, as lineErrors.
 func (b *batcher) next() (batch, error) {
 	out := batch{body: []byte{'['}}
 	var faults []error
@@ -64,7 +63,7 @@ func (b *batcher) next() (batch, error) {
 		}
 		out.bytes += int64(len(line)) + 1
 		if err := checkEvent(line); err != nil {
-			faults = append(faults, lineFault{b.line, err.Error()})
+			faults = append(faults, lineError{b.line, err.Error()})
 			if len(faults) == maxFaultsShown {
 				break
 			}
@@ -101,7 +100,7 @@ func (b *batcher) nextLine() ([]byte, error) {
 			part, err := b.r.ReadSlice('\n')
 			line = append(line, part...)
 			if len(line) > lineBytes {
-				return nil, lineFault{b.line, fmt.Sprintf("longer than %d MB; want one event a line", lineBytes>>20)}
+				return nil, lineError{b.line, fmt.Sprintf("longer than %d MB; want one event a line", lineBytes>>20)}
 			}
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue

@@ -40,11 +40,18 @@ const backlogOwner = 3
 // participants are made up; their roles are those of the European energy
 // markets: grid operator, supplier, balance responsible, and so on.
 var participants = []marketActor{
-	{"", "Nørre Net", "DDM", 9}, {"", "Søndre Net", "DDM", 7}, {"", "Øens Net", "DDM", 3},
-	{"", "Lærke El", "DDQ", 22}, {"", "Viben Energi", "DDQ", 15}, {"", "Svale Strøm", "DDQ", 12},
-	{"", "Mejse Kraft", "DDQ", 8}, {"", "Stær El", "DDQ", 5},
-	{"", "Balance Vest", "DDK", 6}, {"", "Balance Øst", "DDK", 6},
-	{"", "Målerhuset", "MDR", 5}, {"", "Systemdrift", "EZ", 2},
+	{"", "Nørre Net", "DDM", 9},
+	{"", "Søndre Net", "DDM", 7},
+	{"", "Øens Net", "DDM", 3},
+	{"", "Lærke El", "DDQ", 22},
+	{"", "Viben Energi", "DDQ", 15},
+	{"", "Svale Strøm", "DDQ", 12},
+	{"", "Mejse Kraft", "DDQ", 8},
+	{"", "Stær El", "DDQ", 5},
+	{"", "Balance Vest", "DDK", 6},
+	{"", "Balance Øst", "DDK", 6},
+	{"", "Målerhuset", "MDR", 5},
+	{"", "Systemdrift", "EZ", 2},
 }
 
 // A kind is a sort of event.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -33,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// binary returns the program that ships, built once.
-func binary(t testing.TB) string {
+// program returns the program that ships, built once.
+func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
 	if err != nil {
@@ -65,10 +64,12 @@ func cleanEnviron() []string {
 
 // A hubProcess is a real hub in a process of its own.
 type hubProcess struct {
-	cmd    *exec.Cmd
-	ready  chan struct{} // closed when it says so
-	exited chan struct{} // closed when it is gone and all it said has been read
-	err    error         // of its exit, once it has exited
+	cmd     *exec.Cmd
+	data    string        // its folder, if the test cares
+	greeted chan struct{} // closed when its greeting is complete
+	ready   chan struct{} // closed when it says so
+	exited  chan struct{} // closed when it is gone and all it said has been read
+	err     error         // of its exit, once it has exited
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
@@ -78,8 +79,8 @@ type hubProcess struct {
 // then.
 func spawnHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
-	h := &hubProcess{ready: make(chan struct{}), exited: make(chan struct{})}
-	h.cmd = exec.Command(binary(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{})}
+	h.cmd = exec.Command(program(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	h.cmd.Env = cleanEnviron()
 	stdout, err := h.cmd.StdoutPipe()
 	if err != nil {
@@ -93,8 +94,8 @@ func spawnHub(t testing.TB, args ...string) *hubProcess {
 		t.Fatal(err)
 	}
 	var reading sync.WaitGroup
-	reading.Go(func() { h.read(stdout, &h.stdout) })
-	reading.Go(func() { h.read(stderr, &h.stderr) })
+	reading.Go(func() { h.read(stdout, &h.stdout, h.greeted, "", 2) })
+	reading.Go(func() { h.read(stderr, &h.stderr, h.ready, "ready", 1) })
 	go func() {
 		reading.Wait()
 		h.err = h.cmd.Wait()
@@ -114,15 +115,19 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 	return h
 }
 
-func (h *hubProcess) read(r io.Reader, into *strings.Builder) {
+// read keeps what the hub writes, and closes seen when a line has come so many
+// times. On stdout it is the blank line behind the three commands.
+func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want string, times int) {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadString('\n')
 		h.mu.Lock()
 		into.WriteString(line)
 		h.mu.Unlock()
-		if line == "ready\n" {
-			close(h.ready)
+		if line == want+"\n" {
+			if times--; times == 0 {
+				close(seen)
+			}
 		}
 		if err != nil {
 			return
@@ -135,7 +140,7 @@ func (h *hubProcess) waitReady() error {
 	case <-h.ready:
 		return nil
 	case <-h.exited:
-		return fmt.Errorf("the hub ended before it was ready: %v\n%s", h.err, h.said())
+		return fmt.Errorf("the hub ended before it was ready: %w\n%s", h.err, h.said())
 	case <-time.After(patience):
 		return fmt.Errorf("the hub is not ready after %s\n%s", patience, h.said())
 	}
@@ -150,32 +155,28 @@ func (h *hubProcess) said() string {
 
 var listens = regexp.MustCompile(`listens on (http://\S+) and`)
 
-// greeting returns what the hub wrote to stdout, which is there when it is ready
-// or on its way through the pipe.
-func (h *hubProcess) greeting(ctx context.Context) (string, error) {
-	for ; ; <-time.After(time.Millisecond) {
-		h.mu.Lock()
-		text := h.stdout.String()
-		h.mu.Unlock()
-		if strings.HasSuffix(text, "\n\n") && listens.MatchString(text) {
-			return text, nil
-		}
-		if ctx.Err() != nil {
-			return text, ctx.Err()
-		}
+// greeting returns what the hub prints for a person.
+func (h *hubProcess) greeting(t testing.TB) string {
+	t.Helper()
+	select {
+	case <-h.greeted:
+	case <-h.exited:
+	case <-time.After(patience):
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stdout.String()
 }
 
 // url returns where the hub listens.
 func (h *hubProcess) url(t testing.TB) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	text, err := h.greeting(ctx)
-	if err != nil {
-		t.Fatalf("no address in %q: %v", text, err)
+	text := h.greeting(t)
+	found := listens.FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no address in %q\n%s", text, h.said())
 	}
-	return listens.FindStringSubmatch(text)[1]
+	return found[1]
 }
 
 // kill ends the hub as a power cut would, and waits until it is gone.

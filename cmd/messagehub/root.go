@@ -37,7 +37,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 // run carries out the command line and returns the exit status. An error is one
 // line on stderr or, if it is several errors, a line each.
 func run(ctx context.Context, p *process) int {
-	root := p.root()
+	root := p.root() //nolint:contextcheck // cobra hands the context to the command
 	root.SetArgs(p.args[1:])
 	root.SetIn(p.in)
 	root.SetOut(p.out)

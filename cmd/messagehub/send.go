@@ -83,8 +83,8 @@ type sender struct {
 	size    int
 	timeout time.Duration
 
-	reached                                  bool // the hub has answered before
-	accepted, duplicates, conflicts, refused int
+	reached                         bool // the hub has answered before
+	accepted, duplicates, conflicts int
 }
 
 // errRefused reports that stderr has the lines that were not taken.
@@ -149,5 +149,5 @@ func (s *sender) locate(f fault, b batch) string {
 	if n, _ := fmt.Sscanf(f.Pointer, "/%d/%s", &index, &field); n < 1 || index < 0 || index >= len(b.lines) {
 		return f.Pointer + ": " + f.Detail
 	}
-	return lineFault{b.lines[index], f.Detail}.Error()
+	return lineError{b.lines[index], f.Detail}.Error()
 }

@@ -35,8 +35,8 @@ type file struct {
 	faults []error
 }
 
-func (f *file) fault(at *yaml.Node, format string, args ...any) {
-	f.faults = append(f.faults, fmt.Errorf("%s: %w", f.at(at), fmt.Errorf(format, args...)))
+func (f *file) fault(name string, at *yaml.Node, what string) {
+	f.faults = append(f.faults, fmt.Errorf("%s (%s): %s", name, f.at(at), what))
 }
 
 func (f *file) at(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
@@ -48,13 +48,13 @@ func (f *file) walk(section string, n *yaml.Node) {
 		return // a section whose keys are all commented out
 	}
 	if n.Kind != yaml.MappingNode {
-		f.fault(n, "want keys with values, such as listen: 127.0.0.1:8080")
+		f.faults = append(f.faults, fmt.Errorf("%s: want keys with values, such as listen: 127.0.0.1:8080", f.at(n)))
 		return
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		name, at, v := section+n.Content[i].Value, n.Content[i], resolved(n.Content[i+1])
 		if line, ok := f.seen[name]; ok {
-			f.fault(at, "%s stands in line %d already; keep one", name, line)
+			f.fault(name, at, fmt.Sprintf("it stands in line %d already; keep one", line))
 			continue
 		}
 		f.seen[name] = at.Line
@@ -82,7 +82,7 @@ func (f *file) take(k key, v *yaml.Node) {
 		return
 	}
 	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
-		f.fault(v, "%s: want one value", k.name)
+		f.fault(k.name, v, "want one value")
 		return
 	}
 	f.faults = append(f.faults, f.c.set(k, v.Value, from)...)

@@ -1,0 +1,260 @@
+package config_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// load reads a file with this text, if any, these variables and these flags.
+func load(t *testing.T, yaml string, environ []string, args ...string) (config.Config, error) {
+	t.Helper()
+	in := config.Inputs{Environ: environ, Flags: pflag.NewFlagSet("serve", pflag.ContinueOnError)}
+	config.AddFlags(in.Flags)
+	require.NoError(t, in.Flags.Parse(args))
+	if yaml != "" {
+		in.File = write(t, yaml)
+	}
+	return config.Load(in)
+}
+
+// write makes a file hub.yaml and enters its folder, so that errors name it as
+// it would be named on a command line.
+func write(t *testing.T, yaml string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("hub.yaml", []byte(yaml), 0o600))
+	return "hub.yaml"
+}
+
+func TestDefaultIsValidAndWhatLoadReturnsWithoutLayers(t *testing.T) {
+	def := config.Default()
+	require.NoError(t, def.Validate())
+	got, err := load(t, "", []string{"HOME=/root", "MESSAGEHUBX=1"})
+	require.NoError(t, err)
+	require.Equal(t, def.String(), got.String())
+	require.True(t, got.Embedded())
+}
+
+func TestEachLayerWinsOverThoseBelow(t *testing.T) {
+	const file = "listen: 127.0.0.1:1001\nlog:\n  level: warn\n  format: json\ndata: from-file\n"
+	environ := []string{"MESSAGEHUB_LISTEN=127.0.0.1:1002", "MESSAGEHUB_LOG_LEVEL=error"}
+	got, err := load(t, file, environ, "--listen", "127.0.0.1:1003")
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:1003", got.Listen, "flag over environment over file")
+	require.Equal(t, slog.LevelError, got.Log.Level, "environment over file")
+	require.Equal(t, "json", got.Log.Format, "file over default")
+	for _, line := range []string{
+		"listen = 127.0.0.1:1003 (--listen)\n",
+		"data = from-file (hub.yaml line 5)\n",
+		"log.level = error (MESSAGEHUB_LOG_LEVEL)\n",
+		"limits.payload = 1MB (the default)\n",
+	} {
+		require.Contains(t, got.String(), line)
+	}
+}
+
+func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
+	for _, tc := range []struct{ yaml, variable, want string }{
+		{"listen: '[::1]:0'", "MESSAGEHUB_LISTEN=[::1]:0", "listen = [::1]:0"},
+		{"data: /var/lib/hub", "MESSAGEHUB_DATA=/var/lib/hub", "data = /var/lib/hub"},
+		{"in-memory: true", "MESSAGEHUB_IN_MEMORY=1", "in-memory = true"},
+		{"insecure: true", "MESSAGEHUB_INSECURE=true", "insecure = true"},
+		{"cosmos: {endpoint: 'https://a.example/'}", "MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/", "cosmos.endpoint = https://a.example/"},
+		{"cosmos: {key: c2VjcmV0}", "MESSAGEHUB_COSMOS_KEY=c2VjcmV0", "cosmos.key = [redacted]"},
+		{"cosmos: {database: other}", "MESSAGEHUB_COSMOS_DATABASE=other", "cosmos.database = other"},
+		{"cosmos: {consistency: session}", "MESSAGEHUB_COSMOS_CONSISTENCY=session", "cosmos.consistency = Session"},
+		{"domains: [{name: Billing}]", "MESSAGEHUB_DOMAINS=[{name: Billing}]", "domains = Billing"},
+		{"log: {level: DEBUG}", "MESSAGEHUB_LOG_LEVEL=DEBUG", "log.level = debug"},
+		{"log: {format: text}", "MESSAGEHUB_LOG_FORMAT=text", "log.format = text"},
+		{"limits: {request-body: 64 MB}", "MESSAGEHUB_LIMITS_REQUEST_BODY=64MB", "limits.request-body = 64MB"},
+		{"limits: {payload: 1000}", "MESSAGEHUB_LIMITS_PAYLOAD=1000", "limits.payload = 1000"},
+		{"limits: {events: 5}", "MESSAGEHUB_LIMITS_EVENTS=5", "limits.events = 5"},
+	} {
+		t.Run(tc.variable, func(t *testing.T) {
+			var endpoint []string // what some keys need beside them
+			if strings.Contains(tc.yaml, "cosmos") && !strings.Contains(tc.yaml, "endpoint") {
+				endpoint = []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/"}
+			}
+			byFile, err := load(t, tc.yaml, endpoint)
+			require.NoError(t, err)
+			require.Contains(t, byFile.String(), tc.want+" (hub.yaml line 1)\n")
+			byEnvironment, err := load(t, "", append(endpoint, tc.variable))
+			require.NoError(t, err)
+			name, _, _ := strings.Cut(tc.variable, "=")
+			require.Contains(t, byEnvironment.String(), tc.want+" ("+name+")\n")
+		})
+	}
+}
+
+func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
+	for _, tc := range []struct {
+		name, yaml string
+		environ    []string
+		args       []string
+		want       string // the whole error
+	}{
+		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
+		{name: "a key of a section with a slip", yaml: "log:\n  levle: info", want: "log.levle (hub.yaml line 2): no such key; did you mean log.level?"},
+		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.events, limits.payload, limits.request-body"},
+		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
+		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
+		{name: "a key without a value", yaml: "data:", want: "data (hub.yaml line 1): want one value"},
+		{name: "a list for a value", yaml: "data: [a]", want: "data (hub.yaml line 1): want one value"},
+		{name: "no keys at all", yaml: "hello", want: "hub.yaml line 1: want keys with values, such as listen: 127.0.0.1:8080"},
+		{name: "a second document", yaml: "data: a\n---\ndata: b", want: "hub.yaml: a second YAML document follows; keep one"},
+		{name: "no YAML", yaml: "data: [", want: "hub.yaml: yaml: line 1: did not find expected node content; see README.md for an example"},
+		{name: "an empty variable", environ: []string{"MESSAGEHUB_DATA="}, want: `data = "" (MESSAGEHUB_DATA): want a text, got nothing; leave the key out to get the default`},
+		{name: "no truth", environ: []string{"MESSAGEHUB_IN_MEMORY=maybe"}, want: `in-memory = "maybe" (MESSAGEHUB_IN_MEMORY): want true or false`},
+		{name: "no level", args: []string{"--log-level", "loud"}, want: `log.level = "loud" (--log-level): want debug, info, warn or error`},
+		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
+		{name: "no number", yaml: "limits: {events: 0}", want: `limits.events = "0" (hub.yaml line 1): want a whole number of at least 1`},
+		{name: "a payload that fits no request", yaml: "limits: {payload: 2GB}", want: `limits.payload = "2GB" (hub.yaml line 1): a request has at most limits.request-body = 32MB; raise that, or lower this`},
+
+		{name: "an address without a port", args: []string{"--listen", "localhost"}, want: `listen = "localhost" (--listen): want HOST:PORT, such as 127.0.0.1:8080`},
+		{name: "a port beyond the last", args: []string{"--listen", "localhost:65536"}, want: `listen = "localhost:65536" (--listen): want a port from 0 to 65535, got "65536"`},
+		{name: "every address", args: []string{"--listen", ":8080"}, want: `listen = ":8080" (--listen): nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone; use 127.0.0.1:8080, or say --insecure if all who reach it are trusted`},
+		{name: "memory and a folder", args: []string{"--in-memory", "--data", "x"}, want: `data = "x" (--data): in-memory says that nothing is to be kept; remove one of the two`},
+
+		{name: "a key to nowhere", environ: []string{"MESSAGEHUB_COSMOS_KEY=c2VjcmV0"}, want: `cosmos.key = "[redacted]" (MESSAGEHUB_COSMOS_KEY): there is no cosmos.endpoint to use it with; add that, or remove this`},
+		{name: "no URL", args: []string{"--cosmos-endpoint", "a.example"}, want: `cosmos.endpoint = "a.example" (--cosmos-endpoint): want a URL such as https://ACCOUNT.documents.azure.com:443/`},
+		{name: "a connection string", args: []string{"--cosmos-endpoint", "https://a.example/?key=c"}, want: `cosmos.endpoint = "https://a.example/?key=c" (--cosmos-endpoint): want the address of the account alone, such as https://ACCOUNT.documents.azure.com:443/; a key goes to MESSAGEHUB_COSMOS_KEY`},
+		{name: "http across the network", args: []string{"--cosmos-endpoint", "http://a.example/"}, want: `cosmos.endpoint = "http://a.example/" (--cosmos-endpoint): http shows everything to everyone on the way; use https`},
+		{name: "an emulator without its key", args: []string{"--cosmos-endpoint", "http://localhost:8081/"}, want: `cosmos.endpoint = "http://localhost:8081/" (--cosmos-endpoint): an emulator over http needs its key; set MESSAGEHUB_COSMOS_KEY`},
+		{name: "memory and an account", args: []string{"--cosmos-endpoint", "https://a.example/", "--in-memory"}, want: `in-memory = "true" (--in-memory): events would outlive their payloads, because cosmos.endpoint keeps the events; remove one of the two`},
+		{name: "no level of consistency", args: []string{"--cosmos-consistency", "good"}, want: `cosmos.consistency = "good" (--cosmos-consistency): want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual`},
+
+		{name: "Service Bus", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x"}, want: "MESSAGEHUB_SERVICEBUS_NAMESPACE (in the environment): this version does not have Service Bus yet; remove it"},
+		{name: "the embedded bus", environ: []string{"MESSAGEHUB_BUS_LISTEN="}, want: "MESSAGEHUB_BUS_LISTEN (in the environment): this version does not have the embedded bus yet; remove it"},
+		{name: "blobs", yaml: "blob: {endpoint: x}", want: "blob (hub.yaml line 1): this version does not have Azure Blob Storage yet; remove it"},
+		{name: "OIDC", environ: []string{"MESSAGEHUB_OIDC_ISSUER=x"}, want: "MESSAGEHUB_OIDC_ISSUER (in the environment): this version does not have OpenID Connect yet; remove it"},
+
+		{name: "a domain that answers", yaml: "domains:\n  - {name: Charges, content: request}", want: "domains (hub.yaml line 2): domain 1: content: request needs Service Bus, which this version does not have yet; use manifest or inline"},
+		{name: "a domain with queues", yaml: "domains: [{name: Charges, requestQueue: q}]", want: "domains (hub.yaml line 1): domain 1: requestQueue: it needs Service Bus, which this version does not have yet; remove it"},
+		{name: "a domain of another mode", yaml: "domains: [{name: Charges, content: all}]", want: `domains (hub.yaml line 1): domain 1: content: want manifest or inline, got "all"`},
+		{name: "a domain with a slip", yaml: "domains: [{nmae: Charges}]", want: "domains (hub.yaml line 1): domain 1: nmae: no such key; did you mean name?"},
+		{name: "a domain without a name", yaml: "domains: [{group: g}]", want: "domains (hub.yaml line 1): domain 1: it has no name; give the origin that its events state"},
+		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
+		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
+
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.events, limits.payload, limits.request-body, listen, log.format, log.level"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := load(t, tc.yaml, tc.environ, tc.args...)
+			require.EqualError(t, err, tc.want)
+		})
+	}
+}
+
+func TestAFileThatIsNotThereIsNamedWithWhatNamedIt(t *testing.T) {
+	_, err := config.Load(config.Inputs{File: "nowhere.yaml"})
+	require.EqualError(t, err, "cannot read the configuration file: open nowhere.yaml: no such file or directory; check the path in --config or MESSAGEHUB_CONFIG")
+	_, err = load(t, "", []string{"MESSAGEHUB_CONFIG=elsewhere.yaml"})
+	require.ErrorContains(t, err, "open elsewhere.yaml")
+}
+
+func TestTheEnvironmentCanNameTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("# nothing but\nlog:\n#  level: debug\ndata: here\n"), 0o600))
+	got, err := load(t, "", []string{"MESSAGEHUB_CONFIG=" + path})
+	require.NoError(t, err)
+	require.Equal(t, "here", got.Data)
+}
+
+func TestLoopbackAddressesNeedNoInsecure(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", "127.9.9.9:80", "[::1]:80", "localhost:80", "[::ffff:127.0.0.1]:80"} {
+		_, err := load(t, "", nil, "--listen", listen)
+		require.NoError(t, err, listen)
+	}
+	for _, listen := range []string{":80", "0.0.0.0:80", "[::]:80", "10.0.0.1:80", "localhost.example:80"} {
+		_, err := load(t, "", nil, "--listen", listen)
+		require.ErrorContains(t, err, "--insecure", listen)
+		_, err = load(t, "", nil, "--listen", listen, "--insecure")
+		require.NoError(t, err, listen)
+	}
+}
+
+func TestInMemoryMayBeSaidOverAFolderFromBelow(t *testing.T) {
+	got, err := load(t, "data: kept", nil, "--in-memory")
+	require.NoError(t, err)
+	require.True(t, got.InMemory)
+}
+
+func TestDomainsChangeAndExtendThoseOfTheMarket(t *testing.T) {
+	got, err := load(t, `
+domains:
+  - name: Charges
+    content: inline
+  - name: Billing
+    group: masterdata
+  - name: Alone
+`, nil)
+	require.NoError(t, err)
+	origin := func(name string) domain.Origin {
+		o, err := domain.ParseOrigin(name)
+		require.NoError(t, err)
+		return o
+	}
+	groups := got.Groups()
+	for name, want := range map[string]string{
+		"Charges": "masterdata", "Billing": "masterdata", "Alone": "Alone", "TimeSeries": "timeseries",
+	} {
+		group, err := groups.Of(origin(name))
+		require.NoError(t, err)
+		require.Equal(t, want, group.String(), name)
+	}
+	require.Equal(t, map[domain.Origin]domain.ContentMode{
+		origin("Charges"): domain.Inline, origin("Billing"): domain.Manifest, origin("Alone"): domain.Manifest,
+	}, got.Content())
+	require.Contains(t, got.String(), "domains = Charges (inline), Billing, Alone (hub.yaml line 3)\n")
+}
+
+func TestSecretsAreNeverPrinted(t *testing.T) {
+	const secret = "c2VjcmV0LWtleQ=="
+	got, err := load(t, "", []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/", "MESSAGEHUB_COSMOS_KEY=" + secret})
+	require.NoError(t, err)
+	require.Equal(t, secret, got.Cosmos.Key.Reveal())
+
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "config", got, "key", got.Cosmos.Key, "cosmos", got.Cosmos)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "config", got, "key", got.Cosmos.Key, "cosmos", got.Cosmos)
+	marshalled, err := json.Marshal(got.Cosmos)
+	require.NoError(t, err)
+	for _, printed := range []string{
+		log.String(), string(marshalled), got.String(),
+		fmt.Sprint(got), fmt.Sprintf("%v %+v %#v %s %q", got, got, got.Cosmos, got.Cosmos.Key, got.Cosmos.Key),
+	} {
+		require.NotContains(t, printed, secret)
+		require.Contains(t, printed, "[redacted]")
+	}
+	_, err = load(t, "", []string{"MESSAGEHUB_COSMOS_KEY=" + secret})
+	require.NotContains(t, err.Error(), secret)
+}
+
+func TestTheLogOfAConfigNamesEveryKey(t *testing.T) {
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "config", config.Default())
+	var line struct {
+		Config map[string]string `json:"config"`
+	}
+	require.NoError(t, json.Unmarshal(log.Bytes(), &line))
+	require.Len(t, line.Config, len(strings.Split(strings.TrimSpace(config.Default().String()), "\n")))
+	require.Equal(t, "127.0.0.1:8080", line.Config["listen"])
+}
+
+func TestSizesArePrintedInTheirLargestWholeUnit(t *testing.T) {
+	for size, want := range map[config.Size]string{1: "1", 1023: "1023", 1024: "1KB", 1025: "1025", 3 << 20: "3MB", 1 << 30: "1GB"} {
+		require.Equal(t, want, size.String())
+	}
+}
