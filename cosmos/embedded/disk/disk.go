@@ -27,6 +27,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 var (
@@ -84,4 +85,15 @@ type Store interface {
 
 	// Close waits for what is under way. Closing twice does no harm.
 	Close() error
+}
+
+// call turns a panic of fn into its error: it must not end the one goroutine
+// that all other writers of a file depend on.
+func call(fn func(Tx) error, tx Tx) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("update failed: panic: %v", r)
+		}
+	}()
+	return fn(tx)
 }

@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -128,17 +127,6 @@ func (f *file) commit(waiting []*update) error {
 	}
 	answer(shared, err)
 	return err
-}
-
-// call turns a panic of fn into its error: it must not end the one goroutine
-// that all other writers depend on.
-func call(fn func(Tx) error, tx Tx) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("update failed: panic: %v", r)
-		}
-	}()
-	return fn(tx)
 }
 
 func answer(updates []*update, err error) {

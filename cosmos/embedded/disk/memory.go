@@ -51,7 +51,7 @@ func (m *memory) Update(ctx context.Context, fn func(Tx) error) error {
 	next := m.states[len(m.states)-1].Copy()
 	m.mu.Unlock()
 
-	if err := fn(memoryTx{memoryReader{next}}); err != nil {
+	if err := call(fn, memoryTx{memoryReader{next}}); err != nil {
 		return err
 	}
 	m.mu.Lock()

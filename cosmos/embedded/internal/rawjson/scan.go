@@ -18,7 +18,7 @@ func space(b []byte, i int) int {
 }
 
 // Skip returns the index just past the value that starts at b[i], or -1 if
-// the text ends first.
+// none does or the text ends first.
 func Skip(b []byte, i int) int {
 	if i < 0 || i >= len(b) {
 		return -1
@@ -28,8 +28,8 @@ func Skip(b []byte, i int) int {
 		return skipString(b, i)
 	case '{', '[':
 		return skipNested(b, i)
-	case '}', ']', ',', ':':
-		return -1
+	case '}', ']', ',', ':', ' ', '\n', '\t', '\r':
+		return -1 // no value starts here; callers rely on every value having a length
 	}
 	for i < len(b) {
 		switch b[i] {

@@ -1,0 +1,249 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func eachStore(t *testing.T, test func(t *testing.T, s Store)) {
+	t.Run("memory", func(t *testing.T) {
+		s := NewMemory()
+		test(t, s)
+		require.NoError(t, s.Close())
+	})
+	t.Run("file", func(t *testing.T) {
+		s, err := Open(t.TempDir())
+		require.NoError(t, err)
+		test(t, s)
+		require.NoError(t, s.Close())
+		require.NoError(t, s.Close())
+	})
+}
+
+func put(pairs ...string) func(Tx) error {
+	return func(tx Tx) error {
+		for i := 0; i < len(pairs); i += 2 {
+			tx.Put([]byte(pairs[i]), []byte(pairs[i+1]))
+		}
+		return nil
+	}
+}
+
+func contents(t testing.TB, s Store) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	require.NoError(t, s.View(func(r Reader) error {
+		r.Scan(nil, []byte{0xff}, func(k, v []byte) bool {
+			got[string(k)] = string(v)
+			return true
+		})
+		return nil
+	}))
+	return got
+}
+
+func TestAnUpdateThatFailsOrPanicsChangesNothingAndSpoilsNoOther(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		wrong := errors.New("wrong")
+		var updates sync.WaitGroup
+		var failed atomic.Int32
+		for i := range 200 {
+			updates.Go(func() {
+				err := s.Update(context.Background(), func(tx Tx) error {
+					key := fmt.Appendf(nil, "k%03d", i)
+					tx.Put(key, []byte("v"))
+					if i%3 == 0 {
+						return wrong
+					}
+					return nil
+				})
+				if i%3 == 0 {
+					if errors.Is(err, wrong) {
+						failed.Add(1)
+					}
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		updates.Wait()
+		require.EqualValues(t, 67, failed.Load())
+		require.Len(t, contents(t, s), 133)
+	})
+}
+
+func TestAPanicInAnUpdateIsItsError(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		require.ErrorContains(t, s.Update(t.Context(), func(tx Tx) error { tx.Put([]byte("a"), nil); panic("oh") }), "oh")
+		require.NoError(t, s.Update(t.Context(), put("b", "1")))
+		require.Equal(t, map[string]string{"b": "1"}, contents(t, s))
+	})
+}
+
+// TestAnyUpdatesGiveWhatAMapWouldHold runs random updates, with reads inside
+// them, against both stores and a map.
+func TestAnyUpdatesGiveWhatAMapWouldHold(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		model := map[string]string{}
+		rapid.Check(t, func(r *rapid.T) {
+			key := rapid.StringMatching(`[a-c][a-e]`)
+			next := maps.Clone(model)
+			fail := rapid.Bool().Draw(r, "fail")
+			type step struct {
+				kind     int
+				key, end string
+			}
+			steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
+				return step{rapid.IntRange(0, 3).Draw(r, "kind"), key.Draw(r, "key"), key.Draw(r, "end")}
+			}), 1, 12).Draw(r, "steps")
+			err := s.Update(context.Background(), func(tx Tx) error {
+				for i, st := range steps {
+					switch st.kind {
+					case 0:
+						tx.Put([]byte(st.key), fmt.Append(nil, i))
+						next[st.key] = fmt.Sprint(i)
+					case 1:
+						tx.Delete([]byte(st.key))
+						delete(next, st.key)
+					case 2:
+						v, ok := next[st.key]
+						if got := tx.Get([]byte(st.key)); ok != (got != nil) || string(got) != v {
+							return fmt.Errorf("get %s: %q, want %q", st.key, got, v)
+						}
+					case 3:
+						if err := scanLike(tx, next, st.key, st.end); err != nil {
+							return err
+						}
+					}
+				}
+				if fail {
+					return context.Canceled
+				}
+				return nil
+			})
+			if fail {
+				require.ErrorIs(t, err, context.Canceled)
+			} else {
+				require.NoError(t, err)
+				model = next
+			}
+			require.Equal(t, model, contents(t, s))
+		})
+	})
+}
+
+func scanLike(tx Tx, model map[string]string, from, to string) error {
+	var got, want []string
+	tx.Scan([]byte(from), []byte(to), func(k, v []byte) bool {
+		got = append(got, string(k)+"="+string(v))
+		return true
+	})
+	for _, k := range slices.Sorted(maps.Keys(model)) {
+		if k >= from && k < to {
+			want = append(want, k+"="+model[k])
+		}
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("scan: %v, want %v", got, want)
+	}
+	return nil
+}
+
+func TestAScanStopsWhenToldTo(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		require.NoError(t, s.Update(t.Context(), put("a", "1", "c", "3")))
+		require.NoError(t, s.Update(t.Context(), func(tx Tx) error {
+			tx.Put([]byte("b"), []byte("2"))
+			for stop := 1; stop <= 3; stop++ {
+				seen := 0
+				tx.Scan([]byte("a"), []byte("z"), func(_, _ []byte) bool { seen++; return seen < stop })
+				if seen != stop {
+					return fmt.Errorf("saw %d, want %d", seen, stop)
+				}
+			}
+			return nil
+		}))
+	})
+}
+
+func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	s, err := open(dir, 32<<20) // room for a few documents, then the disk is full
+	require.NoError(t, err)
+	require.NoError(t, s.Update(t.Context(), put("first", "1")))
+	large := bytes.Repeat([]byte("x"), 4<<20)
+	for i := 0; err == nil; i++ {
+		err = s.Update(t.Context(), func(tx Tx) error { tx.Put(fmt.Append(nil, i), large); return nil })
+		require.Less(t, i, 100)
+	}
+	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, ErrFull)
+	err = s.Update(t.Context(), put("small", "1"))
+	require.ErrorIs(t, err, ErrBroken, "even one that would fit")
+	require.NotContains(t, contents(t, s), "small", "but reading goes on")
+	require.NoError(t, s.Close())
+
+	s, err = Open(dir)
+	require.NoError(t, err)
+	require.Equal(t, "1", contents(t, s)["first"])
+	require.NoError(t, s.Update(t.Context(), put("small", "1")))
+	require.NoError(t, s.Close())
+}
+
+func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		var updates sync.WaitGroup
+		var done atomic.Int32
+		for i := range 50 {
+			updates.Go(func() {
+				err := s.Update(context.Background(), put(fmt.Sprint(i), "v"))
+				if err == nil {
+					done.Add(1)
+				} else if !errors.Is(err, ErrClosed) {
+					t.Error(err)
+				}
+			})
+		}
+		require.NoError(t, s.Close())
+		updates.Wait()
+		require.ErrorIs(t, s.Update(t.Context(), put("late", "1")), ErrClosed)
+		require.ErrorIs(t, s.View(func(Reader) error { return nil }), ErrClosed)
+	})
+}
+
+func TestAnUpdateIsNotBegunForACallerWhoGaveUp(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, s.Update(ctx, put("a", "1")), context.Canceled)
+		require.NoError(t, s.Update(t.Context(), put("b", "1")))
+		require.Equal(t, map[string]string{"b": "1"}, contents(t, s))
+	})
+}
+
+func TestMemoryRemembersItsLastStates(t *testing.T) {
+	s := NewMemory()
+	for i := range 100 {
+		require.NoError(t, s.Update(t.Context(), put("n", fmt.Sprint(i))))
+	}
+	for back, want := range map[int]string{0: "99", 1: "98", 64: "35", 1000: "35", -1: "99"} {
+		require.NoError(t, s.ViewPast(back, func(r Reader) error {
+			require.Equal(t, want, string(r.Get([]byte("n"))), "%d back", back)
+			return nil
+		}))
+	}
+	require.NoError(t, s.Close())
+}
