@@ -78,18 +78,25 @@ type chaosLine struct {
 }
 
 func (l *chaosLine) Do(req *http.Request) (*http.Response, error) {
-	if !sleep(req.Context(), time.Duration(1+l.c.random(3000))*time.Microsecond) {
-		return nil, req.Context().Err()
-	}
-	if l.dead.Load() {
+	if !l.delay(req) || l.dead.Load() {
 		return nil, faulty.ErrLost
 	}
 	resp, err := l.next.Do(req)
-	if l.dead.Load() && err == nil {
+	if err == nil && (!l.delay(req) || l.dead.Load()) {
 		_ = resp.Body.Close()
 		return nil, faulty.ErrLost
 	}
 	return resp, err
+}
+
+// delay takes a few milliseconds, or for once so long that a node which comes
+// back from it finds that others have given it up.
+func (l *chaosLine) delay(req *http.Request) bool {
+	d := time.Duration(1+l.c.random(1500)) * time.Microsecond
+	if !l.c.calm.Load() && l.c.random(150) == 0 {
+		d = time.Duration(2000+l.c.random(4000)) * time.Millisecond
+	}
+	return sleep(req.Context(), d)
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {

@@ -20,3 +20,5 @@ func TestConformanceWithoutHints(t *testing.T) {
 		return r.stores(r.node(Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}, false))
 	})
 }
+
+func TestRandomOperationsAsInMemory(t *testing.T) { repositorytest.Random(t, openConformance) }

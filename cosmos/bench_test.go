@@ -1,0 +1,162 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// The benchmarks run on the durable engine and report, for each operation, what
+// it costs: time, request units (pessimistic profile), requests, allocations.
+
+// A meter adds up what the store charged while it was running.
+type meter struct {
+	*testing.B
+	*rig
+	units    float64
+	requests int64
+	ops      int
+}
+
+func newMeter(b *testing.B, hints bool) (*meter, *Repository) {
+	r := newRig(b, embedded.Options{Dir: b.TempDir(), Pessimistic: true})
+	b.ReportAllocs()
+	return &meter{B: b, rig: r}, r.node(Options{Exclusive: true}, hints)
+}
+
+// measure runs one operation, and b's timer only during it.
+func (m *meter) measure(operation func()) {
+	units, requests := m.engine.RequestUnits(), m.engine.Requests()
+	m.StartTimer()
+	operation()
+	m.StopTimer()
+	m.units += m.engine.RequestUnits() - units
+	m.requests += m.engine.Requests() - requests
+	m.ops++
+}
+
+// report says what an operation about so many events cost.
+func (m *meter) report(events int) {
+	m.ReportMetric(m.units/float64(m.ops), "RU/op")
+	m.ReportMetric(float64(m.requests)/float64(m.ops), "requests/op")
+	if events > 1 {
+		m.ReportMetric(m.units/float64(m.ops*events), "RU/event")
+	}
+	m.ReportMetric(float64(m.ops*events)/m.Elapsed().Seconds(), "events/s")
+}
+
+func BenchmarkSave(b *testing.B) {
+	for _, n := range []int{1, 125, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			m, node := newMeter(b, true)
+			actor := repositorytest.NewActor()
+			ctx := context.Background()
+			b.StopTimer()
+			for range b.N {
+				events := repositorytest.Events(n, actor)
+				m.measure(func() {
+					_, err := node.Save(ctx, actor, events)
+					require.NoError(b, err)
+				})
+				node.hints.wait(ctx, actor)
+			}
+			m.report(n)
+		})
+	}
+}
+
+func BenchmarkPeekOfNothing(b *testing.B) {
+	m, node := newMeter(b, true)
+	ctx, actor := context.Background(), repositorytest.NewActor()
+	_, err := node.Save(ctx, actor, repositorytest.Events(1, actor))
+	require.NoError(b, err)
+	_, err = repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
+	require.NoError(b, err)
+	node.hints.wait(ctx, actor)
+	b.StopTimer()
+	for range b.N {
+		m.measure(func() {
+			_, err := node.NextUnacknowledged(ctx, actor, allGroups)
+			require.True(b, errors.Is(err, domain.ErrNoData))
+		})
+	}
+	m.report(1)
+}
+
+// fill saves n events as a domain sends them, a thousand at a time.
+func fill(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
+	for ; n > 0; n -= 1000 {
+		_, err := node.Save(context.Background(), actor, repositorytest.Events(min(n, 1000), actor, repositorytest.Weighing(weight)))
+		require.NoError(b, err)
+	}
+}
+
+func BenchmarkPeekAndDequeue(b *testing.B) {
+	for _, n := range []int{1, 2000, 51_200} {
+		for _, what := range []string{"Peek", "Repeat", "Dequeue"} {
+			b.Run(fmt.Sprintf("%s/%d", what, n), func(b *testing.B) {
+				m, node := newMeter(b, what != "Dequeue") // what a Dequeue leaves to do is not part of it
+				ctx := context.Background()
+				b.StopTimer()
+				for range b.N {
+					actor := repositorytest.NewActor()
+					fill(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
+					node.hints.wait(ctx, actor)
+					var peeked repositorytest.Peeked
+					peek := func() {
+						var err error
+						peeked, err = repositorytest.Peek(ctx, m.stores(node), actor, allGroups, domain.BundleID{})
+						require.NoError(b, err)
+						require.Equal(b, n, len(peeked.Events))
+					}
+					dequeue := func() {
+						_, err := node.Acknowledge(ctx, actor, peeked.ID)
+						require.NoError(b, err)
+					}
+					switch what {
+					case "Peek":
+						m.measure(peek)
+					case "Repeat":
+						peek()
+						m.measure(peek)
+					case "Dequeue":
+						peek()
+						m.measure(dequeue)
+					}
+					if what != "Dequeue" {
+						dequeue()
+					}
+					node.hints.wait(ctx, actor)
+				}
+				m.report(n)
+			})
+		}
+	}
+}
+
+// BenchmarkDrain takes 100,000 events in bundles of some 2,000, hints included.
+func BenchmarkDrain(b *testing.B) {
+	const events, weight, bundles = 100_000, 25, 49
+	m, node := newMeter(b, true)
+	ctx := context.Background()
+	b.StopTimer()
+	for range b.N {
+		actor := repositorytest.NewActor()
+		fill(b, node, actor, events, weight)
+		node.hints.wait(ctx, actor)
+		m.measure(func() {
+			drained, err := repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
+			require.NoError(b, err)
+			require.Equal(b, bundles, len(drained))
+		})
+	}
+	m.report(events)
+	b.ReportMetric(float64(m.requests)/float64(m.ops*bundles), "requests/bundle")
+}
