@@ -26,7 +26,7 @@ func TestKindOf(t *testing.T) {
 		{"survives joining", errors.Join(io.EOF, busy), domain.Busy},
 		{"is that of the outermost", domain.Errorf(domain.Damaged, "read: %w", busy), domain.Damaged},
 		{"is found outside an error that nobody classified", domain.Errorf(domain.Uncertain, "read: %w", io.EOF), domain.Uncertain},
-		{"is lost with the error in a mere text", fmt.Errorf("save: %v", busy), domain.Unknown},
+		{"is lost in a mere text", errors.New("save: " + busy.Error()), domain.Unknown},
 	} {
 		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, domain.KindOf(tc.err)) })
 	}

@@ -3,6 +3,7 @@ package hub
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -31,6 +32,9 @@ func (p *Peeked) WriteBody(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
+	if n := b.lines + len(b.pending); n != p.Count {
+		return domain.Errorf(domain.Damaged, "bundle %s: it has %d events, but the store gave %d of them", p.ID, p.Count, n)
+	}
 	return b.close(ctx)
 }
 
@@ -42,6 +46,7 @@ type body struct {
 	w       *bufio.Writer
 
 	pending []repository.StoredEvent
+	span    repository.Section // from the first payload of pending to the last
 	lines   int
 	scratch []byte
 }
@@ -50,33 +55,47 @@ type body struct {
 const maxPending = 512
 
 func (b *body) add(ctx context.Context, e repository.StoredEvent) error {
-	if n := len(b.pending); n == maxPending || n > 0 && b.pending[n-1].PayloadAt.Object != e.PayloadAt.Object {
+	span, ok := extended(b.span, e.PayloadAt)
+	if !ok || len(b.pending) == maxPending {
 		if err := b.flush(ctx); err != nil {
 			return err
 		}
+		span = e.PayloadAt
 	}
-	b.pending = append(b.pending, e)
+	b.pending, b.span = append(b.pending, e), span
 	return nil
+}
+
+// extended returns span with payload at its end, if that lies behind it in the
+// same object. Where there is no payload, span stays as it is; where there was
+// none before, it starts with this one.
+func extended(span, payload repository.Section) (repository.Section, bool) {
+	switch {
+	case payload.IsZero():
+		return span, true
+	case span.IsZero():
+		return payload, true
+	case span.Object != payload.Object || span.Offset+span.Length > payload.Offset:
+		return repository.Section{}, false
+	}
+	span.Length = payload.Offset + payload.Length - span.Offset
+	return span, true
 }
 
 func (b *body) close(ctx context.Context) error {
 	if err := b.flush(ctx); err != nil {
 		return err
 	}
-	end := "\n]\n"
-	if b.lines == 0 {
-		end = "[]\n"
-	}
-	if _, err := b.w.WriteString(end); err != nil {
+	if _, err := b.w.WriteString("\n]\n"); err != nil {
 		return err
 	}
 	return b.w.Flush()
 }
 
 func (b *body) flush(ctx context.Context) (err error) {
-	payloads, err := openPayloads(ctx, b.content, b.pending)
+	payloads, err := openPayloads(ctx, b.content, b.span)
 	if err != nil {
-		return err
+		return fmt.Errorf("open the payloads of events %s to %s: %w", b.pending[0].ID, b.pending[len(b.pending)-1].ID, err)
 	}
 	defer func() {
 		if cerr := payloads.Close(); err == nil {
@@ -153,25 +172,29 @@ type payloads struct {
 	at int64
 }
 
-func openPayloads(ctx context.Context, content repository.Content, events []repository.StoredEvent) (*payloads, error) {
-	if len(events) == 0 || events[0].PayloadAt.Object == "" {
+func openPayloads(ctx context.Context, content repository.Content, span repository.Section) (*payloads, error) {
+	if span.IsZero() {
 		return &payloads{}, nil
 	}
-	first, last := events[0].PayloadAt, events[len(events)-1].PayloadAt
-	span := repository.Section{Object: first.Object, Offset: first.Offset, Length: last.Offset + last.Length - first.Offset}
 	r, err := content.Open(ctx, span)
 	if err != nil {
-		return nil, fmt.Errorf("open the payloads of events %s to %s: %w", events[0].ID, events[len(events)-1].ID, err)
+		return nil, err
 	}
-	return &payloads{r: r, at: first.Offset}, nil
+	return &payloads{r: r, at: span.Offset}, nil
 }
 
 func (p *payloads) copy(w io.Writer, s repository.Section) error {
-	if _, err := io.CopyN(io.Discard, p.r, s.Offset-p.at); err != nil {
-		return err
+	var err error
+	if gap := s.Offset - p.at; gap > 0 {
+		_, err = io.CopyN(io.Discard, p.r, gap)
 	}
-	_, err := io.CopyN(w, p.r, s.Length)
+	if err == nil {
+		_, err = io.CopyN(w, p.r, s.Length)
+	}
 	p.at = s.Offset + s.Length
+	if errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown { // the reader ended too soon
+		return domain.Errorf(domain.Damaged, "object %s: %w", s.Object, io.ErrUnexpectedEOF)
+	}
 	return err
 }
 

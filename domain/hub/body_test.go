@@ -1,0 +1,160 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// goldenEvents are three events of one cabinet whose ids end in 1, 2 and 3.
+func goldenEvents() []domain.Event {
+	events := rt.Events(3, must(domain.ParseActorID("5790001330552")), rt.Typed(`time "series" \v1`))
+	for i := range events {
+		events[i].ID = must(domain.ParseEventID(fmt.Sprintf("0B9F4C5E-7A52-4D57-9D0C-3F1E6B8A2C4%d", i+1)))
+	}
+	events[0].Payload = []byte(`{"kWh":[1,2]}`)
+	events[1].DocumentType = must(domain.ParseDocumentType(`<RSM&012>`))
+	events[1].Weight = 20_000
+	events[2].Payload = []byte(`"text"`)
+	return events
+}
+
+func TestTheManifestListsTheEvents(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	events := goldenEvents()
+	w.sends(events...)
+	w.actor = events[0].Recipient
+	const cabinet = `"recipient":"5790001330552","origin":"TimeSeries","contentType":"time \"series\" \\v1"`
+	require.Equal(t, `[
+{"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41",`+cabinet+`,"documentType":"RSM012","supportsBundling":true,"weight":1,"sequence":1,"payload":{"kWh":[1,2]}},
+{"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c42",`+cabinet+`,"documentType":"<RSM&012>","supportsBundling":true,"weight":20000,"sequence":2},
+{"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c43",`+cabinet+`,"documentType":"RSM012","supportsBundling":true,"weight":1,"sequence":3,"payload":"text"}
+]
+`, w.body(w.peeks()))
+}
+
+func TestTheManifestOfOneEvent(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	event := goldenEvents()[1]
+	event.SupportsBundling = false
+	w.sends(event)
+	w.actor = event.Recipient
+	require.Equal(t, `[
+{"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c42","recipient":"5790001330552","origin":"TimeSeries","contentType":"time \"series\" \\v1","documentType":"<RSM&012>","supportsBundling":false,"weight":20000,"sequence":1}
+]
+`, w.body(w.peeks()))
+}
+
+var inline = hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline}}
+
+func TestInlineContentIsThePayloadsAlone(t *testing.T) {
+	w := newWorld(t, inline)
+	events := goldenEvents()
+	events[1].Payload = []byte("null")
+	w.sends(events...)
+	w.actor = events[0].Recipient
+	peeked := w.peeks()
+	require.Equal(t, domain.Inline, peeked.Content)
+	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(peeked))
+}
+
+func TestAnEventOfBeforeItsOriginWentInlineIsNull(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	events := goldenEvents()
+	w.sends(events...)
+	w.actor = events[0].Recipient
+	w.hub = hub.New(w.store, w.store, w.store, inline)
+	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(w.peeks()))
+}
+
+func TestABundleKeepsTheContentModeItWasOpenedWith(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	w.sent(3, rt.Carrying("{}"))
+	open := w.peeks()
+	body := w.body(open)
+	w.hub = hub.New(w.store, w.store, w.store, inline)
+	again := w.peeks()
+	require.Equal(t, domain.Manifest, again.Content)
+	require.Equal(t, body, w.body(again))
+}
+
+func TestOnlyTheOriginsThatAreNamedAreInline(t *testing.T) {
+	w := newWorld(t, inline)
+	w.sent(1, rt.From(domain.Charges))
+	require.Equal(t, domain.Manifest, w.peeks().Content)
+}
+
+// awkward are labels with all that is special in JSON, HTML or Go.
+var awkward = []string{
+	`"`, `\`, `\"`, `\\`, `"\`, `\u0041`, `\n`, `</script>`, `&amp;`, `{"a":1}`, `'`, "`", `a "b" c`, `%s%d`, "~!@#$%^&*()_+=-",
+	strings.Repeat(`"`, 128), strings.Repeat(`\`, 128),
+}
+
+func TestLabelsSurviveTheBody(t *testing.T) {
+	for _, label := range awkward {
+		t.Run(label, func(t *testing.T) { checkLabels(t, label, label) })
+	}
+}
+
+func FuzzLabelsInTheBody(f *testing.F) {
+	for _, label := range awkward {
+		f.Add(label, label)
+	}
+	f.Fuzz(func(t *testing.T, contentType, documentType string) {
+		_, err1 := domain.ParseContentType(contentType)
+		_, err2 := domain.ParseDocumentType(documentType)
+		if err1 == nil && err2 == nil {
+			checkLabels(t, contentType, documentType)
+		}
+	})
+}
+
+// checkLabels demands that a manifest gives back the labels as they were sent.
+func checkLabels(t *testing.T, contentType, documentType string) {
+	w := newWorld(t, hub.Options{})
+	sent := w.sent(2, rt.Typed(contentType), rt.Document(documentType), rt.Carrying(`{"a":"}]"}`))
+	peeked := w.peeks()
+	require.True(t, json.Valid([]byte(w.body(peeked))))
+	for i, got := range w.lines(peeked) {
+		require.Equal(t, line{
+			ID:               sent[i].ID.String(),
+			Recipient:        w.actor.String(),
+			Origin:           "TimeSeries",
+			ContentType:      contentType,
+			DocumentType:     documentType,
+			SupportsBundling: true,
+			Weight:           1,
+			Sequence:         int64(i + 1),
+			Payload:          json.RawMessage(`{"a":"}]"}`),
+		}, got)
+	}
+}
+
+func TestABodyThatFailedIsWrittenAgainTheSame(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	w.sent(2, rt.Carrying(`{"a":1}`))
+	w.sent(2, rt.Carrying(`{"a":2}`)) // in another object
+	failure := domain.Errorf(domain.Unavailable, "out of reach")
+	broken := true
+	w.meddle(meddledStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+		if broken {
+			return nil, failure
+		}
+		return w.store.Open(ctx, s)
+	}}, hub.Options{})
+	peeked := w.peeks()
+	w.writesNoBody(peeked, failure, domain.Unavailable)
+
+	broken = false
+	require.Equal(t, w.body(w.peeks()), w.body(peeked))
+}

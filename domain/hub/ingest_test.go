@@ -1,0 +1,215 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// for each recipient in turn one event, n times around.
+func inTurns(n int, recipients ...domain.ActorID) []domain.Event {
+	var events []domain.Event
+	for range n {
+		for _, r := range recipients {
+			events = append(events, rt.Event(r))
+		}
+	}
+	return events
+}
+
+func TestEachRecipientGetsItsEventsInTheOrderOfTheRequest(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	recipients := []domain.ActorID{rt.NewActor(), rt.NewActor(), rt.NewActor()}
+	events := inTurns(20, recipients...)
+	w.sends(events...)
+	for i, recipient := range recipients {
+		var own []domain.Event
+		for at := i; at < len(events); at += len(recipients) {
+			own = append(own, events[at])
+		}
+		w.actor = recipient
+		w.holds(w.peeks(), own...)
+	}
+}
+
+func TestTheEventsOfARecipientAreSavedInOneCall(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	var mu sync.Mutex
+	saves := map[domain.ActorID]int{}
+	w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+		mu.Lock()
+		saves[to]++
+		mu.Unlock()
+		return w.store.Save(ctx, to, events)
+	}}, hub.Options{})
+	a, b := rt.NewActor(), rt.NewActor()
+	w.sends(inTurns(10, a, b)...)
+	require.Equal(t, map[domain.ActorID]int{a: 1, b: 1}, saves)
+}
+
+func TestIngestOfNothingIsNothing(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	w.sends()
+	w.nothingIn()
+}
+
+func TestTheSameEventAgainIsADuplicate(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	a, b, c := rt.Event(w.actor), rt.Event(w.actor, rt.Carrying(`{"a":1}`)), rt.Event(w.actor)
+	for _, tc := range []struct {
+		name   string
+		events []domain.Event
+		want   hub.Ingested
+	}{
+		{"within a request", []domain.Event{a, b, a, a, b}, hub.Ingested{Accepted: 2, Duplicates: 3}},
+		{"in a later request", []domain.Event{a, b}, hub.Ingested{Duplicates: 2}},
+		{"among new ones", []domain.Event{b, c, a, c}, hub.Ingested{Accepted: 1, Duplicates: 3}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ingested, err := w.hub.Ingest(w.ctx, tc.events)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, ingested)
+		})
+	}
+	open := w.peeks()
+	w.holds(open, a, b, c)
+	w.dequeues(open)
+
+	ingested, err := w.hub.Ingest(w.ctx, []domain.Event{a})
+	require.NoError(t, err)
+	require.Equal(t, hub.Ingested{Duplicates: 1}, ingested, "also after it was fetched")
+	w.nothingIn()
+}
+
+func TestOneIDForTwoRecipientsIsTwoEvents(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	mine, theirs := rt.Event(w.actor), rt.Event(rt.NewActor(), rt.Weighing(7))
+	theirs.ID = mine.ID
+	w.sends(mine, theirs)
+	w.holds(w.peeks(), mine)
+	w.actor = theirs.Recipient
+	w.holds(w.peeks(), theirs)
+}
+
+func TestConflictsAreNamedByTheirPlaceInTheRequest(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	a, b := rt.NewActor(), rt.NewActor()
+	stored := inTurns(3, a, b)
+	w.sends(stored...)
+
+	request := inTurns(4, b, a) // 0 2 4 6 are for b
+	for at, of := range map[int]domain.Event{1: stored[2], 4: stored[1], 6: stored[5]} {
+		request[at].ID = of.ID
+		request[at].Recipient = of.Recipient
+		request[at].Weight = 99
+	}
+	request[3] = stored[0]
+	ingested, err := w.hub.Ingest(w.ctx, request)
+	require.NoError(t, err)
+	require.Equal(t, hub.Ingested{Accepted: 4, Duplicates: 1, Conflicts: []int{1, 4, 6}}, ingested)
+
+	w.actor = a
+	w.holds(w.peeks(), stored[0], stored[2], stored[4], request[5], request[7])
+}
+
+// failingFor fails to save for some recipients.
+func (w *world) failingFor(failures map[domain.ActorID]error) {
+	w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+		if err := failures[to]; err != nil {
+			return repository.Saved{}, err
+		}
+		return w.store.Save(ctx, to, events)
+	}}, hub.Options{})
+}
+
+func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind.String(), func(t *testing.T) {
+			w := newWorld(t, hub.Options{})
+			well, ill := rt.NewActor(), rt.NewActor()
+			failure := domain.Errorf(kind, "no luck")
+			w.failingFor(map[domain.ActorID]error{ill: failure})
+			earlier := inTurns(2, well)
+			w.sends(earlier...)
+
+			events := append(inTurns(3, ill, well), earlier[0])
+			changed := earlier[1]
+			changed.Weight++
+			events = append(events, changed)
+			ingested, err := w.hub.Ingest(w.ctx, events)
+			require.ErrorIs(t, err, failure)
+			require.Equal(t, kind, domain.KindOf(err))
+			require.EqualError(t, err, fmt.Sprintf("save 3 events for %s: no luck", ill))
+			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 1, Conflicts: []int{7}}, ingested, "those of the others")
+
+			w.failingFor(nil)
+			ingested, err = w.hub.Ingest(w.ctx, events[:6])
+			require.NoError(t, err)
+			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 3}, ingested, "the caller's retry")
+		})
+	}
+}
+
+func TestEveryFailedRecipientIsNamed(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	a, b := rt.NewActor(), rt.NewActor()
+	failure := domain.Errorf(domain.Unavailable, "store is out of reach")
+	w.failingFor(map[domain.ActorID]error{a: failure, b: failure})
+	ingested, err := w.hub.Ingest(w.ctx, inTurns(1, a, b))
+	require.Zero(t, ingested)
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	require.ErrorContains(t, err, a.String())
+	require.ErrorContains(t, err, b.String())
+}
+
+func TestACallerWhoIsGoneGetsAnErrorAndStoresNothing(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	gone, cancel := context.WithCancel(w.ctx)
+	cancel()
+	ingested, err := w.hub.Ingest(gone, rt.Events(2, w.actor))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, ingested)
+	w.nothingIn()
+}
+
+func TestSoManyRecipientsAreSavedAtTheSameTime(t *testing.T) {
+	for options, want := range map[int]int{0: 8, 1: 1, 3: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, hub.Options{})
+			var (
+				mu      sync.Mutex
+				saving  int
+				release = make(chan struct{})
+			)
+			w.meddle(meddledStore{save: func(context.Context, domain.ActorID, []domain.Event) (repository.Saved, error) {
+				mu.Lock()
+				saving++
+				mu.Unlock()
+				<-release
+				return repository.Saved{Accepted: 1}, nil
+			}}, hub.Options{Parallel: options})
+			var events []domain.Event
+			for range 12 {
+				events = append(events, rt.Event(rt.NewActor()))
+			}
+			done := make(chan hub.Ingested)
+			go func() {
+				ingested, _ := w.hub.Ingest(w.ctx, events)
+				done <- ingested
+			}()
+			synctest.Wait() // until every goroutine is stuck
+			require.Equal(t, want, saving)
+			close(release)
+			require.Equal(t, hub.Ingested{Accepted: 12}, <-done)
+		})
+	}
+}

@@ -1,0 +1,276 @@
+package hub_test
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A scope is what an actor may ask for in one Peek.
+type scope struct {
+	name    string
+	groups  []domain.Group
+	origins []domain.Origin // whose events it covers
+}
+
+var scopes = []scope{
+	{"all", nil, rt.AllOrigins},
+	{"timeseries", []domain.Group{rt.TimeSeries}, []domain.Origin{domain.TimeSeries}},
+	{"aggregations", []domain.Group{rt.Aggregations}, []domain.Origin{domain.Aggregations}},
+	{"masterdata", []domain.Group{rt.MasterData}, []domain.Origin{domain.MarketRoles, domain.MeteringPoints, domain.Charges}},
+}
+
+func (s scope) covers(o domain.Origin) bool { return slices.Contains(s.origins, o) }
+
+// inEveryScope tests a rule once for each origin that each scope covers.
+func inEveryScope(t *testing.T, test func(w *world, s scope, from rt.Change)) {
+	for _, s := range scopes {
+		for _, o := range s.origins {
+			t.Run(s.name+"/"+o.String(), func(t *testing.T) { test(newWorld(t, hub.Options{}), s, rt.From(o)) })
+		}
+	}
+}
+
+func TestNoDataWhereNothingWaits(t *testing.T) {
+	for _, s := range scopes {
+		t.Run(s.name, func(t *testing.T) {
+			w := newWorld(t, hub.Options{})
+			w.sends(rt.Event(rt.NewActor())) // another's
+			for _, o := range rt.AllOrigins {
+				if !s.covers(o) {
+					w.sent(1, rt.From(o))
+				}
+			}
+			w.nothingIn(s.groups...)
+		})
+	}
+}
+
+func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		events := w.sent(3, from, rt.Weighing(5))
+		later := w.sent(1, from, rt.Typed("other"))
+		before := time.Now()
+		got := w.peeks(s.groups...)
+		w.holds(got, events...)
+
+		require.WithinRange(w, got.Opened, before, time.Now())
+		require.Equal(w, domain.Bundle{
+			ID:            got.ID,
+			Group:         must(w.hub.Groups().Of(events[0].Origin)),
+			Cabinet:       events[0].Cabinet(),
+			Count:         3,
+			Weight:        15,
+			First:         1,
+			Last:          3,
+			DocumentTypes: []domain.DocumentType{events[0].DocumentType},
+			Content:       domain.Manifest,
+			Format:        domain.JSON,
+			Version:       "1.0",
+			Opened:        got.Opened,
+		}, got.Bundle)
+		require.Equal(w, int64(4), got.Backlog, "with what waits behind it")
+		w.dequeues(got)
+		w.holds(w.peeks(s.groups...), later...)
+	})
+}
+
+func TestABundleStartsAtTheOldestEventOfTheScope(t *testing.T) {
+	for _, s := range scopes {
+		for _, oldest := range s.origins {
+			t.Run(s.name+"/"+oldest.String(), func(t *testing.T) {
+				w := newWorld(t, hub.Options{})
+				for _, o := range rt.AllOrigins { // older still, but not asked for
+					if !s.covers(o) {
+						w.sent(1, rt.From(o))
+					}
+				}
+				first := w.sent(1, rt.From(oldest))
+				for _, o := range s.origins {
+					if o != oldest {
+						w.sent(1, rt.From(o))
+					}
+				}
+				w.holds(w.peeks(s.groups...), first...)
+			})
+		}
+	}
+}
+
+func TestABundleRepeatsUntilItIsDequeued(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		events := w.sent(3, from, rt.Carrying(`{"a":1}`))
+		first := w.peeks(s.groups...)
+		body := w.body(first)
+		require.Equal(w, body, w.body(first), "written twice")
+
+		more := w.sent(2, from)
+		for name, req := range map[string]hub.PeekRequest{
+			"as before":            {},
+			"by its id":            {BundleID: first.ID},
+			"by its format":        {Format: domain.JSON},
+			"by id and format":     {BundleID: first.ID, Format: domain.JSON},
+			"the version is moot":  {Version: "2.0"},
+			"by its group":         {Groups: []domain.Group{first.Group}},
+			"by a group and twice": {Groups: []domain.Group{first.Group, first.Group}},
+		} {
+			req.Actor = w.actor
+			if req.Groups == nil {
+				req.Groups = s.groups
+			}
+			again, err := w.hub.Peek(w.ctx, req)
+			require.NoError(w, err, name)
+			require.Equal(w, first.Bundle, again.Bundle, name)
+			require.Equal(w, body, w.body(again), "byte for byte, "+name)
+		}
+		w.holds(first, events...)
+		w.dequeues(first)
+		next := w.peeks(s.groups...)
+		require.NotEqual(w, first.ID, next.ID)
+		w.holds(next, more...)
+	})
+}
+
+func TestAnotherBundleThanTheOpenOneIsRefused(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		w.sent(1, from)
+		req := w.request(s.groups...)
+		req.Format = domain.XML
+		open, err := w.hub.Peek(w.ctx, req)
+		require.NoError(w, err)
+		otherID := "bundle id: bundle " + open.ID.String() + " is open; peek it without another id, or dequeue it first"
+		otherFormat := "format: bundle " + open.ID.String() + " is open as xml; peek it in that format, or dequeue it first"
+		for _, tc := range []struct {
+			id     domain.BundleID
+			format domain.Format
+			want   string
+		}{
+			{rt.NewBundleID(), "", otherID},
+			{rt.NewBundleID(), domain.XML, otherID},
+			{rt.NewBundleID(), domain.JSON, otherID},
+			{open.ID, domain.JSON, otherFormat},
+			{domain.BundleID{}, domain.JSON, otherFormat},
+		} {
+			req.BundleID, req.Format = tc.id, tc.format
+			_, err := w.hub.Peek(w.ctx, req)
+			require.EqualError(w, err, tc.want)
+			require.Equal(w, domain.Conflict, domain.KindOf(err))
+			require.NotErrorIs(w, err, repository.ErrBundleIDInUse)
+		}
+		require.Equal(w, open.Bundle, w.peeks(s.groups...).Bundle, "it is still open")
+	})
+}
+
+func TestTheActorMaySuggestAnID(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		w.sent(1, from)
+		req := w.request(s.groups...)
+		req.BundleID, req.Format, req.Version = rt.NewBundleID(), domain.XML, "2.1"
+		peeked, err := w.hub.Peek(w.ctx, req)
+		require.NoError(w, err)
+		require.Equal(w, req.BundleID, peeked.ID)
+		require.Equal(w, domain.XML, peeked.Format)
+		require.Equal(w, "2.1", peeked.Version)
+	})
+}
+
+func TestAUsedIDIsAConflict(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		w.sent(1, from)
+		used := w.peeks(s.groups...)
+		w.dequeues(used)
+		waiting := w.sent(1, from)
+		req := w.request(s.groups...)
+		req.BundleID = used.ID
+		_, err := w.hub.Peek(w.ctx, req)
+		require.ErrorIs(w, err, repository.ErrBundleIDInUse)
+		require.Equal(w, domain.Conflict, domain.KindOf(err))
+
+		w.actor = rt.NewActor() // whose ids are another matter
+		w.sent(1, from)
+		req.Actor = w.actor
+		peeked, err := w.hub.Peek(w.ctx, req)
+		require.NoError(w, err)
+		require.Equal(w, used.ID, peeked.ID)
+
+		w.actor = waiting[0].Recipient
+		w.holds(w.peeks(s.groups...), waiting...)
+	})
+}
+
+func TestWhatDoesNotBundleTravelsAlone(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		alone := w.sent(1, from, rt.Alone)
+		together := w.sent(2, from)
+		last := w.sent(1, from, rt.Alone)
+		for _, want := range [][]domain.Event{alone, together, last} {
+			got := w.peeks(s.groups...)
+			w.holds(got, want...)
+			w.dequeues(got)
+		}
+		w.nothingIn(s.groups...)
+	})
+}
+
+func TestWhatIsTooHeavyForAnyBundleTravelsAllTheSame(t *testing.T) {
+	inEveryScope(t, func(w *world, s scope, from rt.Change) {
+		monstrous := w.sent(1, from, rt.Weighing(math.MaxInt64))
+		heavy := w.sent(1, from, rt.Weighing(domain.MaxBundleWeight+1))
+		full := append(w.sent(1, from, rt.Weighing(domain.MaxBundleWeight-2)), w.sent(2, from)...)
+		rest := w.sent(1, from)
+		for _, want := range [][]domain.Event{monstrous, heavy, full, rest} {
+			got := w.peeks(s.groups...)
+			w.holds(got, want...)
+			w.dequeues(got)
+		}
+		w.nothingIn(s.groups...)
+	})
+}
+
+func TestOneOpenBundleInEachGroup(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	for _, o := range []domain.Origin{domain.MeteringPoints, domain.Aggregations, domain.Charges, domain.TimeSeries} {
+		w.sent(1, rt.From(o))
+	}
+	masterdata := w.peeks()
+	require.Equal(t, domain.MeteringPoints, masterdata.Cabinet.Origin)
+	require.Equal(t, masterdata.Bundle, w.peeks(rt.MasterData).Bundle, "a plain Peek opens what the narrow one repeats")
+	timeseries := w.peeks(rt.TimeSeries)
+	aggregations := w.peeks(rt.Aggregations)
+	require.Equal(t, masterdata.Bundle, w.peeks().Bundle, "a plain Peek repeats the oldest, of whatever group")
+	w.dequeues(masterdata)
+	require.Equal(t, timeseries.Bundle, w.peeks().Bundle, "and prefers the next open one to a new one")
+	w.dequeues(aggregations)
+	w.dequeues(timeseries)
+	require.Equal(t, domain.Charges, w.peeks().Cabinet.Origin)
+}
+
+func TestTheHubMakesRandomVersion4IDs(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	w.sent(200, rt.Alone)
+	seen := map[domain.BundleID]bool{}
+	for range 200 {
+		peeked := w.peeks()
+		require.Regexp(t, form, peeked.ID.String())
+		require.False(t, seen[peeked.ID])
+		seen[peeked.ID] = true
+		w.dequeues(peeked)
+	}
+}
+
+func TestTheHubTakesIDsFromWhereItIsTold(t *testing.T) {
+	id := rt.NewBundleID()
+	w := newWorld(t, hub.Options{NewID: func() domain.BundleID { return id }})
+	w.sent(1)
+	require.Equal(t, id, w.peeks().ID)
+}

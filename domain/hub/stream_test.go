@@ -1,0 +1,204 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// writesNoBody demands that writing fails with failure, of kind, and leaves
+// nothing that could be taken for a whole body.
+func (w *world) writesNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
+	w.Helper()
+	var b bytes.Buffer
+	err := p.WriteBody(w.ctx, &b)
+	require.ErrorIs(w, err, failure)
+	require.Equal(w, kind.String(), domain.KindOf(err).String())
+	require.False(w, json.Valid(b.Bytes()))
+}
+
+// fill adds n events whose payloads of a size lie side by side in one object.
+func (s *shelf) fill(n, size int) {
+	s.Helper()
+	payload := `"` + strings.Repeat("x", size-2) + `"`
+	s.object("filled", strings.Repeat(payload, n))
+	for i := range n {
+		s.add(repository.Section{Object: "filled", Offset: int64(i * size), Length: int64(size)})
+	}
+}
+
+// allocated returns how many bytes do allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestPayloadsAreStreamedAndNeverHeld(t *testing.T) {
+	const n, size = 2_000, 10_000
+	s := newShelf(t)
+	s.fill(n, size)
+	peeked := s.peeked()
+	var written counter
+	bytes := allocated(func() { require.NoError(t, peeked.WriteBody(s.ctx, &written)) })
+	require.Equal(t, counter(n*size+2+2*n+1), written)
+	require.Less(t, bytes, uint64(1<<20), "for 20 MB of payloads")
+	require.Equal(t, 1, s.most, "readers open at the same time")
+	require.LessOrEqual(t, s.opened, 4, "payloads side by side are read together")
+	require.Equal(t, s.opened, s.closed)
+}
+
+// A counter counts the bytes that are written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func TestAManifestTakesNoAllocationPerEvent(t *testing.T) {
+	s := newShelf(t)
+	s.content = domain.Manifest
+	for range 10_000 {
+		s.add(repository.Section{})
+	}
+	peeked := s.peeked()
+	allocations := testing.AllocsPerRun(1, func() { require.NoError(t, peeked.WriteBody(s.ctx, io.Discard)) })
+	require.Less(t, allocations, 100.0, "for 10,000 events")
+}
+
+func TestFailuresOfTheContentStoreSurface(t *testing.T) {
+	failure := errors.New("disk on fire")
+	fails := func(kind domain.Kind) error { return domain.Errorf(kind, "content: %w", failure) }
+	data := func(s *shelf, at repository.Section) io.Reader { return must(s.store.Open(s.ctx, at)) }
+	for _, kind := range kinds {
+		for name, open := range map[string]func(s *shelf, at repository.Section) (io.ReadCloser, error){
+			"when opened": func(*shelf, repository.Section) (io.ReadCloser, error) { return nil, fails(kind) },
+			"when read": func(*shelf, repository.Section) (io.ReadCloser, error) {
+				return io.NopCloser(iotest.ErrReader(fails(kind))), nil
+			},
+			"in the middle": func(s *shelf, at repository.Section) (io.ReadCloser, error) {
+				half := io.LimitReader(data(s, at), at.Length/2)
+				return io.NopCloser(io.MultiReader(half, iotest.ErrReader(fails(kind)))), nil
+			},
+			"when closed": func(s *shelf, at repository.Section) (io.ReadCloser, error) {
+				return failingCloser{data(s, at), fails(kind)}, nil
+			},
+		} {
+			t.Run(kind.String()+" "+name, func(t *testing.T) {
+				s := newShelf(t)
+				s.fill(600, 300)
+				s.open = func(at repository.Section) (io.ReadCloser, error) { return open(s, at) }
+				s.writesNoBody(s.peeked(), failure, kind)
+				require.Equal(t, s.opened, s.closed)
+			})
+		}
+	}
+}
+
+type failingCloser struct {
+	io.Reader
+	err error
+}
+
+func (c failingCloser) Close() error { return c.err }
+
+func TestAFailureNamesTheEvents(t *testing.T) {
+	s := newShelf(t)
+	s.fill(3, 10)
+	failure := domain.Errorf(domain.Unavailable, "out of reach")
+	s.open = func(repository.Section) (io.ReadCloser, error) { return nil, failure }
+	require.EqualError(t, s.peeked().WriteBody(s.ctx, io.Discard),
+		"open the payloads of events "+s.events[0].ID.String()+" to "+s.events[2].ID.String()+": out of reach")
+
+	s.open = func(at repository.Section) (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader(`"12345678""1`), iotest.ErrReader(failure))), nil
+	}
+	require.EqualError(t, s.peeked().WriteBody(s.ctx, io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
+}
+
+func TestAPayloadThatEndsTooSoonIsDamaged(t *testing.T) {
+	for _, left := range []string{"", `"12345678"`, `"12345678""1`} {
+		s := newShelf(t)
+		s.fill(3, 10)
+		s.events = append(s.events[:1], s.events[2]) // with a gap
+		s.open = func(repository.Section) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(left)), nil }
+		s.writesNoBody(s.peeked(), io.ErrUnexpectedEOF, domain.Damaged)
+		require.Equal(t, 1, s.closed)
+	}
+}
+
+func TestABundleWithoutAllItsEventsIsDamaged(t *testing.T) {
+	for name, given := range map[string]func(*shelf){
+		"none":     func(s *shelf) { s.events = nil },
+		"one less": func(s *shelf) { s.events = s.events[1:] },
+		"one more": func(s *shelf) { s.add(repository.Section{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShelf(t)
+			s.fill(600, 10)
+			bundle := s.peeked().Bundle
+			given(s)
+			s.meddle(meddledStore{next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
+				return repository.Next{Open: &bundle, Run: cannedRun{bundle, s.events}}, nil
+			}}, hub.Options{})
+			var b bytes.Buffer
+			err := s.peeks().WriteBody(s.ctx, &b)
+			require.Equal(t, domain.Damaged, domain.KindOf(err))
+			require.ErrorContains(t, err, "it has 600 events, but the store gave ")
+			require.False(t, json.Valid(b.Bytes()))
+		})
+	}
+}
+
+func TestAReaderWhoHangsUpStopsTheReading(t *testing.T) {
+	for _, after := range []int{0, 1, 64 << 10, 300_000} {
+		s := newShelf(t)
+		s.fill(2_000, 300)
+		peeked := s.peeked()
+		gone := errors.New("hung up")
+		require.ErrorIs(t, peeked.WriteBody(s.ctx, &failingWriter{after, gone}), gone)
+		require.Equal(t, s.opened, s.closed)
+	}
+	s := newShelf(t)
+	s.add(repository.Section{})
+	gone := errors.New("hung up")
+	require.ErrorIs(t, s.peeked().WriteBody(s.ctx, &failingWriter{5, gone}), gone, "even if all of it was buffered")
+}
+
+// A failingWriter takes so many bytes.
+type failingWriter struct {
+	left int
+	err  error
+}
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	n := min(w.left, len(p))
+	w.left -= n
+	if n < len(p) {
+		return n, w.err
+	}
+	return n, nil
+}
+
+func TestACancelledContextStopsTheReading(t *testing.T) {
+	s := newShelf(t)
+	s.fill(2, 10)
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	require.ErrorIs(t, s.peeked().WriteBody(ctx, io.Discard), context.Canceled)
+}

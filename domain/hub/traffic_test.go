@@ -1,0 +1,107 @@
+package hub_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// H1 to H3, as domains and actors see them through a hub.
+func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
+	const senders, requests, fetchers = 3, 30, 3
+	w := newWorld(t, hub.Options{})
+	sent := make([][]domain.Event, senders)
+	var delivered []line
+	var mu sync.Mutex
+	var sending, fetching sync.WaitGroup
+	for sender := range senders {
+		sending.Go(func() {
+			for request := range requests {
+				events := rt.Events(1+request%4, w.actor, rt.From(rt.AllOrigins[request%len(rt.AllOrigins)]), rt.Document(fmt.Sprint("sender ", sender)))
+				if request%7 == 0 {
+					events[0].SupportsBundling = false
+				}
+				sent[sender] = append(sent[sender], events...)
+				for range 2 { // not sure whether it arrived
+					_, err := w.hub.Ingest(w.ctx, events)
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	for range fetchers {
+		fetching.Go(func() {
+			for last := false; !last; {
+				select {
+				case <-done:
+					last = true // then one more time
+				default:
+				}
+				lines, err := fetchAll(w)
+				assert.NoError(t, err)
+				mu.Lock()
+				delivered = append(delivered, lines...)
+				mu.Unlock()
+			}
+		})
+	}
+	sending.Wait()
+	close(done)
+	fetching.Wait()
+	w.nothingIn()
+
+	slices.SortFunc(delivered, func(a, b line) int { return int(a.Sequence - b.Sequence) })
+	for sender := range senders {
+		var got []string
+		for i, e := range delivered {
+			require.Equal(t, int64(i+1), e.Sequence, "each number once")
+			if e.DocumentType == fmt.Sprint("sender ", sender) {
+				got = append(got, e.ID)
+			}
+		}
+		require.Equal(t, idsOf(sent[sender]), got)
+	}
+}
+
+// fetchAll peeks and dequeues until nothing waits, and returns the events of the
+// bundles that it was the one to dequeue.
+func fetchAll(w *world) ([]line, error) {
+	var all []line
+	for {
+		peeked, err := w.hub.Peek(w.ctx, w.request())
+		switch {
+		case errors.Is(err, domain.ErrNoData):
+			return all, nil
+		case domain.KindOf(err) == domain.Busy:
+			continue
+		case err != nil:
+			return all, err
+		}
+		var body bytes.Buffer
+		if err := peeked.WriteBody(w.ctx, &body); err != nil {
+			return all, err
+		}
+		var lines []line
+		if err := json.Unmarshal(body.Bytes(), &lines); err != nil {
+			return all, err
+		}
+		switch _, err := w.hub.Dequeue(w.ctx, w.actor, peeked.ID); {
+		case err == nil:
+			all = append(all, lines...)
+		case domain.KindOf(err) != domain.NotFound: // else another fetcher was faster
+			return all, err
+		}
+	}
+}

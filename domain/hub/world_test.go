@@ -1,0 +1,210 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A world is a hub over an empty store, and an actor. Its methods fail the test
+// unless they succeed.
+type world struct {
+	testing.TB
+	ctx   context.Context
+	store *memory.Store
+	hub   *hub.Hub
+	actor domain.ActorID
+}
+
+func newWorld(t testing.TB, opts hub.Options) *world {
+	store := memory.New(memory.Options{})
+	return &world{t, t.Context(), store, hub.New(store, store, store, opts), rt.NewActor()}
+}
+
+// sends ingests events, all of them new.
+func (w *world) sends(events ...domain.Event) {
+	w.Helper()
+	ingested, err := w.hub.Ingest(w.ctx, events)
+	require.NoError(w, err)
+	require.Equal(w, hub.Ingested{Accepted: len(events)}, ingested)
+}
+
+// sent makes n events for the actor, sends and returns them.
+func (w *world) sent(n int, changes ...rt.Change) []domain.Event {
+	w.Helper()
+	events := rt.Events(n, w.actor, changes...)
+	w.sends(events...)
+	return events
+}
+
+// request returns the actor's wish for its next bundle of groups; none means all.
+func (w *world) request(groups ...domain.Group) hub.PeekRequest {
+	return hub.PeekRequest{Actor: w.actor, Groups: groups}
+}
+
+// peeks returns the next bundle of groups; none means all.
+func (w *world) peeks(groups ...domain.Group) *hub.Peeked {
+	w.Helper()
+	peeked, err := w.hub.Peek(w.ctx, w.request(groups...))
+	require.NoError(w, err)
+	return peeked
+}
+
+// holds demands that a bundle holds exactly these events.
+func (w *world) holds(p *hub.Peeked, want ...domain.Event) {
+	w.Helper()
+	require.Equal(w, idsOf(want), deliveredIDs(w.lines(p)))
+	require.Len(w, want, p.Count)
+}
+
+// dequeues confirms a bundle.
+func (w *world) dequeues(p *hub.Peeked) {
+	w.Helper()
+	closed, err := w.hub.Dequeue(w.ctx, w.actor, p.ID)
+	require.NoError(w, err)
+	require.Equal(w, p.Bundle, closed)
+}
+
+// nothingIn demands that there is no data in groups; none means all.
+func (w *world) nothingIn(groups ...domain.Group) {
+	w.Helper()
+	_, err := w.hub.Peek(w.ctx, w.request(groups...))
+	require.ErrorIs(w, err, domain.ErrNoData)
+}
+
+// body returns the whole body of a bundle.
+func (w *world) body(p *hub.Peeked) string {
+	w.Helper()
+	var b bytes.Buffer
+	require.NoError(w, p.WriteBody(w.ctx, &b))
+	return b.String()
+}
+
+// A line is an event as the manifest shows it.
+type line struct {
+	ID, Recipient, Origin, ContentType, DocumentType string
+	SupportsBundling                                 bool
+	Weight, Sequence                                 int64
+	Payload                                          json.RawMessage
+}
+
+// lines returns the events of a bundle whose content is its manifest.
+func (w *world) lines(p *hub.Peeked) []line {
+	w.Helper()
+	var lines []line
+	require.NoError(w, json.Unmarshal([]byte(w.body(p)), &lines))
+	return lines
+}
+
+func deliveredIDs(lines []line) []string {
+	ids := make([]string, len(lines))
+	for i := range lines {
+		ids[i] = lines[i].ID
+	}
+	return ids
+}
+
+func idsOf(events []domain.Event) []string {
+	ids := make([]string, len(events))
+	for i := range events {
+		ids[i] = events[i].ID.String()
+	}
+	return ids
+}
+
+// A meddledStore is a store with some of its calls taken over; nil leaves them
+// to the store.
+type meddledStore struct {
+	*memory.Store
+	save func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error)
+	next func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error)
+	add  func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error)
+	open func(ctx context.Context, s repository.Section) (io.ReadCloser, error)
+}
+
+// meddle puts m between the hub and its store.
+func (w *world) meddle(m meddledStore, opts hub.Options) {
+	m.Store = w.store
+	w.hub = hub.New(&m, &m, &m, opts)
+}
+
+func (m *meddledStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	if m.save != nil {
+		return m.save(ctx, to, events)
+	}
+	return m.Store.Save(ctx, to, events)
+}
+
+func (m *meddledStore) NextUnacknowledged(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	if m.next != nil {
+		return m.next(ctx, actor, groups)
+	}
+	return m.Store.NextUnacknowledged(ctx, actor, groups)
+}
+
+func (m *meddledStore) Add(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
+	if m.add != nil {
+		return m.add(ctx, b, run)
+	}
+	return m.Store.Add(ctx, b, run)
+}
+
+func (m *meddledStore) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	if m.open != nil {
+		return m.open(ctx, s)
+	}
+	return m.Store.Open(ctx, s)
+}
+
+// A brokenRun yields some events of a run and then an error.
+type brokenRun struct {
+	repository.Run
+	after int
+	err   error
+}
+
+func (r brokenRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	return func(yield func(repository.StoredEvent, error) bool) {
+		left := r.after
+		for e, err := range r.Run.Events(ctx) {
+			if left == 0 {
+				yield(repository.StoredEvent{}, r.err)
+				return
+			}
+			left--
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// kinds are all kinds of failure that say something.
+var kinds = []domain.Kind{
+	domain.Unknown, domain.Invalid, domain.NotFound, domain.Conflict,
+	domain.Busy, domain.Uncertain, domain.Unavailable, domain.Damaged,
+}
+
+// kindsBut returns all kinds of failure but one.
+func kindsBut(but domain.Kind) []domain.Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return k == but })
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
