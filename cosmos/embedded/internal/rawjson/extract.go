@@ -124,6 +124,15 @@ func (w *walk) object(s *stop, i int) int {
 			i++
 		}
 	}
+	return closed(doc, i, '}')
+}
+
+// closed returns the index past the closing bracket at i, or -1 if it is not
+// there.
+func closed(doc []byte, i int, bracket byte) int {
+	if i >= len(doc) || doc[i] != bracket {
+		return -1
+	}
 	return i + 1
 }
 
@@ -152,7 +161,7 @@ func (w *walk) array(s *stop, i int) int {
 			i++
 		}
 	}
-	return i + 1
+	return closed(doc, i, ']')
 }
 
 func (s *stop) element(index int) *stop {
