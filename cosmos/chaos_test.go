@@ -105,7 +105,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		seen: make(map[domain.BundleID]repositorytest.Peeked), closed: make(map[domain.BundleID]bool),
 	}
 	source := seeded(seed)
-	c.random = func(n int) int { return int(source() % uint64(n)) } //nolint:gosec // small
+	c.random = func(n int) int { return int(source() % uint64(n)) }
 	opts := embedded.Options{}
 	if seed%4 != 0 {
 		opts.Consistency = "Session"
@@ -135,7 +135,7 @@ func (c *chaos) start() *chaosNode {
 	db, err := Connect(Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
 	require.NoError(c, err)
 	n := &chaosNode{line: line}
-	n.Repository = New(db, c.content, Options{DrawerCapacity: 3, Random: seeded(c.seed ^ uint64(c.random(1<<30)))}) //nolint:gosec // small
+	n.Repository = New(db, c.content, Options{DrawerCapacity: 3, Random: seeded(c.seed ^ uint64(c.random(1<<30)))})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	if c.random(3) > 0 {
@@ -269,7 +269,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 
 // act peeks and dequeues until done.
 func (c *chaos) act(i int, done <-chan struct{}) {
-	own := rand.New(rand.NewPCG(c.seed, uint64(i))) //nolint:gosec // to be repeated, not to be secret
+	own := rand.New(rand.NewPCG(c.seed, uint64(i)))
 	for {
 		select {
 		case <-done:

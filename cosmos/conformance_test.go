@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -21,4 +22,10 @@ func TestConformanceWithoutHints(t *testing.T) {
 	})
 }
 
-func TestRandomOperationsAsInMemory(t *testing.T) { repositorytest.Random(t, openConformance) }
+func TestRandomOperationsAsInMemory(t *testing.T) {
+	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
+		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
+		return repositorytest.Stores{Events: s, Bundles: s, Content: s}
+	}
+	repositorytest.Random(t, oracle, openConformance)
+}

@@ -70,7 +70,7 @@ func (r *rig) stores(repo *Repository) repositorytest.Stores {
 // seeded returns a source of randomness that repeats itself.
 func seeded(seed uint64) func() uint64 {
 	var mu sync.Mutex
-	source := rand.New(rand.NewPCG(seed, 42)) //nolint:gosec // to be repeated, not to be secret
+	source := rand.New(rand.NewPCG(seed, 42))
 	return func() uint64 {
 		mu.Lock()
 		defer mu.Unlock()

@@ -90,13 +90,13 @@ func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error)
 
 	select {
 	case <-p.lead:
-		w.leadRounds(ctx, p)
+		w.leadRounds(ctx)
 	case <-p.done:
 	case <-ctx.Done():
 		if err, left := w.leave(ctx, p); left {
 			return repository.Saved{}, err
 		}
-		w.leadRounds(ctx, p)
+		w.leadRounds(ctx)
 	}
 	<-p.done
 	return p.saved, p.err
@@ -120,9 +120,9 @@ func (w *writer) leave(ctx context.Context, p *pending) (error, bool) {
 }
 
 // leadRounds carries out rounds until somebody else leads or nothing is left.
-// The first round is the one that p is in. A caller that goes away does not take
-// the others' Saves with it.
-func (w *writer) leadRounds(ctx context.Context, p *pending) {
+// The first round is the one that the caller's Save is in. A caller that goes
+// away does not take the others' Saves with it.
+func (w *writer) leadRounds(ctx context.Context) {
 	for {
 		round, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 		w.round(round)

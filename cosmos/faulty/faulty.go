@@ -56,6 +56,7 @@ var ErrLost = errors.New("faulty: connection lost")
 
 // A Doer sends a request; the Cosmos client calls it a transport.
 type Doer interface {
+	// Do sends req and returns the response.
 	Do(*http.Request) (*http.Response, error)
 }
 
@@ -104,6 +105,7 @@ func (t *Transport) Fired() int {
 // Do implements the transport of the Cosmos client.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	switch t.fault(req) {
+	case None:
 	case RequestLost:
 		return nil, ErrLost
 	case ReplyLostAfter:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -48,7 +49,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	var (
 		mu    sync.Mutex
 		total Ingested
-		errs  []error
+		errs  = make(map[int]error) // by the first event concerned
 	)
 	var g errgroup.Group // without a shared context: one recipient's trouble is not another's
 	g.SetLimit(h.opts.Parallel)
@@ -62,7 +63,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs = append(errs, fmt.Errorf("save %d events for %s: %w", len(own), recipient, err))
+				errs[at[0]] = fmt.Errorf("save %d events for %s: %w", len(own), recipient, err)
 				return nil
 			}
 			total.Accepted += saved.Accepted
@@ -75,7 +76,11 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	}
 	_ = g.Wait()
 	slices.Sort(total.Conflicts)
-	return total, errors.Join(errs...)
+	var failed []error
+	for _, i := range slices.Sorted(maps.Keys(errs)) {
+		failed = append(failed, errs[i])
+	}
+	return total, errors.Join(failed...)
 }
 
 // byRecipient returns the indexes of each recipient's events, in order.

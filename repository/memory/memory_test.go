@@ -11,7 +11,7 @@ import (
 func TestConformance(t *testing.T) { repositorytest.Run(t, open) }
 
 // The oracle agrees with itself: this tests the test.
-func TestRandom(t *testing.T) { repositorytest.Random(t, open) }
+func TestRandom(t *testing.T) { repositorytest.Random(t, open, open) }
 
 func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})

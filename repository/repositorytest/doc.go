@@ -5,7 +5,7 @@
 //
 //	func TestConformance(t *testing.T) {
 //		repositorytest.Run(t, open)    // rule by rule
-//		repositorytest.Random(t, open) // random operations, compared with package memory
+//		repositorytest.Random(t, memory, open) // random operations, compared with an oracle
 //	}
 //
 // where open gives back stores that are wired to each other: the payloads of

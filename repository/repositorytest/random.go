@@ -12,23 +12,21 @@ import (
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
-	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// Random does the same random operations with an implementation and with package
-// memory, and compares all they answer: what became of each event, which bundle
+// Random does the same random operations with an implementation and with an
+// oracle, package memory, and compares all they answer: what became of each event, which bundle
 // or run comes next and with which events, what is refused and how. Sequence
 // numbers may have gaps, but no other order, and a bundle may be opened at
 // another moment, but in no other order.
 //
 // The stores are opened once for each of a few small drawer capacities, and must
 // not be broken on purpose: a drawer that is given up early ends a run earlier.
-func Random(t *testing.T, open func(t *testing.T, o Options) Stores) {
+func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	capacities := []int{1, 3, 10}
 	oracles, tested := make(map[int]Stores), make(map[int]Stores)
 	for _, capacity := range capacities {
-		oracle := memory.New(memory.Options{DrawerCapacity: capacity, Clock: newClock()})
-		oracles[capacity] = Stores{oracle, oracle, oracle}
+		oracles[capacity] = oracle(t, Options{DrawerCapacity: capacity, Clock: newClock()})
 		tested[capacity] = open(t, Options{DrawerCapacity: capacity, Clock: newClock()})
 	}
 	ctx := t.Context()

@@ -1,0 +1,217 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// These are the moments at which a protocol with one rule less goes wrong, each
+// brought about on purpose.
+
+// A tap is the line of one node, with a hand on it.
+type tap struct {
+	next faulty.Doer
+
+	mu     sync.Mutex
+	before func(*http.Request) error
+}
+
+func (t *tap) Do(req *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	before := t.before
+	t.mu.Unlock()
+	if before != nil {
+		if err := before(req); err != nil {
+			return nil, err
+		}
+	}
+	return t.next.Do(req)
+}
+
+func (t *tap) set(before func(*http.Request) error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.before = before
+}
+
+// tapped starts a node with a hand on its line.
+func (r *rig) tapped(opts Options) (*Repository, *tap) {
+	r.t.Helper()
+	line := &tap{next: r.line}
+	db, err := Connect(Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: line})
+	require.NoError(r.t, err)
+	r.t.Cleanup(db.Close)
+	return New(db, r.content, opts), line
+}
+
+// replacesHead reports that req replaces the head of a recipient: the first such
+// request of a Save reserves, the second commits.
+func replacesHead(req *http.Request) bool {
+	return req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/docs/"+headID)
+}
+
+func writes(req *http.Request) bool {
+	return req.Method != http.MethodGet && req.Header.Get("x-ms-documentdb-query") == ""
+}
+
+// at runs do before the n-th request that matches, and none before the others.
+func at(n int, matches func(*http.Request) bool, do func() error) func(*http.Request) error {
+	var mu sync.Mutex
+	seen := 0
+	return func(req *http.Request) error {
+		if !matches(req) {
+			return nil
+		}
+		mu.Lock()
+		seen++
+		now := seen == n
+		mu.Unlock()
+		if now {
+			return do()
+		}
+		return nil
+	}
+}
+
+type trust struct {
+	*testing.T
+	*rig
+	actor  domain.ActorID
+	ledger repositorytest.Ledger
+}
+
+func newTrust(t *testing.T) *trust {
+	return &trust{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+}
+
+var small = Options{DrawerCapacity: 10, Exclusive: true}
+
+func (s *trust) save(node *Repository, saver int, events []domain.Event) {
+	saved, err := node.Save(context.Background(), s.actor, events)
+	if assert.NoError(s, err) {
+		assert.Equal(s, repository.Saved{Accepted: len(events)}, saved)
+	}
+	s.ledger.Saved(saver, events...)
+}
+
+// drains takes everything out with a fresh node and compares it with the ledger.
+func (s *trust) drains() {
+	s.Helper()
+	require.NoError(s, s.audit(s.actor))
+	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(small, false)), s.actor, allGroups)
+	require.NoError(s, err)
+	require.NoError(s, s.ledger.Check(drained))
+}
+
+func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
+	s := newTrust(t)
+	node, line := s.tapped(Options{DrawerCapacity: 10, Retries: -1})
+	s.save(node, 0, repositorytest.Events(2, s.actor))
+
+	dead := false // from the commit on
+	commit := at(2, replacesHead, func() error { dead = true; return faulty.ErrLost })
+	line.set(func(req *http.Request) error {
+		if err := commit(req); err != nil || dead {
+			return faulty.ErrLost
+		}
+		return nil
+	})
+	_, err := node.Save(context.Background(), s.actor, repositorytest.Events(3, s.actor))
+	require.Equal(t, domain.Uncertain, domain.KindOf(err), "the Save died before its commit: %v", err)
+
+	other := s.node(small, false)
+	next, err := other.NextUnacknowledged(context.Background(), s.actor, allGroups)
+	require.NoError(t, err)
+	events, err := repositorytest.Read(context.Background(), next.Run)
+	require.NoError(t, err)
+	assert.Len(t, events, 2, "the drawer says that it holds five")
+
+	s.save(other, 1, repositorytest.Events(4, s.actor))
+	s.drains()
+}
+
+func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
+	s := newTrust(t)
+	slow, slowLine := s.tapped(small)
+	s.save(slow, 0, repositorytest.Events(2, s.actor))
+	commits, mayCommit := make(chan struct{}), make(chan struct{})
+	slowLine.set(at(2, replacesHead, func() error { close(commits); <-mayCommit; return nil }))
+	other, otherLine := s.tapped(small)
+	undoes, mayUndo := make(chan struct{}), make(chan struct{})
+	otherLine.set(at(1, writes, func() error { close(undoes); <-mayUndo; return nil }))
+
+	var saves sync.WaitGroup
+	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
+	<-commits
+	saved := make(chan struct{})
+	go func() {
+		defer close(saved)
+		s.save(other, 1, repositorytest.Events(4, s.actor))
+	}()
+	<-undoes // it has read the intent, and is about to write for the first time
+	close(mayCommit)
+	saves.Wait()
+	close(mayUndo)
+	<-saved
+	s.drains()
+}
+
+func TestAWatermarkPastOnesRangeProvesNothing(t *testing.T) {
+	s := newTrust(t)
+	slow, slowLine := s.tapped(small)
+	s.save(slow, 0, repositorytest.Events(2, s.actor))
+	commits, mayCommit := make(chan struct{}), make(chan struct{})
+	slowLine.set(at(2, replacesHead, func() error { close(commits); <-mayCommit; return nil }))
+
+	var saves sync.WaitGroup
+	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
+	<-commits
+	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // undoes the other, and moves the watermark past its range
+	close(mayCommit)
+	saves.Wait()
+	s.drains()
+}
+
+func TestAnIndexThatASlowReadMadeShortIsNotUsed(t *testing.T) {
+	old := false
+	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
+		if old {
+			return 2
+		}
+		return 0
+	}})}
+	events := repositorytest.Events(6, s.actor)
+	tiny := Options{DrawerCapacity: 2, Exclusive: true}
+	writer := s.node(tiny, false)
+	for _, e := range events {
+		_, err := writer.Save(context.Background(), s.actor, []domain.Event{e})
+		require.NoError(t, err)
+	}
+	s.ledger.Saved(0, events...)
+
+	// A new node, whose reads of drawers are old but whose head is not.
+	node, line := s.tapped(tiny)
+	reads := 0
+	line.set(func(req *http.Request) error {
+		old = strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/") && !writes(req) && reads < 10
+		reads++
+		return nil
+	})
+	saved, err := node.Save(context.Background(), s.actor, events)
+	require.NoError(t, err)
+	assert.Equal(t, repository.Saved{Duplicates: len(events)}, saved)
+	old = false
+	s.drains()
+}
