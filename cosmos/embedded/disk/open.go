@@ -49,6 +49,9 @@ func open(dir string, maxSize int) (Store, error) {
 	}); err != nil {
 		return nil, failed(path, explain(errors.Join(err, db.Close())))
 	}
+	if err := syncFolder(dir); err != nil {
+		return nil, failed(path, explain(errors.Join(err, db.Close())))
+	}
 	f := &file{db: db, updates: make(chan *update, maxShared), done: make(chan struct{})}
 	go f.write()
 	return f, nil
@@ -102,6 +105,15 @@ func check(path string, size int64, open func(string, int, os.FileMode) (*os.Fil
 		err = b.ForEach(func(_, _ []byte) error { return nil })
 	}
 	return errors.Join(err, tx.Rollback(), db.Close())
+}
+
+// syncFolder makes the name of a new file as durable as its content.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func failed(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }

@@ -218,6 +218,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 		}
 		r.JSON = doc
 		putRecord(tx, containerKey(database, d.ID), r)
+		tx.Put(containerPrefix('N', r.Number), []byte(d.ID))
 		if c, err = newContainer(database, r); err != nil {
 			return nil, err
 		}
@@ -255,7 +256,7 @@ func (e *Engine) DeleteContainer(ctx context.Context, database, id string) error
 
 func removeContainer(tx disk.Tx, c *Container) {
 	var keys [][]byte
-	for _, kind := range []byte("IDBP") {
+	for _, kind := range []byte("IDBPN") {
 		prefix := containerPrefix(kind, c.number)
 		tx.Scan(prefix, after(prefix), func(key, _ []byte) bool {
 			keys = append(keys, slices.Clone(key))

@@ -20,6 +20,7 @@
 //	m resource                   number of the newest database or container
 //	d database                   its record
 //	c database 0 container       its record
+//	N container                  says that the container exists
 //	I container partition id     sequence of the document, which is its place in
 //	D container partition seq    header, and the JSON of a small document
 //	B container version          the JSON of a large document

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -122,14 +123,20 @@ func idOf(doc []byte) (string, error) {
 	return string(id), checkID(string(id))
 }
 
+var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// checkID refuses, besides what the documentation forbids, ids that Azure's
+// gateway accepts in a create but cannot address afterwards.
 func checkID(id string) error {
 	switch {
 	case id == "":
 		return badRequest("the document id is empty")
 	case len(id) > maxID:
 		return badRequest("the document id has %d bytes; at most %d are allowed", len(id), maxID)
-	case strings.ContainsAny(id, "/\\?#"):
-		return badRequest("the document id %q has one of / \\ ? #", id)
+	case strings.ContainsAny(id, "/\\#"):
+		return badRequest("the document id %q has one of / \\ #", id)
+	case escaped.MatchString(id):
+		return badRequest("the document id %q has a percent escape, with which Azure could create but not find it", id)
 	case strings.ContainsFunc(id, func(r rune) bool { return r < 0x20 }):
 		return badRequest("the document id %q has a control character", id)
 	case strings.HasSuffix(id, " "):

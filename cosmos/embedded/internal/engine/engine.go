@@ -97,9 +97,3 @@ func (e *Engine) view(c Consistency, fn func(disk.Reader) error) error {
 		back /= 2
 	}
 }
-
-// Written is the number of the newest write, for a session token.
-func (e *Engine) Written() (n uint64) {
-	_ = e.store.View(func(r disk.Reader) error { n = number(r.Get(counterKey)); return nil }) // 0 when closed
-	return n
-}

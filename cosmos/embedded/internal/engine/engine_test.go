@@ -198,3 +198,16 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c"))
 	require.Zero(t, count())
 }
+
+func TestAWriteToAContainerThatWasReplacedByAnotherIsRefused(t *testing.T) {
+	e, old := testContainer(t, defaultPolicy)
+	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c"))
+	_, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}`))
+	require.NoError(t, err)
+	doc, err := old.ParseDocument([]byte(`{"id":"x","pk":"p"}`))
+	require.NoError(t, err)
+	_, err = e.Write(t.Context(), old, `["p"]`, []Op{{Kind: Create, Doc: doc}}, Consistency{})
+	var refused *Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 404, refused.Status)
+}

@@ -27,10 +27,3 @@ func badRequest(format string, args ...any) *Error {
 func notFound(what, id string) *Error {
 	return errorf(http.StatusNotFound, "%s %q does not exist", what, id)
 }
-
-// charged returns a copy of e with a charge.
-func (e *Error) charged(c Charge) *Error {
-	copied := *e
-	copied.Charge = c
-	return &copied
-}

@@ -13,15 +13,14 @@ const maxPage = 4 << 20
 
 // A QueryRequest asks for one result page.
 type QueryRequest struct {
-	Query          *query.Query
-	Text           string // what the token of one query has in common with itself only
-	Partition      Partition
-	Scoped         bool // to Partition; if not, the condition may still do so
-	AllowCross     bool // the request allows a query over several partitions
-	MaxItems       int  // at most, or -1
-	Continuation   string
-	Consistency    Consistency
-	PreferredBytes int // for tests: a page size in place of maxPage
+	Query        *query.Query
+	Text         string // tells this query from all others: a token fits one only
+	Partition    Partition
+	Scoped       bool // to Partition; if not, the condition may still do so
+	AllowCross   bool // the request allows a query over several partitions
+	MaxItems     int  // at most, or -1
+	Continuation string
+	Consistency  Consistency
 }
 
 // A Page is one result page.
@@ -60,10 +59,6 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 		return Page{}, badRequest(gatewayRefusal)
 	}
 	r := &run{e: e, c: c, q: q, plan: q.Query.Plan(c.policy.indexed), slots: make([][]byte, q.Query.Slots())}
-	r.maxBytes = maxPage
-	if q.PreferredBytes > 0 {
-		r.maxBytes = q.PreferredBytes
-	}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
 			return Page{}, err
@@ -76,13 +71,12 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 
 // A run makes one page.
 type run struct {
-	e        *Engine
-	c        *Container
-	q        QueryRequest
-	plan     query.Plan
-	maxBytes int
-	at       position // where the page before ended
-	resumed  bool
+	e       *Engine
+	c       *Container
+	q       QueryRequest
+	plan    query.Plan
+	at      position // where the page before ended
+	resumed bool
 
 	reader disk.Reader
 	slots  [][]byte
@@ -163,10 +157,10 @@ func (r *run) add(s stored, doc []byte) bool {
 	}
 	if need := len(page) + len(doc); need > cap(page) {
 		// Fewer, larger steps than append would take: pages grow to 4 MB.
-		page = slices.Grow(page, max(need, min(4*need, r.maxBytes+16<<10))-len(page))
+		page = slices.Grow(page, max(need, min(4*need, maxPage+16<<10))-len(page))
 	}
 	page = r.q.Query.Project(page, doc, r.slots)
-	if r.page.Count > 0 && len(page) > r.maxBytes {
+	if r.page.Count > 0 && len(page) > maxPage {
 		r.page.JSON = page[:mark]
 		return false
 	}

@@ -77,7 +77,9 @@ type writer struct {
 }
 
 func (w *writer) run(tx disk.Tx, ops []Op) error {
-	if tx.Get(containerKey(w.c.Database, w.c.ID)) == nil {
+	// The container may have gone since the request was routed, and another
+	// of the same name may have come.
+	if tx.Get(containerPrefix('N', w.c.number)) == nil {
 		return notFound("container", w.c.ID)
 	}
 	w.tx = tx
