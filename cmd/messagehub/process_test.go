@@ -73,13 +73,14 @@ type hubProcess struct {
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
+	more           chan struct{} // closed, and made anew, with each line
 }
 
 // spawnHub starts a hub on a free port. The test ends it, if it is still there
 // then.
 func spawnHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
-	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{})}
+	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
 	h.cmd = exec.Command(program(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	h.cmd.Env = cleanEnviron()
 	stdout, err := h.cmd.StdoutPipe()
@@ -123,6 +124,8 @@ func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}
 		line, err := lines.ReadString('\n')
 		h.mu.Lock()
 		into.WriteString(line)
+		close(h.more)
+		h.more = make(chan struct{})
 		h.mu.Unlock()
 		if line == want+"\n" {
 			if times--; times == 0 {
@@ -151,6 +154,24 @@ func (h *hubProcess) said() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stderr.String()
+}
+
+// await returns when the hub has written text to stderr.
+func (h *hubProcess) await(t testing.TB, text string) {
+	t.Helper()
+	for {
+		h.mu.Lock()
+		more, found := h.more, strings.Contains(h.stderr.String(), text)
+		h.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-more:
+		case <-time.After(patience):
+			t.Fatalf("the hub has not said %q after %s\n%s", text, patience, h.said())
+		}
+	}
 }
 
 var listens = regexp.MustCompile(`listens on (http://\S+) and`)

@@ -49,8 +49,10 @@ func run(ctx context.Context, p *process) int {
 	if status, ok := errors.AsType[exitError](err); ok {
 		return int(status)
 	}
-	for line := range strings.Lines(strings.TrimSpace(err.Error())) {
-		fmt.Fprintf(p.err, "messagehub: %s\n", strings.TrimRight(line, "\n"))
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" {
+			fmt.Fprintf(p.err, "messagehub: %s\n", line)
+		}
 	}
 	if p.running {
 		return exitFailed
@@ -70,7 +72,6 @@ func (p *process) root() *cobra.Command {
 			"  messagehub peek --actor 5790001330552",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.peekCommand(), p.dequeueCommand(), p.demoCommand(), p.versionCommand())

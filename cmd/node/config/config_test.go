@@ -106,7 +106,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		want       string // the whole error
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
-		{name: "a key of a section with a slip", yaml: "log:\n  levle: info", want: "log.levle (hub.yaml line 2): no such key; did you mean log.level?"},
+		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},
 		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.events, limits.payload, limits.request-body"},
 		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
 		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
@@ -143,7 +143,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a domain that answers", yaml: "domains:\n  - {name: Charges, content: request}", want: "domains (hub.yaml line 2): domain 1: content: request needs Service Bus, which this version does not have yet; use manifest or inline"},
 		{name: "a domain with queues", yaml: "domains: [{name: Charges, requestQueue: q}]", want: "domains (hub.yaml line 1): domain 1: requestQueue: it needs Service Bus, which this version does not have yet; remove it"},
 		{name: "a domain of another mode", yaml: "domains: [{name: Charges, content: all}]", want: `domains (hub.yaml line 1): domain 1: content: want manifest or inline, got "all"`},
-		{name: "a domain with a slip", yaml: "domains: [{nmae: Charges}]", want: "domains (hub.yaml line 1): domain 1: nmae: no such key; did you mean name?"},
+		{name: "a domain with a slip", yaml: "domains: [{nam: Charges}]", want: "domains (hub.yaml line 1): domain 1: nam: no such key; did you mean name?"},
 		{name: "a domain without a name", yaml: "domains: [{group: g}]", want: "domains (hub.yaml line 1): domain 1: it has no name; give the origin that its events state"},
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// result is what a command leaves behind.
+type result struct {
+	status   int
+	out, err string
+}
+
+// messagehub runs a command in this process.
+func messagehub(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := run(t.Context(), &process{
+		args: append([]string{"messagehub"}, args...),
+		in:   strings.NewReader(stdin), out: &out, err: &errs,
+	})
+	return result{status, out.String(), errs.String()}
+}
+
+// memoryHub is a hub that keeps everything in memory, behind what wrap puts
+// there.
+func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler()
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+const actorA = "5790001330552"
+
+// event is a line of a file, number n.
+func event(n int, more string) string {
+	return fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","recipient":%q,"origin":"Charges","contentType":"ChargePriceList",`+
+		`"documentType":"D18","supportsBundling":true,"weight":1%s}`+"\n", n, actorA, more)
+}
+
+func events(from, to int) string {
+	var b strings.Builder
+	for n := from; n <= to; n++ {
+		b.WriteString(event(n, ""))
+	}
+	return b.String()
+}
+
+const bundleID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
+
+func TestAnEventGoesFromSendOverPeekToDequeue(t *testing.T) {
+	url := memoryHub(t, nil)
+	peek := []string{"peek", "--url", url, "--actor", actorA}
+
+	require.Equal(t, result{0, "1 accepted, 0 duplicates, 0 conflicts\n", ""},
+		messagehub(t, event(1, `,"payload": { "a": 1 }`), "send", "--url", url, "-"))
+	want := result{
+		0,
+		"[\n" + `{"id":"00000000-0000-4000-8000-000000000001","recipient":"5790001330552","origin":"Charges","contentType":"ChargePriceList",` +
+			`"documentType":"D18","supportsBundling":true,"weight":1,"sequence":1,"payload":{"a":1}}` + "\n]\n",
+		"MessageId: " + bundleID + "\nMessageType: D18\nContent-Type: application/json\n",
+	}
+	require.Equal(t, want, messagehub(t, "", append(peek, "--bundle-id", bundleID)...))
+	require.Equal(t, want, messagehub(t, "", append(peek, "--group", "masterdata", "--format", "JSON")...), "peek repeats the bundle")
+	require.Equal(t, result{3, "", "no data waits for 5790001330552\n"}, messagehub(t, "", append(peek, "--group", "timeseries")...))
+
+	dequeue := []string{"dequeue", "--url", url, "--actor", actorA, bundleID}
+	require.Equal(t, result{0, "dequeued " + bundleID + "\n", ""}, messagehub(t, "", dequeue...))
+	require.Equal(t, result{1, "", "messagehub: Not found (404): No bundle " + bundleID + " is open for this actor.\n"},
+		messagehub(t, "", dequeue...))
+	require.Equal(t, result{3, "", "no data waits for 5790001330552\n"}, messagehub(t, "", peek...))
+}
+
+func TestPeekTellsWhatIsInTheWay(t *testing.T) {
+	url := memoryHub(t, nil)
+	messagehub(t, event(1, ""), "send", "--url", url, "-")
+	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
+	require.Equal(t,
+		result{1, "", "messagehub: The request conflicts with what is there (409): bundle id: bundle " + bundleID + " is open; peek it without another id, or dequeue it first\n"},
+		messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", "11111111-1111-4111-8111-111111111111"))
+	require.Equal(t,
+		result{1, "", "messagehub: No such group (404): group: \"weather\" is unknown here; known are aggregations, masterdata, timeseries\n"},
+		messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--group", "weather"))
+}
+
+func TestPeekDoesNotTakeHalfABodyForABundle(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("MessageId", bundleID)
+		w.Header().Set("Content-Length", "100")
+		fmt.Fprint(w, "[\n")
+	}))
+	defer server.Close()
+	got := messagehub(t, "", "peek", "--url", server.URL, "--actor", actorA)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.err, "messagehub: the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (unexpected EOF)\n")
+}
+
+func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	url := memoryHub(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("got %s %s", r.Method, r.URL) })
+	})
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"fetch"}, `unknown command "fetch" for "messagehub"`},
+		{[]string{"serve", "--bus-listen", "x"}, "unknown flag: --bus-listen"},
+		{[]string{"serve", "now"}, `unknown command "now" for "messagehub serve"`},
+		{[]string{"send"}, "want one FILE, or - for stdin"},
+		{[]string{"send", "--servicebus", "-"}, "unknown flag: --servicebus"},
+		{[]string{"send", "--batch", "0", "-"}, "--batch: want at least 1, got 0"},
+		{[]string{"send", "--url", "localhost:8080", "-"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "localhost:8080"`},
+		{[]string{"send", "--timeout", "soon", "-"}, `invalid argument "soon" for "--timeout" flag: time: invalid duration "soon"`},
+		{[]string{"peek", "--url", url}, "--actor is missing; say who you are"},
+		{[]string{"peek", "--url", url, "--actor", "a b"}, `--actor: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`},
+		{[]string{"peek", "--url", url, "--actor", "a", "--bundle-id", "7"}, `--bundle-id: bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "7"`},
+		{[]string{"peek", "--url", url, "--actor", "a", "--format", "pdf"}, `--format: format: want json or xml, got "pdf"`},
+		{[]string{"peek", "--url", url, "--actor", "a", "--group", "a/b"}, `--group: group: want only A-Z a-z 0-9 . _ -, got "a/b"`},
+		{[]string{"peek", "--url", url, "--actor", "a", "b"}, `unknown command "b" for "messagehub peek"`},
+		{[]string{"dequeue", "--url", url, "--actor", "a"}, "want one BUNDLE, the MessageId that peek printed"},
+		{[]string{"dequeue", "--url", url, "--actor", "a", "b"}, `bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "b"`},
+		{[]string{"dequeue", "--url", url, bundleID}, "--actor is missing; say who you are"},
+		{[]string{"demo", "--events", "-1"}, "--events, --backlog: want at least 0, and together at most 10,000,000"},
+		{[]string{"version", "please"}, `unknown command "please" for "messagehub version"`},
+	} {
+		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
+			got := messagehub(t, "", tc.args...)
+			require.Equal(t, 2, got.status)
+			require.Empty(t, got.out)
+			command := "messagehub " + tc.args[0]
+			if tc.args[0] == "fetch" {
+				command = "messagehub"
+			}
+			require.Equal(t, "messagehub: "+tc.want+"\nmessagehub: see "+command+" --help\n", got.err)
+		})
+	}
+}
+
+func TestNobodyListensIsSaidAtOnce(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	url := "http://" + l.Addr().String()
+	for _, args := range [][]string{
+		{"peek", "--actor", "a"}, {"dequeue", "--actor", "a", bundleID}, {"send", "-"},
+	} {
+		got := messagehub(t, event(1, ""), append(args, "--url", url)...)
+		require.Equal(t, 1, got.status)
+		require.Contains(t, got.err, "messagehub: no hub listens at "+url+"; start one with messagehub serve, or name another with --url")
+	}
+}
+
+func TestAnotherServerIsNotTakenForAHub(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	require.Equal(t,
+		result{1, "", "messagehub: Not Found (404): The answer is no problem document; is this a hub? It begins \"404 page not found\\n\".\n"},
+		messagehub(t, "", "peek", "--url", server.URL, "--actor", "a"))
+}
+
+func TestVersionNamesTheProgramAndItsCompiler(t *testing.T) {
+	require.Equal(t,
+		result{0, fmt.Sprintf("messagehub dev (%s, %s/%s)\n", runtime.Version(), runtime.GOOS, runtime.GOARCH), ""},
+		messagehub(t, "", "version"))
+}
+
+func TestHelpShowsEveryCommand(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}} {
+		got := messagehub(t, "", args...)
+		require.Equal(t, 0, got.status)
+		for _, name := range []string{"serve", "send", "peek", "dequeue", "demo", "version"} {
+			require.Contains(t, got.out, "\n  "+name+" ")
+		}
+	}
+	for _, flag := range []string{"--listen HOST:PORT", "--data FOLDER", "--in-memory ", "--insecure ", "--config FILE", "--cosmos-endpoint URL", `(default "127.0.0.1:8080")`} {
+		require.Contains(t, messagehub(t, "", "serve", "--help").out, flag)
+	}
+}
+
+func TestOpenNamesAFileThatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing")
+	require.Equal(t, result{1, "", "messagehub: open " + missing + ": no such file or directory\n"}, messagehub(t, "", "send", missing))
+	require.Equal(t, result{1, "", "messagehub: " + dir + " is a folder; name a file of events\n"}, messagehub(t, "", "send", dir))
+	empty := filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(empty, []byte("\n \n"), 0o600))
+	require.Equal(t, result{0, "0 accepted, 0 duplicates, 0 conflicts\n", ""}, messagehub(t, "", "send", empty))
+}

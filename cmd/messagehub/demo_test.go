@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheDemoPlaysAndAccountsForEveryEvent(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	got := messagehub(t, "", "demo", "--events", "400", "--backlog", "300", "--seed", "5")
+	require.Equal(t, 0, got.status, got.err)
+	require.Empty(t, got.err, "less than 10,000 events are no news")
+	require.True(t, strings.HasSuffix(got.out, "\n0 lost, 0 duplicated, order kept\n"), got.out)
+	require.Contains(t, got.out, "12 actors, 400 events, and a backlog of 300 for Lærke El.")
+	require.Regexp(t, `(?m)^ +actor +role +clients +events +bundles +KB +peek p50 +p99 +dequeue p50 +p99 +RU$`, got.out)
+	require.Regexp(t, `(?m)^ +all +700 `, got.out)
+	require.Regexp(t, `(?m)^ +579\d{10} +Nørre Net +DDM +1 `, got.out)
+	require.NotContains(t, got.out, " 0.0  ", "everything takes some time")
+}
+
+func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
+	// A hub that swallows what it is told: everything accepted, nothing there.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte(`{"accepted":30,"duplicates":0}`))
+	}))
+	defer server.Close()
+	hub, err := newClient(server.URL)
+	require.NoError(t, err)
+	var out, errs strings.Builder
+	d := &demo{p: &process{out: &out, err: &errs}, events: 20, backlog: 10, seed: 2, meter: newMeter()}
+	require.EqualError(t, d.play(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
+	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
+	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
+}
+
+func TestAPercentileIsOneOfTheValues(t *testing.T) {
+	values := []time.Duration{5, 1, 4, 2, 3}
+	require.Equal(t, time.Duration(3), percentile(values, 50))
+	require.Equal(t, time.Duration(5), percentile(values, 99))
+	require.Equal(t, time.Duration(1), percentile(values, 1))
+	require.Zero(t, percentile(nil, 50))
+}
