@@ -47,7 +47,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 func (m *metrics) called(operation, container string, err error, charge float32) {
 	status := 200
 	if err != nil {
-		status = statusOf(err)
+		f := failureOf(err)
+		status, charge = f.status, max(charge, f.charge)
 	}
 	m.requests.WithLabelValues(operation, container, strconv.Itoa(status)).Inc()
 	m.units.WithLabelValues(operation, container).Add(float64(charge))

@@ -18,6 +18,7 @@ import (
 type failure struct {
 	status    int           // 0: no answer at all
 	after     time.Duration // how long Cosmos asks to wait
+	charge    float32       // a refusal has its price, too
 	operation int           // which operation of a batch failed, else 0
 	err       error
 }
@@ -36,6 +37,8 @@ func failureOf(err error) *failure {
 		if answer.RawResponse != nil {
 			ms, _ := strconv.Atoi(answer.RawResponse.Header.Get("x-ms-retry-after-ms"))
 			f.after = time.Duration(ms) * time.Millisecond
+			charge, _ := strconv.ParseFloat(answer.RawResponse.Header.Get("x-ms-request-charge"), 32)
+			f.charge = float32(charge)
 		}
 		// The text of a ResponseError is a page long; the first lines of the body say it all.
 		f.err = fmt.Errorf("cosmos answered %d %s (activity %s)", f.status, http.StatusText(f.status), activityOf(answer))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -23,9 +25,10 @@ import (
 
 // A swept operation acts on a node; it is repeated until it succeeds.
 type swept struct {
-	name    string
-	prepare func(s *sweep) // with an unbroken line
-	act     func(s *sweep, node *Repository) error
+	name      string
+	prepare   func(s *sweep) // with an unbroken line
+	act       func(s *sweep, node *Repository) error
+	rollbacks bool // it finds something to roll back
 }
 
 type sweep struct {
@@ -81,7 +84,8 @@ var sweptOperations = []swept{
 		act: func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
 	},
 	{
-		name: "save behind an intent that somebody has left",
+		name:      "save behind an intent that somebody has left",
+		rollbacks: true,
 		prepare: func(s *sweep) {
 			node := s.node(s.opts, false)
 			s.must(s.save(node, s.events(3)))
@@ -178,7 +182,9 @@ func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool 
 	node := s.node(opts, false)
 	s.line.BreakOne(n, fault)
 	var err error
-	for range 4 {
+	tries := 0
+	for tries < 4 {
+		tries++
 		err = op.act(s, node)
 		if err == nil {
 			break
@@ -187,6 +193,11 @@ func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool 
 		require.Contains(t, []domain.Kind{domain.Busy, domain.Uncertain, domain.Unavailable, domain.Conflict}, kind, "call %d: %v", n, err)
 	}
 	require.NoError(t, err, "call %d, tried again", n)
+	if absorbs := retries == 0 && fault != faulty.ForeignPrecondition; absorbs {
+		assert.Equal(t, 1, tries, "call %d: an operation gets over a single fault by itself", n)
+		assert.True(t, op.rollbacks || counted(t, node.metrics.repairs.WithLabelValues("rollback")) == 0,
+			"call %d: an operation knows its own writes, and does not undo them", n)
+	}
 	happened := s.line.Calls() >= n
 	s.line.Break(nil)
 
@@ -198,4 +209,11 @@ func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool 
 	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)
 	return happened
+}
+
+// counted returns the value of a counter.
+func counted(t *testing.T, c prometheus.Counter) float64 {
+	var m dto.Metric
+	require.NoError(t, c.Write(&m))
+	return m.GetCounter().GetValue()
 }
