@@ -168,3 +168,24 @@ func BenchmarkQueryAmong10000(b *testing.B) {
 		report(b, engine, before)
 	})
 }
+
+func BenchmarkConditionalReplaceBy16Writers(b *testing.B) {
+	stores(b, func(b *testing.B, dir string) {
+		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
+		var writer atomic.Int64
+		before := engine.RequestUnits()
+		b.SetParallelism(8)
+		b.RunParallel(func(p *testing.PB) {
+			id := fmt.Sprint(writer.Add(1))
+			answer, err := c.CreateItem(context.Background(), pk, doc(id, 0), nil)
+			for n := 0; err == nil && p.Next(); n++ {
+				etag := answer.ETag
+				answer, err = c.ReplaceItem(context.Background(), pk, id, doc(id, n), &azcosmos.ItemOptions{IfMatchEtag: &etag})
+			}
+			if err != nil {
+				b.Error(err)
+			}
+		})
+		report(b, engine, before)
+	})
+}

@@ -28,9 +28,10 @@
 //     depend on nothing but the data.
 //
 // What it does not have, it refuses with 400 (or 401) and says so: stored
-// procedures, triggers, change feed, expiry of documents, unique keys,
-// throttling, tokens of Microsoft Entra ID, and the parts of SQL that package
-// internal/query does not list. One partition takes part in no limit of size.
+// procedures, triggers, change feed, expiry of documents, unique keys, tokens
+// of Microsoft Entra ID, and the parts of SQL that package internal/query does
+// not list. It never answers 429: throughput is accepted, checked and
+// forgotten, and a partition may grow beyond 20 GB.
 //
 // What a failure leaves behind: when a commit fails (a full or broken disk),
 // that write and every later one fail with 500 until the engine is opened

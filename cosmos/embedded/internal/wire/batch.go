@@ -44,10 +44,8 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	var written engine.Written
 	if wrong != nil {
 		written = rejected(len(ops), at, wrong)
-	} else {
-		if written, err = s.engine.Write(r.Context(), c, pk, ops, consistency); err != nil {
-			return Response{}, err
-		}
+	} else if written, err = s.engine.Write(r.Context(), c, pk, ops, consistency); err != nil {
+		return Response{}, err
 	}
 	s.charge(r, written.Charge)
 	r.answer.Set("x-ms-session-token", sessionToken(written.Session))

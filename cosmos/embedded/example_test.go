@@ -1,0 +1,37 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// The client is the one for Azure; only its transport differs.
+func ExampleOpen() {
+	engine, err := embedded.Open(embedded.Options{}) // with Dir it would be durable
+	if err != nil {
+		log.Fatal(err)
+	}
+	cred, err := azcosmos.NewKeyCredential(engine.Key())
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), cred, &azcosmos.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: engine.Transport()},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.CreateDatabase(context.Background(), azcosmos.DatabaseProperties{ID: "hub"}, nil)
+	fmt.Println(err)
+	client.Close()
+	fmt.Println(engine.Close())
+	// Output:
+	// <nil>
+	// <nil>
+}
