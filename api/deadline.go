@@ -34,7 +34,7 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 		p.last = now.Add(streamFactor * p.span)
 		p.timer = time.AfterFunc(p.span, func() { cancel(errDeadline) })
 		defer p.timer.Stop()
-		p.writeBefore(now.Add(p.span))
+		p.writeBefore(now.Add(p.span + grace)) // for an answer without a body; a Write sets its own
 
 		r = r.WithContext(ctx)
 		if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
@@ -56,20 +56,25 @@ type pace struct {
 }
 
 func (p *pace) Write(b []byte) (int, error) {
+	p.writeBefore(p.next())
 	n, err := p.ResponseWriter.Write(b)
-	if err == nil && n > 0 {
-		at := time.Now().Add(p.span)
-		if at.After(p.last) {
-			at = p.last
-		}
-		p.timer.Reset(time.Until(at))
-		p.writeBefore(at)
+	if err == nil {
+		p.timer.Reset(time.Until(p.next()))
 	}
 	return n, err
 }
 
+// next is the deadline if the client takes something now.
+func (p *pace) next() time.Time {
+	at := time.Now().Add(p.span)
+	if at.After(p.last) {
+		return p.last
+	}
+	return at
+}
+
 func (p *pace) writeBefore(at time.Time) {
-	_ = p.conn.SetWriteDeadline(at.Add(grace)) // not every writer has a connection
+	_ = p.conn.SetWriteDeadline(at) // not every writer has a connection
 }
 
 // Unwrap lets http.ResponseController reach the connection.

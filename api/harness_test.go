@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -37,22 +38,27 @@ type fixture struct {
 	logs   *logs
 }
 
-// serve starts a server; change may alter its options.
-func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+// newFixture returns one whose server does not listen yet; change may alter its options.
+func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, store: &ports{Store: memory.New(memory.Options{})}, logs: &logs{}}
-	registry := prometheus.NewRegistry()
 	var hubOptions hub.Options
 	options := api.Options{
 		Logger:     slog.New(slog.NewJSONHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Registerer: registry,
-		Gatherer:   registry,
+		Registerer: prometheus.NewRegistry(),
 	}
 	for _, c := range change {
 		c(&options, &hubOptions)
 	}
 	options.Hub = hub.New(f.store, f.store, f.store, hubOptions)
 	f.server = api.New(options)
+	return f
+}
+
+// serve starts a server; change may alter its options.
+func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+	t.Helper()
+	f := newFixture(t, change...)
 	server := httptest.NewUnstartedServer(f.server.Handler())
 	api.Harden(server.Config)
 	server.Start()
@@ -273,4 +279,16 @@ func readGolden(t *testing.T, name, got string) string {
 		t.Fatalf("%v (UPDATE_GOLDEN=1 writes it)", err)
 	}
 	return string(want)
+}
+
+// wait returns once text was logged: a line comes after the answer it is about.
+func (l *logs) wait(t *testing.T, text string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(l.String(), text); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q was not logged; the log:\n%s", text, l)
+		}
+	}
 }

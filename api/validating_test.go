@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -89,7 +90,7 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	}
 	input := &openapi3filter.RequestValidationInput{Request: req, Options: options}
 	var err error
-	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil {
+	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // to the router, a slash at the end is none
 		input.Route = missing(v.t, doc, resp.StatusCode)
 	} else if resp.StatusCode < 400 {
 		// What the hub took must be allowed; what it refused may be anything.

@@ -1,0 +1,203 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The tests of this file run in a bubble of testing/synctest, where waiting takes
+// no time and time is exact: the server of net/http over net.Pipe, whose writer
+// waits until its reader has taken everything.
+
+// A bubble is a server in a bubble.
+type bubble struct {
+	t     *testing.T
+	f     *fixture
+	conns chan net.Conn
+}
+
+// inBubble runs test with a server in a bubble, which has one bundle waiting
+// whose body has the given size.
+func inBubble(t *testing.T, size int, test func(b *bubble)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		b := &bubble{t, f, make(chan net.Conn)}
+		server := &http.Server{Handler: f.server.Handler()}
+		stopped := make(chan error)
+		go func() { stopped <- server.Serve(b) }()
+		t.Cleanup(func() {
+			require.NoError(t, server.Close())
+			require.ErrorIs(t, <-stopped, http.ErrServerClosed)
+		})
+		if size > 0 {
+			payload := strings.Repeat("x", size)
+			a := b.exchange(b.dial(), post(array(newEvent(1, "weight", 50_000, "payload", payload))))
+			require.Equal(t, 202, a.StatusCode)
+		}
+		test(b)
+	})
+}
+
+// Accept, Close and Addr make a bubble a net.Listener.
+func (b *bubble) Accept() (net.Conn, error) {
+	conn, ok := <-b.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (b *bubble) Close() error   { close(b.conns); return nil }
+func (b *bubble) Addr() net.Addr { return &net.TCPAddr{} }
+
+// dial opens a connection that ends with the test.
+func (b *bubble) dial() net.Conn {
+	client, server := net.Pipe()
+	b.conns <- server
+	b.t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// exchange sends text and reads the head of an answer.
+func (b *bubble) exchange(conn net.Conn, text string) *http.Response {
+	b.t.Helper()
+	go func() { _, _ = io.WriteString(conn, text) }()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(b.t, err)
+	return resp
+}
+
+func post(body string) string {
+	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
+		chunk(body) + "0\r\n\r\n"
+}
+
+func chunk(s string) string { return strconv.FormatInt(int64(len(s)), 16) + "\r\n" + s + "\r\n" }
+
+func TestAReaderThatStopsReadingIsCutOffAtTheDeadline(t *testing.T) {
+	inBubble(t, 1<<20-2, func(b *bubble) {
+		start := time.Now()
+		conn := b.dial()
+		resp := b.exchange(conn, peekRequest)
+		require.Equal(b.t, 200, resp.StatusCode)
+		b.f.logs.wait(b.t, `"status":"aborted"`)
+		require.Equal(b.t, 30*time.Second, time.Since(start).Round(time.Second))
+		_, err := io.ReadAll(resp.Body)
+		require.Error(b.t, err, "the body must not look whole")
+	})
+}
+
+func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
+	inBubble(t, 1<<20-2, func(b *bubble) {
+		start := time.Now()
+		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest)
+		n, err := io.Copy(io.Discard, resp.Body)
+		require.NoError(b.t, err)
+		require.Greater(b.t, n, int64(1<<20))
+		require.Greater(b.t, time.Since(start), 4*time.Minute)
+		b.f.logs.wait(b.t, `"route":"/v1/peek","status":"200"`)
+	})
+}
+
+func TestAReaderThatOnlySipsIsCutOff(t *testing.T) {
+	inBubble(t, 1<<20-2, func(b *bubble) {
+		start := time.Now()
+		resp := b.exchange(&slow{Conn: b.dial(), rate: 1 << 10}, peekRequest)
+		_, err := io.Copy(io.Discard, resp.Body)
+		require.Error(b.t, err)
+		require.Less(b.t, time.Since(start), 2*time.Minute)
+	})
+}
+
+func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		var sent []event
+		for n := range 4 {
+			sent = append(sent, newEvent(n+1, "weight", 1024, "payload", strings.Repeat("x", 1<<20-2)))
+		}
+		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(sent...))).StatusCode)
+		start := time.Now()
+		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest) // would take 17 minutes
+		_, err := io.Copy(io.Discard, resp.Body)
+		require.Error(b.t, err)
+		require.Equal(b.t, 10*time.Minute, time.Since(start).Round(10*time.Second))
+	})
+}
+
+// slow takes so many bytes in a second.
+type slow struct {
+	net.Conn
+	rate int
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	<-time.After(time.Second)
+	return s.Conn.Read(p[:min(len(p), s.rate)])
+}
+
+func TestABodyThatTricklesInIsRefusedAtTheDeadline(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		start := time.Now()
+		conn := b.dial()
+		stopped := make(chan bool)
+		go func() {
+			defer close(stopped)
+			_, err := io.WriteString(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+			for err == nil {
+				<-time.After(time.Second)
+				_, err = io.WriteString(conn, "[")
+			}
+		}()
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(b.t, err)
+		require.Equal(b.t, 408, resp.StatusCode)
+		require.Equal(b.t, 30*time.Second, time.Since(start).Round(time.Second))
+		require.NoError(b.t, conn.Close())
+		<-stopped
+	})
+}
+
+func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		b.f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		start := time.Now()
+		require.Equal(b.t, 503, b.exchange(b.dial(), peekRequest).StatusCode)
+		require.Equal(b.t, 30*time.Second, time.Since(start))
+	})
+}
+
+// A body may take up to the deadline; once it has come, its deadline must not
+// cut off the work, nor the next request on the connection.
+func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
+	inBubble(t, 0, func(b *bubble) {
+		conn := b.dial()
+		for n := range 3 {
+			resp := b.exchange(conn, post(array(newEvent(n+1))))
+			require.Equal(b.t, 202, resp.StatusCode)
+			_, err := io.Copy(io.Discard, resp.Body)
+			require.NoError(b.t, err)
+			<-time.After(25 * time.Second)
+		}
+		b.f.store.next = func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return errors.New("cancelled early")
+			case <-time.After(29 * time.Second):
+				return nil
+			}
+		}
+		require.Equal(b.t, 200, b.exchange(conn, peekRequest).StatusCode)
+	})
+}

@@ -1,0 +1,182 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// failing makes the store of f fail a Peek with err.
+func failing(f *fixture, err error) answer {
+	f.store.next = func(context.Context) error { return fmt.Errorf("read the gate: %w", err) }
+	return f.do("GET", "/v1/peek", "")
+}
+
+// provoke has, for every type of problem, a request that ends in it.
+var provoke = map[string]func(f *fixture) answer{
+	"invalid": func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", array(newEvent(1, "weight", 0), newEvent(2, "origin", "Gas"), newEvent(3)))
+	},
+	"not-json":               func(f *fixture) answer { return f.do("POST", "/v1/data-available", array(newEvent(1))+"]") },
+	"body-cut":               func(f *fixture) answer { return f.raw(cutRequest, true) },
+	"body-too-slow":          func(f *fixture) answer { return f.raw(cutRequest, false) },
+	"invalid-actor":          func(f *fixture) answer { return f.do("GET", "/v1/peek", "", "X-Actor-Id", "Jørgen") },
+	"missing-actor":          func(f *fixture) answer { return f.do("GET", "/v1/peek", "", "X-Actor-Id", "") },
+	"no-such-route":          func(f *fixture) answer { return f.do("GET", "/v2/peek", "") },
+	"unknown-group":          func(f *fixture) answer { return f.do("GET", "/v1/peek/gas", "") },
+	"not-found":              func(f *fixture) answer { return f.do("DELETE", "/v1/dequeue/"+id(1), "") },
+	"method-not-allowed":     func(f *fixture) answer { return f.do("PUT", "/v1/peek", "{}") },
+	"unsupported-media-type": func(f *fixture) answer { return f.do("POST", "/v1/data-available", "<x/>", "Content-Type", "text/xml") },
+	"conflict": func(f *fixture) answer {
+		f.post(202, newEvent(1))
+		f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200)
+		return f.do("GET", "/v1/peek?bundleId="+id(72), "")
+	},
+	"id-conflict": func(f *fixture) answer { return f.post(409, newEvent(1), newEvent(2), newEvent(1, "weight", 2)) },
+	"already-stored": func(f *fixture) answer {
+		f.post(202, newEvent(1), newEvent(2))
+		return f.post(409, newEvent(3), newEvent(1, "weight", 2), newEvent(2))
+	},
+	"body-too-large": func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", array(newEvent(1, "payload", strings.Repeat("x", 600))))
+	},
+	"too-many-events": func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", "["+strings.Repeat("{},", 20)+"{}]")
+	},
+	"busy":        func(f *fixture) answer { return failing(f, domain.Errorf(domain.Busy, "429 from %s", "secret")) },
+	"uncertain":   func(f *fixture) answer { return failing(f, domain.Errorf(domain.Uncertain, "408 from %s", "secret")) },
+	"unavailable": func(f *fixture) answer { return failing(f, domain.Errorf(domain.Unavailable, "503 from %s", "secret")) },
+	"damaged":     func(f *fixture) answer { return failing(f, domain.Errorf(domain.Damaged, "hole in %s", "secret")) },
+	"internal":    func(f *fixture) answer { return failing(f, errors.New("secret")) },
+	"deadline-exceeded": func(f *fixture) answer {
+		f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		return f.do("GET", "/v1/peek", "")
+	},
+	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
+}
+
+// cutRequest states a longer body than it has.
+const cutRequest = "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n[{\"id\":"
+
+// Every problem has a body that clients may rely on, a file in testdata/problems.
+func TestEveryProblemHasItsBody(t *testing.T) {
+	statuses := api.ProblemStatuses()
+	require.Equal(t, slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(provoke)))
+	for name, request := range provoke {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, func(o *api.Options, _ *hub.Options) {
+				o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+				o.Limits.RequestBody, o.Limits.Events = 700, 20
+				o.Ready = func(context.Context) error { return errors.New("no store") }
+				if name == "deadline-exceeded" || name == "body-too-slow" {
+					o.Deadline = 50 * time.Millisecond
+				}
+			})
+			a := request(f)
+			a.problem(statuses[name], name)
+			require.NotContains(t, a.body, "secret", "what happens inside is not for clients")
+			require.Equal(t, readGolden(t, filepath.Join("testdata", "problems", name+".json"), a.body), a.body)
+			require.Equal(t, "YKAB2SP4DFYGV5GM6ILCPQCICH", a.header.Get("X-Request-Id"))
+			if retry := a.status == 429 || a.status == 503; retry != (a.header.Get("Retry-After") == "1") {
+				t.Errorf("status %d with Retry-After %q", a.status, a.header.Get("Retry-After"))
+			}
+			f.logs.wait(t, `"problem":"`+name+`"`)
+		})
+	}
+	files, err := os.ReadDir(filepath.Join("testdata", "problems"))
+	require.NoError(t, err)
+	require.Len(t, files, len(provoke), "a file of a problem that is no more")
+}
+
+func TestPathsAndMethodsThatDoNotExistAreProblems(t *testing.T) {
+	f := serve(t)
+	for _, tc := range []struct{ method, path, allow string }{
+		{"GET", "/", ""},
+		{"GET", "/v1", ""},
+		{"GET", "/v1/peek/", ""},
+		{"GET", "/v1/peek/timeseries/x", ""},
+		{"BREW", "/nowhere", ""},
+		{"GET", "/v1/data-available", "POST"},
+		{"HEAD", "/v1/peek", "GET"},
+		{"POST", "/v1/peek/timeseries", "GET"},
+		{"GET", "/v1/dequeue/" + id(1), "DELETE"},
+		{"DELETE", "/healthz", "GET, HEAD"},
+		{"BREW", "/readyz", "GET, HEAD"},
+	} {
+		t.Run(tc.method+" "+tc.path, func(t *testing.T) {
+			a := f.do(tc.method, tc.path, "")
+			status, typ := 404, "no-such-route"
+			if tc.allow != "" {
+				status, typ = 405, "method-not-allowed"
+			}
+			if a.wants(status); tc.method != "HEAD" {
+				a.problem(status, typ)
+			}
+			require.Equal(t, tc.allow, a.header.Get("Allow"))
+		})
+	}
+}
+
+func TestWhatOperatorsLookAtAnswersHEAD(t *testing.T) {
+	f := serve(t)
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.yaml"} {
+		a := f.do("HEAD", path, "").wants(200)
+		require.Equal(t, "", a.body)
+	}
+}
+
+func TestADequeueThatMayHaveHappenedSaysSo(t *testing.T) {
+	f := serve(t)
+	f.store.acknowledge = func() error { return domain.Errorf(domain.Uncertain, "the reply was lost") }
+	p := f.do("DELETE", "/v1/dequeue/"+id(1), "").problem(503, "uncertain")
+	require.Contains(t, p.Detail, "Repeat the same request: that is safe")
+}
+
+func TestAPanicIsAProblemAndItsStackIsLogged(t *testing.T) {
+	f := serve(t)
+	f.store.next = func(context.Context) error { panic("a bug") }
+	a := f.do("GET", "/v1/peek", "")
+	a.problem(500, "internal")
+	require.NotContains(t, a.body, "a bug")
+	f.logs.wait(t, "panic: a bug")
+	require.Contains(t, f.logs.String(), "problem_test.go")
+	f.do("GET", "/healthz", "").wants(200)
+}
+
+func TestAPanicInABodyBreaksItOff(t *testing.T) {
+	f := serve(t)
+	f.post(202, newEvent(1, "weight", 100, "payload", strings.Repeat("x", 100_000)))
+	f.store.open = func() (io.ReadCloser, error) { return io.NopCloser(&panicking{left: 70_000}), nil }
+	resp, err := f.client.Do(f.newRequest("GET", "/v1/peek", nil))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	_, err = io.ReadAll(resp.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	f.logs.wait(t, "panic: a bug in a reader")
+}
+
+// A panicking reader yields some bytes first.
+type panicking struct{ left int }
+
+func (r *panicking) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		panic("a bug in a reader")
+	}
+	n := min(len(p), r.left)
+	r.left -= n
+	return n, nil
+}
