@@ -39,7 +39,8 @@ type Options struct {
 	// Stale makes reads old, in memory only: it is called once for each
 	// point read and query page, and says how many commits ago the state is
 	// that the read sees (at most 64). Writes, batches and reads with a
-	// session token are never older than they may be. Default: all fresh.
+	// session token are never older than they may be. Several goroutines
+	// may call it at once. Default: all reads are fresh.
 	Stale func() int
 
 	// Pessimistic charges a query a full point read for every document it
