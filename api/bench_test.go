@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -22,10 +21,7 @@ func BenchmarkPeekBody(b *testing.B) {
 	}{{1, 0}, {2_000, 0}, {51_200, 0}, {2_000, 10_000}} {
 		b.Run(strconv.Itoa(bm.events)+" events with "+strconv.Itoa(bm.payload)+" bytes", func(b *testing.B) {
 			store := memory.New(memory.Options{})
-			server := httptest.NewServer(api.New(api.Options{
-				Hub:    hub.New(store, store, store, hub.Options{}),
-				Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)),
-			}).Handler())
+			server := httptest.NewServer(api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler())
 			defer server.Close()
 			fill(b, server.URL, bm.events, bm.payload)
 			b.ReportAllocs()

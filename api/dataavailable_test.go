@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -133,9 +134,11 @@ func TestAStoredEventComesBackAsItWasSent(t *testing.T) {
 	f := serve(t)
 	sent := newEvent(1, "weight", 2, "contentType", `a "b" \c`, "payload", map[string]any{"text": "å <&> \u2028", "n": 1.5, "list": []any{nil, true}})
 	f.post(202, sent)
+	body := f.do("GET", "/v1/peek", "").wants(200).body
 	var got []event
-	require.NoError(t, json.Unmarshal([]byte(f.do("GET", "/v1/peek", "").wants(200).body), &got))
+	require.NoError(t, json.Unmarshal([]byte(body), &got))
 	require.Len(t, got, 1)
+	isManifest(t, body)
 	require.EqualValues(t, 1, got[0]["sequence"])
 	delete(got[0], "sequence")
 	sent["weight"] = 2.0
@@ -263,7 +266,7 @@ func TestMoreThan10000EventsAreRefused(t *testing.T) {
 
 func TestTroubleWithOneRecipientIsNotTroubleWithTheOthers(t *testing.T) {
 	f := serve(t)
-	f.store.save = func(recipient domain.ActorID) error {
+	f.store.save = func(_ context.Context, recipient domain.ActorID) error {
 		if recipient.String() == "other" {
 			return domain.Errorf(domain.Unavailable, "no store")
 		}

@@ -90,7 +90,7 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // io.Reader returns EOF itself
+	if err == io.EOF {
 		_ = b.conn.SetReadDeadline(time.Time{})
 	}
 	return n, err

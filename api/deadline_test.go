@@ -3,17 +3,20 @@ package api_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // The tests of this file run in a bubble of testing/synctest, where waiting takes
@@ -101,6 +104,10 @@ func TestAReaderThatStopsReadingIsCutOffAtTheDeadline(t *testing.T) {
 
 func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
 	inBubble(t, 1<<20-2, func(b *bubble) {
+		b.f.store.open = func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+			r, err := b.f.store.Store.Open(ctx, s)
+			return &untilDone{r, ctx}, err
+		}
 		start := time.Now()
 		resp := b.exchange(&slow{Conn: b.dial(), rate: 4 << 10}, peekRequest)
 		n, err := io.Copy(io.Discard, resp.Body)
@@ -109,6 +116,19 @@ func TestAReaderThatIsSlowGetsTheWholeBody(t *testing.T) {
 		require.Greater(b.t, time.Since(start), 4*time.Minute)
 		b.f.logs.wait(b.t, `"route":"/v1/peek","status":"200"`)
 	})
+}
+
+// untilDone fails once its context ends, as a reader from the network does.
+type untilDone struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (r *untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.ReadCloser.Read(p)
 }
 
 func TestAReaderThatOnlySipsIsCutOff(t *testing.T) {
@@ -175,29 +195,46 @@ func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
 		start := time.Now()
 		require.Equal(b.t, 503, b.exchange(b.dial(), peekRequest).StatusCode)
 		require.Equal(b.t, 30*time.Second, time.Since(start))
+
+		b.f.store.save = func(ctx context.Context, _ domain.ActorID) error { <-ctx.Done(); return ctx.Err() }
+		start = time.Now()
+		require.Equal(b.t, 503, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
+		require.Equal(b.t, 30*time.Second, time.Since(start))
 	})
 }
 
-// A body may take up to the deadline; once it has come, its deadline must not
-// cut off the work, nor the next request on the connection.
+// A body may take up to the deadline. Once it has come, its deadline must not
+// cut off the work, which the server would take for a client that has gone, nor
+// the next request on the connection.
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
-		conn := b.dial()
+		client, server := net.Pipe()
+		watched := &watched{Conn: server}
+		b.conns <- watched
+		defer client.Close()
+		b.f.store.save = func(context.Context, domain.ActorID) error {
+			if d := watched.deadline.Load().(time.Time); !d.IsZero() {
+				b.t.Errorf("the connection is read until %v while the work is done", d)
+			}
+			return nil
+		}
 		for n := range 3 {
-			resp := b.exchange(conn, post(array(newEvent(n+1))))
+			resp := b.exchange(client, post(array(newEvent(n+1))))
 			require.Equal(b.t, 202, resp.StatusCode)
 			_, err := io.Copy(io.Discard, resp.Body)
 			require.NoError(b.t, err)
 			<-time.After(25 * time.Second)
 		}
-		b.f.store.next = func(ctx context.Context) error {
-			select {
-			case <-ctx.Done():
-				return errors.New("cancelled early")
-			case <-time.After(29 * time.Second):
-				return nil
-			}
-		}
-		require.Equal(b.t, 200, b.exchange(conn, peekRequest).StatusCode)
 	})
+}
+
+// watched remembers the last deadline for reading.
+type watched struct {
+	net.Conn
+	deadline atomic.Value
+}
+
+func (w *watched) SetReadDeadline(t time.Time) error {
+	w.deadline.Store(t)
+	return w.Conn.SetReadDeadline(t)
 }

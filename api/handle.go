@@ -37,7 +37,7 @@ func gone(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*problemError](err); ok {
 		return false
 	}
-	return context.Cause(ctx) == context.Canceled //nolint:errorlint // the cause itself, not what it wraps
+	return errors.Is(context.Cause(ctx), context.Canceled)
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

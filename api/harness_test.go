@@ -76,15 +76,15 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
 // ports are the ports in memory, with calls that a test takes over.
 type ports struct {
 	*memory.Store
-	save        func(domain.ActorID) error
+	save        func(context.Context, domain.ActorID) error
 	next        func(context.Context) error
 	acknowledge func() error
-	open        func() (io.ReadCloser, error)
+	open        func(context.Context, repository.Section) (io.ReadCloser, error)
 }
 
 func (p *ports) Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (repository.Saved, error) {
 	if p.save != nil {
-		if err := p.save(recipient); err != nil {
+		if err := p.save(ctx, recipient); err != nil {
 			return repository.Saved{}, err
 		}
 	}
@@ -111,7 +111,7 @@ func (p *ports) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 
 func (p *ports) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 	if p.open != nil {
-		return p.open()
+		return p.open(ctx, s)
 	}
 	return p.Store.Open(ctx, s)
 }

@@ -1,13 +1,12 @@
 package api_test
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"encoding/json"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 func TestPeekRepeatsTheOpenBundleUntilItIsDequeued(t *testing.T) {
@@ -146,7 +148,7 @@ func TestADequeueNeedsAUUIDAndNoQuery(t *testing.T) {
 func TestAContentThatCannotBeOpenedIsAProblemAndNoBody(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "payload", 1))
-	f.store.open = func() (io.ReadCloser, error) {
+	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {
 		return nil, domain.Errorf(domain.Unavailable, "secret disk 7")
 	}
 	a := f.do("GET", "/v1/peek", "")
@@ -164,7 +166,7 @@ func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 		f.post(202, newEvent(n+1, "weight", 100, "payload", strings.Repeat("x", 50_000)))
 	}
 	opened := 0
-	f.store.open = func() (io.ReadCloser, error) {
+	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {
 		if opened++; opened > 10 {
 			return nil, errors.New("disk gone")
 		}

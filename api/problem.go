@@ -66,20 +66,34 @@ var problems = map[problemType]struct {
 	bodyTooLarge:     {status: 413, title: "The body is too large"},
 	tooManyEvents:    {status: 413, title: "Too many events in one request"},
 	wrongContentType: {status: 415, title: "Unsupported media type"},
-	busy: {status: 429, title: "Too busy", retry: true,
-		detail: "The hub or its store is at a limit. Nothing is lost; repeat the same request after a pause."},
-	uncertain: {status: 503, title: "The outcome is not known", retry: true,
-		detail: "The request may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice."},
-	unavailable: {status: 503, title: "The store is out of reach", retry: true,
-		detail: "The request has not taken effect. Repeat the same request after a pause."},
-	tooLate: {status: 503, title: "No answer in time", retry: true,
-		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice."},
-	notReady: {status: 503, title: "Not ready", retry: true,
-		detail: "Something that the hub depends on is not there; its log says what."},
-	damaged: {status: 500, title: "Stored data is damaged",
-		detail: "What is stored contradicts itself. Repeating the request does not help; tell the operator the request id."},
-	internal: {status: 500, title: "Internal error",
-		detail: "The hub failed in a way that it does not know. Tell the operator the request id."},
+	busy: {
+		status: 429, title: "Too busy", retry: true,
+		detail: "The hub or its store is at a limit. Nothing is lost; repeat the same request after a pause.",
+	},
+	uncertain: {
+		status: 503, title: "The outcome is not known", retry: true,
+		detail: "The request may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
+	},
+	unavailable: {
+		status: 503, title: "The store is out of reach", retry: true,
+		detail: "The request has not taken effect. Repeat the same request after a pause.",
+	},
+	tooLate: {
+		status: 503, title: "No answer in time", retry: true,
+		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
+	},
+	notReady: {
+		status: 503, title: "Not ready", retry: true,
+		detail: "Something that the hub depends on is not there; its log says what.",
+	},
+	damaged: {
+		status: 500, title: "Stored data is damaged",
+		detail: "What is stored contradicts itself. Repeating the request does not help; tell the operator the request id.",
+	},
+	internal: {
+		status: 500, title: "Internal error",
+		detail: "The hub failed in a way that it does not know. Tell the operator the request id.",
+	},
 }
 
 // problemOfKind is the table from what the rules and the stores report to what
@@ -147,7 +161,7 @@ func asProblem(ctx context.Context, err error) *problemError {
 		return r
 	}
 	kind := domain.KindOf(err)
-	if kind == domain.Unknown && context.Cause(ctx) == errDeadline || errors.Is(err, context.DeadlineExceeded) && kind != domain.Uncertain {
+	if kind == domain.Unknown && (errors.Is(context.Cause(ctx), errDeadline) || errors.Is(err, context.DeadlineExceeded)) {
 		return &problemError{problem: tooLate, cause: err}
 	}
 	p, ok := problemOfKind[kind]

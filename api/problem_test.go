@@ -18,6 +18,7 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // failing makes the store of f fail a Peek with err.
@@ -160,7 +161,9 @@ func TestAPanicIsAProblemAndItsStackIsLogged(t *testing.T) {
 func TestAPanicInABodyBreaksItOff(t *testing.T) {
 	f := serve(t)
 	f.post(202, newEvent(1, "weight", 100, "payload", strings.Repeat("x", 100_000)))
-	f.store.open = func() (io.ReadCloser, error) { return io.NopCloser(&panicking{left: 70_000}), nil }
+	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {
+		return io.NopCloser(&panicking{left: 70_000}), nil
+	}
 	resp, err := f.client.Do(f.newRequest("GET", "/v1/peek", nil))
 	require.NoError(t, err)
 	defer resp.Body.Close()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,23 +12,25 @@ import (
 // answer has begun. The log gets the panic and its stack.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			p := recover()
-			if p == nil {
-				return
-			}
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this, too
-				panic(p)
-			}
-			rec := recordOf(r.Context())
-			rec.err = fmt.Errorf("panic: %v", p)
-			rec.note(slog.String("stack", string(debug.Stack())))
-			if answer, ok := w.(*response); !ok || answer.status != 0 {
-				panic(http.ErrAbortHandler)
-			}
-			rec.problem = internal
-			writeProblem(w, rec.id, &problemError{problem: internal})
-		}()
+		defer answerPanic(w, recordOf(r.Context()))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// answerPanic is to be deferred.
+func answerPanic(w http.ResponseWriter, rec *record) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	rec.err = fmt.Errorf("panic: %v", p)
+	rec.note(slog.String("stack", string(debug.Stack())))
+	if answer, ok := w.(*response); !ok || answer.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	rec.problem = internal
+	writeProblem(w, rec.id, &problemError{problem: internal})
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -121,6 +122,20 @@ func missing(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	}
 	responses := openapi3.NewResponses(openapi3.WithStatus(status, doc.Components.Responses[name]))
 	return &routers.Route{Spec: doc, Operation: &openapi3.Operation{Responses: responses}}
+}
+
+// isManifest validates the body of a bundle in content mode manifest. As an
+// answer to a Peek it may be anything that is an array.
+func isManifest(t *testing.T, body string) {
+	t.Helper()
+	doc, _ := document()
+	var value any
+	if err := json.Unmarshal([]byte(body), &value); err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Components.Schemas["Manifest"].Value.VisitJSON(value, openapi3.EnableJSONSchema2020()); err != nil {
+		t.Errorf("no manifest as openapi.yaml has it: %v", err)
+	}
 }
 
 // TestTheValidatorValidates: a validator that lets everything pass proves
