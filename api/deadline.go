@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 )
@@ -36,13 +35,12 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 		defer p.timer.Stop()
 		p.writeBefore(now.Add(p.span + grace)) // for an answer without a body; a Write sets its own
 
-		r = r.WithContext(ctx)
-		if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
-			// Not every writer has a connection: a test's has none.
-			_ = p.conn.SetReadDeadline(now.Add(p.span))
-			r.Body = &timedBody{ReadCloser: r.Body, conn: p.conn}
+		if r.ContentLength != 0 {
+			// Once the body has come to its end, net/http reads on without this
+			// deadline, to notice that the client goes away.
+			_ = p.conn.SetReadDeadline(now.Add(p.span)) // not every writer has a connection
 		}
-		next.ServeHTTP(p, r)
+		next.ServeHTTP(p, r.WithContext(ctx))
 	})
 }
 
@@ -79,19 +77,3 @@ func (p *pace) writeBefore(at time.Time) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (p *pace) Unwrap() http.ResponseWriter { return p.ResponseWriter }
-
-// A timedBody lifts the read deadline once the body has ended: from then on the
-// server reads on only to notice that the client goes away, and must not take
-// the deadline for that.
-type timedBody struct {
-	io.ReadCloser
-	conn *http.ResponseController
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		_ = b.conn.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}

@@ -16,7 +16,7 @@
 // A request has one deadline (Options.Deadline, 30 s) for reading its body and
 // for the work. When the work is done and a body is being streamed, the
 // deadline starts anew with each piece that the client has taken, up to
-// [streamFactor] times its length in all: a big bundle gets through a thin line,
+// 20 times its length in all: a big bundle gets through a thin line,
 // and a client that stops reading is cut off. [Harden] says why the timeouts of
 // http.Server cannot do this.
 //

@@ -108,8 +108,7 @@ func (o *Options) setDefaults() {
 //
 // It leaves ReadTimeout and WriteTimeout alone, as the caller should. Either is
 // one fixed span: short enough to stop a client that hangs, it would cut off a
-// big bundle on a thin line, and a ReadTimeout that ends while a handler works
-// cancels that work. The deadline of each request does both jobs.
+// big bundle on a thin line. The deadline of each request does both jobs.
 func Harden(srv *http.Server) {
 	srv.ReadHeaderTimeout = 10 * time.Second
 	srv.IdleTimeout = 2 * time.Minute
