@@ -134,13 +134,26 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	})
 
+	parts.Go(func() error {
+		select {
+		case err := <-n.store.broken:
+			return err
+		case <-background.Done():
+			return nil
+		}
+	})
+
 	<-failed.Done() // because ctx ended, or a part returned an error
 	n.api.SetDraining()
-	n.opts.Logger.Info("draining", "grace", n.opts.Grace.String())
-	grace, cancel := context.WithTimeout(work, n.opts.Grace)
+	grace := n.opts.Grace
+	if ctx.Err() == nil {
+		grace = 0 // what a broken part has begun, it does not finish
+	}
+	n.opts.Logger.Info("draining", "grace", grace.String())
+	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		n.opts.Logger.Warn("requests under way were cut off", "grace", n.opts.Grace.String(), "error", err)
+	if err := server.Shutdown(patience); err != nil {
+		n.opts.Logger.Warn("requests under way were cut off", "grace", grace.String(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -372,4 +373,45 @@ func TestAWrongKeyIsSaidAtTheStart(t *testing.T) {
 	require.ErrorContains(t, err, "make sure of the containers")
 	require.ErrorContains(t, err, "401")
 	require.NotContains(t, err.Error(), "\n", "one line")
+}
+
+// refusing answers every write as the engine does once its disk is full.
+type refusing struct {
+	next policy.Transporter
+	full *atomic.Bool
+}
+
+func (r refusing) Do(req *http.Request) (*http.Response, error) {
+	if !r.full.Load() || req.Method == http.MethodGet {
+		return r.next.Do(req)
+	}
+	body := `{"code":"InternalServerError","message":"` + disk.ErrBroken.Error() + `: ` + disk.ErrFull.Error() + ` (write: no space left on device)"}`
+	return &http.Response{
+		StatusCode: http.StatusInternalServerError, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: req,
+	}, nil
+}
+
+func TestANodeWhoseDiskIsFullEndsAndSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	var full atomic.Bool
+	n, err := node.Open(t.Context(), settings(dir), node.Options{
+		WrapTransport: func(next policy.Transporter) policy.Transporter { return refusing{next, &full} },
+	})
+	require.NoError(t, err)
+	var result error
+	var running sync.WaitGroup
+	running.Go(func() { result = n.Run(context.Background()) })
+	full.Store(true)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL()+"/v1/data-available", strings.NewReader(event))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil {
+		require.NotEqual(t, http.StatusAccepted, resp.StatusCode)
+		resp.Body.Close()
+	}
+	running.Wait()
+	http.DefaultClient.CloseIdleConnections()
+	require.EqualError(t, result, "data folder "+dir+": the disk is full; make room and restart (write: no space left on device)")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,6 +26,7 @@ type store struct {
 	*cosmos.Repository
 	content repository.Content
 	groups  []domain.Group
+	broken  <-chan error   // yields one if nothing can be written any more
 	closers []func() error // in the order in which things were opened
 }
 
@@ -60,9 +62,6 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	if err != nil {
 		return nil, err
 	}
-	if opts.WrapTransport != nil && connection.Transport != nil {
-		connection.Transport = opts.WrapTransport(connection.Transport)
-	}
 	if err := s.openContent(cfg); err != nil {
 		return nil, err
 	}
@@ -95,7 +94,13 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 			return cosmos.Connection{}, err
 		}
 		s.closers = append(s.closers, engine.Close)
-		return cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()}, nil
+		var transport policy.Transporter = engine.Transport()
+		if opts.WrapTransport != nil {
+			transport = opts.WrapTransport(transport)
+		}
+		watched := newGuard(transport, cfg.Data)
+		s.broken = watched.broken
+		return cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched}, nil
 	}
 	c := cosmos.Connection{
 		Endpoint:    cfg.Cosmos.Endpoint,

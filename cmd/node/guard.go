@@ -1,0 +1,56 @@
+package node
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// A guard watches the answers of the embedded engine. Once a commit has failed,
+// because the disk is full or broken, the engine takes no more writes until it is
+// opened again. A node that went on would only make everyone wait, so it ends and
+// says why; whoever watches over it starts it again.
+type guard struct {
+	next   policy.Transporter
+	folder string
+	broken chan error // holds one
+}
+
+func newGuard(next policy.Transporter, folder string) *guard {
+	return &guard{next, folder, make(chan error, 1)}
+}
+
+func (g *guard) Do(req *http.Request) (*http.Response, error) {
+	resp, err := g.next.Do(req)
+	if err != nil || resp.StatusCode != http.StatusInternalServerError {
+		return resp, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	var problem struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &problem) != nil {
+		return resp, nil
+	}
+	if _, cause, ok := strings.Cut(problem.Message, disk.ErrBroken.Error()); ok {
+		if cause = strings.TrimPrefix(cause, ": "); cause == "" {
+			cause = disk.ErrBroken.Error()
+		}
+		select {
+		case g.broken <- fmt.Errorf("data folder %s: %s", g.folder, cause):
+		default: // it is known already
+		}
+	}
+	return resp, nil
+}
