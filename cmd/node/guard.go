@@ -40,9 +40,7 @@ func (g *guard) Do(req *http.Request) (*http.Response, error) {
 	var problem struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(body, &problem) != nil {
-		return resp, nil
-	}
+	_ = json.Unmarshal(body, &problem) // another body says nothing about the disk
 	if _, cause, ok := strings.Cut(problem.Message, disk.ErrBroken.Error()); ok {
 		if cause = strings.TrimPrefix(cause, ": "); cause == "" {
 			cause = disk.ErrBroken.Error()
