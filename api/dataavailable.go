@@ -26,7 +26,9 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	if r.ContentLength > s.opts.Limits.RequestBody {
 		return tooLarge(s.opts.Limits.RequestBody)
 	}
-	sent, err := decodeEvents(http.MaxBytesReader(w, r.Body, s.opts.Limits.RequestBody), s.opts.Limits)
+	body := s.bodies.admit(r.Context(), http.MaxBytesReader(w, r.Body, s.opts.Limits.RequestBody))
+	defer body.leave()
+	sent, err := decodeEvents(body, s.opts.Limits)
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return tooLarge(s.opts.Limits.RequestBody)

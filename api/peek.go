@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -109,23 +108,10 @@ func (b *bundleBody) Write(p []byte) (int, error) {
 		h := b.w.Header()
 		// These two as the original spells them, for clients that compare letter by letter.
 		h["MessageId"] = []string{b.bundle.ID.String()}
-		h["MessageType"] = []string{messageType(b.bundle)}
+		h["MessageType"] = []string{b.bundle.MessageType()}
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "no-store")
 		b.w.WriteHeader(http.StatusOK)
 	}
 	return b.w.Write(p)
-}
-
-// maxMessageType bounds the header MessageType. Clients and proxies refuse
-// headers that are much longer, and a bundle can have any number of types.
-const maxMessageType = 4 * kilobyte
-
-// messageType returns the document types of the bundle, as many as fit.
-func messageType(b *domain.Bundle) string {
-	text := b.MessageType()
-	if len(text) <= maxMessageType {
-		return text
-	}
-	return text[:strings.LastIndexByte(text[:maxMessageType+1], ',')]
 }

@@ -31,6 +31,7 @@ type Limits struct {
 	RequestBody int64 // bytes; default 32 MB
 	Payload     int   // bytes of one payload in compact form; default 1 MB
 	Events      int   // of one request; default 10,000
+	Bodies      int64 // bytes of all request bodies in memory at the same time; default 128 MB
 }
 
 const (
@@ -43,6 +44,7 @@ const (
 type Server struct {
 	opts     Options
 	metrics  *metrics
+	bodies   *admission
 	handler  http.Handler
 	draining atomic.Bool
 }
@@ -51,7 +53,7 @@ type Server struct {
 // metrics of another Server already.
 func New(opts Options) *Server {
 	opts.setDefaults()
-	s := &Server{opts: opts, metrics: newMetrics(opts.Registerer)}
+	s := &Server{opts: opts, metrics: newMetrics(opts.Registerer), bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4)}
 	s.handler = s.routes()
 	return s
 }
@@ -91,6 +93,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Limits.Events <= 0 {
 		o.Limits.Events = 10_000
+	}
+	if o.Limits.Bodies <= 0 {
+		o.Limits.Bodies = 128 * megabyte
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 30 * time.Second

@@ -69,6 +69,10 @@ func ParseFormat(s string) (Format, error) {
 	return "", Errorf(Invalid, "format: want json or xml, got %q", clip(s))
 }
 
+// MaxDocumentTypes is the most document types that a bundle of several events
+// has. 32 of the longest are a header of 4 KB.
+const MaxDocumentTypes = 32
+
 // A Filler applies the bundling rules to the events of one cabinet, offered in
 // order:
 //
@@ -76,6 +80,8 @@ func ParseFormat(s string) (Format, error) {
 //   - if it does not support bundling, it travels alone;
 //   - after it, events go as long as they support bundling and the sum of the
 //     weights stays within Max;
+//   - an event that would bring more than MaxDocumentTypes into the bundle does
+//     not go: the types travel in one header;
 //   - the first event that does not go ends the bundle: none behind it may
 //     overtake it.
 //
@@ -98,7 +104,9 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 		most = MaxBundleWeight
 	}
 	weight := f.weight.Add(e.Weight)
-	if f.full || f.count > 0 && (!e.SupportsBundling || weight > most) {
+	newType := !slices.Contains(f.documentTypes, e.DocumentType)
+	tooMany := newType && len(f.documentTypes) == MaxDocumentTypes
+	if f.full || f.count > 0 && (!e.SupportsBundling || weight > most || tooMany) {
 		f.full = true
 		return false
 	}
@@ -108,7 +116,7 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 	f.count++
 	f.weight, f.last = weight, at
 	f.full = !e.SupportsBundling || weight >= most
-	if !slices.Contains(f.documentTypes, e.DocumentType) {
+	if newType {
 		f.documentTypes = append(f.documentTypes, e.DocumentType)
 	}
 	return true

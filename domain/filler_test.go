@@ -1,7 +1,10 @@
 package domain_test
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,6 +76,23 @@ func TestBundling(t *testing.T) {
 			require.Equal(t, tc.weight, bundle.Weight)
 		})
 	}
+}
+
+func TestABundleHasNoMoreDocumentTypesThanAHeaderTakes(t *testing.T) {
+	events := weighing(slices.Repeat([]domain.Weight{1}, 2*domain.MaxDocumentTypes)...)
+	for i := range events {
+		var err error
+		events[i].DocumentType, err = domain.ParseDocumentType(fmt.Sprintf("%03d%s", i, strings.Repeat("x", 125)))
+		require.NoError(t, err)
+	}
+	var filler domain.Filler
+	require.Equal(t, domain.MaxDocumentTypes, offer(&filler, events))
+	var bundle domain.Bundle
+	filler.Fill(&bundle)
+	require.LessOrEqual(t, len(bundle.MessageType()), 4<<10+32)
+
+	events[domain.MaxDocumentTypes].DocumentType = events[0].DocumentType
+	require.Equal(t, domain.MaxDocumentTypes+1, offer(new(domain.Filler), events), "an event of a type that is there goes")
 }
 
 func TestARefusalIsFinal(t *testing.T) {
