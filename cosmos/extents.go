@@ -118,12 +118,12 @@ func (o *operation) readDrawer(cabinet domain.CabinetKey, s slots) *drawerReader
 func (d *drawerReader) done() bool { return d.at >= d.slots.To }
 
 // next returns the next events, at least one. Slots that are missing because a
-// read was stale are errMoved; if they are missing for long, to a patient
+// read was stale are errMissing; if they are missing for long, to a patient
 // reader, they are gone.
 func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 	for {
 		events, err := d.resultPage(ctx)
-		if !d.patient || !errors.Is(err, errMoved) {
+		if !d.patient || !errors.Is(err, errMissing) {
 			return events, err
 		}
 		if !d.o.pause(ctx, 0) {
@@ -142,7 +142,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	var events []storedEvent
 	for len(events) == 0 {
 		if d.query.done {
-			return nil, errMoved
+			return nil, errMissing
 		}
 		items, err := d.query.next(ctx, d.size)
 		if err != nil {
@@ -158,7 +158,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				if len(events) > 0 {
 					return events, nil // serve what comes before the hole
 				}
-				return nil, errMoved
+				return nil, errMissing
 			}
 			if p.End <= d.at || d.done() {
 				continue // a page that a rolled-back Save left behind may begin where another ends

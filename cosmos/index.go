@@ -86,7 +86,7 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		return err
 	}
 	if len(extents) != last.Ordinal-len(c.sealed) {
-		return errMoved // a stale read: not every drawer was seen
+		return errMissing // a stale read: not every drawer was seen
 	}
 	filters := make([]filter, len(extents))
 	g, gctx := errgroup.WithContext(ctx)

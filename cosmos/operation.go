@@ -69,6 +69,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // over from fresh reads.
 var errMoved = errors.New("the store moved on")
 
+// errMissing reports that something is not to be seen that a head or a gate says
+// is there. At first that is an old read, so it is an errMoved; if it lasts, it is
+// damage.
+var errMissing = fmt.Errorf("what must be there is missing: %w", errMoved)
+
 // startOver runs try until it returns something else than errMoved. If the
 // budget ends before that, the caller is told that others were faster.
 func (o *operation) startOver(ctx context.Context, try func() error) error {
@@ -80,6 +85,9 @@ func (o *operation) startOver(ctx context.Context, try func() error) error {
 		if !o.pause(ctx, 0) {
 			if ctx.Err() != nil {
 				return domain.Errorf(domain.Unavailable, "%s: %w", o.name, ctx.Err())
+			}
+			if errors.Is(err, errMissing) {
+				return domain.Errorf(domain.Damaged, "%s: %w, in %d attempts", o.name, err, o.r.opts.Retries+1)
 			}
 			return domain.Errorf(domain.Busy, "%s: gave up after %d retries against other writers or stale reads: %w", o.name, o.r.opts.Retries, err)
 		}

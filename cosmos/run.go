@@ -70,10 +70,10 @@ func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet doma
 	return r, nil
 }
 
-// peekFirst reads the first event, or errMoved if a stale read shows none.
+// peekFirst reads the first event, or errMissing if a stale read shows none.
 func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
-		return nil, errMoved
+		return nil, errMissing
 	}
 	read := r.o.readDrawer(r.cabinet, r.parts[0].slots)
 	events, err := read.next(ctx)

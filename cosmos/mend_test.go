@@ -1,0 +1,125 @@
+package cosmos
+
+import (
+	"context"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// Hints may be wrong in every way; what is delivered, and in which order, may not.
+
+// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none of
+// which travels with others, and returns their ids in that order.
+func (s *trust) inTwoCabinets(node *Repository) []domain.EventID {
+	var ids []domain.EventID
+	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
+		e := repositorytest.Event(s.actor, repositorytest.From(origin), repositorytest.Alone)
+		s.save(node, 0, []domain.Event{e})
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// next peeks and dequeues one bundle and returns its first event.
+func (s *trust) next(node *Repository) domain.EventID {
+	s.Helper()
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(s, err)
+	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
+	require.NoError(s, err)
+	return b.Events[0].ID
+}
+
+// entries returns what the catalog says of an origin.
+func (s *trust) entries(node *Repository, origin domain.Origin) []entry {
+	s.Helper()
+	found, err := all[entry](context.Background(), node.begin("test").query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
+	require.NoError(s, err)
+	return found
+}
+
+func (s *trust) deletes(c *azcosmos.ContainerClient, key, id string) {
+	s.Helper()
+	_, err := c.DeleteItem(context.Background(), azcosmos.NewPartitionKeyString(key), id, nil)
+	require.NoError(s, err)
+}
+
+func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false) // writes no hints, so pointers stay where they are
+	ids := s.inTwoCabinets(node)
+
+	assert.Equal(t, ids[0], s.next(node))
+	assert.Equal(t, domain.Sequence(1), s.entries(node, domain.Charges)[0].NextSequence, "it points at what is acknowledged")
+	assert.Equal(t, ids[1], s.next(node), "H4: number 2 comes before number 3")
+	assert.Equal(t, domain.Sequence(3), s.entries(node, domain.Charges)[0].NextSequence, "H10: mended on sight")
+	assert.Equal(t, ids[2], s.next(node))
+}
+
+func TestAPointerThatIsMissingIsPutBack(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	ids := s.inTwoCabinets(node)
+	s.deletes(node.db.catalog, catalogKey(s.actor, domain.Charges), s.entries(node, domain.Charges)[0].ID)
+
+	assert.Equal(t, ids[0], s.next(node), "H10: a lost pointer is no reason to overtake")
+	assert.Len(t, s.entries(node, domain.Charges), 1, "H10: mended on sight")
+	assert.Equal(t, ids[1], s.next(node))
+	assert.Equal(t, ids[2], s.next(node))
+}
+
+func TestAPointerAtADrawerThatIsDoneWithGoes(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{DrawerCapacity: 1, Exclusive: true}, false)
+	ids := s.inTwoCabinets(node)
+	assert.Equal(t, ids[0], s.next(node))
+	assert.Equal(t, ids[1], s.next(node))
+
+	left := s.entries(node, domain.Charges)
+	require.Len(t, left, 1)
+	assert.Equal(t, 2, left[0].Ordinal, "that of the first drawer is gone")
+	assert.Equal(t, ids[2], s.next(node))
+}
+
+func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	events := repositorytest.Events(3, s.actor)
+	for _, e := range events {
+		s.save(node, 0, []domain.Event{e})
+	}
+	drawer := s.entries(node, events[0].Origin)[0].ID
+	s.deletes(node.db.cabinets, drawer, pageID(1))
+
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, b.Count, "what comes before the hole")
+	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
+	require.NoError(t, err)
+
+	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: 2})
+	_, err = impatient.NextUnacknowledged(context.Background(), s.actor, allGroups)
+	require.Equal(t, domain.Damaged, domain.KindOf(err), "not no data, and not the event behind the hole: %v", err)
+}
+
+func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
+	s := newTrust(t)
+	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: 2})
+	events := repositorytest.Events(3, s.actor)
+	for _, e := range events {
+		s.save(node, 0, []domain.Event{e})
+	}
+	_, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	s.deletes(node.db.cabinets, s.entries(node, events[0].Origin)[0].ID, pageID(1))
+
+	_, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, "lacks slot 1")
+}
