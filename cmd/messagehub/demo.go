@@ -37,7 +37,11 @@ func (p *process) demoCommand() *cobra.Command {
 		ctx, stop := untilSignal(ctx)
 		defer stop()
 		d.p = p
-		return d.run(ctx)
+		err := d.run(ctx)
+		if err != nil && ctx.Err() != nil {
+			return errors.New("stopped before the end, so nothing can be said about the hub")
+		}
+		return err
 	})
 	return cmd
 }

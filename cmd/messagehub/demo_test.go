@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ func TestTheDemoPlaysAndAccountsForEveryEvent(t *testing.T) {
 	require.Regexp(t, `(?m)^ +actor +role +clients +events +bundles +KB +peek p50 +p99 +dequeue p50 +p99 +RU$`, got.out)
 	require.Regexp(t, `(?m)^ +all +700 `, got.out)
 	require.Regexp(t, `(?m)^ +579\d{10} +Nørre Net +DDM +1 `, got.out)
+	require.Regexp(t, `sending took [1-9]\d* RU \(\d+\.\d\d an event\), upkeep [1-9]\d*, all [1-9]\d+\.`, got.out)
 	require.NotContains(t, got.out, " 0.0  ", "everything takes some time")
 }
 
@@ -41,6 +44,22 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.EqualError(t, d.play(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
 	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
+}
+
+func TestADemoThatIsStoppedSaysNothingAboutTheHub(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	var errs strings.Builder
+	status := run(ctx, &process{
+		args: []string{"messagehub", "demo", "--events", "100", "--backlog", "0"},
+		out:  &signalling{want: "A day of", seen: cancel}, err: &errs,
+	})
+	require.Equal(t, 1, status)
+	require.Equal(t, "messagehub: stopped before the end, so nothing can be said about the hub\n", errs.String())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left, "the temporary folder is gone")
 }
 
 func TestAPercentileIsOneOfTheValues(t *testing.T) {

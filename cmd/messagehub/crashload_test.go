@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// write sends batches to both actors, each until it is acknowledged.
+func (r *crashRun) write(ctx context.Context, writer int) error {
+	g := &generator{rand.New(rand.NewPCG(r.seed, uint64(100+writer)))}
+	for {
+		select {
+		case <-r.stop:
+			return nil
+		default:
+		}
+		body := []byte{'['}
+		n := 1 + g.IntN(25)
+		for i := range n {
+			k := &kinds[[]int{0, 2, 6}[g.IntN(3)]]
+			e := g.event(&r.actors[g.IntN(crashActors)], k, day)
+			r.ledger.send(writer, &e)
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = e.appendJSON(body)
+		}
+		body = append(body, ']')
+		err := r.hub.until(ctx, func(ctx context.Context, hub *client) error {
+			got, err := (&sender{hub: hub}).postOnce(ctx, body)
+			if err == nil && got.Accepted+got.Duplicates != n {
+				return violation{fmt.Errorf("writer %d sent %d events: %+v", writer, n, got)}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.acknowledged.Add(int64(n))
+		r.done()
+		for _, m := range r.mail {
+			nudge(m)
+		}
+	}
+}
+
+// act peeks and dequeues until the writers are quiet and nothing is left.
+func (r *crashRun) act(ctx context.Context, index int) error {
+	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
+	actor := r.actors[index].GLN
+	paths := []string{"/v1/peek", "/v1/peek", "/v1/peek/timeseries", "/v1/peek/aggregations", "/v1/peek/masterdata"}
+	for {
+		quiet := false
+		select {
+		case <-r.quiet:
+			quiet = true
+		default:
+		}
+		path := paths[random.IntN(len(paths))]
+		if quiet {
+			path = paths[0]
+		}
+		id, err := r.peek(ctx, actor, path)
+		switch {
+		case err != nil:
+			return err
+		case id == "" && quiet:
+			return nil
+		case id == "":
+			select {
+			case <-r.mail[index]:
+			case <-r.quiet:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			continue
+		}
+		if random.IntN(4) == 0 {
+			again, err := r.peek(ctx, actor, path)
+			if err != nil {
+				return err
+			}
+			if again != id {
+				return fmt.Errorf("actor %s peeked bundle %s and then, before it dequeued it, %q", actor, id, again)
+			}
+			r.repeatedPeeks.Add(1)
+		}
+		if err := r.dequeue(ctx, actor, id); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *crashRun) peek(ctx context.Context, actor, path string) (id string, err error) {
+	err = r.hub.until(ctx, func(ctx context.Context, hub *client) error {
+		asked := time.Now()
+		var body []byte
+		var err error
+		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, path); err != nil || id == "" {
+			return err
+		}
+		if err := r.ledger.peeked(actor, id, body, asked); err != nil {
+			return violation{err}
+		}
+		r.done()
+		return nil
+	})
+	return id, err
+}
+
+// dequeue repeats a Dequeue until it is answered. A 404 is right only after an
+// answer that may have been lost.
+func (r *crashRun) dequeue(ctx context.Context, actor, id string) error {
+	lost := false
+	return r.hub.until(ctx, func(ctx context.Context, hub *client) error {
+		ok, err := (&actorClient{hub: hub, actor: actor}).dequeue(ctx, id)
+		switch {
+		case err != nil:
+			if !lost {
+				r.lostReplies.Add(1)
+			}
+			lost = true
+			return err
+		case !ok && !lost:
+			return violation{fmt.Errorf("bundle %s of %s is 404, although it was peeked and never dequeued", id, actor)}
+		case !ok:
+			r.already.Add(1)
+		}
+		r.ledger.dequeued(actor, id, ok, time.Now())
+		r.done()
+		return nil
+	})
+}

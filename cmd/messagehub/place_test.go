@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A violation is what no crash excuses.
+type violation struct{ error }
+
+// A place is where the hub is, as long as it lives there.
+type place struct {
+	mu    sync.Mutex
+	hub   *client
+	moved chan struct{} // closed when hub is another one
+}
+
+func newPlace() *place { return &place{moved: make(chan struct{})} }
+
+func (p *place) moveTo(url string) {
+	hub, err := newClient(url)
+	if err != nil {
+		panic(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hub != nil {
+		p.hub.close()
+	}
+	p.hub = hub
+	close(p.moved)
+	p.moved = make(chan struct{})
+}
+
+func (p *place) now() (*client, chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hub, p.moved
+}
+
+// until tries against one hub after the other, until one answers. An answer that
+// says no is final, unless it says that it may pass.
+func (p *place) until(ctx context.Context, try func(context.Context, *client) error) error {
+	for {
+		hub, moved := p.now()
+		var err error
+		if hub != nil {
+			inTime, cancel := context.WithTimeout(ctx, patience)
+			err = try(inTime, hub)
+			cancel()
+			if err == nil {
+				return nil
+			}
+			if _, ok := errors.AsType[violation](err); ok {
+				return err
+			}
+			if refused, ok := errors.AsType[*problem](err); ok {
+				if !refused.passing() || refused.Status == http.StatusBadGateway {
+					return err
+				}
+				if !sleep(ctx, 10*time.Millisecond) {
+					return ctx.Err()
+				}
+				continue
+			}
+		}
+		select {
+		case <-moved:
+		case <-time.After(patience):
+			return fmt.Errorf("no hub for %s: %w", patience, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
