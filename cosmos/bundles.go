@@ -168,7 +168,7 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	}
 	g := gates[bundle.Group]
 	if g == nil || g.Open != doc.ID {
-		return bundle, errMoved // the two contradict each other: one of the reads was stale
+		return bundle, errMissing // the two contradict each other: one of the reads was stale
 	}
 	closed, through := doc.dequeued(operation), g.through(doc, operation)
 	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -130,7 +131,7 @@ func (o *operation) openBundle(ctx context.Context, g *gate, backlog int64) (rep
 	var doc bundleDoc
 	_, err := o.read(ctx, o.r.db.bundles, g.Recipient, g.Open, &doc)
 	if isNotFound(err) {
-		return repository.Next{}, errMoved
+		return repository.Next{}, errMissing
 	}
 	if err != nil {
 		return repository.Next{}, err
@@ -197,25 +198,23 @@ func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]
 // has the last word, and an entry that turns out to be missing or too low is
 // mended on the way.
 func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, error) {
+	if err := o.readEntries(ctx, candidates); err != nil {
+		return nil, err
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for _, c := range candidates {
-		g.Go(func() error {
-			if err := c.readEntry(gctx, o); err != nil {
-				return err
-			}
-			if c.entry == nil || c.entry.NextSequence <= c.at.Sequence {
-				return c.look(gctx, o)
-			}
+		if c.entry != nil && c.entry.NextSequence > c.at.Sequence {
 			c.first = c.entry.NextSequence
-			return nil
-		})
+			continue
+		}
+		g.Go(func() error { return c.look(gctx, o) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
 	for {
-		c := slices.MinFunc(candidates, func(a, b *candidate) int { return int(a.first - b.first) })
+		c := slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.first, b.first) })
 		if c.run != nil {
 			return c.run, nil
 		}
@@ -225,16 +224,50 @@ func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, 
 	}
 }
 
-// readEntry takes the candidate's smallest entry from the catalog.
-func (c *candidate) readEntry(ctx context.Context, o *operation) error {
-	q := o.query(o.r.db.catalog, catalogKey(c.cabinet.Recipient, c.cabinet.Origin),
-		"SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
-		azcosmos.QueryParameter{Name: "@type", Value: c.cabinet.ContentType.String()})
-	found, err := all[*entry](ctx, q)
-	if len(found) > 0 {
-		c.entry = found[0]
+// fewCandidates is up to how many cabinets of one origin are looked up in the
+// catalog one by one. Each costs a query, but only the one entry that is wanted;
+// beyond that, all entries of the origin are read in one.
+const fewCandidates = 3
+
+// readEntries takes each candidate's smallest entry from the catalog.
+func (o *operation) readEntries(ctx context.Context, candidates []*candidate) error {
+	of := make(map[string][]*candidate) // by partition
+	for _, c := range candidates {
+		key := catalogKey(c.cabinet.Recipient, c.cabinet.Origin)
+		of[key] = append(of[key], c)
 	}
-	return err
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for key, some := range of {
+		if len(some) > fewCandidates {
+			g.Go(func() error { return o.takeEntries(ctx, o.query(o.r.db.catalog, key, "SELECT * FROM c"), some) })
+			continue
+		}
+		for _, c := range some {
+			q := o.query(o.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
+				azcosmos.QueryParameter{Name: "@type", Value: c.cabinet.ContentType.String()})
+			g.Go(func() error { return o.takeEntries(ctx, q, []*candidate{c}) })
+		}
+	}
+	return g.Wait()
+}
+
+// takeEntries gives the candidates the smallest of their entries that q finds.
+func (o *operation) takeEntries(ctx context.Context, q *query, candidates []*candidate) error {
+	found, err := all[*entry](ctx, q)
+	if err != nil {
+		return err
+	}
+	smallest := make(map[string]*entry)
+	for _, e := range found {
+		if least, ok := smallest[e.ContentType]; !ok || e.Ordinal < least.Ordinal {
+			smallest[e.ContentType] = e
+		}
+	}
+	for _, c := range candidates {
+		c.entry = smallest[c.cabinet.ContentType.String()]
+	}
+	return nil
 }
 
 // look reads the candidate's first event and mends its entry if need be.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
@@ -101,8 +102,12 @@ func (w *writer) sift(ctx context.Context, o *operation, batch []*pending, befor
 		}
 	}
 	var fresh []numbered
+	cabinets := w.cabinetsWith(before)
 	for _, p := range batch {
-		p.saved = repository.Saved{}
+		p.saved, p.refused = repository.Saved{}, cabinets.take(w.recipient, p.events)
+		if p.refused != nil {
+			continue
+		}
 		for i := range p.events {
 			e := &p.events[i]
 			digest, known := seen[e.ID]
@@ -128,6 +133,44 @@ func (w *writer) sift(ctx context.Context, o *operation, batch []*pending, befor
 		}
 	}
 	return fresh, nil
+}
+
+// maxCabinets is how many cabinets a recipient can have. The head and the gates
+// name them all, and a document takes 2 MB.
+const maxCabinets = 1000
+
+// cabinetNames are the cabinets that a recipient has, or is about to have.
+type cabinetNames map[cabinetName]bool
+
+func (w *writer) cabinetsWith(p *plan) cabinetNames {
+	names := make(cabinetNames, len(w.head.Cabinets))
+	for name := range w.head.Cabinets {
+		names[name] = true
+	}
+	if p != nil {
+		for _, part := range p.intent.Parts {
+			names[part.Cabinet] = true
+		}
+	}
+	return names
+}
+
+// take adds the cabinets of events, or none if they would be too many: a content
+// type is a kind of data, and whoever makes one for every event has misread that.
+func (names cabinetNames) take(recipient domain.ActorID, events []domain.Event) error {
+	fresh := make(cabinetNames)
+	for i := range events {
+		if name := nameOf(events[i].Cabinet()); !names[name] {
+			fresh[name] = true
+		}
+	}
+	if len(fresh) > 0 && len(names)+len(fresh) > maxCabinets {
+		return domain.Errorf(domain.Invalid,
+			"content type: %s has events of %d kinds (origin and content type) and would get %d more, but %d are the most; use one content type for one kind of data",
+			recipient, len(names), len(fresh), maxCabinets)
+	}
+	maps.Copy(names, fresh)
+	return nil
 }
 
 // commit makes p visible. If more Saves have gathered, the same write reserves

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"sync"
@@ -21,6 +22,7 @@ type pending struct {
 	digests []domain.Digest
 
 	attempted map[int]bool // events that a commit of unknown outcome was about
+	refused   error        // why nothing of it may be stored
 	saved     repository.Saved
 	err       error
 
@@ -151,8 +153,8 @@ func (w *writer) take() {
 // answer tells the callers of batch what became of their Saves.
 func answer(batch []*pending, err error) {
 	for _, p := range batch {
-		p.err = err
-		if err != nil {
+		p.err = cmp.Or(p.refused, err)
+		if p.err != nil {
 			p.saved = repository.Saved{}
 		}
 		close(p.done)

@@ -1,0 +1,50 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestTooManyKindsOfDataAreRefusedBeforeTheyFillTheHead(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	kinds := make([]domain.Event, maxCabinets)
+	for i := range kinds {
+		kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
+	}
+	s.save(node, 0, kinds)
+
+	more := repositorytest.Events(3, s.actor, repositorytest.Typed("one kind too many"))
+	_, err := node.Save(context.Background(), s.actor, more)
+	require.Equal(t, domain.Invalid, domain.KindOf(err))
+	require.ErrorContains(t, err, "1000 are the most")
+
+	again := repositorytest.Events(3, s.actor, repositorytest.Typed("kind-7"))
+	s.save(node, 0, again)
+	saved, err := node.Save(context.Background(), s.actor, kinds)
+	require.NoError(t, err)
+	assert.Equal(t, repository.Saved{Duplicates: maxCabinets}, saved)
+	require.NoError(t, s.audit(s.actor))
+}
+
+func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	for i := range 40 {
+		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i))))
+	}
+	before := s.engine.Requests()
+	next, err := node.NextUnacknowledged(context.Background(), s.actor, allGroups)
+	require.NoError(t, err)
+	assert.Equal(t, int64(4), s.engine.Requests()-before, "gates, head, catalog, first page")
+	assert.Equal(t, int64(40), next.Backlog)
+	s.drains()
+}
