@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // maxShared bounds how many updates one commit takes in, so that the first of
@@ -137,7 +138,7 @@ func answer(updates []*update, err error) {
 
 func (f *file) View(fn func(Reader) error) error {
 	err := f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
-	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, bbolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}
 	return err

@@ -160,9 +160,9 @@ const headerSize = 8 + 4 + 4 + 4
 func (s stored) header(room int) []byte {
 	b := make([]byte, 0, headerSize+room)
 	b = binary.BigEndian.AppendUint64(b, s.version)
-	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.user))
-	return binary.BigEndian.AppendUint32(b, uint32(s.size))
+	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))   //nolint:gosec // of a document of at most 2 MB
+	b = binary.BigEndian.AppendUint32(b, uint32(s.user))    //nolint:gosec // likewise
+	return binary.BigEndian.AppendUint32(b, uint32(s.size)) //nolint:gosec // likewise
 }
 
 func readStored(b []byte) stored {

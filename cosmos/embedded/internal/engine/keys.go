@@ -22,7 +22,7 @@ func partitionPrefix(kind byte, container uint32, pk Partition) []byte {
 	k := make([]byte, 0, 1+4+2+len(pk)+24)
 	k = append(k, kind)
 	k = binary.BigEndian.AppendUint32(k, container)
-	k = binary.BigEndian.AppendUint16(k, uint16(len(pk)))
+	k = binary.BigEndian.AppendUint16(k, uint16(len(pk))) //nolint:gosec // at most 2 KB and its encoding
 	return append(k, pk...)
 }
 

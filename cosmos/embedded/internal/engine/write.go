@@ -13,6 +13,7 @@ import (
 // A Kind is what an Op does.
 type Kind int
 
+// The kinds of operations.
 const (
 	Create Kind = iota
 	Upsert
@@ -135,11 +136,12 @@ func (w *writer) do(op *Op) Result {
 		return Result{Status: http.StatusNoContent, Charge: deleteCharge(old.size, old.terms)}
 	case Patch:
 		return w.patch(op, old, seq)
+	default:
+		if !exists {
+			return w.insert(op.Doc)
+		}
+		return w.replace(old, seq, op.Doc.json, op.Doc.terms)
 	}
-	if !exists {
-		return w.insert(op.Doc)
-	}
-	return w.replace(old, seq, op.Doc.json, op.Doc.terms)
 }
 
 func (w *writer) read(old stored) Result {

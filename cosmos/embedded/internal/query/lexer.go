@@ -31,16 +31,14 @@ func (t token) is(s string) bool {
 		return strings.EqualFold(t.text, s)
 	case tokenSymbol:
 		return t.text == s
+	default:
+		return false
 	}
-	return false
 }
 
 func (t token) String() string {
-	switch t.kind {
-	case tokenEnd:
+	if t.kind == tokenEnd {
 		return "the end of the query"
-	case tokenString:
-		return strconv.Quote(t.text)
 	}
 	return strconv.Quote(t.text)
 }

@@ -12,6 +12,7 @@ import (
 // ORDER BY sorts them.
 type Kind int
 
+// The kinds of values.
 const (
 	Undefined Kind = iota
 	Null
@@ -80,8 +81,9 @@ func (v Value) Append(dst []byte) []byte {
 		return rawjson.AppendQuoted(dst, string(v.Text))
 	case Array, Object:
 		return append(dst, v.Text...)
+	default:
+		return dst
 	}
-	return dst
 }
 
 // Clone returns a value that shares nothing with the document.
@@ -103,8 +105,9 @@ func Compare(a, b Value) int {
 		return cmp.Compare(a.Num, b.Num)
 	case String:
 		return bytes.Compare(a.Text, b.Text)
+	default:
+		return 0
 	}
-	return 0
 }
 
 func btoi(b bool) int {
@@ -125,8 +128,9 @@ func equal(a, b Value) bool {
 		return equalArrays(a.Text, b.Text)
 	case Object:
 		return equalObjects(a.Text, b.Text)
+	default:
+		return Compare(a, b) == 0
 	}
-	return Compare(a, b) == 0
 }
 
 func elements(raw []byte) []Value {

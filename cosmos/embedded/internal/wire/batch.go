@@ -110,8 +110,7 @@ func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *e
 	if op.Kind, known = kinds[kind]; !known {
 		return unsupported("batch operation %q", kind)
 	}
-	switch op.Kind {
-	case engine.Delete, engine.Read:
+	if op.Kind == engine.Delete || op.Kind == engine.Read {
 		return nil
 	}
 	return fill(c, pk, op, body)

@@ -149,8 +149,10 @@ func (s *Server) query(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	req := engine.QueryRequest{Query: q, Text: c.RID + string(text), Continuation: r.Header.Get("x-ms-continuation"),
-		AllowCross: r.isSet("x-ms-documentdb-query-enablecrosspartition")}
+	req := engine.QueryRequest{
+		Query: q, Text: c.RID + string(text), Continuation: r.Header.Get("x-ms-continuation"),
+		AllowCross: r.isSet("x-ms-documentdb-query-enablecrosspartition"),
+	}
 	if req.Consistency, err = s.consistencyOf(r); err != nil {
 		return Response{}, err
 	}

@@ -52,7 +52,7 @@ type Response struct {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.Serve(r)
+	answer := s.Serve(r) //nolint:contextcheck // the request carries it
 	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
