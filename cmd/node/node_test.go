@@ -32,7 +32,7 @@ func settings(dir string) config.Config {
 }
 
 // start runs a node until the test ends, or stop is called.
-func start(t *testing.T, cfg config.Config, opts node.Options) (n *node.Node, stop func() error) {
+func start(t testing.TB, cfg config.Config, opts node.Options) (n *node.Node, stop func() error) {
 	t.Helper()
 	n, err := node.Open(t.Context(), cfg, opts)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func start(t *testing.T, cfg config.Config, opts node.Options) (n *node.Node, st
 }
 
 // call sends a request and returns the status and the body.
-func call(t *testing.T, method, url, actor, body string) (int, string) {
+func call(t testing.TB, method, url, actor, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	require.NoError(t, err)
