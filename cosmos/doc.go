@@ -83,7 +83,7 @@
 //
 // # Departures
 //
-// The filter of a sealed drawer takes four bytes an event rather than one, so
+// The filter of a sealed drawer takes eight bytes an event rather than one, so
 // that a large Save does not read old drawers in vain (see filter). Counting is a
 // patch with a condition on count and seal rather than a replace If-Match, since
 // moving the position of a drawer is not a reason to count again.
