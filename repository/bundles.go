@@ -15,10 +15,13 @@ var ErrBundleIDInUse = domain.Errorf(domain.Conflict, "bundle id: %w", errors.Ne
 // recipient and group, always the oldest unacknowledged events of its cabinet.
 type Bundles interface {
 	// Add opens bundle, which takes the first bundle.Count events that run has
-	// yielded. It returns the bundle as stored. The call fails with
+	// yielded; another count is Invalid. It returns the bundle as stored, with
+	// Opened set if that was zero. The call fails with
 	// ErrBundleIDInUse, or with another Conflict if the group has moved on since
 	// run was obtained: then another bundle was opened, or one was acknowledged,
-	// and the caller asks NextUnacknowledged again.
+	// and the caller asks NextUnacknowledged again. A call that is repeated after
+	// an Uncertain failure may fail in either way, too; then NextUnacknowledged
+	// returns the bundle.
 	Add(ctx context.Context, bundle domain.Bundle, run Run) (domain.Bundle, error)
 
 	// Acknowledge closes the open bundle id of recipient and returns it. Its

@@ -3,6 +3,11 @@ package repository
 import (
 	"context"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A Section is a part of an object in the content store. The zero Section is
@@ -26,10 +31,27 @@ type Content interface {
 	Put(ctx context.Context, name string, r io.Reader) error
 
 	// Open reads a section of an object. It fails with NotFound if there is no
-	// such object and with Damaged if the object is too short. The caller
-	// closes the reader.
+	// such object, with Damaged if the object is too short and with Invalid for
+	// a negative offset or length. The caller closes the reader, which does not
+	// depend on ctx any more.
 	Open(ctx context.Context, s Section) (io.ReadCloser, error)
 
 	// Delete removes an object. Deleting what is not there is no error.
 	Delete(ctx context.Context, name string) error
+}
+
+const maxObjectName = 512
+
+var objectName = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
+
+// CheckObjectName returns an Invalid error unless name is one that Content takes.
+// It is for implementations.
+func CheckObjectName(name string) error {
+	segments := strings.Split(name, "/")
+	if len(name) > maxObjectName || !objectName.MatchString(name) || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+		return domain.Errorf(domain.Invalid,
+			"object name: want segments of A-Z a-z 0-9 . _ - joined by slashes, none of them . or .., in all at most %d characters, got %d: %.64q",
+			maxObjectName, len(name), name)
+	}
+	return nil
 }

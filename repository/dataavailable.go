@@ -14,7 +14,8 @@ import (
 // recipient's Save never waits for another's.
 type DataAvailable interface {
 	// Save appends events to the cabinets of recipient, in order. All of them
-	// must be for recipient, else the call fails with Invalid and stores nothing.
+	// must be for recipient and of origins that the store knows, else the call
+	// fails with Invalid and stores nothing.
 	//
 	// An event whose id the recipient was sent before, in this call or an
 	// earlier one, is a duplicate if its content is the same and is skipped; if

@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/messagehub/messagehub/domain"
@@ -27,7 +24,7 @@ func NewContent() *Content { return &Content{objects: make(map[string][]byte)} }
 
 // Put implements [repository.Content].
 func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
-	if err := checkName(name); err != nil {
+	if err := repository.CheckObjectName(name); err != nil {
 		return err
 	}
 	data, err := io.ReadAll(reader{ctx, r})
@@ -52,7 +49,7 @@ func (c *Content) keep(name string, data []byte) {
 
 // Open implements [repository.Content].
 func (c *Content) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
-	if err := checkName(s.Object); err != nil {
+	if err := repository.CheckObjectName(s.Object); err != nil {
 		return nil, err
 	}
 	if s.Offset < 0 || s.Length < 0 {
@@ -76,7 +73,7 @@ func (c *Content) Open(ctx context.Context, s repository.Section) (io.ReadCloser
 
 // Delete implements [repository.Content].
 func (c *Content) Delete(ctx context.Context, name string) error {
-	if err := checkName(name); err != nil {
+	if err := repository.CheckObjectName(name); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -85,16 +82,6 @@ func (c *Content) Delete(ctx context.Context, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.objects, name)
-	return nil
-}
-
-var wellFormed = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
-
-func checkName(name string) error {
-	segments := strings.Split(name, "/")
-	if len(name) > 512 || !wellFormed.MatchString(name) || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
-		return domain.Errorf(domain.Invalid, "object name: want segments of A-Z a-z 0-9 . _ - joined by slashes, at most 512 characters, got %.64q", name)
-	}
 	return nil
 }
 
