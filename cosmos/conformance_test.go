@@ -1,31 +1,80 @@
 package cosmos
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func openConformance(t *testing.T, o repositorytest.Options) repositorytest.Stores {
-	r := newRig(t, embedded.Options{})
-	return r.stores(r.node(Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}, true))
+// openOn returns a function that opens a store of its own on an embedded engine.
+func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) repositorytest.Stores {
+	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
+		var opts embedded.Options
+		if durable {
+			opts.Dir = t.TempDir()
+		}
+		r := newRig(t, opts)
+		return r.stores(r.node(Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}, hints))
+	}
 }
 
-func TestConformance(t *testing.T) { repositorytest.Run(t, openConformance) }
+func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) }
 
-func TestConformanceWithoutHints(t *testing.T) {
-	repositorytest.Run(t, func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
-		r := newRig(t, embedded.Options{})
-		return r.stores(r.node(Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}, false))
-	})
-}
+func TestConformanceOnDisk(t *testing.T) { repositorytest.Run(t, openOn(true, true)) }
+
+func TestConformanceWithoutHints(t *testing.T) { repositorytest.Run(t, openOn(false, false)) }
 
 func TestRandomOperationsAsInMemory(t *testing.T) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
 		return repositorytest.Stores{Events: s, Bundles: s, Content: s}
 	}
-	repositorytest.Random(t, oracle, openConformance)
+	repositorytest.Random(t, oracle, openOn(false, true))
+}
+
+// TestConformanceOnAnAccount runs on the account that MESSAGEHUB_TEST_COSMOS_ENDPOINT
+// names, with MESSAGEHUB_TEST_COSMOS_KEY or else the default credential, in a
+// database that it makes and deletes. The account must be Strong or Bounded
+// staleness: the suite expects to see at once what it has saved. Without the
+// variable there is no account, and the test has nothing to run on.
+func TestConformanceOnAnAccount(t *testing.T) {
+	endpoint := os.Getenv("MESSAGEHUB_TEST_COSMOS_ENDPOINT")
+	if endpoint == "" {
+		t.Log("left out: MESSAGEHUB_TEST_COSMOS_ENDPOINT names no account")
+		return
+	}
+	c := Connection{
+		Endpoint: endpoint,
+		Key:      os.Getenv("MESSAGEHUB_TEST_COSMOS_KEY"),
+		Database: fmt.Sprintf("messagehub-test-%d", time.Now().UnixNano()),
+	}
+	if c.Key == "" {
+		credential, err := azidentity.NewDefaultAzureCredential(nil)
+		require.NoError(t, err)
+		c.Credential = credential
+	}
+	db, err := Connect(c)
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	require.NoError(t, db.Provision(t.Context()))
+	t.Cleanup(func() {
+		d, err := db.client.NewDatabase(c.Database)
+		require.NoError(t, err)
+		_, err = d.Delete(context.Background(), nil)
+		require.NoError(t, err)
+	})
+	repositorytest.Run(t, func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
+		content := memory.NewContent()
+		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
+		return repositorytest.Stores{Events: node, Bundles: node, Content: content}
+	})
 }
