@@ -64,7 +64,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 		err = o.whyNotAdded(ctx, doc, failureOf(err))
 	}
 	if err != nil {
-		return bundle, classified(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
+		return bundle, o.outcome(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
 	}
 	return bundle, nil
 }
@@ -128,10 +128,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		bundle, err = o.acknowledge(ctx, recipient, id, operation)
 		return err
 	})
-	if err != nil {
-		err = classified("dequeue", err)
-	}
-	return bundle, err
+	return bundle, o.outcome("dequeue", err)
 }
 
 func errNotOpen(id domain.BundleID) error {
@@ -168,7 +165,7 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	}
 	g := gates[bundle.Group]
 	if g == nil || g.Open != doc.ID {
-		return bundle, errMissing // the two contradict each other: one of the reads was stale
+		return bundle, errMoved // the two contradict each other: they were read at different times
 	}
 	closed, through := doc.dequeued(operation), g.through(doc, operation)
 	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {

@@ -193,7 +193,7 @@ func containers() []azcosmos.ContainerProperties {
 	}
 	return []azcosmos.ContainerProperties{
 		container(catalogContainer, "/partitionKey", "/contentType/?", "/ordinal/?"),
-		container(cabinetContainer, "/partitionKey", "/ordinal/?", "/end/?"),
+		container(cabinetContainer, "/partitionKey", "/ordinal/?", "/until/?"),
 		container(bundlesContainer, "/recipient", "/kind/?"),
 	}
 }

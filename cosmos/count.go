@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
@@ -17,16 +18,18 @@ import (
 func (w *writer) count(ctx context.Context, o *operation, p *plan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
+	g.SetLimit(partsAtOnce)
 	for name, at := range partsBy(p.intent, func(part *part) string { return part.Cabinet }) {
-		g.Go(func() error {
-			drawers, err := w.countCabinet(ctx, o, p, name, at)
-			for i, d := range drawers {
-				part := &p.intent.Parts[at[i]]
-				empty[at[i]] = part.New || d.Position >= part.Slot
-			}
-			return err
-		})
+		for some := range slices.Chunk(at, batchPages) { // more than one only if drawers are tiny
+			g.Go(func() error {
+				drawers, err := w.countCabinet(ctx, o, p, name, some)
+				for i, d := range drawers {
+					part := &p.intent.Parts[some[i]]
+					empty[some[i]] = part.New || d.Position >= part.Slot
+				}
+				return err
+			})
+		}
 	}
 	return empty, g.Wait()
 }
@@ -114,7 +117,7 @@ func weigh(events []numbered) domain.Weight {
 // their drawer, one batch for each origin.
 func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
+	g.SetLimit(partsAtOnce)
 	entries := make(map[string][]entry)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
@@ -132,10 +135,7 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 		})
 	}
 	for key, some := range entries {
-		for len(some) > 0 {
-			n := min(len(some), batchPages)
-			chunk := some[:n]
-			some = some[n:]
+		for chunk := range slices.Chunk(some, batchPages) {
 			g.Go(func() error {
 				_, err := o.batch(ctx, w.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 					for i := range chunk {

@@ -53,6 +53,8 @@ type head struct {
 	Reserved     domain.Sequence          `json:"reserved"`  // the highest number ever given away
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
+	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
+	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 
 	etag azcore.ETag
@@ -126,7 +128,7 @@ type page struct {
 	PartitionKey  string          `json:"partitionKey"` // the drawer
 	Intent        string          `json:"intent"`       // the Save that wrote it
 	Slot          int             `json:"slot"`
-	End           int             `json:"end"` // the slot after the last
+	Until         int             `json:"until"` // the slot after the last
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Payloads      string          `json:"payloads,omitempty"` // object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`

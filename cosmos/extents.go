@@ -41,7 +41,7 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if most > 0 {
-		size = most + 2
+		size = 100 // drawers are small, and rollbacks leave empty ones
 	}
 	var found []extent
 	filled := 0
@@ -121,12 +121,15 @@ func (d *drawerReader) done() bool { return d.at >= d.slots.To }
 // read was stale are errMissing; if they are missing for long, to a patient
 // reader, they are gone.
 func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
-	for {
+	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)
 		if !d.patient || !errors.Is(err, errMissing) {
 			return events, err
 		}
 		if !d.o.pause(ctx, 0) {
+			if missing < lasting {
+				return nil, domain.Errorf(domain.Busy, "gave up on slot %d of drawer %s: %w", d.at, d.slots.Drawer, err)
+			}
 			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d of the slots %d to %d that it holds", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
 		}
 		d.query = nil
@@ -136,7 +139,7 @@ func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 // resultPage returns the events of the next result page that has any.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	if d.query == nil {
-		d.query = d.o.query(d.o.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.end > @from ORDER BY c.end",
+		d.query = d.o.query(d.o.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 			azcosmos.QueryParameter{Name: "@from", Value: d.at})
 	}
 	var events []storedEvent
@@ -160,7 +163,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				}
 				return nil, errMissing
 			}
-			if p.End <= d.at || d.done() {
+			if p.Until <= d.at || d.done() {
 				continue // a page that a rolled-back Save left behind may begin where another ends
 			}
 			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {

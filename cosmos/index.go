@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 
@@ -190,20 +191,33 @@ func (o *operation) readIDs(ctx context.Context, cabinet domain.CabinetKey, s sl
 	return ids, nil
 }
 
-// lookup returns the digest of event id if the recipient has received it.
+// errNotRecalled reports that only a read can tell.
+var errNotRecalled = errors.New("the event may be in a drawer that is not in memory")
+
+// recall is a lookup that reads nothing.
+func (x *index) recall(id domain.EventID) (domain.Digest, bool, error) {
+	return x.find(id, func(*cabinetIndex, int) (map[domain.EventID]domain.Digest, error) { return nil, errNotRecalled })
+}
+
+// lookup is a lookup that reads the drawers that may hold the event.
 func (x *index) lookup(ctx context.Context, o *operation, id domain.EventID) (domain.Digest, bool, error) {
+	return x.find(id, func(c *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error) { return x.load(ctx, o, c, at) })
+}
+
+// find looks for an event in the open drawers, and has those of the sealed ones
+// loaded that may hold it.
+func (x *index) find(id domain.EventID, load func(c *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error)) (domain.Digest, bool, error) {
 	for _, c := range x.cabinets {
 		if digest, ok := c.open[id]; ok {
 			return digest, true, nil
 		}
 	}
 	for _, c := range x.cabinets {
-		for i := range c.sealed {
-			s := &c.sealed[i]
-			if !s.filter.mayHold(id) {
+		for at := range c.sealed {
+			if !c.sealed[at].filter.mayHold(id) {
 				continue
 			}
-			ids, err := x.load(ctx, o, c.cabinet, i)
+			ids, err := load(c, at)
 			if err != nil {
 				return domain.Digest{}, false, err
 			}
@@ -216,12 +230,12 @@ func (x *index) lookup(ctx context.Context, o *operation, id domain.EventID) (do
 }
 
 // load reads a sealed drawer, once for a Save.
-func (x *index) load(ctx context.Context, o *operation, cabinet domain.CabinetKey, at int) (map[domain.EventID]domain.Digest, error) {
-	s := x.cabinets[nameOf(cabinet)].sealed[at]
+func (x *index) load(ctx context.Context, o *operation, c *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error) {
+	s := &c.sealed[at]
 	if ids, ok := x.loaded[s.id]; ok {
 		return ids, nil
 	}
-	ids, err := o.readIDs(ctx, cabinet, slots{Drawer: s.id, Ordinal: at + 1, To: s.count})
+	ids, err := o.readIDs(ctx, c.cabinet, slots{Drawer: s.id, Ordinal: at + 1, To: s.count})
 	if err != nil {
 		return nil, err
 	}

@@ -18,24 +18,18 @@ const (
 	batchPages = 50
 )
 
-// insert creates the pages of p, and before them the objects that hold the
-// payloads. Their order is of no account: nothing shows them yet.
+// partsAtOnce is how many parts of a Save are written at the same time. A Save has
+// few, but it may have a thousand.
+const partsAtOnce = 32
+
+// insert creates the pages of p. Their order is of no account: nothing shows them
+// yet.
 func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
+	g.SetLimit(partsAtOnce)
 	for i := range p.intent.Parts {
 		part, events := &p.intent.Parts[i], p.events[i]
-		object := fmt.Sprintf("payloads/%s/%05d-%s", part.Drawer, part.Slot, p.intent.ID)
-		if payloads := payloadsOf(events); payloads != nil {
-			g.Go(func() error {
-				err := w.r.content.Put(ctx, object, payloads)
-				if domain.KindOf(err) == domain.Conflict { // the name is this intent's own, so it is the same object
-					err = nil
-				}
-				return err
-			})
-		}
-		pages := pagesOf(p.intent.ID, object, part, events)
+		pages := pagesOf(p.intent.ID, p.object(i), part, events)
 		for len(pages) > 0 {
 			n, size := 0, 0
 			for n < len(pages) && n < batchPages && size < batchBytes {
@@ -50,6 +44,40 @@ func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
 	return g.Wait()
 }
 
+// object is the name of the object that holds the payloads of part i. It is
+// below the drawer's id, and this intent's own.
+func (p *plan) object(i int) string {
+	part := &p.intent.Parts[i]
+	return fmt.Sprintf("payloads/%s/%05d-%s", part.Drawer, part.Slot, p.intent.ID)
+}
+
+// putPayloads stores the payloads of p, one object for each part that has any.
+func (w *writer) putPayloads(ctx context.Context, p *plan) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(partsAtOnce)
+	for i, events := range p.events {
+		if payloads := payloadsOf(events); payloads != nil {
+			g.Go(func() error {
+				err := w.r.content.Put(ctx, p.object(i), payloads)
+				if domain.KindOf(err) == domain.Conflict { // nobody else has this name, so it is the same object
+					err = nil
+				}
+				return err
+			})
+		}
+	}
+	return g.Wait()
+}
+
+// dropPayloads removes the payloads of a plan that has come to nothing, if it can.
+func (w *writer) dropPayloads(ctx context.Context, p *plan) {
+	for i, events := range p.events {
+		if payloadsOf(events) != nil {
+			_ = w.r.content.Delete(ctx, p.object(i))
+		}
+	}
+}
+
 // pagesOf cuts the events of a part into pages.
 func pagesOf(intent, object string, part *part, events []numbered) []*page {
 	var pages []*page
@@ -58,7 +86,7 @@ func pagesOf(intent, object string, part *part, events []numbered) []*page {
 		data, n := encodePage(events)
 		pg := &page{
 			ID: pageID(slot), PartitionKey: part.Drawer, Intent: intent,
-			Slot: slot, End: slot + n, FirstSequence: events[0].sequence, Events: data,
+			Slot: slot, Until: slot + n, FirstSequence: events[0].sequence, Events: data,
 		}
 		length := int64(0)
 		for _, e := range events[:n] {

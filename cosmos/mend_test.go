@@ -103,14 +103,14 @@ func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
 	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 
-	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: 2})
+	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: lasting})
 	_, err = impatient.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "not no data, and not the event behind the hole: %v", err)
 }
 
 func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
 	s := newTrust(t)
-	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: 2})
+	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: lasting})
 	events := repositorytest.Events(3, s.actor)
 	for _, e := range events {
 		s.save(node, 0, []domain.Event{e})

@@ -23,7 +23,8 @@ type operation struct {
 	name string
 
 	mu      sync.Mutex
-	retries int // left
+	retries int  // left
+	doubt   bool // a write may have been carried out although its answer does not say so
 }
 
 // The budget of an operation.
@@ -33,6 +34,15 @@ const (
 	maxBackoff  = time.Second
 )
 
+// grant adds to the budget of an operation that turns out to be big.
+func (o *operation) grant(retries int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.r.opts.Retries > 0 {
+		o.retries += retries
+	}
+}
+
 func (r *Repository) begin(name string) *operation {
 	return &operation{r: r, name: name, retries: r.opts.Retries}
 }
@@ -41,7 +51,7 @@ func (r *Repository) begin(name string) *operation {
 // It reports false if the budget or the context has come to its end.
 func (o *operation) pause(ctx context.Context, after time.Duration) bool {
 	o.mu.Lock()
-	used := o.r.opts.Retries - o.retries
+	used := max(o.r.opts.Retries-o.retries, 0)
 	o.retries--
 	left := o.retries
 	o.mu.Unlock()
@@ -74,20 +84,45 @@ var errMoved = errors.New("the store moved on")
 // damage.
 var errMissing = fmt.Errorf("what must be there is missing: %w", errMoved)
 
+// lasting is how often in a row something must be missing to be gone.
+const lasting = 8
+
+// outcome is what an operation came to, for its caller. If a write was made of
+// which nobody knows whether it was carried out, no error may say that nothing
+// happened.
+func (o *operation) outcome(what string, err error) error {
+	err = classified(what, err)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Unavailable, domain.Unknown:
+		if err != nil && o.doubt {
+			return domain.Errorf(domain.Uncertain, "%w", err)
+		}
+	default:
+	}
+	return err
+}
+
 // startOver runs try until it returns something else than errMoved. If the
 // budget ends before that, the caller is told that others were faster.
 func (o *operation) startOver(ctx context.Context, try func() error) error {
+	missing := 0 // times in a row
 	for {
 		err := try()
 		if !errors.Is(err, errMoved) {
 			return err
 		}
+		missing++
+		if !errors.Is(err, errMissing) {
+			missing = 0
+		}
 		if !o.pause(ctx, 0) {
 			if ctx.Err() != nil {
 				return domain.Errorf(domain.Unavailable, "%s: %w", o.name, ctx.Err())
 			}
-			if errors.Is(err, errMissing) {
-				return domain.Errorf(domain.Damaged, "%s: %w, in %d attempts", o.name, err, o.r.opts.Retries+1)
+			if missing >= lasting {
+				return domain.Errorf(domain.Damaged, "%s: %w, in %d attempts in a row", o.name, err, missing)
 			}
 			return domain.Errorf(domain.Busy, "%s: gave up after %d retries against other writers or stale reads: %w", o.name, o.r.opts.Retries, err)
 		}
@@ -108,7 +143,12 @@ func (o *operation) do(ctx context.Context, container *azcosmos.ContainerClient,
 			return nil
 		}
 		f := failureOf(err)
-		uncertain = uncertain || write && f.happened()
+		if write && f.happened() {
+			uncertain = true
+			o.mu.Lock()
+			o.doubt = true
+			o.mu.Unlock()
+		}
 		if f.retriable() && ctx.Err() == nil && o.pause(ctx, f.after) {
 			continue
 		}

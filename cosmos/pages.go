@@ -96,7 +96,7 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 	}
 	var types []domain.DocumentType
 	sequence, payloadAt := p.FirstSequence, p.PayloadsFrom
-	for slot := p.Slot; slot < p.End; slot++ {
+	for slot := p.Slot; slot < p.Until; slot++ {
 		var e storedEvent
 		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
 		d.copy(e.ID[:])

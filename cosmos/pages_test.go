@@ -58,7 +58,7 @@ func TestWhatIsWrittenToPagesIsReadBack(t *testing.T) {
 			assert.LessOrEqual(t, base64.StdEncoding.EncodedLen(len(p.Events)), 66<<10)
 			assert.Equal(t, 11+len(out), p.Slot, "pages are dense")
 			out = append(out, decodeAll(t, p, cabinet)...)
-			assert.Equal(t, 11+len(out), p.End)
+			assert.Equal(t, 11+len(out), p.Until)
 		}
 
 		require.Len(t, out, n)
@@ -84,7 +84,7 @@ func FuzzDecodingAPageNeverPanics(f *testing.F) {
 	f.Add([]byte{eventsVersion}, 0)
 	cabinet := events[0].Cabinet()
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
-		p := page{Events: data, End: n}
+		p := page{Events: data, Until: n}
 		_ = p.decode(cabinet, func(_ int, e *storedEvent) bool {
 			if e.Weight < 1 || e.Sequence < 0 {
 				t.Fatalf("decoded an impossible event %+v", e)
@@ -100,11 +100,11 @@ func TestADamagedPageIsRefused(t *testing.T) {
 	cabinet := events[0].Cabinet()
 	ignore := func(int, *storedEvent) bool { return true }
 	for name, p := range map[string]page{
-		"cut":             {Events: data[:len(data)-3], End: 3},
-		"too long":        {Events: append(slices.Clone(data), 0), End: 3},
-		"too few events":  {Events: data, End: 4},
-		"unknown version": {Events: append([]byte{99}, data[1:]...), End: 3},
-		"empty":           {End: 3},
+		"cut":             {Events: data[:len(data)-3], Until: 3},
+		"too long":        {Events: append(slices.Clone(data), 0), Until: 3},
+		"too few events":  {Events: data, Until: 4},
+		"unknown version": {Events: append([]byte{99}, data[1:]...), Until: 3},
+		"empty":           {Until: 3},
 	} {
 		assert.ErrorIs(t, p.decode(cabinet, ignore), errPage, name)
 	}

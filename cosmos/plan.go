@@ -80,6 +80,7 @@ func (h *head) withIntent(p *plan) *head {
 func (h *head) committed() *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
+	c.Undone, c.Wanted = 0, ""
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
 		c.Cabinets[p.Cabinet] = received{
@@ -103,7 +104,8 @@ func (h *head) claimed() *head {
 // concerned go on in new drawers.
 func (h *head) cleared() *head {
 	c := h.clone()
-	c.Intent = nil
+	c.Intent, c.Wanted = nil, ""
+	c.Undone++
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
 		last := c.Cabinets[p.Cabinet]

@@ -2,16 +2,20 @@ package cosmos
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// lease is how long an intent of another process is left alone. It keeps two
-// writers from undoing each other's work for ever; nothing else depends on it.
+// An intent of another process is left alone for a lease, which doubles with
+// every rollback since the last commit: a store so slow that Saves outlast the
+// lease needs fewer rollbacks, not more. Nothing else depends on it.
 const (
-	lease     = 2 * time.Second
-	leasePoll = 200 * time.Millisecond
+	lease      = 2 * time.Second
+	maxDoubled = 3
+	leasePoll  = 200 * time.Millisecond
 )
 
 // A sighting is when an intent was first seen.
@@ -20,68 +24,120 @@ type sighting struct {
 	since  time.Time
 }
 
-// rollback undoes the intent in w.head, or waits for its owner to go on, and
-// returns errMoved: whatever it did, the caller starts over.
-func (w *writer) rollback(ctx context.Context, o *operation) error {
-	it := w.head.Intent
-	if !it.Aborted {
-		if w.mayBeAlive(it) {
-			w.head = nil
-			if !sleep(ctx, leasePoll+w.r.jitter(leasePoll)) {
-				return ctx.Err()
-			}
-			return w.stillWaiting(ctx, o)
-		}
-		if err := w.writeHead(ctx, o, w.head.claimed()); err != nil {
-			return err
-		}
+// meet deals with an intent in w.head that is not of this round: it waits for its
+// owner, or undoes it. Whatever it did, the caller starts over.
+func (w *writer) meet(ctx context.Context, o *operation) error {
+	if w.mayBeAlive() {
+		return w.wait(ctx, o)
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
-	for i := range it.Parts {
-		p := &it.Parts[i]
-		g.Go(func() error { return o.sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID) })
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	if err := w.writeHead(ctx, o, w.head.cleared()); err != nil {
-		return err
-	}
-	w.r.metrics.repairs.WithLabelValues("rollback").Inc()
-	w.r.opts.Logger.InfoContext(ctx, "rolled back an unfinished save",
-		"recipient", w.recipient.String(), "intent", it.ID, "owner", it.Owner, "first", int64(it.First), "last", int64(it.Last))
-	return errMoved
+	return w.undo(ctx, o)
 }
 
-// mayBeAlive reports whether the owner of it is to be given time. This process'
-// own Saves queue behind each other, so an intent of its own that it meets is
-// one that it has given up.
-func (w *writer) mayBeAlive(it *intent) bool {
-	if it.Owner == w.r.owner || w.r.opts.Exclusive {
+// mayBeAlive reports whether the owner of the intent is to be given time. This
+// process' own Saves queue behind each other, so an intent of its own that it
+// meets is one that it has given up.
+func (w *writer) mayBeAlive() bool {
+	it := w.head.Intent
+	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
 		return false
 	}
 	now := time.Now()
 	if w.foreign.intent != it.ID {
 		w.foreign = sighting{it.ID, now}
 	}
-	return now.Sub(w.foreign.since) < lease+w.r.jitter(lease/4)
+	patience := lease << min(w.head.Undone, maxDoubled)
+	return now.Sub(w.foreign.since) < patience+w.r.jitter(patience/4)
 }
 
-// stillWaiting looks at the head again without spending the operation's budget:
-// waiting for somebody who is at work is not a failure.
-func (w *writer) stillWaiting(ctx context.Context, o *operation) error {
-	for {
+// wait looks at the head until the intent is gone or its lease is over. It does
+// not spend the budget of the operation: waiting for somebody who is at work is
+// no failure. It marks the head as wanted, so that the owner does not reserve
+// again with its commit and keep the head for ever.
+func (w *writer) wait(ctx context.Context, o *operation) error {
+	for w.mayBeAlive() {
+		if w.head.Wanted == "" {
+			marked := w.head.clone()
+			marked.Wanted = w.r.owner
+			if err := w.writeHead(ctx, o, marked); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errWanted) {
+				return err
+			}
+		}
+		w.head = nil
+		if !sleep(ctx, leasePoll/4+w.r.jitter(leasePoll/4)) {
+			return ctx.Err()
+		}
 		if err := w.readHead(ctx, o); err != nil {
 			return err
 		}
-		it := w.head.Intent
-		if it == nil || it.Aborted || !w.mayBeAlive(it) {
-			return errMoved
-		}
-		w.head = nil
-		if !sleep(ctx, leasePoll+w.r.jitter(leasePoll)) {
-			return ctx.Err()
+	}
+	return errMoved
+}
+
+// undoing remembers which drawers of an intent have been sealed, so that a
+// rollback of many gets on with every attempt.
+type undoing struct {
+	intent string
+	mu     sync.Mutex
+	sealed map[string]bool // by drawer
+}
+
+// undo rolls the intent in w.head back: it claims it, so that its owner cannot
+// commit; seals its drawers, so that its owner cannot count; and clears it.
+func (w *writer) undo(ctx context.Context, o *operation) error {
+	it := w.head.Intent
+	if !it.Aborted {
+		if err := w.writeHead(ctx, o, w.head.claimed()); err != nil {
+			return ifWanted(err)
 		}
 	}
+	if w.undoing.intent != it.ID {
+		w.undoing.intent, w.undoing.sealed = it.ID, make(map[string]bool)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(partsAtOnce)
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		if w.undoing.has(p.Drawer) {
+			continue
+		}
+		g.Go(func() error {
+			// Each with a budget of its own: there may be a thousand.
+			err := w.r.begin("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
+			if err == nil {
+				w.undoing.add(p.Drawer)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := w.writeHead(ctx, o, w.head.cleared()); err != nil {
+		return ifWanted(err)
+	}
+	w.undoing.intent, w.undoing.sealed = "", nil
+	w.r.metrics.repairs.WithLabelValues("rollback").Inc()
+	w.r.opts.Logger.InfoContext(ctx, "rolled back an unfinished save",
+		"recipient", w.recipient.String(), "intent", it.ID, "owner", it.Owner, "first", int64(it.First), "last", int64(it.Last))
+	return errMoved
+}
+
+// ifWanted takes a mark that came in between for what it is here: a reason to look again.
+func ifWanted(err error) error {
+	if errors.Is(err, errWanted) {
+		return errMoved
+	}
+	return err
+}
+
+func (u *undoing) has(drawer string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sealed[drawer]
+}
+
+func (u *undoing) add(drawer string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sealed[drawer] = true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -104,9 +105,13 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 
 var errStopped = errors.New("the reader of a run has enough")
 
-// each calls yield for every event. The first result page is read alone, for a
-// bundle may be a single event. Only if more is wanted are the drawers read
-// side by side, each as far as its weight says that the bundle can need it.
+// alone is how many events are read from the first drawer before the others are
+// read along with it.
+const alone = 2000
+
+// each calls yield for every event. The first result pages are read one by one,
+// for a bundle may be a single event. Only if much more is wanted are the drawers
+// read side by side, each as far as its weight says that the bundle can need it.
 func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "%w", err)
@@ -135,6 +140,17 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	}
 	if err := give(begin.events); err != nil {
 		return err
+	}
+
+	for len(begin.events) < alone && !begin.rest.done() {
+		events, err := begin.rest.next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := give(events); err != nil {
+			return err
+		}
+		begin = &chunk{append(slices.Clip(begin.events), events...), begin.rest}
 	}
 
 	ahead := r.readAhead(ctx, begin)

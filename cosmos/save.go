@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -16,7 +15,11 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 		if events[i].Recipient != recipient {
 			return repository.Saved{}, domain.Errorf(domain.Invalid, "save: event %d is for %s, not for %s", i, events[i].Recipient, recipient)
 		}
-		if _, err := r.opts.Groups.Of(events[i].Origin); err != nil {
+		err := events[i].Check()
+		if err == nil {
+			_, err = r.opts.Groups.Of(events[i].Origin)
+		}
+		if err != nil {
 			return repository.Saved{}, fmt.Errorf("save: event %d: %w", i, err)
 		}
 	}
@@ -36,14 +39,54 @@ func (w *writer) round(ctx context.Context) {
 	if w.reserved == nil {
 		w.take()
 	}
-	o := w.r.begin("save")
-	err := o.startOver(ctx, func() error { return w.try(ctx, o) })
+	if w.yields { // to a process that has asked for the head
+		w.yields, w.head = false, nil
+		sleep(ctx, leasePoll)
+	}
+	err := w.saveBatch(ctx)
+	if err != nil && len(w.batch) > 1 && !transient(err) {
+		w.oneByOne(ctx)
+	} else {
+		w.fail(err)
+	}
 	w.index.forget()
+}
+
+// oneByOne saves what could not be saved together: one of the callers may be to
+// blame, and the others should not suffer for it.
+func (w *writer) oneByOne(ctx context.Context) {
+	together := w.batch
+	w.alone = true
+	for _, p := range together {
+		w.head, w.reserved, w.batch = nil, nil, []*pending{p}
+		w.fail(w.saveBatch(ctx))
+	}
+	w.alone = false
+}
+
+// saveBatch takes the batch to its commit, starting over as often as it pays.
+func (w *writer) saveBatch(ctx context.Context) error {
+	o := w.r.begin("save")
+	return o.outcome("save for "+w.recipient.String(), o.startOver(ctx, func() error { return w.try(ctx, o) }))
+}
+
+// fail answers the batch with err, if that is one. What a plan has left behind
+// is undone by whoever comes next.
+func (w *writer) fail(err error) {
 	if err != nil {
-		// What a plan has left behind is undone by whoever comes next.
 		batch := w.batch
 		w.head, w.reserved, w.batch = nil, nil, nil
-		answer(batch, classified("save for "+w.recipient.String(), err))
+		answer(batch, err)
+	}
+}
+
+// transient reports that err says nothing about what was to be saved.
+func transient(err error) bool {
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Unavailable, domain.Uncertain:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -55,12 +98,14 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 	p := w.reserved
 	if p == nil {
 		if w.head.Intent != nil {
-			return w.rollback(ctx, o)
+			return w.meet(ctx, o)
 		}
 		if err := w.index.refresh(ctx, o, w.head); err != nil {
 			return err
 		}
-		fresh, err := w.sift(ctx, o, w.batch, nil)
+		fresh, err := w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
+			return w.index.lookup(ctx, o, id)
+		})
 		if err != nil {
 			return err
 		}
@@ -70,11 +115,12 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 			return nil
 		}
 		p = planSave(w.head, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
-		if err := w.writeHead(ctx, o, w.head.withIntent(p)); err != nil {
+		if err := w.reserve(ctx, o, p); err != nil {
 			return err
 		}
 	}
 	w.reserved = nil // from here on, whoever starts over finds the intent in the head
+	o.grant(len(p.intent.Parts))
 	if err := w.carryOut(ctx, o, p); err != nil {
 		if errors.Is(err, errMoved) {
 			w.head = nil
@@ -84,113 +130,65 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 	return w.commit(ctx, o, p)
 }
 
-// sift returns the events of batch that are new to the recipient, in order, and
-// notes in each Save what becomes of the others. before are events that precede
-// them and are not in the index yet.
-func (w *writer) sift(ctx context.Context, o *operation, batch []*pending, before *plan) ([]numbered, error) {
-	seen := make(map[domain.EventID]domain.Digest)
-	if before != nil {
-		for _, events := range before.events {
-			for _, e := range events {
-				seen[e.ID] = e.digest
-			}
-		}
+// reserve stores the payloads of p, and then the intent. In this order a content
+// store that is out of reach costs nothing but the Save.
+func (w *writer) reserve(ctx context.Context, o *operation, p *plan) error {
+	if err := w.putPayloads(ctx, p); err != nil {
+		return err
 	}
-	var fresh []numbered
-	cabinets := w.cabinetsWith(before)
-	for _, p := range batch {
-		p.saved, p.refused = repository.Saved{}, cabinets.take(w.recipient, p.events)
-		if p.refused != nil {
-			continue
-		}
-		for i := range p.events {
-			e := &p.events[i]
-			digest, known := seen[e.ID]
-			if !known {
-				var err error
-				if digest, known, err = w.index.lookup(ctx, o, e.ID); err != nil {
-					return nil, err
-				}
-			}
-			switch {
-			case !known:
-				seen[e.ID] = p.digests[i]
-				fresh = append(fresh, numbered{Event: e, digest: p.digests[i]})
-				p.saved.Accepted++
-				p.attempted[i] = true
-			case digest != p.digests[i]:
-				p.saved.Conflicts = append(p.saved.Conflicts, i)
-			case p.attempted[i]:
-				p.saved.Accepted++ // by an attempt whose commit was carried out although nobody was told
-			default:
-				p.saved.Duplicates++
-			}
-		}
+	err := w.writeHead(ctx, o, w.head.withIntent(p))
+	if errors.Is(err, errMoved) {
+		w.dropPayloads(ctx, p)
 	}
-	return fresh, nil
-}
-
-// maxCabinets is how many cabinets a recipient can have. The head and the gates
-// name them all, and a document takes 2 MB.
-const maxCabinets = 1000
-
-// cabinetNames are the cabinets that a recipient has, or is about to have.
-type cabinetNames map[cabinetName]bool
-
-func (w *writer) cabinetsWith(p *plan) cabinetNames {
-	names := make(cabinetNames, len(w.head.Cabinets))
-	for name := range w.head.Cabinets {
-		names[name] = true
-	}
-	if p != nil {
-		for _, part := range p.intent.Parts {
-			names[part.Cabinet] = true
-		}
-	}
-	return names
-}
-
-// take adds the cabinets of events, or none if they would be too many: a content
-// type is a kind of data, and whoever makes one for every event has misread that.
-func (names cabinetNames) take(recipient domain.ActorID, events []domain.Event) error {
-	fresh := make(cabinetNames)
-	for i := range events {
-		if name := nameOf(events[i].Cabinet()); !names[name] {
-			fresh[name] = true
-		}
-	}
-	if len(fresh) > 0 && len(names)+len(fresh) > maxCabinets {
-		return domain.Errorf(domain.Invalid,
-			"content type: %s has events of %d kinds (origin and content type) and would get %d more, but %d are the most; use one content type for one kind of data",
-			recipient, len(names), len(fresh), maxCabinets)
-	}
-	maps.Copy(names, fresh)
-	return nil
+	return err
 }
 
 // commit makes p visible. If more Saves have gathered, the same write reserves
-// for them.
+// for them, unless another process waits for the head.
 func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
-	done := w.batch
+	done, wanted := w.batch, w.head.Wanted != ""
 	w.batch = nil
-	w.take()
 	next := w.head.committed()
 	var following *plan
-	if len(w.batch) > 0 {
-		fresh, err := w.sift(ctx, o, w.batch, p)
-		if err == nil && len(fresh) > 0 {
-			following = planSave(next, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	if !wanted && !w.alone {
+		w.take()
+		if following = w.planNext(next, p); following != nil {
 			next = next.withIntent(following)
 		}
 	}
-	if err := w.writeHead(ctx, o, next); err != nil {
+	for _, save := range done {
+		save.attempt()
+	}
+	err := w.writeHead(ctx, o, next)
+	if errors.Is(err, errWanted) {
+		wanted, following = true, nil
+		err = w.writeHead(ctx, o, w.head.committed())
+	}
+	if err != nil {
 		w.batch = append(done, w.batch...)
 		return err
 	}
 	w.index.add(w.r, p)
-	w.reserved = following
+	w.reserved, w.yields = following, wanted
 	answer(done, nil)
 	return nil
+}
+
+// planNext plans the Saves that have gathered while p was carried out, if that
+// takes nothing but memory: p waits for it.
+func (w *writer) planNext(committed *head, p *plan) *plan {
+	for _, save := range w.batch {
+		for i := range save.events {
+			if save.events[i].Payload != nil {
+				return nil
+			}
+		}
+	}
+	fresh, err := w.sift(w.batch, p, w.index.recall)
+	if err != nil || len(fresh) == 0 {
+		return nil
+	}
+	return planSave(committed, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
 }
 
 // carryOut writes everything of p but its visibility.
@@ -230,11 +228,18 @@ func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*he
 	return h, nil
 }
 
+// errWanted reports that the head was not replaced because another process has
+// marked it: the intent in it stands.
+var errWanted = errors.New("another process waits for the head")
+
 // writeHead replaces w.head by h, or fails with errMoved if it is no longer the
 // head. A refusal is a question: it may have been this very write, sent twice.
+// If all that has changed is that another process wants the head, w.head is what
+// is stored now, and the error is errWanted.
 func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	h.Operation = w.r.newID()
-	etag, err := o.put(ctx, w.r.db.catalog, h.PartitionKey, headID, w.head.etag, h)
+	before := w.head
+	etag, err := o.put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
 	if isRefused(err) {
 		stored, rerr := o.readHead(ctx, w.recipient)
 		switch {
@@ -242,6 +247,9 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 			err = rerr
 		case stored.Operation == h.Operation:
 			etag, err = stored.etag, nil
+		case before.stands(stored) && before.Wanted == "" && stored.Wanted != "":
+			w.head = stored
+			return errWanted
 		default:
 			err = errMoved
 		}
@@ -253,4 +261,10 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	h.etag = etag
 	w.head = h
 	return nil
+}
+
+// stands reports that the intent of h is still there in a later head.
+func (h *head) stands(later *head) bool {
+	return h.Intent != nil && later.Intent != nil && h.Intent.ID == later.Intent.ID &&
+		!h.Intent.Aborted && !later.Intent.Aborted
 }

@@ -17,6 +17,7 @@ import (
 // package decides. It is the only place where a status is interpreted.
 type failure struct {
 	status    int           // 0: no answer at all
+	missing   bool          // it is the database or the container that is not there
 	after     time.Duration // how long Cosmos asks to wait
 	charge    float32       // a refusal has its price, too
 	operation int           // which operation of a batch failed, else 0
@@ -36,12 +37,16 @@ func failureOf(err error) *failure {
 		f.status = answer.StatusCode
 		if answer.RawResponse != nil {
 			ms, _ := strconv.Atoi(answer.RawResponse.Header.Get("x-ms-retry-after-ms"))
+			f.missing = answer.RawResponse.Header.Get("x-ms-substatus") == substatusOwnerNotFound
 			f.after = time.Duration(ms) * time.Millisecond
 			charge, _ := strconv.ParseFloat(answer.RawResponse.Header.Get("x-ms-request-charge"), 32)
 			f.charge = float32(charge)
 		}
 		// The text of a ResponseError is a page long; the first lines of the body say it all.
 		f.err = fmt.Errorf("cosmos answered %d %s (activity %s)", f.status, http.StatusText(f.status), activityOf(answer))
+		if f.missing {
+			f.err = fmt.Errorf("the container or its database is not there; create it first: %w", f.err)
+		}
 	}
 	return f
 }
@@ -80,6 +85,9 @@ func (f *failure) happened() bool {
 func (f *failure) kind() domain.Kind {
 	switch f.status {
 	case http.StatusNotFound:
+		if f.missing {
+			return domain.Unavailable
+		}
 		return domain.NotFound
 	case http.StatusConflict, http.StatusPreconditionFailed:
 		return domain.Conflict
@@ -94,7 +102,10 @@ func (f *failure) kind() domain.Kind {
 	return domain.Unknown
 }
 
-const statusRetryWith = 449 // Cosmos: a concurrent write of the same document, try again
+const (
+	statusRetryWith        = 449    // Cosmos: a concurrent write of the same document, try again
+	substatusOwnerNotFound = "1003" // Cosmos, with 404: the container or its database is not there
+)
 
 // statusOf returns the HTTP status that err reports, 0 if it reports none.
 func statusOf(err error) int {
@@ -119,7 +130,10 @@ func classified(what string, err error) error {
 	return domain.Errorf(f.kind(), "%s: %w", what, f)
 }
 
-func isNotFound(err error) bool { return err != nil && statusOf(err) == http.StatusNotFound }
+// isNotFound reports that a document is not there, though its container is.
+func isNotFound(err error) bool {
+	return err != nil && statusOf(err) == http.StatusNotFound && !failureOf(err).missing
+}
 
 // isRefused reports that a condition of a write did not hold, or seemed not to:
 // it may have been the write itself that changed what it was conditional on.
@@ -128,8 +142,8 @@ func isRefused(err error) bool {
 		return false
 	}
 	switch statusOf(err) {
-	case http.StatusConflict, http.StatusPreconditionFailed, http.StatusNotFound:
+	case http.StatusConflict, http.StatusPreconditionFailed:
 		return true
 	}
-	return false
+	return isNotFound(err)
 }

@@ -21,6 +21,7 @@ type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
 
+	fresh     []int        // events that are to be stored, by the last sifting
 	attempted map[int]bool // events that a commit of unknown outcome was about
 	refused   error        // why nothing of it may be stored
 	saved     repository.Saved
@@ -54,6 +55,13 @@ func newPending(events []domain.Event) *pending {
 	return p
 }
 
+// attempt notes that a commit is about to decide about the fresh events.
+func (p *pending) attempt() {
+	for _, i := range p.fresh {
+		p.attempted[i] = true
+	}
+}
+
 // A writer saves for one recipient.
 type writer struct {
 	r         *Repository
@@ -69,6 +77,9 @@ type writer struct {
 	batch    []*pending // taken from the queue for the next round
 	reserved *plan      // of batch, if the commit before it has reserved it already
 	foreign  sighting
+	undoing  undoing
+	yields   bool // the next round waits for another process
+	alone    bool // this round saves for one caller only
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
@@ -125,6 +136,7 @@ func (w *writer) leave(ctx context.Context, p *pending) (error, bool) {
 // The first round is the one that the caller's Save is in. A caller that goes
 // away does not take the others' Saves with it.
 func (w *writer) leadRounds(ctx context.Context) {
+	defer w.giveUp()
 	for {
 		round, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 		w.round(round)
@@ -133,6 +145,21 @@ func (w *writer) leadRounds(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// giveUp answers everybody if the leader panics: nobody would lead any more.
+func (w *writer) giveUp() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	w.mu.Lock()
+	left := append(w.batch, w.queue...)
+	w.queue, w.busy = nil, false
+	w.mu.Unlock()
+	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient)
+	answer(left, domain.Errorf(domain.Uncertain, "save: another Save failed badly: %v", p))
+	panic(p)
 }
 
 // take moves what waits into the batch of the next round.
@@ -162,7 +189,8 @@ func answer(batch []*pending, err error) {
 }
 
 // handOver makes one of the waiting callers the leader. It reports false if
-// work is left that no caller waits for any more.
+// work is left and nobody waits who could lead: those it is for have gone, or
+// the only one is the present leader.
 func (w *writer) handOver() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,7 +203,7 @@ func (w *writer) handOver() bool {
 			}
 		}
 	}
-	w.busy = len(w.batch) > 0
+	w.busy = len(w.batch) > 0 || len(w.queue) > 0
 	return !w.busy
 }
 

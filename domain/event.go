@@ -19,6 +19,28 @@ type Event struct {
 	Payload          []byte // the data itself as compact JSON, if the domain sent it along
 }
 
+// Check returns an Invalid error if e lacks something that every event has. Its
+// text begins with the name of the field, as JSON has it.
+func (e *Event) Check() error {
+	switch {
+	case e.ID == EventID{}:
+		return Errorf(Invalid, "id: missing")
+	case e.Recipient == ActorID{}:
+		return Errorf(Invalid, "recipient: missing")
+	case e.Origin == Origin{}:
+		return Errorf(Invalid, "origin: missing")
+	case e.ContentType == ContentType{}:
+		return Errorf(Invalid, "contentType: missing")
+	case e.DocumentType == DocumentType{}:
+		return Errorf(Invalid, "documentType: missing")
+	case e.Weight < 1:
+		return Errorf(Invalid, "weight: want at least 1 (KB), got %d", e.Weight)
+	case e.Payload != nil && len(e.Payload) == 0:
+		return Errorf(Invalid, "payload: empty; leave it out instead")
+	}
+	return nil
+}
+
 // Cabinet returns the key of the cabinet that the event belongs to.
 func (e *Event) Cabinet() CabinetKey {
 	return CabinetKey{Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType}

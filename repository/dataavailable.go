@@ -14,8 +14,10 @@ import (
 // recipient's Save never waits for another's.
 type DataAvailable interface {
 	// Save appends events to the cabinets of recipient, in order. All of them
-	// must be for recipient and of origins that the store knows, else the call
-	// fails with Invalid and stores nothing.
+	// must pass their Check, be for recipient and be of origins that the store
+	// knows, else the call fails with Invalid and stores nothing. After an
+	// Uncertain failure the store may go on using the events; they are not to be
+	// changed.
 	//
 	// An event whose id the recipient was sent before, in this call or an
 	// earlier one, is a duplicate if its content is the same and is skipped; if
@@ -27,7 +29,8 @@ type DataAvailable interface {
 	// NextUnacknowledged tells what recipient is to get next from groups, of
 	// which there is at least one: the bundle that has been open longest or, if
 	// none is open, a run of the cabinet whose first unacknowledged event has
-	// the smallest sequence number. It fails with ErrNoData if there is neither.
+	// the smallest sequence number. It fails with ErrNoData if there is neither;
+	// what is saved while the call is under way may or may not be seen.
 	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
 }
 

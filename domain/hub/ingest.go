@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -110,6 +111,11 @@ func (h *Hub) Check(events []domain.Event) error {
 	}
 	for i := range events {
 		e := &events[i]
+		if err := e.Check(); err != nil {
+			field, _, _ := strings.Cut(err.Error(), ":")
+			invalid(i, field, err)
+			continue
+		}
 		if _, err := h.opts.Groups.Of(e.Origin); err != nil {
 			invalid(i, "origin", err)
 			continue

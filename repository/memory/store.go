@@ -111,8 +111,7 @@ func (r *recipient) gate(group domain.Group) *gate {
 // waiting returns the unacknowledged events of c.
 func (c *cabinet) waiting() []repository.StoredEvent { return c.events[c.acknowledged:] }
 
-// Save implements [repository.DataAvailable]. An event of an origin that the
-// Groups do not know is Invalid too.
+// Save implements [repository.DataAvailable].
 func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.Saved{}, fmt.Errorf("save: %w", err)
@@ -120,6 +119,9 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	groups := make([]domain.Group, len(events))
 	for i := range events {
 		group, err := s.opts.Groups.Of(events[i].Origin)
+		if invalid := events[i].Check(); invalid != nil {
+			err = invalid
+		}
 		if err != nil {
 			return repository.Saved{}, fmt.Errorf("event %d: %w", i, err)
 		}

@@ -44,6 +44,20 @@ var saveRules = []rule{
 		require.Equal(f, 2, f.save(events[:2]...).Accepted)
 	}},
 
+	{name: "an event that lacks what every event has is Invalid and nothing is stored", test: func(f *fixture) {
+		for lacks, change := range map[string]Change{
+			"id":           func(e *domain.Event) { e.ID = domain.EventID{} },
+			"contentType":  func(e *domain.Event) { e.ContentType = domain.ContentType{} },
+			"documentType": func(e *domain.Event) { e.DocumentType = domain.DocumentType{} },
+			"weight":       Weighing(0),
+			"payload":      Carrying(""),
+		} {
+			_, err := f.Events.Save(f.ctx, f.actor, []domain.Event{f.event(), f.event(change)})
+			f.refuses(domain.Invalid, err)
+			require.ErrorContains(f, err, lacks)
+		}
+		f.nothing()
+	}},
 	{name: "an event of an unknown origin is Invalid and nothing is stored", test: func(f *fixture) {
 		events := append(f.events(2), f.event(From(must(domain.ParseOrigin("Unheard-of")))))
 		_, err := f.Events.Save(f.ctx, f.actor, events)

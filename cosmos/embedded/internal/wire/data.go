@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,10 +10,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
+// ownerNotFound tells that what a document would be in is missing, and not the
+// document.
+const ownerNotFound = 1003
+
 // data answers a request for documents, and counts it.
 func (s *Server) data(r *request) (Response, error) {
 	s.requests.Add(1)
 	c, err := s.engine.Container(r.segments[1], r.segments[3])
+	if missing, ok := errors.AsType[*engine.Error](err); ok {
+		missing.SubStatus = ownerNotFound
+	}
 	if err != nil {
 		return Response{}, err
 	}

@@ -1,0 +1,202 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// Being right is not enough: whoever keeps trying must get on.
+
+func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
+	s := newTrust(t)
+	node, line := s.tapped(Options{DrawerCapacity: 100, Retries: -1})
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	reserves, mayReserve := make(chan struct{}), make(chan struct{})
+	commits, mayCommit := make(chan struct{}), make(chan struct{})
+	var heads atomic.Int32
+	var broken atomic.Bool
+	line.set(func(req *http.Request) error {
+		if broken.Load() {
+			return faulty.ErrLost
+		}
+		if replacesHead(req) {
+			switch heads.Add(1) {
+			case 1:
+				close(reserves)
+				<-mayReserve
+			case 2: // commits the first, and reserves for the second
+				close(commits)
+				<-mayCommit
+				defer broken.Store(true)
+			}
+		}
+		return nil
+	})
+	w := node.writers.acquire(s.actor)
+	defer node.writers.release(w)
+	queued := func() {
+		require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.queue) == 1 }, 10*time.Second, time.Millisecond)
+	}
+	save := func(ctx context.Context) <-chan error {
+		outcome := make(chan error, 1)
+		go func() {
+			_, err := node.Save(ctx, s.actor, repositorytest.Events(1, s.actor))
+			outcome <- err
+		}()
+		return outcome
+	}
+	first := save(context.Background())
+	<-reserves
+	ctx, giveUp := context.WithCancel(context.Background())
+	second := save(ctx)
+	queued()
+	close(mayReserve)
+	<-commits // the second is in the batch that is being reserved for
+	giveUp()
+	require.Equal(t, domain.Uncertain, domain.KindOf(<-second))
+	third := save(context.Background())
+	queued()
+	close(mayCommit) // from here on the store is out of reach
+	<-first
+	require.Error(t, <-third, "it leads the round of the second, and then its own")
+}
+
+// A slowLine takes its time.
+type slowLine struct {
+	next  faulty.Doer
+	delay func(*http.Request) time.Duration
+}
+
+func (l slowLine) Do(req *http.Request) (*http.Response, error) {
+	if !sleep(req.Context(), l.delay(req)) {
+		return nil, faulty.ErrLost
+	}
+	return l.next.Do(req)
+}
+
+// slow starts a node whose requests take so long.
+func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repository {
+	r.t.Helper()
+	db, err := Connect(Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: slowLine{r.line, delay}})
+	require.NoError(r.t, err)
+	r.t.Cleanup(db.Close)
+	return New(db, r.content, opts)
+}
+
+func TestABusyNodeLetsAnotherIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		delay := func(*http.Request) time.Duration { return 5 * time.Millisecond }
+		busy, other := s.slow(Options{}, delay), s.slow(Options{}, delay)
+		done := make(chan struct{})
+		var callers sync.WaitGroup
+		for i := range 4 { // so that the head is never without an intent
+			callers.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						s.save(busy, i, repositorytest.Events(1, s.actor))
+					}
+				}
+			})
+		}
+		sleep(t.Context(), time.Second)
+		for range 5 {
+			began := time.Now()
+			s.save(other, 9, repositorytest.Events(1, s.actor))
+			assert.Less(t, time.Since(began), 2*time.Second)
+		}
+		close(done)
+		callers.Wait()
+		assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "nobody had to be rolled back for it")
+		s.drains()
+	})
+}
+
+func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		delay := func(req *http.Request) time.Duration {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
+				return 3 * time.Second
+			}
+			return 5 * time.Millisecond
+		}
+		end := time.Now().Add(5 * time.Minute)
+		var nodes sync.WaitGroup
+		var saved [2]int
+		for i := range saved {
+			node := s.slow(Options{}, delay)
+			nodes.Go(func() {
+				for time.Now().Before(end) {
+					batch := repositorytest.Events(5, s.actor)
+					s.ledger.Unsure(i, batch...)
+					for {
+						if _, err := node.Save(context.Background(), s.actor, batch); err == nil {
+							break
+						}
+					}
+					s.ledger.Saved(i, batch...)
+					saved[i]++
+				}
+			})
+		}
+		nodes.Wait()
+		assert.Greater(t, min(saved[0], saved[1]), 3, "saved %v in five minutes", saved)
+		s.drains()
+	})
+}
+
+func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		node := s.slow(Options{}, func(*http.Request) time.Duration { return 20 * time.Millisecond })
+		random := seeded(1)
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if writes(req) && random()%15 == 0 {
+				return faulty.Throttled
+			}
+			return faulty.None
+		})
+		kinds := make([]domain.Event, maxCabinets)
+		for i := range kinds {
+			kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
+		}
+		s.save(node, 0, kinds)
+
+		// One that dies on the way is rolled back by the next, big as it is.
+		dying, line := s.tapped(Options{Retries: -1})
+		dead := at(1500, writes, func() error { return faulty.ErrLost })
+		line.set(dead)
+		for i := range kinds {
+			kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
+		}
+		s.line.Break(nil)
+		_, err := dying.Save(context.Background(), s.actor, kinds)
+		require.Error(t, err)
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if writes(req) && random()%15 == 0 {
+				return faulty.Throttled
+			}
+			return faulty.None
+		})
+		s.save(node, 1, repositorytest.Events(1, s.actor, repositorytest.Typed("kind-1")))
+		s.line.Break(nil)
+		require.NoError(t, s.audit(s.actor))
+	})
+}

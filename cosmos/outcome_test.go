@@ -1,0 +1,191 @@
+package cosmos
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// An error says what the caller can do, so it must not say more than is known.
+
+func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
+	for _, then := range []faulty.Fault{faulty.Throttled, faulty.Unavailable, faulty.RequestLost} {
+		t.Run("then "+then.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTrust(t)
+				node := s.node(Options{DrawerCapacity: 10, Retries: 3}, false)
+				s.save(node, 0, repositorytest.Events(1, s.actor))
+				batch := repositorytest.Events(1, s.actor)
+				heads, lost := 0, false
+				s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+					if replacesHead(req) {
+						heads++
+						if heads == 2 {
+							lost = true
+							return faulty.ReplyLostAfter // it is carried out
+						}
+						return faulty.None // sent again, it is refused
+					}
+					if lost {
+						return then // and why cannot be learned
+					}
+					return faulty.None
+				})
+				_, err := node.Save(context.Background(), s.actor, batch)
+				require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
+				s.line.Break(nil)
+				saved, err := node.Save(context.Background(), s.actor, batch)
+				require.NoError(t, err)
+				assert.Equal(t, repository.Saved{Duplicates: 1}, saved, "it had happened")
+			})
+		})
+	}
+}
+
+func TestOneOldReadIsNoDamage(t *testing.T) {
+	var old atomic.Bool
+	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
+		if old.Load() {
+			return 40
+		}
+		return 0
+	}})}
+	s.save(s.node(Options{DrawerCapacity: 2}, false), 0, repositorytest.Events(5, s.actor))
+	impatient, line := s.tapped(Options{DrawerCapacity: 2, Retries: -1})
+	line.set(func(req *http.Request) error {
+		old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/") && queries(req))
+		return nil
+	})
+	_, err := impatient.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor))
+	assert.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
+}
+
+func TestAContainerThatIsMissingIsNotTakenForMissingData(t *testing.T) {
+	engine, err := embedded.Open(embedded.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close()) }()
+	db, err := Connect(Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
+	require.NoError(t, err)
+	defer db.Close()
+	node, actor, ctx := New(db, memory.NewContent(), Options{}), repositorytest.NewActor(), context.Background()
+
+	_, err = node.NextUnacknowledged(ctx, actor, allGroups[:1])
+	assert.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+	_, err = node.Acknowledge(ctx, actor, repositorytest.NewBundleID())
+	assert.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+	_, err = node.Save(ctx, actor, repositorytest.Events(1, actor))
+	assert.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+	assert.ErrorContains(t, err, "create it first")
+}
+
+// A brokenContent takes no objects.
+type brokenContent struct {
+	repository.Content
+	broken atomic.Bool
+}
+
+func (c *brokenContent) Put(ctx context.Context, name string, r io.Reader) error {
+	if c.broken.Load() {
+		return domain.Errorf(domain.Unavailable, "content: out of reach")
+	}
+	return c.Content.Put(ctx, name, r)
+}
+
+func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
+	s := newTrust(t)
+	content := &brokenContent{Content: s.content}
+	s.content = content
+	node := s.node(small, false)
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	batch := repositorytest.Events(1, s.actor, repositorytest.Carrying(`{"a":1}`))
+	content.broken.Store(true)
+	for range 5 {
+		_, err := node.Save(context.Background(), s.actor, batch)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+	}
+	content.broken.Store(false)
+	s.save(node, 0, batch)
+	h, err := node.begin("test").readHead(context.Background(), s.actor)
+	require.NoError(t, err)
+	assert.Equal(t, 1, h.Cabinets[nameOf(batch[0].Cabinet())].Ordinal, "no drawer was given up")
+	s.drains()
+}
+
+func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
+	s := newTrust(t)
+	content := &pickyContent{Content: s.content}
+	s.content = content
+	node, line := s.tapped(small)
+	reserves, mayReserve := make(chan struct{}), make(chan struct{})
+	line.set(at(1, writes, func() error { close(reserves); <-mayReserve; return nil }))
+	first := make(chan error, 3)
+	save := func(e domain.Event) {
+		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
+		first <- err
+	}
+	go save(repositorytest.Event(s.actor))
+	<-reserves
+	w := node.writers.acquire(s.actor)
+	defer node.writers.release(w)
+	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"good"`)))
+	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"bad"`)))
+	require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.queue) == 2 }, 10*time.Second, time.Millisecond)
+	close(mayReserve)
+	refused := 0
+	for range 3 {
+		if err := <-first; err != nil {
+			refused++
+			assert.ErrorContains(t, err, "too bad")
+		}
+	}
+	assert.Equal(t, 1, refused)
+}
+
+// A pickyContent refuses what is bad.
+type pickyContent struct{ repository.Content }
+
+func (c *pickyContent) Put(ctx context.Context, name string, r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(text), "bad") {
+		return domain.Errorf(domain.Invalid, "content: too bad")
+	}
+	return c.Content.Put(ctx, name, strings.NewReader(string(text)))
+}
+
+func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{DrawerCapacity: 500}, false)
+	for i := range 3000 { // a page each
+		e := repositorytest.Event(s.actor)
+		e.SupportsBundling = i%4 != 0
+		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
+		require.NoError(t, err)
+	}
+	before := s.engine.Requests()
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
+	require.NoError(t, err)
+	b, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	assert.Equal(t, 3, b.Count)
+	assert.Less(t, s.engine.Requests()-before, int64(25))
+}

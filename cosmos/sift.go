@@ -1,0 +1,95 @@
+package cosmos
+
+import (
+	"maps"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A lookup returns the digest of an event if the recipient has received it.
+type lookup func(domain.EventID) (domain.Digest, bool, error)
+
+// sift returns the events of batch that are new to the recipient, in order, and
+// notes in each Save what becomes of the others. before are events that precede
+// them and are not in the index yet.
+func (w *writer) sift(batch []*pending, before *plan, received lookup) ([]numbered, error) {
+	seen := make(map[domain.EventID]domain.Digest) // by this batch
+	if before != nil {
+		for _, events := range before.events {
+			for _, e := range events {
+				seen[e.ID] = e.digest
+			}
+		}
+	}
+	var fresh []numbered
+	cabinets := w.cabinetsWith(before)
+	for _, p := range batch {
+		p.saved, p.refused, p.fresh = repository.Saved{}, cabinets.take(w.recipient, p.events), nil
+		if p.refused != nil {
+			continue
+		}
+		for i := range p.events {
+			e := &p.events[i]
+			digest, known := seen[e.ID]
+			if !known {
+				var err error
+				if digest, known, err = received(e.ID); err != nil {
+					return nil, err
+				}
+			}
+			switch {
+			case !known:
+				seen[e.ID] = p.digests[i]
+				fresh = append(fresh, numbered{Event: e, digest: p.digests[i]})
+				p.saved.Accepted++
+				p.fresh = append(p.fresh, i)
+			case digest != p.digests[i]:
+				p.saved.Conflicts = append(p.saved.Conflicts, i)
+			case p.attempted[i]:
+				p.saved.Accepted++ // by an attempt whose commit was carried out although nobody was told
+			default:
+				p.saved.Duplicates++
+			}
+		}
+	}
+	return fresh, nil
+}
+
+// maxCabinets is how many cabinets a recipient can have. The head and the gates
+// name them all, and a document takes 2 MB.
+const maxCabinets = 1000
+
+// cabinetNames are the cabinets that a recipient has, or is about to have.
+type cabinetNames map[cabinetName]bool
+
+func (w *writer) cabinetsWith(p *plan) cabinetNames {
+	names := make(cabinetNames, len(w.head.Cabinets))
+	for name := range w.head.Cabinets {
+		names[name] = true
+	}
+	if p != nil {
+		for _, part := range p.intent.Parts {
+			names[part.Cabinet] = true
+		}
+	}
+	return names
+}
+
+// take adds the cabinets of events, or none if they would be too many: a content
+// type is a kind of data, and whoever makes one for every event has misread that.
+func (names cabinetNames) take(recipient domain.ActorID, events []domain.Event) error {
+	fresh := make(cabinetNames)
+	for i := range events {
+		if name := nameOf(events[i].Cabinet()); !names[name] {
+			fresh[name] = true
+		}
+	}
+	if len(fresh) > 0 && len(names)+len(fresh) > maxCabinets {
+		return domain.Errorf(domain.Invalid,
+			"content type: %s has events of %d kinds (origin and content type) and would get %d more, but %d are the most; use one content type for one kind of data",
+			recipient, len(names), len(fresh), maxCabinets)
+	}
+	maps.Copy(names, fresh)
+	return nil
+}
