@@ -36,11 +36,12 @@
 // # Save, and what a crash leaves at each step
 //
 //  1. Read the head; bring the index of received ids up to it; drop duplicates.
-//     An intent that somebody left is rolled back first.
+//     An intent that somebody left is rolled back first. Store the payloads: a
+//     crash leaves objects that nothing names.
 //  2. Reserve: replace the head, with an intent that names the numbers, drawers
 //     and slots to be used. A crash leaves the intent, to be rolled back.
-//  3. Insert: create the pages and the objects of payloads. A crash leaves some
-//     of them; no head covers them, so nobody reads them.
+//  3. Insert: create the pages. A crash leaves some of them; no head covers them,
+//     so nobody reads them.
 //  4. Count: raise or create the drawers. A crash leaves counts that no head
 //     covers, so nobody trusts them.
 //  5. Point: write entries for drawers in which nothing waited. A crash leaves
@@ -81,10 +82,48 @@
 // retries of one operation share one budget; what is left open when it ends is
 // Uncertain, and calling again is safe.
 //
+// # What the tests would say
+//
+// Each of these rules was left out once, by hand, to see that a test notices:
+//
+//	If-Match of the head                           TestACommitBeatsARollbackThatHasNotClaimedYet
+//	If-Match of gate and bundle                    TestConformance/Race/W12
+//	the claim before a rollback                    TestACommitBeatsARollbackThatHasNotClaimedYet
+//	the seals of a rollback                        TestACountAboveTheHeadsFillIsNotTrusted
+//	a new drawer, and new ordinals, after it       TestACountAboveTheHeadsFillIsNotTrusted, TestEveryCallBroken…
+//	the fill of the head, not the drawer's count   TestACountAboveTheHeadsFillIsNotTrusted
+//	only sealed drawers below it                   TestNothingIsLostDoubledOrReorderedInChaos
+//	every ordinal, every slot                      TestAnIndexThatAnOldReadMadeShortIsNotUsed, TestAHoleInTheSlots…
+//	the gate's place, not the drawer's position    TestAPointerThatIsTooLowDoesNotWinTheChoice
+//	one's own operation id, not the watermark      TestAWatermarkPastOnesRangeProvesNothing
+//	operation ids at all                           TestEveryCallBrokenOnceInEveryWay
+//	the condition on a count                       TestNothingIsLostDoubledOrReorderedInChaos
+//	the proof that an open bundle is still open    TestNothingIsLostDoubledOrReorderedInChaos
+//	the proof before a 404                         TestNothingIsLostDoubledOrReorderedInChaos
+//	the index brought up to the head               TestNothingIsLostDoubledOrReorderedInChaos
+//	choosing again after a repair                  TestAPointerThatIsTooLowDoesNotWinTheChoice
+//	looking where a pointer is missing             TestAPointerThatIsMissingIsPutBack
+//	at most six drawers                            TestConformance/Next
+//	a batch fixed once it is reserved              TestConformance/Race
+//	giving way to another process                  TestABusyNodeLetsAnotherIn
+//
+// Two more were left out without anybody noticing: that a page at one's slot must
+// be one's own, and that a refused count must be. They are second lines of
+// defence; a drawer that a rollback has sealed is never filled again.
+//
 // # Departures
 //
 // The filter of a sealed drawer takes eight bytes an event rather than one, so
 // that a large Save does not read old drawers in vain (see filter). Counting is a
 // patch with a condition on count and seal rather than a replace If-Match, since
-// moving the position of a drawer is not a reason to count again.
+// moving the position of a drawer is not a reason to count again. A process that
+// waits for another's intent marks the head as wanted, and the owner, whose
+// commit is refused for it, commits on the marked head and does not reserve with
+// it: else a busy node, whose head is never without an intent, would keep all
+// others out. The lease doubles with every rollback since the last commit.
+// Payloads are stored before the intent, so that a content store that is out of
+// reach costs a Save and not a drawer. A recipient has at most 1,000 cabinets.
+//
+// Not here yet: retention (floor, sweep, expiry of closed bundles), the outbox
+// record of a Dequeue, content on request.
 package cosmos
