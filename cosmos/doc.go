@@ -101,7 +101,7 @@
 //	the proof that an open bundle is still open    TestNothingIsLostDoubledOrReorderedInChaos
 //	the proof before a 404                         TestNothingIsLostDoubledOrReorderedInChaos
 //	the index brought up to the head               TestNothingIsLostDoubledOrReorderedInChaos
-//	choosing again after a repair                  TestAPointerThatIsTooLowDoesNotWinTheChoice
+//	choosing again after a repair                  TestAPointerThatARollbackLeftBehindDoesNotWinTheChoice
 //	looking where a pointer is missing             TestAPointerThatIsMissingIsPutBack
 //	at most six drawers                            TestConformance/Next
 //	a batch fixed once it is reserved              TestConformance/Race

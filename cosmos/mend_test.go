@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -122,4 +123,25 @@ func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
 	_, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "lacks slot 1")
+}
+
+func TestAPointerThatARollbackLeftBehindDoesNotWinTheChoice(t *testing.T) {
+	s := newTrust(t)
+	dying, line := s.tapped(Options{DrawerCapacity: 10, Retries: -1})
+	line.set(at(1, replacesHead, func() error { return faulty.ErrLost })) // the first Save creates the head, and commits by replacing it
+	_, err := dying.Save(context.Background(), s.actor, []domain.Event{repositorytest.Event(s.actor, repositorytest.From(domain.Charges))})
+	require.Error(t, err, "it has pointed at number 1, which will never be")
+
+	node := s.node(small, false)
+	older := repositorytest.Event(s.actor, repositorytest.From(domain.MarketRoles), repositorytest.Alone)
+	newer := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
+	s.save(node, 0, []domain.Event{older})
+	s.save(node, 0, []domain.Event{newer})
+	require.Len(t, s.entries(node, domain.Charges), 2)
+
+	assert.Equal(t, older.ID, s.next(node), "H4: number 2 comes before number 3")
+	left := s.entries(node, domain.Charges)
+	require.Len(t, left, 1, "H10: the dead pointer is gone")
+	assert.Equal(t, domain.Sequence(3), left[0].NextSequence)
+	assert.Equal(t, newer.ID, s.next(node))
 }
