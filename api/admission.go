@@ -5,71 +5,66 @@ import (
 	"io"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An admission bounds the bytes of all bodies that are in memory at the same
-// time. A body takes its share as it arrives, a megabyte at a time, so a crowd of
-// senders waits in its connections and not in the heap, and one that sends
-// slowly holds no more than it has sent.
+// An admission bounds what is in memory at the same time for all requests of a
+// kind. Who finds no room waits for a while, and is then asked to come again.
 type admission struct {
-	megabytes chan struct{}
-	patience  time.Duration // with those who are in front
+	room     *semaphore.Weighted
+	patience time.Duration // with those who are in front
+	full     string        // says what takes the room
 }
 
-func newAdmission(bytes int64, patience time.Duration) *admission {
-	return &admission{megabytes: make(chan struct{}, max(1, bytes/megabyte)), patience: patience}
+func newAdmission(room int64, patience time.Duration, full string) *admission {
+	return &admission{semaphore.NewWeighted(room), patience, full}
 }
 
-// An admitted is a body of which no more is read than there is room for.
+// take waits for room, or fails with Busy.
+func (a *admission) take(ctx context.Context, n int64) error {
+	if a.room.TryAcquire(n) {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, a.patience)
+	defer cancel()
+	if a.room.Acquire(waiting, n) != nil {
+		return domain.Errorf(domain.Busy, "%s", a.full)
+	}
+	return nil
+}
+
+// freeBytes is how much of a body needs no room: whoever sends little, or
+// nothing at all, takes nothing from the others.
+const freeBytes = 64 * kilobyte
+
+// An admitted is a body that takes room as it arrives, a piece at a time.
 type admitted struct {
 	io.Reader
 	ctx   context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	by    *admission
-	taken int   // megabytes
-	room  int64 // left in them
+	read  int64
+	taken int64
 }
 
 func (a *admission) admit(ctx context.Context, body io.Reader) *admitted {
 	return &admitted{Reader: body, ctx: ctx, by: a}
 }
 
-// Read fails with Busy if there is no room in time. Then the sender comes again,
-// and the others have it.
+// Read fails with Busy if there is no room in time for what has arrived. Then the
+// sender comes again, and the others have it.
 func (b *admitted) Read(p []byte) (int, error) {
-	if b.room == 0 {
-		if err := b.by.wait(b.ctx); err != nil {
+	n, err := b.Reader.Read(p[:min(len(p), freeBytes)])
+	b.read += int64(n)
+	if b.read > b.taken+freeBytes {
+		if err := b.by.take(b.ctx, freeBytes); err != nil {
 			return 0, err
 		}
-		b.taken++
-		b.room = megabyte
+		b.taken += freeBytes
 	}
-	n, err := b.Reader.Read(p[:min(int64(len(p)), b.room)])
-	b.room -= int64(n)
 	return n, err
 }
 
 // leave gives back the room of a body whose events are stored or refused.
-func (b *admitted) leave() {
-	for ; b.taken > 0; b.taken-- {
-		<-b.by.megabytes
-	}
-}
-
-func (a *admission) wait(ctx context.Context) error {
-	select {
-	case a.megabytes <- struct{}{}:
-		return nil
-	default:
-	}
-	patience := time.NewTimer(a.patience)
-	defer patience.Stop()
-	select {
-	case a.megabytes <- struct{}{}:
-		return nil
-	case <-patience.C:
-		return domain.Errorf(domain.Busy, "the bodies of other requests take %d MB already", cap(a.megabytes))
-	case <-ctx.Done():
-		return domain.Errorf(domain.Busy, "while waiting for the bodies of other requests: %w", context.Cause(ctx))
-	}
-}
+func (b *admitted) leave() { b.by.room.Release(b.taken) }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -13,34 +14,72 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-func TestBodiesThatFindNoRoomAreAskedToComeAgain(t *testing.T) {
-	f := serve(t, func(o *api.Options, _ *hub.Options) {
-		o.Limits.Bodies = 1 << 20
-		o.Deadline = 400 * time.Millisecond // of which a quarter is patience
-	})
-	body, slow := io.Pipe()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/data-available", body)
+// sends begins a request whose body goes on as long as the test writes to it.
+func (f *fixture) sends(t *testing.T) (body *io.PipeWriter, answered <-chan struct{}) {
+	r, w := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/data-available", r)
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	answered := make(chan error)
+	done := make(chan struct{})
 	go func() {
-		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err == nil {
-			err = resp.Body.Close()
+		defer close(done)
+		if resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req); err == nil {
+			_ = resp.Body.Close()
 		}
-		answered <- err
 	}()
-	_, err = io.WriteString(slow, "[") // it has the only megabyte, and now it takes its time
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		got := f.do("POST", "/v1/data-available", "[]", "Content-Type", "application/json")
-		return got.status == http.StatusTooManyRequests
-	}, 10*time.Second, time.Millisecond)
+	return w, done
+}
 
-	require.NoError(t, slow.CloseWithError(io.ErrUnexpectedEOF))
-	<-answered
+func TestBodiesThatFindNoRoomAreAskedToComeAgain(t *testing.T) {
+	f := serve(t, func(o *api.Options, _ *hub.Options) {
+		o.Limits.RequestBody, o.Limits.Bodies = 256<<10, 1<<20
+		o.Deadline = 800 * time.Millisecond // of which a quarter is patience
+	})
+	big := "[" + strings.Repeat(" ", 240<<10)
+	var bodies []*io.PipeWriter
+	var answers []<-chan struct{}
+	for range 6 { // which have all the room between them, and now take their time
+		body, answered := f.sends(t)
+		_, err := io.WriteString(body, big)
+		require.NoError(t, err)
+		bodies, answers = append(bodies, body), append(answers, answered)
+	}
+	require.Equal(t, http.StatusTooManyRequests, f.do("POST", "/v1/data-available", big+"]", "Content-Type", "application/json").status)
+	require.Equal(t, http.StatusAccepted, f.do("POST", "/v1/data-available", "[]", "Content-Type", "application/json").status, "a small body needs no room")
+
+	for i, body := range bodies {
+		require.NoError(t, body.CloseWithError(io.ErrUnexpectedEOF))
+		<-answers[i]
+	}
 	require.Eventually(t, func() bool {
-		return f.do("POST", "/v1/data-available", "[]", "Content-Type", "application/json").status == http.StatusAccepted
+		return f.do("POST", "/v1/data-available", big+"]", "Content-Type", "application/json").status == http.StatusAccepted
 	}, 10*time.Second, time.Millisecond, "a body that has gone gives its room back")
-	require.NotEmpty(t, strings.TrimSpace(f.logs.String()))
+}
+
+func TestSendersOfNothingTakeNoRoom(t *testing.T) {
+	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Limits.RequestBody, o.Limits.Bodies = 256<<10, 1<<20 })
+	for range 40 {
+		body, answered := f.sends(t)
+		_, err := io.WriteString(body, "[")
+		require.NoError(t, err)
+		defer func() { _ = body.CloseWithError(io.ErrUnexpectedEOF); <-answered }()
+	}
+	big := "[" + strings.Repeat(" ", 240<<10) + "]"
+	require.Equal(t, http.StatusAccepted, f.do("POST", "/v1/data-available", big, "Content-Type", "application/json").status)
+}
+
+func TestPeeksBeyondTheLimitWaitTheirTurn(t *testing.T) {
+	f := serve(t, func(o *api.Options, _ *hub.Options) {
+		o.Limits.Peeks = 1
+		o.Deadline = 400 * time.Millisecond
+	})
+	begun, mayGoOn := make(chan struct{}), make(chan struct{})
+	f.store.next = func(ctx context.Context) error { close(begun); <-mayGoOn; f.store.next = nil; return nil }
+	first := make(chan int)
+	go func() { first <- f.do("GET", "/v1/peek", "").status }()
+	<-begun
+	require.Equal(t, http.StatusTooManyRequests, f.do("GET", "/v1/peek", "").status)
+	close(mayGoOn)
+	require.Equal(t, http.StatusNoContent, <-first)
+	require.Equal(t, http.StatusNoContent, f.do("GET", "/v1/peek", "").status)
 }

@@ -19,6 +19,10 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.peeks.take(r.Context(), 1); err != nil {
+		return err
+	}
+	defer s.peeks.room.Release(1)
 	peeked, err := s.opts.Hub.Peek(r.Context(), req)
 	switch {
 	case errors.Is(err, domain.ErrNoData):

@@ -170,7 +170,7 @@ func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 		if opened++; opened > 10 {
 			return nil, errors.New("disk gone")
 		}
-		return io.NopCloser(strings.NewReader(strings.Repeat("x", 50_002))), nil
+		return io.NopCloser(strings.NewReader(`"` + strings.Repeat("x", 50_000) + `"`)), nil
 	}
 	resp, err := f.client.Do(f.newRequest("GET", "/v1/peek", nil))
 	require.NoError(t, err)

@@ -161,7 +161,8 @@ func asProblem(ctx context.Context, err error) *problemError {
 		return r
 	}
 	kind := domain.KindOf(err)
-	if kind == domain.Unknown && (errors.Is(context.Cause(ctx), errDeadline) || errors.Is(err, context.DeadlineExceeded)) {
+	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)
+	if late && kind != domain.Invalid && kind != domain.Damaged {
 		return &problemError{problem: tooLate, cause: err}
 	}
 	p, ok := problemOfKind[kind]

@@ -10,7 +10,7 @@ import (
 // routes returns the router of every route there is.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanics, s.deadline)
+	r.Use(s.identify, s.observe, s.recoverPanics, s.deadline, s.localOnly)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
 

@@ -21,6 +21,7 @@ type Options struct {
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
 	Ready        func(context.Context) error // whether what the hub depends on is there; default: it is
 	Limits       Limits
+	LocalOnly    bool             // refuse requests that name another host than this machine
 	Deadline     time.Duration    // of a request; default 30 s
 	Clock        func() time.Time // for durations in logs and metrics; default time.Now
 	NewRequestID func() string    // default: 26 random letters and digits
@@ -31,7 +32,8 @@ type Limits struct {
 	RequestBody int64 // bytes; default 32 MB
 	Payload     int   // bytes of one payload in compact form; default 1 MB
 	Events      int   // of one request; default 10,000
-	Bodies      int64 // bytes of all request bodies in memory at the same time; default 128 MB
+	Bodies      int64 // bytes of all request bodies in memory at the same time; default 128 MB, and four RequestBody at least
+	Peeks       int64 // under way at the same time; default 32. A big bundle takes some 20 MB while it is sent
 }
 
 const (
@@ -45,6 +47,7 @@ type Server struct {
 	opts     Options
 	metrics  *metrics
 	bodies   *admission
+	peeks    *admission
 	handler  http.Handler
 	draining atomic.Bool
 }
@@ -53,7 +56,10 @@ type Server struct {
 // metrics of another Server already.
 func New(opts Options) *Server {
 	opts.setDefaults()
-	s := &Server{opts: opts, metrics: newMetrics(opts.Registerer), bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4)}
+	s := &Server{opts: opts, metrics: newMetrics(opts.Registerer),
+		bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
+		peeks:  newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
+	}
 	s.handler = s.routes()
 	return s
 }
@@ -95,7 +101,10 @@ func (o *Options) setDefaults() {
 		o.Limits.Events = 10_000
 	}
 	if o.Limits.Bodies <= 0 {
-		o.Limits.Bodies = 128 * megabyte
+		o.Limits.Bodies = max(128*megabyte, 4*o.Limits.RequestBody)
+	}
+	if o.Limits.Peeks <= 0 {
+		o.Limits.Peeks = 32
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 30 * time.Second

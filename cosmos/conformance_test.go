@@ -23,7 +23,11 @@ func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) reposi
 			opts.Dir = t.TempDir()
 		}
 		r := newRig(t, opts)
-		return r.stores(r.node(Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}, hints))
+		options := Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}
+		if !hints {
+			options.IndexBytes = 1 // nothing is remembered from one Save to the next, either
+		}
+		return r.stores(r.node(options, hints))
 	}
 }
 

@@ -44,7 +44,7 @@ func newIndex(recipient domain.ActorID) *index {
 
 // size estimates the memory that the index takes, in bytes.
 func (x *index) size() int {
-	size := 512
+	size := 2500 // the writer with its head, for one cabinet
 	for _, c := range x.cabinets {
 		size += 256 + 80*len(c.open)
 		for _, s := range c.sealed {

@@ -3,6 +3,7 @@ package cosmos
 import (
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -19,7 +20,12 @@ import (
 //	flags     1 byte    1 supports bundling, 2 a new document type follows, 4 has a payload
 //	type      uvarint   index of the document type among those seen in this page; if new, its length and its text
 //	payload   uvarint   length; only if there is one. Payloads follow each other in the page's object.
+//	sum       4 bytes   CRC-32C of the payload; only if there is one
+//
+// and at the end 4 bytes, the CRC-32C of all before.
 const eventsVersion = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
 	flagBundling = 1 << iota
@@ -74,10 +80,11 @@ func encodePage(events []numbered) (data []byte, n int) {
 		}
 		if e.Payload != nil {
 			data = binary.AppendUvarint(data, uint64(len(e.Payload)))
+			data = binary.LittleEndian.AppendUint32(data, repository.SumOf(e.Payload))
 		}
 		n++
 	}
-	return data, n
+	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
 }
 
 var errPage = errors.New("the events of a page cannot be decoded")
@@ -90,7 +97,11 @@ type storedEvent struct {
 
 // decode yields the events of p in order; they belong to cabinet.
 func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
-	d := decoder{b: p.Events}
+	end := len(p.Events) - 4
+	if end < 0 || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
+		return errPage
+	}
+	d := decoder{b: p.Events[:end]}
 	if v, err := d.byte(); err != nil || v != eventsVersion {
 		return errPage
 	}
@@ -123,7 +134,7 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 			if length < 0 {
 				return errPage
 			}
-			e.PayloadAt = repository.Section{Object: p.Payloads, Offset: payloadAt, Length: length}
+			e.PayloadAt = repository.Section{Object: p.Payloads, Offset: payloadAt, Length: length, Sum: d.uint32()}
 			payloadAt += length
 		}
 		if d.failed || e.Weight < 1 || e.Sequence < p.FirstSequence {
@@ -172,6 +183,12 @@ func (d *decoder) uvarint() uint64 {
 	}
 	d.b = d.b[n:]
 	return v
+}
+
+func (d *decoder) uint32() uint32 {
+	var b [4]byte
+	d.copy(b[:])
+	return binary.LittleEndian.Uint32(b[:])
 }
 
 func (d *decoder) text() []byte {

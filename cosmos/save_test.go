@@ -48,3 +48,17 @@ func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
 	assert.Equal(t, int64(40), next.Backlog)
 	s.drains()
 }
+
+func TestTheMemoryForReceivedIdsIsBounded(t *testing.T) {
+	s := newTrust(t)
+	options := small
+	options.IndexBytes = 20_000
+	node := s.node(options, false)
+	for range 50 {
+		actor := repositorytest.NewActor()
+		_, err := node.Save(context.Background(), actor, repositorytest.Events(3, actor))
+		require.NoError(t, err)
+	}
+	assert.LessOrEqual(t, len(node.writers.of), 8, "of 50 recipients")
+	assert.LessOrEqual(t, node.writers.bytes, options.IndexBytes)
+}

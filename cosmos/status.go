@@ -2,13 +2,16 @@ package cosmos
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -42,13 +45,29 @@ func failureOf(err error) *failure {
 			charge, _ := strconv.ParseFloat(answer.RawResponse.Header.Get("x-ms-request-charge"), 32)
 			f.charge = float32(charge)
 		}
-		// The text of a ResponseError is a page long; the first lines of the body say it all.
-		f.err = fmt.Errorf("cosmos answered %d %s (activity %s)", f.status, http.StatusText(f.status), activityOf(answer))
+		// The text of a ResponseError is a page long; what the body says is enough.
+		f.err = fmt.Errorf("cosmos answered %d %s%s (activity %s)", f.status, http.StatusText(f.status), messageOf(answer), activityOf(answer))
 		if f.missing {
 			f.err = fmt.Errorf("the container or its database is not there; create it first: %w", f.err)
 		}
 	}
 	return f
+}
+
+// messageOf returns what Cosmos says about its answer, the first line of it.
+func messageOf(e *azcore.ResponseError) string {
+	if e.RawResponse == nil || e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusPreconditionFailed {
+		return "" // everyday answers, which need no words
+	}
+	body, err := runtime.Payload(e.RawResponse)
+	var answer struct {
+		Message string `json:"message"`
+	}
+	if err != nil || json.Unmarshal(body, &answer) != nil || answer.Message == "" {
+		return ""
+	}
+	line, _, _ := strings.Cut(answer.Message, "\n")
+	return ": " + line[:min(len(line), 300)]
 }
 
 func activityOf(e *azcore.ResponseError) string {

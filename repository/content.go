@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"hash/crc32"
 	"io"
 	"regexp"
 	"slices"
@@ -14,9 +15,15 @@ import (
 // no content at all.
 type Section struct {
 	Object string
-	Offset int64 // bytes
-	Length int64 // bytes
+	Offset int64  // bytes
+	Length int64  // bytes
+	Sum    uint32 // CRC-32C of a payload, for whoever reads it to compare; Content does not look at it
 }
+
+// SumOf returns the Sum of a payload.
+func SumOf(payload []byte) uint32 { return crc32.Checksum(payload, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // IsZero reports whether s is no content at all.
 func (s Section) IsZero() bool { return s == Section{} }

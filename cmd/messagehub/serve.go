@@ -90,7 +90,10 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for _, act := range []func(){cancel, func() { os.Exit(exitFailed) }} {
+		for _, act := range []func(){cancel, func() {
+			fmt.Fprintln(os.Stderr, "stopped at the second signal; what was answered is stored, requests under way are cut off")
+			os.Exit(exitFailed)
+		}} {
 			select {
 			case <-signals:
 				act()

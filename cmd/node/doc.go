@@ -17,8 +17,9 @@
 //
 // Without cosmos.endpoint the node runs the engine of package cosmos/embedded
 // in a folder, and talks to it through the same client as to Azure. One folder
-// belongs to one process; the engine holds the lock:
+// belongs to one process, which holds the lock in it:
 //
+//	<data>/lock      names no process, but one holds it
 //	<data>/cosmos    documents: heads, gates, drawers, pages, bundles
 //	<data>/content   payloads
 //

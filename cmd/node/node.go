@@ -76,6 +76,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Registerer: n.registry,
 		Gatherer:   n.registry,
 		Ready:      n.store.ready,
+		LocalOnly:  !cfg.Insecure,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
 			Payload:     int(cfg.Limits.Payload),

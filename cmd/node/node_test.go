@@ -259,3 +259,19 @@ func TestAWrongKeyIsSaidAtTheStart(t *testing.T) {
 	require.ErrorContains(t, err, "401")
 	require.NotContains(t, err.Error(), "\n", "one line")
 }
+
+func TestAHubOnALoopbackAddressAnswersToNoOtherName(t *testing.T) {
+	n, _ := start(t, settings(""), node.Options{})
+	for host, want := range map[string]int{
+		"evil.example": http.StatusBadRequest, "evil.example:80": http.StatusBadRequest, "10.0.0.1": http.StatusBadRequest,
+		"localhost": http.StatusOK, "LOCALHOST:8080": http.StatusOK, "127.0.0.1:1": http.StatusOK, "[::1]:8080": http.StatusOK,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/healthz", nil)
+		require.NoError(t, err)
+		req.Host = host
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode, host)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strconv"
 
@@ -165,6 +166,8 @@ func appendEvent(b []byte, e *repository.StoredEvent) []byte {
 	return strconv.AppendInt(b, int64(e.Sequence), 10)
 }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // payloads reads the payloads of neighbouring events in order, from one reader
 // that spans them all.
 type payloads struct {
@@ -177,6 +180,9 @@ func openPayloads(ctx context.Context, content repository.Content, span reposito
 		return &payloads{}, nil
 	}
 	r, err := content.Open(ctx, span)
+	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
+		err = domain.Errorf(domain.Damaged, "payloads are missing: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -188,10 +194,14 @@ func (p *payloads) copy(w io.Writer, s repository.Section) error {
 	if gap := s.Offset - p.at; gap > 0 {
 		_, err = io.CopyN(io.Discard, p.r, gap)
 	}
+	sum := crc32.New(castagnoli)
 	if err == nil {
-		_, err = io.CopyN(w, p.r, s.Length)
+		_, err = io.CopyN(io.MultiWriter(w, sum), p.r, s.Length)
 	}
 	p.at = s.Offset + s.Length
+	if err == nil && sum.Sum32() != s.Sum {
+		err = domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", s.Object, s.Offset)
+	}
 	if errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown { // the reader ended too soon
 		return domain.Errorf(domain.Damaged, "object %s: %w", s.Object, io.ErrUnexpectedEOF)
 	}

@@ -77,11 +77,21 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	}
 	_ = g.Wait()
 	slices.Sort(total.Conflicts)
-	var failed []error
+	return total, joined(errs)
+}
+
+// joined returns the first few of errs, by event, and the number of the others.
+func joined(errs map[int]error) error {
+	const most = 3
+	var first []error
 	for _, i := range slices.Sorted(maps.Keys(errs)) {
-		failed = append(failed, errs[i])
+		if len(first) == most {
+			first = append(first, fmt.Errorf("and the same for %d other recipients", len(errs)-most))
+			break
+		}
+		first = append(first, errs[i])
 	}
-	return total, errors.Join(failed...)
+	return errors.Join(first...)
 }
 
 // byRecipient returns the indexes of each recipient's events, in order.

@@ -112,7 +112,8 @@ func inlineOf(payloads ...string) string { return "[\n" + strings.Join(payloads,
 
 func TestPayloadsAreFoundWhereverTheyLie(t *testing.T) {
 	at := func(object string, offset, length int64) repository.Section {
-		return repository.Section{Object: object, Offset: offset, Length: length}
+		text := map[string]string{"a": `"0""1""2"`, "b": `"5""6"`}[object]
+		return repository.Section{Object: object, Offset: offset, Length: length, Sum: repository.SumOf([]byte(text[offset : offset+length]))}
 	}
 	none := repository.Section{}
 	for _, tc := range []struct {
@@ -177,7 +178,7 @@ func TestAnyMixOfPayloadsInSeveralObjectsComesOutRight(t *testing.T) {
 			want = append(want, "null")
 		default:
 			payload := fmt.Sprintf(`{"n":%d,"s":%q}`, i, strings.Repeat("x", rng.IntN(300)))
-			s.add(repository.Section{Object: fmt.Sprint("o", o), Offset: int64(objects[o].Len()), Length: int64(len(payload))})
+			s.add(repository.Section{Object: fmt.Sprint("o", o), Offset: int64(objects[o].Len()), Length: int64(len(payload)), Sum: repository.SumOf([]byte(payload))})
 			objects[o].WriteString(payload)
 			want = append(want, payload)
 		}

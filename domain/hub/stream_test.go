@@ -35,7 +35,7 @@ func (s *shelf) fill(n, size int) {
 	payload := `"` + strings.Repeat("x", size-2) + `"`
 	s.object("filled", strings.Repeat(payload, n))
 	for i := range n {
-		s.add(repository.Section{Object: "filled", Offset: int64(i * size), Length: int64(size)})
+		s.add(repository.Section{Object: "filled", Offset: int64(i * size), Length: int64(size), Sum: repository.SumOf([]byte(payload))})
 	}
 }
 
@@ -126,13 +126,13 @@ func TestAFailureNamesTheEvents(t *testing.T) {
 		"open the payloads of events "+s.events[0].ID.String()+" to "+s.events[2].ID.String()+": out of reach")
 
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(strings.NewReader(`"12345678""1`), iotest.ErrReader(failure))), nil
+		return io.NopCloser(io.MultiReader(strings.NewReader(`"xxxxxxxx""x`), iotest.ErrReader(failure))), nil
 	}
 	require.EqualError(t, s.peeked().WriteBody(s.ctx, io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
 }
 
 func TestAPayloadThatEndsTooSoonIsDamaged(t *testing.T) {
-	for _, left := range []string{"", `"12345678"`, `"12345678""1`} {
+	for _, left := range []string{"", `"xxxxxxxx"`, `"xxxxxxxx""x`} {
 		s := newShelf(t)
 		s.fill(3, 10)
 		s.events = append(s.events[:1], s.events[2]) // with a gap
@@ -201,4 +201,16 @@ func TestACancelledContextStopsTheReading(t *testing.T) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	require.ErrorIs(t, s.peeked().WriteBody(ctx, io.Discard), context.Canceled)
+}
+
+func TestAPayloadThatIsNotThereOrNotTheSameIsDamaged(t *testing.T) {
+	s := newShelf(t)
+	s.object("there", `"one"`)
+	s.add(repository.Section{Object: "there", Length: 5, Sum: repository.SumOf([]byte(`"two"`))})
+	require.Equal(t, domain.Damaged, domain.KindOf(s.peeked().WriteBody(t.Context(), io.Discard)))
+
+	s = newShelf(t)
+	s.add(repository.Section{Object: "gone", Length: 5})
+	err := s.peeked().WriteBody(t.Context(), io.Discard)
+	require.Equal(t, domain.Damaged, domain.KindOf(err), "a 404 would say that there is no bundle: %v", err)
 }

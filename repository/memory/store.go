@@ -177,7 +177,7 @@ func (s *Store) place(payloads map[domain.CabinetKey]*object, e *domain.Event) r
 		o = &object{name: fmt.Sprintf("payloads/%d", s.made)}
 		payloads[e.Cabinet()] = o
 	}
-	at := repository.Section{Object: o.name, Offset: int64(len(o.data)), Length: int64(len(e.Payload))}
+	at := repository.Section{Object: o.name, Offset: int64(len(o.data)), Length: int64(len(e.Payload)), Sum: repository.SumOf(e.Payload)}
 	o.data = append(o.data, e.Payload...)
 	return at
 }
