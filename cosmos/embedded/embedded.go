@@ -123,16 +123,34 @@ func (e *Engine) Requests() int64 { return e.server.Requests() }
 
 // Handler serves the same account over HTTP. It advertises the host that a
 // request came to.
-func (e *Engine) Handler() http.Handler {
+func (e *Engine) Handler() http.Handler { return e.HandlerOf(Door{}) }
+
+// HandlerOf serves the same account over HTTP through a door of its own.
+func (e *Engine) HandlerOf(d Door) http.Handler {
+	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !e.begin() {
 			http.Error(w, `{"code":"ServiceUnavailable","message":"the engine is closed"}`, http.StatusServiceUnavailable)
 			return
 		}
 		defer e.requests.Done()
-		e.server.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	})
 }
+
+// A Gateway decides which ids of documents can be used through a Door.
+type Gateway = wire.Gateway
+
+// The gateways. Azure accepts documents with ids that its routing gateway can
+// never find again; Strict, the default, refuses to create those.
+const (
+	Strict  = wire.Strict
+	Routing = wire.Routing
+	Compute = wire.Compute
+)
+
+// A Door is what may differ between two ways into the same account.
+type Door = wire.Door
 
 // begin counts a request as under way, unless the engine is closed.
 func (e *Engine) begin() bool {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,12 @@ func (e *Engine) load(tx disk.Tx) error {
 	if broken != nil {
 		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
 	}
+	tx.Scan([]byte("P"), after([]byte("P")), func(key, value []byte) bool {
+		if len(key) > 5 {
+			e.size(binary.BigEndian.Uint32(key[1:])).Add(readUsage(value).bytes)
+		}
+		return true
+	})
 	return nil
 }
 
@@ -126,8 +133,12 @@ func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, vers
 	return nil
 }
 
-// CreateDatabase makes a database of its JSON.
-func (e *Engine) CreateDatabase(ctx context.Context, body []byte) (*Database, error) {
+// CreateDatabase makes a database of its JSON. A throughput is shared by those
+// of its containers that get none of their own.
+func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) (*Database, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
 	var p struct {
 		ID string `json:"id"`
 	}
@@ -149,6 +160,7 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte) (*Database, er
 			return nil, err
 		}
 		r.JSON = doc
+		r.Offer = e.newOffer(nextResource(tx), t, version)
 		putRecord(tx, databaseKey(p.ID), r)
 		db, err = newDatabase(r)
 		return db, err
@@ -171,18 +183,22 @@ func (e *Engine) DeleteDatabase(ctx context.Context, id string) error {
 	})
 }
 
-// CreateContainer makes a container of its JSON.
-func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte) (*Container, error) {
-	return e.putContainer(ctx, database, "", body)
+// CreateContainer makes a container of its JSON. Without a throughput of its
+// own, or one of its database to share, it gets the least there is.
+func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte, t Throughput) (*Container, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return e.putContainer(ctx, database, "", body, t)
 }
 
 // ReplaceContainer changes the properties of a container. Its partition key
 // stays as it is.
 func (e *Engine) ReplaceContainer(ctx context.Context, database, id string, body []byte) (*Container, error) {
-	return e.putContainer(ctx, database, id, body)
+	return e.putContainer(ctx, database, id, body, Throughput{})
 }
 
-func (e *Engine) putContainer(ctx context.Context, database, replaces string, body []byte) (*Container, error) {
+func (e *Engine) putContainer(ctx context.Context, database, replaces string, body []byte, t Throughput) (*Container, error) {
 	d, err := parseDefinition(body)
 	if err != nil {
 		return nil, err
@@ -203,10 +219,14 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 			return nil, errorf(http.StatusConflict, "container %q already exists", d.ID)
 		case replaces != "" && old == nil:
 			return nil, notFound("container", d.ID)
-		case old != nil && !slices.Equal(old.keyText, d.PartitionKey.Paths):
+		case old != nil && (!slices.Equal(old.keyText, d.PartitionKey.Paths) || old.keyVersion != d.PartitionKey.hashVersion()):
 			return nil, badRequest("the partition key of container %q cannot be changed", d.ID)
+		case old != nil && !sameKeys(old.unique, d.UniqueKeys):
+			return nil, badRequest("the unique keys of container %q cannot be changed", d.ID)
 		case old != nil:
-			r.Number = old.number
+			r = old.record()
+		default:
+			e.provision(tx, &r, db, t, d.PartitionKey.hashVersion(), version)
 		}
 		if body, err = withIndexing(body, d); err != nil {
 			return nil, err
@@ -225,6 +245,18 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 		return db.with(c), nil
 	})
 	return c, err
+}
+
+// provision gives a new container its throughput and its physical partitions.
+func (e *Engine) provision(tx disk.Tx, r *record, db *Database, t Throughput, keyVersion int, version uint64) {
+	if t == (Throughput{}) && db.offer == nil {
+		t.Manual = defaultThroughput
+	}
+	n := 1
+	if r.Offer = e.newOffer(nextResource(tx), t, version); r.Offer != nil {
+		n = rangesFor(r.Offer.Throughput(), 0, e.rangeBytes)
+	}
+	r.Ranges, r.NextRange = firstRanges(n, keyVersion, version), n
 }
 
 // with returns a copy of db that has c.
@@ -256,7 +288,7 @@ func (e *Engine) DeleteContainer(ctx context.Context, database, id string) error
 
 func removeContainer(tx disk.Tx, c *Container) {
 	var keys [][]byte
-	for _, kind := range []byte("IDBPN") {
+	for _, kind := range []byte("IDBPNLU") {
 		prefix := containerPrefix(kind, c.number)
 		tx.Scan(prefix, after(prefix), func(key, _ []byte) bool {
 			keys = append(keys, slices.Clone(key))

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
@@ -16,6 +19,7 @@ type Options struct {
 	Clock       func() time.Time
 	Stale       func() int // nil: every read is fresh
 	Pessimistic bool       // charge queries a point read for each document
+	RangeBytes  int64      // how much a physical partition holds; 0: 50 GB
 }
 
 // An Engine is one account. It is safe for use by many goroutines and starts
@@ -26,6 +30,8 @@ type Engine struct {
 	stale       func() int
 	pessimistic bool
 	identity    uint64
+	rangeBytes  int64
+	sizes       sync.Map // container number to *atomic.Int64, its bytes of documents
 
 	changing sync.Mutex   // held while a database or container is changed
 	mu       sync.RWMutex // guards the map, never held during a transaction
@@ -35,17 +41,30 @@ type Engine struct {
 // Open reads the databases and containers of a store. The store stays the
 // caller's to close.
 func Open(store disk.Store, o Options) (*Engine, error) {
-	e := &Engine{store: store, clock: o.Clock, stale: o.Stale, pessimistic: o.Pessimistic, catalog: map[string]*Database{}}
+	e := &Engine{
+		store: store, clock: o.Clock, stale: o.Stale, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
+		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes),
+	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {
 		if tx.Get(identityKey) == nil {
 			identity := make([]byte, 8)
 			_, _ = rand.Read(identity) // never fails
 			tx.Put(identityKey, identity)
+			tx.Put(formatKey, appendNumber(format))
+		}
+		if found := number(tx.Get(formatKey)); found != format {
+			return fmt.Errorf("%w: it has format %d, this version reads %d", disk.ErrFormat, found, format)
 		}
 		e.identity = number(tx.Get(identityKey))
 		return e.load(tx)
 	})
 	return e, err
+}
+
+// size is the number of bytes that the documents of a container take.
+func (e *Engine) size(container uint32) *atomic.Int64 {
+	n, _ := e.sizes.LoadOrStore(container, new(atomic.Int64))
+	return n.(*atomic.Int64)
 }
 
 // etag is the entity tag of the write with this number, with its quotes.

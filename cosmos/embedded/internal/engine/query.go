@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
@@ -16,9 +17,11 @@ type QueryRequest struct {
 	Query        *query.Query
 	Text         string // tells this query from all others: a token fits one only
 	Partition    Partition
-	Scoped       bool // to Partition; if not, the condition may still do so
-	AllowCross   bool // the request allows a query over several partitions
-	MaxItems     int  // at most, or -1
+	Scoped       bool      // to Partition; if not, the condition may still do so
+	Prefix       Partition // of a hierarchical key: only partitions that begin with it
+	Range        *Range    // only this physical partition; nil: all
+	AllowCross   bool      // the request allows a query over several partitions
+	MaxItems     int       // at most, or -1
 	Continuation string
 	Consistency  Consistency
 }
@@ -32,6 +35,8 @@ type Page struct {
 	Session      uint64
 	Scanned      int // documents looked at
 	Loaded       int // documents an index could not have answered for
+	Partition    Partition
+	Scoped       bool // to Partition
 }
 
 // gatewayRefusal is the text by which clients recognise this refusal.
@@ -43,14 +48,8 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
 		return Page{}, err
 	}
-	if !q.Scoped {
-		if values, ok := q.Query.Equalities(c.keyPaths); ok {
-			pk, err := c.partitionOf(values)
-			if err != nil {
-				return Page{}, err
-			}
-			q.Partition, q.Scoped = pk, true
-		}
+	if err := c.scope(&q); err != nil {
+		return Page{}, err
 	}
 	if !q.Scoped && !q.AllowCross {
 		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
@@ -58,7 +57,7 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if !q.Scoped && !q.Query.Simple() {
 		return Page{}, badRequest(gatewayRefusal)
 	}
-	r := &run{e: e, c: c, q: q, plan: q.Query.Plan(c.policy.indexed), slots: make([][]byte, q.Query.Slots())}
+	r := &run{e: e, c: c, q: q, now: e.now(c), plan: q.Query.Plan(c.policy.indexed), slots: make([][]byte, q.Query.Slots())}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
 			return Page{}, err
@@ -66,7 +65,32 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 		r.resumed = true
 	}
 	err := e.view(q.Consistency, r.read)
+	if err == nil {
+		err = r.broken
+	}
+	r.page.Partition, r.page.Scoped = q.Partition, q.Scoped
 	return r.page, err
+}
+
+// scope narrows a query to the partition that its condition names, or to
+// those that begin with the first parts of a hierarchical key.
+func (c *Container) scope(q *QueryRequest) error {
+	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
+		values, ok := q.Query.Equalities(c.keyPaths[:n])
+		if !ok {
+			continue
+		}
+		pk, err := c.partitionOf(values)
+		if err != nil {
+			return err
+		}
+		if n == len(c.keyPaths) {
+			q.Partition, q.Scoped = pk, true
+		} else {
+			q.Prefix = pk.prefix()
+		}
+	}
+	return nil
 }
 
 // A run makes one page.
@@ -79,8 +103,10 @@ type run struct {
 	resumed bool
 
 	reader disk.Reader
+	now    time.Time
 	slots  [][]byte
 	page   Page
+	broken error // a document that could not be read ends the query
 }
 
 func (r *run) read(reader disk.Reader) error {
@@ -90,6 +116,8 @@ func (r *run) read(reader disk.Reader) error {
 	r.page.JSON = append(r.page.JSON, r.c.RID...)
 	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
 	switch {
+	case r.q.Scoped && r.q.Range != nil && r.c.RangeOf(r.q.Partition).ID != r.q.Range.ID:
+		// The partition is elsewhere: nothing of it is here.
 	case r.q.Query.Aggregates():
 		r.aggregate()
 	case !r.q.Scoped:
@@ -111,15 +139,27 @@ func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, d
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
 	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {
-		s := readStored(value)
+		s := readStored(key, value)
 		r.page.Scanned++
-		return visit(number(key[len(key)-8:]), s, s.json(r.reader, r.c))
+		doc := r.json(s)
+		return r.broken == nil && visit(number(key[len(key)-8:]), s, doc)
 	})
+}
+
+func (r *run) json(s stored) []byte {
+	doc, err := s.json(r.reader, r.c)
+	if err != nil {
+		r.broken = err
+	}
+	return doc
 }
 
 // matches extracts what the query needs of doc and tests the condition. It
 // counts a document that had to be loaded.
 func (r *run) matches(s stored, doc []byte) bool {
+	if r.c.expired(s, r.now) {
+		return false
+	}
 	r.q.Query.Extract(doc, r.slots)
 	if !r.plan.Loads(r.slots) {
 		return false

@@ -36,7 +36,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	ops, at, err := parseBatch(c, pk, body)
+	ops, at, err := parseBatch(c, pk, body, r.anyID())
 	var wrong *engine.Error
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
 		return Response{}, err
@@ -48,7 +48,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 		return Response{}, err
 	}
 	s.charge(r, written.Charge)
-	r.answer.Set("x-ms-session-token", sessionToken(written.Session))
+	r.answer.Set("x-ms-session-token", sessionToken(c.RangeOf(pk), written.Session))
 	status := http.StatusOK
 	if written.Failed >= 0 {
 		status = http.StatusMultiStatus
@@ -59,7 +59,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 
 // parseBatch reads the operations. If one of them is wrong, at is its place;
 // it is -1 if the batch is wrong as a whole.
-func parseBatch(c *engine.Container, pk engine.Partition, body []byte) (ops []engine.Op, at int, err error) {
+func parseBatch(c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
 	var parts [][]byte
 	if err := rawjson.EachElement(body, func(part []byte) bool {
 		parts = append(parts, part)
@@ -75,14 +75,14 @@ func parseBatch(c *engine.Container, pk engine.Partition, body []byte) (ops []en
 	}
 	ops = make([]engine.Op, len(parts))
 	for i, part := range parts {
-		if err := parseOperation(c, pk, part, &ops[i]); err != nil {
+		if err := parseOperation(c, pk, part, &ops[i], anyID); err != nil {
 			return ops, i, err
 		}
 	}
 	return ops, -1, nil
 }
 
-func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op) error {
+func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool) error {
 	var body []byte
 	var kind string
 	text := map[string]*string{`"operationType"`: &kind, `"id"`: &op.ID, `"ifMatch"`: &op.IfMatch}
@@ -114,7 +114,7 @@ func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *e
 	case engine.Delete, engine.Read:
 		return nil
 	}
-	return fill(c, pk, op, body)
+	return fill(c, pk, op, body, anyID)
 }
 
 // rejected is the outcome of a batch of n operations of which one is wrong.

@@ -90,10 +90,26 @@ func (s *Server) consistencyOf(r *request) (c engine.Consistency, err error) {
 	return c, err
 }
 
-func sessionToken(written uint64) string { return "0:-1#" + strconv.FormatUint(written, 10) }
+// sessionToken is the token of one physical partition.
+func sessionToken(at *engine.Range, written uint64) string {
+	return at.ID + ":-1#" + strconv.FormatUint(written, 10)
+}
+
+// sessionTokens is the token of a read of at, or of all ranges if at is nil.
+func sessionTokens(c *engine.Container, at *engine.Range, written uint64) string {
+	if at != nil {
+		return sessionToken(at, written)
+	}
+	var all []string
+	for i := range c.Ranges() {
+		all = append(all, sessionToken(&c.Ranges()[i], written))
+	}
+	return strings.Join(all, ",")
+}
 
 // parseSession reads the tokens of sessionToken; of several, separated by
-// commas, the newest counts.
+// commas, the newest counts. All writes of the account are numbered in one
+// sequence, so a token stays good when its range splits.
 func parseSession(token string) (newest uint64, err error) {
 	for _, part := range strings.Split(token, ",") {
 		_, lsn, ok := strings.Cut(part, "#")

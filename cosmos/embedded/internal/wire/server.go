@@ -50,9 +50,13 @@ type Response struct {
 	Body   []byte
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.Serve(r)
+// Handler serves the account through a door.
+func (s *Server) Handler(d Door) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveHTTP(w, r, d) })
+}
+
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request, d Door) {
+	answer := s.Serve(r, d)
 	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
@@ -65,13 +69,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // A request is a request on its way through the server.
 type request struct {
 	*http.Request
+	door     Door
 	segments []string // of the path, unescaped
 	answer   http.Header
 }
 
-// Serve answers a request.
-func (s *Server) Serve(r *http.Request) Response {
-	req := &request{Request: r, answer: http.Header{
+// Serve answers a request that came through d.
+func (s *Server) Serve(r *http.Request, d Door) Response {
+	req := &request{Request: r, door: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
 		"X-Ms-Activity-Id":    {activityID(r)},
 		"X-Ms-Gatewayversion": {"version=embedded"},
@@ -87,6 +92,9 @@ func (s *Server) Serve(r *http.Request) Response {
 func (s *Server) route(r *request) (Response, error) {
 	var err error
 	if r.segments, err = split(r.URL); err != nil {
+		return Response{}, err
+	}
+	if err := r.checkAddress(); err != nil {
 		return Response{}, err
 	}
 	if err := s.authorize(r); err != nil {
@@ -114,6 +122,8 @@ func (s *Server) route(r *request) (Response, error) {
 		return s.data(r)
 	case n == 1 && at(0, "offers"):
 		return s.offers(r)
+	case n == 2 && at(0, "offers"):
+		return s.offer(r)
 	}
 	return Response{}, unsupported("resource %s", r.URL.Path)
 }
