@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"net/http"
@@ -52,6 +53,7 @@ type Options struct {
 // An Engine is one account. It is safe for use by many goroutines.
 type Engine struct {
 	store  disk.Store
+	inner  *engine.Engine
 	server *wire.Server
 	key    string
 	host   string
@@ -105,7 +107,7 @@ func open(store disk.Store, o Options) (*Engine, error) {
 	// The client caches containers by host for the whole process, so no two
 	// engines may share one.
 	host := "embedded-" + strings.ToLower(rand.Text()) + ".localhost"
-	return &Engine{store: store, server: server, key: o.Key, host: host}, nil
+	return &Engine{store: store, inner: inner, server: server, key: o.Key, host: host}, nil
 }
 
 // Endpoint is the URL to give to the client. It leads nowhere but through
@@ -120,6 +122,17 @@ func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 
 // Requests is the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
+
+// Sweep removes documents whose time to live is over. Nobody sees them any
+// more even before; Sweep gives back the room they take. It returns how many
+// it removed. The engine does not call it by itself.
+func (e *Engine) Sweep(ctx context.Context) (int, error) {
+	if !e.begin() {
+		return 0, ErrClosed
+	}
+	defer e.requests.Done()
+	return e.inner.Sweep(ctx, func(*engine.Container, engine.Partition, engine.Charge) bool { return true })
+}
 
 // Handler serves the same account over HTTP. It advertises the host that a
 // request came to.

@@ -72,6 +72,25 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	return r.page, err
 }
 
+// Reach is the part of the key space that a query looks into. It fails where
+// the results of several partitions would have to be put together.
+func (c *Container) Reach(q QueryRequest) ([]Range, error) {
+	if err := c.scope(&q); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Scoped:
+		epk := c.epk(q.Partition)
+		return []Range{{Min: epk, Max: epk}}, nil
+	case !q.Query.Simple():
+		return nil, badRequest(gatewayRefusal)
+	case q.Prefix != "":
+		epk := c.epk(q.Prefix[:len(q.Prefix)-1] + "]")
+		return []Range{{Min: epk, Max: epk + "FF"}}, nil
+	}
+	return []Range{{Min: "", Max: "FF"}}, nil
+}
+
 // scope narrows a query to the partition that its condition names, or to
 // those that begin with the first parts of a hierarchical key.
 func (c *Container) scope(q *QueryRequest) error {

@@ -19,7 +19,9 @@ func (s *Server) data(r *request) (Response, error) {
 	}
 	feed := len(r.segments) == 5
 	switch {
-	case feed && r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query"):
+	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-query-plan-request"):
+		return s.plan(r, c)
+	case feed && r.Method == http.MethodPost && (r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")):
 		return s.query(r, c)
 	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-batch-request"):
 		return s.batch(r, c)
