@@ -32,7 +32,7 @@ func (r *run) across() {
 				r.page.Scanned--
 				return false
 			}
-			full = r.matches(s, doc) && !r.add(s, doc)
+			full = !r.give(seq, s, doc)
 			return !full
 		})
 		switch {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -35,8 +36,6 @@ type Page struct {
 	Session      uint64
 	Scanned      int // documents looked at
 	Loaded       int // documents an index could not have answered for
-	Partition    Partition
-	Scoped       bool // to Partition
 }
 
 // gatewayRefusal is the text by which clients recognise this refusal.
@@ -48,7 +47,7 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
 		return Page{}, err
 	}
-	if err := c.scope(&q); err != nil {
+	if err := c.Scope(&q); err != nil {
 		return Page{}, err
 	}
 	if !q.Scoped && !q.AllowCross {
@@ -66,16 +65,15 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	}
 	err := e.view(q.Consistency, r.read)
 	if err == nil {
-		err = r.broken
+		err = cmp.Or(r.broken, q.Query.Failure(r.slots))
 	}
-	r.page.Partition, r.page.Scoped = q.Partition, q.Scoped
 	return r.page, err
 }
 
 // Reach is the part of the key space that a query looks into. It fails where
 // the results of several partitions would have to be put together.
 func (c *Container) Reach(q QueryRequest) ([]Range, error) {
-	if err := c.scope(&q); err != nil {
+	if err := c.Scope(&q); err != nil {
 		return nil, err
 	}
 	switch {
@@ -91,9 +89,9 @@ func (c *Container) Reach(q QueryRequest) ([]Range, error) {
 	return []Range{{Min: "", Max: "FF"}}, nil
 }
 
-// scope narrows a query to the partition that its condition names, or to
+// Scope narrows a query to the partition that its condition names, or to
 // those that begin with the first parts of a hierarchical key.
-func (c *Container) scope(q *QueryRequest) error {
+func (c *Container) Scope(q *QueryRequest) error {
 	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
 		values, ok := q.Query.Equalities(c.keyPaths[:n])
 		if !ok {
@@ -125,6 +123,11 @@ type run struct {
 	now    time.Time
 	slots  [][]byte
 	page   Page
+
+	skip    int    // results of a JOIN that OFFSET leaves out
+	partial uint64 // the document within which the page ends …
+	row     int    // … after so many of its results
+
 	broken error // a document that could not be read ends the query
 }
 
@@ -137,10 +140,12 @@ func (r *run) read(reader disk.Reader) error {
 	switch {
 	case r.q.Scoped && r.q.Range != nil && r.c.RangeOf(r.q.Partition).ID != r.q.Range.ID:
 		// The partition is elsewhere: nothing of it is here.
-	case r.q.Query.Aggregates():
-		r.aggregate()
+	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
+		r.collected()
 	case !r.q.Scoped:
 		r.across()
+	case !r.q.Query.Streams():
+		r.joined()
 	case len(r.q.Query.Orders()) > 0:
 		r.ordered()
 	default:
@@ -265,22 +270,6 @@ func (r *run) inserted() {
 
 func (r *run) continueAfter(p position) {
 	p.given = r.at.given + r.page.Count
+	p.partial, p.row = r.partial, r.row
 	r.page.Continuation = p.token(r.q)
-}
-
-func (r *run) aggregate() {
-	sum := r.q.Query.NewAggregate()
-	r.scan(r.q.Partition, 0, func(_ uint64, s stored, doc []byte) bool {
-		if r.matches(s, doc) {
-			if r.plan.IndexOnly() && !r.q.Query.Counts() {
-				r.load(s)
-			}
-			sum.Add(r.slots)
-		}
-		return true
-	})
-	if v := sum.Result(); v.Kind != query.Undefined && r.q.Query.Limit() != 0 {
-		r.page.JSON = v.Append(r.page.JSON)
-		r.page.Count = 1
-	}
 }

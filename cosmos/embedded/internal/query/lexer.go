@@ -3,6 +3,7 @@ package query
 import (
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -36,11 +37,8 @@ func (t token) is(s string) bool {
 }
 
 func (t token) String() string {
-	switch t.kind {
-	case tokenEnd:
+	if t.kind == tokenEnd {
 		return "the end of the query"
-	case tokenString:
-		return strconv.Quote(t.text)
 	}
 	return strconv.Quote(t.text)
 }
@@ -48,9 +46,7 @@ func (t token) String() string {
 func lex(src string) ([]token, error) {
 	var tokens []token
 	for i := 0; ; {
-		for i < len(src) && strings.IndexByte(" \t\r\n", src[i]) >= 0 {
-			i++
-		}
+		i = skipBlank(src, i)
 		if i == len(src) {
 			return append(tokens, token{kind: tokenEnd, at: i}), nil
 		}
@@ -61,6 +57,32 @@ func lex(src string) ([]token, error) {
 		tokens = append(tokens, t)
 		i = end
 	}
+}
+
+// skipBlank goes past white space and comments, which run from -- to the end
+// of the line.
+func skipBlank(src string, i int) int {
+	for i < len(src) {
+		switch {
+		case strings.IndexByte(" \t\r\n", src[i]) >= 0:
+			i++
+		case strings.HasPrefix(src[i:], "--"):
+			end := strings.IndexAny(src[i:], "\r\n")
+			if end < 0 {
+				return len(src)
+			}
+			i += end
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// symbols has every symbol after the longer ones that begin with it.
+var symbols = []string{
+	">>>", "!=", "<>", "<=", ">=", "<<", ">>", "||", "??",
+	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
 }
 
 func lexOne(src string, at int) (token, int, error) {
@@ -79,7 +101,7 @@ func lexOne(src string, at int) (token, int, error) {
 	case b == '\'' || b == '"':
 		return lexString(src, at)
 	}
-	for _, symbol := range []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".", "*", "-"} {
+	for _, symbol := range symbols {
 		if strings.HasPrefix(src[at:], symbol) {
 			return token{kind: tokenSymbol, at: at, text: symbol}, at + len(symbol), nil
 		}
@@ -159,10 +181,25 @@ func unescape(s string) (r rune, n int) {
 		return '\t', 2
 	case 'u':
 		if len(s) >= 6 {
-			if v, err := strconv.ParseUint(s[2:6], 16, 16); err == nil {
-				return rune(v), 6
-			}
+			return unescapeUnicode(s)
 		}
 	}
 	return 0, 0
+}
+
+// unescapeUnicode reads \uXXXX, or two of them that are one character beyond
+// 16 bits.
+func unescapeUnicode(s string) (r rune, n int) {
+	high, err := strconv.ParseUint(s[2:6], 16, 16)
+	if err != nil {
+		return 0, 0
+	}
+	if r = rune(high); utf16.IsSurrogate(r) && len(s) >= 12 && s[6:8] == `\u` {
+		if low, err := strconv.ParseUint(s[8:12], 16, 16); err == nil {
+			if both := utf16.DecodeRune(r, rune(low)); both != utf8.RuneError {
+				return both, 12
+			}
+		}
+	}
+	return r, 6
 }

@@ -10,15 +10,16 @@ type Plan struct {
 	Predicates int
 	indexed    []expr
 	rest       []expr
+	perRow     bool // a part of the condition is about rows of FROM
 }
 
 // Plan splits the condition; indexed reports which paths have an index.
 func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 	var p Plan
 	counted := map[int]bool{}
-	for _, c := range conjuncts(q.where, nil) {
+	for _, c := range q.document {
 		slot := comparedSlot(c)
-		if slot < 0 || !indexed(q.paths[slot]) {
+		if slot < 0 || !indexed(q.paths[slot-q.extra]) {
 			p.rest = append(p.rest, c)
 			continue
 		}
@@ -26,6 +27,7 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 		counted[slot] = true
 	}
 	p.Predicates = len(counted)
+	p.perRow = len(q.where) > 0
 	return p
 }
 
@@ -37,7 +39,7 @@ func (p Plan) Loads(slots [][]byte) bool { return allTrue(p.indexed, slots) }
 func (p Plan) Keeps(slots [][]byte) bool { return allTrue(p.rest, slots) }
 
 // IndexOnly reports whether an index alone answers the condition.
-func (p Plan) IndexOnly() bool { return len(p.rest) == 0 }
+func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 
 func allTrue(conditions []expr, slots [][]byte) bool {
 	for _, c := range conditions {
@@ -48,22 +50,12 @@ func allTrue(conditions []expr, slots [][]byte) bool {
 	return true
 }
 
-func conjuncts(e expr, list []expr) []expr {
-	if e == nil {
-		return list
-	}
-	if l, ok := e.(logical); ok && l.and {
-		return conjuncts(l.right, conjuncts(l.left, list))
-	}
-	return append(list, e)
-}
-
 // comparedSlot returns the path that e compares with constants, -1 if e is
 // another kind of condition.
 func comparedSlot(e expr) int {
 	switch e := e.(type) {
 	case comparison:
-		if e.op == "!=" || e.op == "<>" {
+		if e.op == "!=" {
 			return -1
 		}
 		if slot, _, ok := sides(e); ok {
@@ -96,9 +88,8 @@ func sides(c comparison) (slot int, v Value, ok bool) {
 // Equalities returns, for each path, the constant that the condition demands
 // it to be equal to. ok is false unless there is one for every path.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
-	list := conjuncts(q.where, nil)
 	for _, path := range paths {
-		v, found := q.equality(list, path)
+		v, found := q.equality(q.document, path)
 		if !found {
 			return nil, false
 		}
@@ -113,9 +104,17 @@ func (q *Query) equality(list []expr, path rawjson.Path) (Value, bool) {
 		if !is || c.op != "=" {
 			continue
 		}
-		if slot, v, ok := sides(c); ok && samePath(q.paths[slot], path) {
+		if slot, v, ok := sides(c); ok && samePath(q.paths[slot-q.extra], path) {
 			return v, true
 		}
 	}
 	return undefined, false
+}
+
+// conjuncts takes apart what AND joins.
+func conjuncts(e expr, list []expr) []expr {
+	if l, ok := e.(logical); ok && l.and {
+		return conjuncts(l.right, conjuncts(l.left, list))
+	}
+	return append(list, e)
 }

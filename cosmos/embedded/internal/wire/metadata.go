@@ -166,7 +166,7 @@ func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Respo
 		if err != nil {
 			return Response{}, err
 		}
-		if !q.Simple() {
+		if !q.Simple() || !q.Streams() {
 			return Response{}, unsupported("a query over %s with more than a condition", name)
 		}
 		slots := make([][]byte, q.Slots())
