@@ -171,14 +171,20 @@ func test(ctx context.Context, suite, trust string, names []string) (passed int,
 	}
 	done := map[string]bool{}
 	lines := bufio.NewReader(out)
+	var said []string // by the test that runs now; told only if it fails
 	for {
 		line, readErr := lines.ReadString('\n')
-		if name, ok := strings.CutPrefix(line, "--- PASS: "); ok {
+		name, passes := strings.CutPrefix(line, "--- PASS: ")
+		switch {
+		case passes:
 			name, _, _ = strings.Cut(name, " ")
 			done[name] = true
 			passed++
-		} else if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(strings.TrimSpace(line), "--- PASS") {
-			fmt.Print(line)
+		case strings.HasPrefix(line, "--- FAIL: "):
+			fmt.Print(line, strings.Join(said, ""))
+		}
+		if said = append(said, line); strings.HasPrefix(line, "=== RUN") && !strings.Contains(line, "/") {
+			said = nil
 		}
 		if readErr != nil {
 			if !errors.Is(readErr, io.EOF) {

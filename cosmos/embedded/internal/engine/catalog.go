@@ -123,6 +123,7 @@ func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, vers
 	if err != nil {
 		return err
 	}
+	e.committed()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if db == nil {

@@ -17,9 +17,10 @@ import (
 // Options are what an Engine needs besides its store.
 type Options struct {
 	Clock       func() time.Time
-	Stale       func() int // nil: every read is fresh
-	Pessimistic bool       // charge queries a point read for each document
-	RangeBytes  int64      // how much a physical partition holds; 0: 50 GB
+	Stale       func() int           // nil: every read is fresh
+	Lag         func() time.Duration // nil: no read is late; otherwise how late one is
+	Pessimistic bool                 // charge queries a point read for each document
+	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
 }
 
 // An Engine is one account. It is safe for use by many goroutines and starts
@@ -29,6 +30,9 @@ type Engine struct {
 	clock       func() time.Time
 	stale       func() int
 	pessimistic bool
+	lag         func() time.Duration
+	lagging     sync.Mutex
+	commits     []time.Time // of the last commits, guarded by lagging
 	identity    uint64
 	rangeBytes  int64
 	sizes       sync.Map // container number to *atomic.Int64, its bytes of documents
@@ -42,7 +46,7 @@ type Engine struct {
 // caller's to close.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
-		store: store, clock: o.Clock, stale: o.Stale, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
+		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes),
 	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {
@@ -97,6 +101,9 @@ func (e *Engine) view(c Consistency, fn func(disk.Reader) error) error {
 	back := 0
 	if e.stale != nil {
 		back = max(0, e.stale())
+	}
+	if e.lag != nil {
+		back = max(back, e.commitsSince(e.clock().Add(-e.lag())))
 	}
 	for {
 		tooOld := false

@@ -83,8 +83,14 @@ func (e *Engine) write(ctx context.Context, c *Container, consistency Consistenc
 	if err != nil && !errors.Is(err, errRolledBack) {
 		return Written{}, err
 	}
-	if err == nil && w.grown != 0 {
-		e.size(c.number).Add(w.grown)
+	if err == nil {
+		e.committed()
+		if w.grown != 0 {
+			e.size(c.number).Add(w.grown)
+			if err := e.grow(ctx, c); err != nil {
+				return Written{}, err
+			}
+		}
 	}
 	return w.out, nil
 }

@@ -44,6 +44,9 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
 		return Response{}, err
 	}
+	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+		return Response{}, err
+	}
 	var written engine.Written
 	if wrong != nil {
 		written = rejected(len(ops), at, wrong)

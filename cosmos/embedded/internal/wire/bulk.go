@@ -29,6 +29,9 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
+	if err := s.admit(r, c, at); err != nil {
+		return Response{}, err
+	}
 	results := make([]engine.Result, len(parts))
 	var ops []engine.Placed
 	var places []int // of ops among the results

@@ -10,9 +10,33 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// data answers a request for documents, and counts it.
+// data answers a request for documents, counts it, and makes it wait as long
+// as its way would take.
 func (s *Server) data(r *request) (Response, error) {
 	s.requests.Add(1)
+	answer, err := s.operation(r)
+	if s.delayer != nil {
+		s.delayer.Delay(r.Context(), max(0, r.ContentLength)+int64(len(answer.Body)))
+	}
+	return answer, err
+}
+
+// admit lets a request to a physical partition in, or to all of them if at is
+// nil, if their budgets are not used up.
+func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error {
+	if s.throttle == nil {
+		return nil
+	}
+	budgets := s.engine.Budgets(c, at)
+	if wait := s.throttle.Admit(budgets); wait > 0 {
+		return &engine.Error{Status: http.StatusTooManyRequests, SubStatus: 3200, RetryAfter: wait,
+			Message: "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later."}
+	}
+	r.budgets = budgets
+	return nil
+}
+
+func (s *Server) operation(r *request) (Response, error) {
 	c, err := s.engine.Container(r.segments[1], r.segments[3])
 	if err != nil {
 		return Response{}, err
@@ -75,6 +99,9 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 			return Response{}, err
 		}
 	}
+	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+		return Response{}, err
+	}
 	written, err := s.engine.Write(r.Context(), c, pk, []engine.Op{op}, engine.Consistency{})
 	if err != nil {
 		return Response{}, err
@@ -112,6 +139,9 @@ func (s *Server) read(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
+	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+		return Response{}, err
+	}
 	result, session, err := s.engine.Read(c, pk, r.segments[5], consistency)
 	if err != nil {
 		return Response{}, err
@@ -140,6 +170,9 @@ func (s *Server) result(r *request, result engine.Result, token string, session 
 }
 
 func (s *Server) charge(r *request, charge engine.Charge) {
+	if s.throttle != nil {
+		s.throttle.Spend(r.budgets, int64(charge))
+	}
 	s.charged.Add(int64(charge))
 	r.answer.Set("x-ms-request-charge", charge.String())
 }
@@ -169,15 +202,21 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 		return Response{}, err
 	}
 	req.Scoped = req.Partition != ""
+	if err := c.Scope(&req); err != nil {
+		return Response{}, err
+	}
+	at := req.Range
+	if req.Scoped && at == nil {
+		at = c.RangeOf(req.Partition)
+	}
+	if err := s.admit(r, c, at); err != nil {
+		return Response{}, err
+	}
 	page, err := s.engine.Query(c, req)
 	if err != nil {
 		return Response{}, err
 	}
 	s.charge(r, page.Charge)
-	at := req.Range
-	if page.Scoped {
-		at = c.RangeOf(page.Partition)
-	}
 	r.answer.Set("x-ms-session-token", sessionTokens(c, at, page.Session))
 	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
 	if page.Continuation != "" {

@@ -34,15 +34,18 @@ func (s *Server) feed(r *request, c *engine.Container) (Response, error) {
 	if q.Consistency, err = s.consistencyOf(r); err != nil {
 		return Response{}, err
 	}
+	at := q.Range
+	if q.Scoped && at == nil {
+		at = c.RangeOf(q.Partition)
+	}
+	if err := s.admit(r, c, at); err != nil {
+		return Response{}, err
+	}
 	page, err := s.engine.ChangeFeed(c, q)
 	if err != nil {
 		return Response{}, err
 	}
 	s.charge(r, page.Charge)
-	at := q.Range
-	if q.Scoped {
-		at = c.RangeOf(q.Partition)
-	}
 	r.answer.Set("x-ms-session-token", sessionTokens(c, at, page.Session))
 	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
 	r.answer["Etag"] = []string{strconv.Quote(strconv.FormatUint(page.Last, 10))}

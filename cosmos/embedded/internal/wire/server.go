@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 )
 
 // maxBody is the largest request.
@@ -22,19 +23,29 @@ type Server struct {
 	consistency string
 	charged     atomic.Int64 // engine.Charge of all data requests
 	requests    atomic.Int64
+	throttle    *physics.Throttle // nil: no request is refused
+	delayer     *physics.Delayer  // nil: no answer is late
 }
 
-// New returns the server of an engine. key is the account key in base64,
-// consistency the account's default level.
-func New(e *engine.Engine, key, consistency string) (*Server, error) {
-	secret, err := base64.StdEncoding.DecodeString(key)
+// Options set up a Server.
+type Options struct {
+	Key         string // of the account, in base64
+	Consistency string // the account's default level
+	Throttle    *physics.Throttle
+	Delayer     *physics.Delayer
+}
+
+// New returns the server of an engine.
+func New(e *engine.Engine, o Options) (*Server, error) {
+	consistency := o.Consistency
+	secret, err := base64.StdEncoding.DecodeString(o.Key)
 	if err != nil || len(secret) == 0 {
 		return nil, fmt.Errorf("the account key is not base64: %w", err)
 	}
 	if _, ok := consistencyRank[consistency]; !ok {
 		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
 	}
-	return &Server{engine: e, key: secret, consistency: consistency}, nil
+	return &Server{engine: e, key: secret, consistency: consistency, throttle: o.Throttle, delayer: o.Delayer}, nil
 }
 
 // RequestUnits is the sum of all charges of data requests.
@@ -70,7 +81,8 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request, d Door) {
 type request struct {
 	*http.Request
 	door     Door
-	segments []string // of the path, unescaped
+	segments []string         // of the path, unescaped
+	budgets  []physics.Budget // that its charge is taken from
 	answer   http.Header
 }
 
