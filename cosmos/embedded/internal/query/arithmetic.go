@@ -25,7 +25,7 @@ var operations = map[string]func(a, b Value) Value{
 	"&":   ofBits(func(a, b int32) float64 { return float64(a & b) }),
 	"<<":  ofBits(func(a, b int32) float64 { return float64(a << (b & 31)) }),
 	">>":  ofBits(func(a, b int32) float64 { return float64(a >> (b & 31)) }),
-	">>>": ofBits(func(a, b int32) float64 { return float64(uint32(a) >> (b & 31)) }), //nolint:gosec // the bits as they are
+	">>>": ofBits(func(a, b int32) float64 { return float64(uint32(a) >> (b & 31)) }),
 	"||":  func(a, b Value) Value { return concat([]Value{a, b}) },
 }
 

@@ -42,7 +42,7 @@ func (c *Collector) Add(doc []byte, slots [][]byte) bool {
 			return true
 		}
 		result := c.query.result(doc, slots)
-		if result == nil || !c.seen.first(result) {
+		if result == nil || len(c.query.orders) == 0 && !c.seen.first(result) {
 			return true
 		}
 		var key []Value
@@ -72,7 +72,10 @@ func (c *Collector) Results(slots [][]byte) [][]byte {
 			return true
 		})
 	}
-	slices.SortStableFunc(c.found, func(a, b collected) int { return c.query.CompareKeys(a.key, b.key) })
+	if len(c.query.orders) > 0 { // only now it is known which of equal results comes first
+		slices.SortStableFunc(c.found, func(a, b collected) int { return c.query.CompareKeys(a.key, b.key) })
+		c.found = slices.DeleteFunc(c.found, func(f collected) bool { return !c.seen.first(f.result) })
+	}
 	end := len(c.found)
 	if c.want != NoLimit {
 		end = min(end, c.want)

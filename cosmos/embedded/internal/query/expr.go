@@ -98,6 +98,7 @@ func (e element) raw(slots [][]byte) []byte {
 		if i, ok := index.whole(); ok && i >= 0 {
 			return follow(rawOf(e.base, slots), rawjson.Step{Array: true, Index: int(i)})
 		}
+	default:
 	}
 	return nil
 }

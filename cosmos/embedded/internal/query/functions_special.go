@@ -110,7 +110,7 @@ func (e regex) eval(slots [][]byte) Value {
 	re := e.ready
 	if re == nil {
 		pattern, ok := e.pattern(slots)
-		if !ok {
+		if !ok || !spend(slots, perRegex) {
 			return undefined
 		}
 		var err error

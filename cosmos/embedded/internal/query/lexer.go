@@ -32,8 +32,9 @@ func (t token) is(s string) bool {
 		return strings.EqualFold(t.text, s)
 	case tokenSymbol:
 		return t.text == s
+	default:
+		return false
 	}
-	return false
 }
 
 func (t token) String() string {
@@ -44,6 +45,11 @@ func (t token) String() string {
 }
 
 func lex(src string) ([]token, error) {
+	for i, r := range src {
+		if r == utf8.RuneError && !strings.HasPrefix(src[i:], "\uFFFD") {
+			return nil, &Error{i, "the query is not UTF-8"}
+		}
+	}
 	var tokens []token
 	for i := 0; ; {
 		i = skipBlank(src, i)

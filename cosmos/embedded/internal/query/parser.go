@@ -120,7 +120,13 @@ func (p *parser) operand() (node, error) {
 		return literalNode{at, v, t.text}, err
 	case tokenName:
 		return p.named(t)
+	default:
+		return p.bracketed(t)
 	}
+}
+
+// bracketed reads what is in parentheses, brackets or braces.
+func (p *parser) bracketed(t token) (node, error) {
 	switch {
 	case t.is("(") && p.peek().is("SELECT"):
 		return p.subquery(t, "")
@@ -132,7 +138,7 @@ func (p *parser) operand() (node, error) {
 		return e, p.expect(")")
 	case t.is("["):
 		items, err := p.list("]")
-		return arrayNode{at, items}, err
+		return arrayNode{position(t.at), items}, err
 	case t.is("{"):
 		return p.object(t)
 	}

@@ -67,8 +67,9 @@ const (
 	tooLong  = "the query takes too long: its joins and subqueries give too many rows for one document"
 	badRegex = "the regular expression is not supported"
 
-	maxSteps     = 2_000_000 // about a second
+	maxSteps     = 500_000 // a second at the most
 	bytesPerStep = 16
+	perRegex     = 100 // steps to compile one
 )
 
 // fail keeps the first failure.

@@ -15,6 +15,7 @@ import (
 // ORDER BY sorts them.
 type Kind int
 
+// The kinds of values.
 const (
 	Undefined Kind = iota
 	Null
@@ -83,8 +84,9 @@ func (v Value) Append(dst []byte) []byte {
 		return rawjson.AppendQuoted(dst, string(v.Text))
 	case Array, Object:
 		return append(dst, v.Text...)
+	default:
+		return dst
 	}
-	return dst
 }
 
 // Clone returns a value that shares nothing with the document.
@@ -106,8 +108,9 @@ func Compare(a, b Value) int {
 		return cmp.Compare(a.Num, b.Num)
 	case String:
 		return bytes.Compare(a.Text, b.Text)
+	default:
+		return 0
 	}
-	return 0
 }
 
 func btoi(b bool) int {
@@ -128,8 +131,9 @@ func equal(a, b Value) bool {
 		return equalArrays(a.Text, b.Text)
 	case Object:
 		return equalObjects(a.Text, b.Text)
+	default:
+		return Compare(a, b) == 0
 	}
-	return Compare(a, b) == 0
 }
 
 func elements(raw []byte) []Value {
@@ -180,9 +184,9 @@ func equalObjects(a, b []byte) bool {
 	return true
 }
 
-// whole returns a number without a fraction that every integer type holds.
+// whole returns a number without a fraction that 64 bits hold.
 func (v Value) whole() (int64, bool) {
-	if v.Kind != Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) > 1<<53 {
+	if v.Kind != Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) >= 1<<63 {
 		return 0, false
 	}
 	return int64(v.Num), true
@@ -207,6 +211,7 @@ func (v Value) canonical(dst []byte) []byte {
 			dst = append(values[name].canonical(dst), ',')
 		}
 		return append(dst, '}')
+	default:
+		return v.Append(dst)
 	}
-	return v.Append(dst)
 }
