@@ -56,6 +56,9 @@ crash: ## kill a hub under load, again and again; nothing lost (CRASH_RUNS)
 	MESSAGEHUB_CRASH_RUNS='$(CRASH_RUNS)' go test ./cmd/messagehub \
 		-run TestCrash -count 1 -v -timeout 12h
 
+crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
+	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
+
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
@@ -64,4 +67,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench fuzz lint demo crash conformance-azcosmos check clean
+.PHONY: help run build test race cover bench fuzz lint demo crash crash-images conformance-azcosmos check clean

@@ -26,6 +26,9 @@ type Options struct {
 	// forgotten by Close.
 	Dir string
 
+	// FileSystem opens the file in Dir. Default: that of the system.
+	FileSystem disk.FileSystem
+
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
 
@@ -107,7 +110,10 @@ func Open(o Options) (*Engine, error) {
 	store := disk.NewMemory()
 	if o.Dir != "" {
 		var err error
-		if store, err = disk.Open(o.Dir); err != nil {
+		if o.FileSystem == nil {
+			o.FileSystem = disk.System{}
+		}
+		if store, err = disk.OpenOn(o.Dir, o.FileSystem); err != nil {
 			return nil, err
 		}
 	}
@@ -169,6 +175,20 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	return e.inner.Sweep(ctx, func(c *engine.Container, pk engine.Partition, charge engine.Charge) bool {
 		return e.throttle == nil || e.throttle.Spare(e.inner.Budgets(c, c.RangeOf(pk))[0], int64(charge))
 	})
+}
+
+// A Census is what Check counted.
+type Census = engine.Census
+
+// Check reads the whole account and tells report of everything that is
+// damaged: documents that are not what was written, and indexes that do not
+// fit to the documents. It works while requests are served.
+func (e *Engine) Check(report func(problem string)) (Census, error) {
+	if !e.begin() {
+		return Census{}, ErrClosed
+	}
+	defer e.requests.Done()
+	return e.inner.Check(report)
 }
 
 // Handler serves the same account over HTTP. It advertises the host that a

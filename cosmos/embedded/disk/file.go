@@ -3,9 +3,12 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // maxShared bounds how many updates one commit takes in, so that the first of
@@ -135,9 +138,17 @@ func answer(updates []*update, err error) {
 	}
 }
 
-func (f *file) View(fn func(Reader) error) error {
-	err := f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
-	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+// View turns the panic, or the fault of a page that is not there, with which
+// bbolt meets a damaged file into an error: it must not end the process.
+func (f *file) View(fn func(Reader) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: reading it failed: %v", ErrDamaged, r)
+		}
+	}()
+	err = f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}
 	return err

@@ -115,9 +115,7 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []outliv
 			if !ok || !c.expired(s, w.now) {
 				continue // somebody wrote it anew
 			}
-			if err := w.remove(o.id, s, seq); err != nil {
-				return err
-			}
+			w.remove(o.id, s, seq)
 			if err := w.finish(before, grown); err != nil {
 				return err
 			}

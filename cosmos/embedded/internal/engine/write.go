@@ -197,9 +197,7 @@ func (w *writer) do(op *Op) Result {
 	}
 	old, seq, exists := w.c.find(w.tx, w.pk, id)
 	if exists && w.c.expired(old, w.now) {
-		if w.remove(id, old, seq) != nil {
-			return Result{}
-		}
+		w.remove(id, old, seq)
 		exists = false
 	}
 	switch {
@@ -215,9 +213,7 @@ func (w *writer) do(op *Op) Result {
 	case Read:
 		return w.read(old)
 	case Delete:
-		if w.remove(id, old, seq) != nil {
-			return Result{}
-		}
+		w.remove(id, old, seq)
 		return Result{Status: http.StatusNoContent, Charge: deleteCharge(old.size, old.terms)}
 	case Patch:
 		return w.patch(op, old, seq)
@@ -328,20 +324,33 @@ func (w *writer) put(d Document, seq uint64) Result {
 	return Result{ETag: w.e.etag(w.version), JSON: doc}
 }
 
-func (w *writer) remove(id string, old stored, seq uint64) error {
+// remove works on damaged documents too: to delete one is the way out of the
+// damage.
+func (w *writer) remove(id string, old stored, seq uint64) {
 	if len(w.c.unique) > 0 {
-		doc, err := old.json(w.tx, w.c)
-		if err != nil {
-			w.broken = err
-			return err
+		if doc, err := old.json(w.tx, w.c); err == nil {
+			w.release(w.c.uniqueEntries(w.pk, doc))
+		} else {
+			w.releaseAllOf(seq)
 		}
-		w.release(w.c.uniqueEntries(w.pk, doc))
 	}
 	w.version++
 	w.tx.Delete(idKey(w.c.number, w.pk, id))
 	w.tx.Delete(documentKey(w.c.number, w.pk, seq))
 	w.forget(old)
-	return nil
+}
+
+// releaseAllOf looks for the unique keys of a document that cannot be read.
+func (w *writer) releaseAllOf(seq uint64) {
+	var entries [][]byte
+	prefix := partitionPrefix('U', w.c.number, w.pk)
+	w.tx.Scan(prefix, after(prefix), func(key, owner []byte) bool {
+		if number(owner) == seq {
+			entries = append(entries, slices.Clone(key))
+		}
+		return true
+	})
+	w.release(entries)
 }
 
 func (w *writer) patch(op *Op, old stored, seq uint64) Result {
