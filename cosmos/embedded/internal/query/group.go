@@ -6,6 +6,10 @@ type grouping struct {
 	aggregates []aggregate
 }
 
+// maxKey bounds the text of a key. Every part of SELECT is compared with the
+// keys, so without it a long query would take quadratic time.
+const maxKey = 1 << 10
+
 // A groupKey is one expression of GROUP BY. SELECT names it by writing the
 // same expression again.
 type groupKey struct {
@@ -21,7 +25,11 @@ func (c *compiler) grouping(nodes []node, s *scope) (*grouping, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.keys = append(g.keys, groupKey{printed(n), e, c.take()})
+		text := printed(n)
+		if len(text) > maxKey {
+			return nil, &Error{n.at(), "an expression of GROUP BY is too long"}
+		}
+		g.keys = append(g.keys, groupKey{text, e, c.take()})
 	}
 	return g, nil
 }
@@ -31,7 +39,9 @@ func (g *grouping) key(n node) (expr, bool) {
 	if g == nil || len(g.keys) == 0 {
 		return nil, false
 	}
-	text := printed(n)
+	p := printer{limit: maxKey}
+	p.node(n)
+	text := p.String()
 	for _, k := range g.keys {
 		if k.text == text {
 			return variable{slot: k.slot}, true

@@ -44,7 +44,13 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
+// maxQuery is the longest text of a query that Cosmos DB takes.
+const maxQuery = 512 << 10
+
 func lex(src string) ([]token, error) {
+	if len(src) > maxQuery {
+		return nil, &Error{maxQuery, "the query is longer than 512 KB"}
+	}
 	for i, r := range src {
 		if r == utf8.RuneError && !strings.HasPrefix(src[i:], "\uFFFD") {
 			return nil, &Error{i, "the query is not UTF-8"}

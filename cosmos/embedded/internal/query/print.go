@@ -10,7 +10,10 @@ import (
 // A printer writes a query in one fixed form: keywords in upper case, every
 // operator in parentheses. GROUP BY and SELECT name the same expression if
 // they print alike.
-type printer struct{ strings.Builder }
+type printer struct {
+	strings.Builder
+	limit int // what is longer need not be complete; 0: no limit
+}
 
 func printed(n node) string {
 	var p printer
@@ -31,6 +34,9 @@ func (p *printer) write(parts ...string) {
 }
 
 func (p *printer) node(n node) {
+	if p.limit > 0 && p.Len() > p.limit {
+		return
+	}
 	switch n := n.(type) {
 	case literalNode:
 		p.literal(n)

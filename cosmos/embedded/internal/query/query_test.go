@@ -188,3 +188,22 @@ func TestValuesOfAllTypesSortAsInCosmos(t *testing.T) {
 		}
 	}
 }
+
+func TestALongQueryTakesItsTimeOnly(t *testing.T) {
+	sum := "1" + strings.Repeat(" + c.a", 80_000)
+	for query, refused := range map[string]bool{
+		"SELECT VALUE " + sum + " FROM c":                                             false,
+		"SELECT VALUE COUNT(" + sum + ") FROM c":                                      false,
+		"SELECT VALUE MAX(c.a) FROM c GROUP BY c.b, " + sum:                           true,
+		"SELECT VALUE MAX(" + sum + ") FROM c GROUP BY c.b":                           false,
+		"SELECT VALUE " + strings.Repeat(sum, 2):                                      true,
+		strings.Repeat("(", 1000) + "1":                                               true,
+		"SELECT VALUE " + strings.Repeat("-", 1) + strings.Repeat(" - ", 200) + "1":   true,
+		"SELECT VALUE " + strings.Repeat("(SELECT VALUE ", 200) + "1":                 true,
+		"SELECT VALUE c" + strings.Repeat("[0]", 10_000) + " FROM c":                  false,
+		"SELECT VALUE 1 IN (1" + strings.Repeat(", 'abcdefghi'", 30_000) + ") FROM c": false,
+	} {
+		_, err := Parse(query, nil)
+		require.Equal(t, refused, err != nil, "%.60s: %v", query, err)
+	}
+}
