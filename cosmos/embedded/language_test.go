@@ -100,3 +100,27 @@ func TestAQueryThatCannotBeAnsweredSaysWhere(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprintf("position %d:", at), query)
 	}
 }
+
+func TestADocumentWithoutThePathOfOrderByIsSortedOnlyByAnIndexThatNamesIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*azcosmos.ContainerProperties)
+		query  string
+		want   string
+	}{
+		"all paths": {func(*azcosmos.ContainerProperties) {}, "ORDER BY c.slot", `"b"`},
+		"one path":  {onlySlot, "ORDER BY c.slot", `"a" "b"`},
+		"composite": {func(p *azcosmos.ContainerProperties) {
+			p.IndexingPolicy = &azcosmos.IndexingPolicy{Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
+				IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}},
+				CompositeIndexes: [][]azcosmos.CompositeIndex{{
+					{Path: "/slot", Order: azcosmos.CompositeIndexAscending}, {Path: "/id", Order: azcosmos.CompositeIndexAscending},
+				}}}
+		}, "ORDER BY c.slot, c.id", `"a" "b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, c := open(t, embedded.Options{}, tc.change)
+			create(t, c, []byte(`{"id":"a","pk":"p"}`), []byte(`{"id":"b","pk":"p","slot":1}`))
+			require.Equal(t, tc.want, strings.Join(all(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, nil)[0], " "))
+		})
+	}
+}

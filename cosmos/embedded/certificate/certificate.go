@@ -31,7 +31,7 @@ const (
 
 // A Certificate is ready to serve with.
 type Certificate struct {
-	File string // path of the certificate
+	pem  []byte
 	pair tls.Certificate
 }
 
@@ -40,12 +40,23 @@ func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
 }
 
+// Write writes the certificate, without its key, for clients to trust.
+func (c *Certificate) Write(file string) error {
+	return os.WriteFile(file, c.pem, 0o644) //nolint:gosec // made to be read by everybody
+}
+
+// New makes a certificate for hosts, which are names and addresses.
+func New(hosts ...string) (*Certificate, error) {
+	c, _, err := create(hosts)
+	return c, err
+}
+
 // Load reads the certificate of dir, which it makes if there is none for
 // these hosts, or if it has expired.
 func Load(dir string, hosts ...string) (*Certificate, error) {
 	file, key := filepath.Join(dir, FileName), filepath.Join(dir, KeyName)
 	if pair, err := tls.LoadX509KeyPair(file, key); err == nil && serves(pair.Leaf, hosts) {
-		return &Certificate{file, pair}, nil
+		return &Certificate{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Leaf.Raw}), pair}, nil
 	}
 	cert, private, err := create(hosts)
 	if err != nil {
@@ -57,11 +68,7 @@ func Load(dir string, hosts ...string) (*Certificate, error) {
 	if err := os.WriteFile(key, private, 0o600); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(file, cert, 0o644); err != nil { //nolint:gosec // made to be read by everybody
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, private)
-	return &Certificate{file, pair}, err
+	return cert, cert.Write(file)
 }
 
 func serves(leaf *x509.Certificate, hosts []string) bool {
@@ -69,7 +76,7 @@ func serves(leaf *x509.Certificate, hosts []string) bool {
 		!slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
 }
 
-func create(hosts []string) (cert, private []byte, err error) {
+func create(hosts []string) (cert *Certificate, private []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -104,6 +111,8 @@ func create(hosts []string) (cert, private []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	private = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	pair, err := tls.X509KeyPair(text, private)
+	return &Certificate{text, pair}, private, err
 }

@@ -153,7 +153,7 @@ func serve(ctx context.Context, dir string) (trust string, stop func() error, er
 		servers = append(servers, server)
 		go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
 	}
-	return cert.File, stop, nil
+	return filepath.Join(dir, certificate.FileName), stop, nil
 }
 
 // test runs the tests one after the other in a process of their own.

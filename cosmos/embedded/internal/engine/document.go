@@ -74,9 +74,20 @@ func isSystem(name []byte) bool {
 	return false
 }
 
+// isMetadata also knows the links from a database or container to its parts.
+func isMetadata(name []byte) bool {
+	switch string(name) {
+	case `"_colls"`, `"_users"`, `"_docs"`, `"_sprocs"`, `"_triggers"`, `"_udfs"`, `"_conflicts"`:
+		return true
+	}
+	return isSystem(name)
+}
+
 // withoutSystem drops the system properties of a compact object, which a
 // client sends when it writes back what it read.
-func withoutSystem(doc []byte) ([]byte, error) {
+func withoutSystem(doc []byte) ([]byte, error) { return without(doc, isSystem) }
+
+func without(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
 	if len(doc) == 0 || doc[0] != '{' {
 		return nil, badRequest("the body is not a JSON object")
 	}

@@ -49,7 +49,10 @@ func (o *Offer) Least() int {
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // A Throughput is what a request asks for; both zero asks for nothing.
-type Throughput struct{ Manual, Autoscale int }
+type Throughput struct {
+	Manual    int `json:"manual,omitempty"`
+	Autoscale int `json:"autoscale,omitempty"` // the most
+}
 
 // Check refuses what Cosmos DB does not sell.
 func (t Throughput) Check() error {

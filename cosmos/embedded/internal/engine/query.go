@@ -56,7 +56,7 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if !q.Scoped && !q.Query.Simple() {
 		return Page{}, badRequest(gatewayRefusal)
 	}
-	r := &run{e: e, c: c, q: q, now: e.now(c), plan: q.Query.Plan(c.policy.indexed), slots: make([][]byte, q.Query.Slots())}
+	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: make([][]byte, q.Query.Slots())}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
 			return Page{}, err

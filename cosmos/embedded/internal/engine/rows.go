@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
 // give puts the results of one document on the page: with JOIN there may be
@@ -115,4 +116,31 @@ func (r *run) collected() {
 			return
 		}
 	}
+}
+
+// plan splits the condition of q. An index of all paths (/*) does not sort
+// documents without the path of ORDER BY, so that they have no place in the
+// results; one that names the path does, and so does a composite index.
+func (p *policy) plan(q *query.Query) query.Plan {
+	plan := q.Plan(p.indexed)
+	if orders := q.Orders(); len(orders) == 1 && !p.names(orders[0].Path) {
+		return q.OnlySorted(plan)
+	}
+	return plan
+}
+
+// names reports whether the policy includes path itself, not only a place
+// above it.
+func (p *policy) names(path rawjson.Path) bool {
+	at := p.root
+	for _, step := range path {
+		name := step.Name
+		if step.Array {
+			name = "[]"
+		}
+		if at = at.next[name]; at == nil {
+			return false
+		}
+	}
+	return at.here == included || at.below == included
 }
