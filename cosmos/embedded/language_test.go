@@ -110,11 +110,13 @@ func TestADocumentWithoutThePathOfOrderByIsSortedOnlyByAnIndexThatNamesIt(t *tes
 		"all paths": {func(*azcosmos.ContainerProperties) {}, "ORDER BY c.slot", `"b"`},
 		"one path":  {onlySlot, "ORDER BY c.slot", `"a" "b"`},
 		"composite": {func(p *azcosmos.ContainerProperties) {
-			p.IndexingPolicy = &azcosmos.IndexingPolicy{Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
+			p.IndexingPolicy = &azcosmos.IndexingPolicy{
+				Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
 				IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}},
 				CompositeIndexes: [][]azcosmos.CompositeIndex{{
 					{Path: "/slot", Order: azcosmos.CompositeIndexAscending}, {Path: "/id", Order: azcosmos.CompositeIndexAscending},
-				}}}
+				}},
+			}
 		}, "ORDER BY c.slot, c.id", `"a" "b"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -140,8 +140,13 @@ func TestPagesEndAsTheEmulatorSuiteExpects(t *testing.T) {
 	require.Len(t, all(t, c, pk, "SELECT * FROM c ORDER BY c.id", five), 2)
 	require.Len(t, all(t, c, azcosmos.NewPartitionKey(), "SELECT * FROM c WHERE c.pk = 'p' ORDER BY c.id", five), 2)
 	across := all(t, c, azcosmos.NewPartitionKey(), "SELECT VALUE c.id FROM c", five)
-	require.Equal(t, [][]string{{`"0"`, `"10"`, `"1"`, `"11"`, `"2"`}, {`"12"`, `"3"`, `"13"`, `"4"`, `"14"`},
-		{`"5"`, `"15"`, `"6"`, `"16"`, `"7"`}, {`"17"`, `"8"`, `"18"`, `"9"`, `"19"`}, {}}, across)
+	require.Equal(t, [][]string{
+		{`"0"`, `"10"`, `"1"`, `"11"`, `"2"`},
+		{`"12"`, `"3"`, `"13"`, `"4"`, `"14"`},
+		{`"5"`, `"15"`, `"6"`, `"16"`, `"7"`},
+		{`"17"`, `"8"`, `"18"`, `"9"`, `"19"`},
+		{},
+	}, across)
 }
 
 func TestAPageIsAtMost4MB(t *testing.T) {
@@ -200,8 +205,10 @@ func TestPagesOfAnyQueryTogetherAreTheWholeAnswer(t *testing.T) {
 			}
 			return order
 		})
-		pager := c.NewQueryItemsPager(query, key, &azcosmos.QueryOptions{PageSizeHint: size,
-			QueryParameters: []azcosmos.QueryParameter{{Name: "@from", Value: from}}})
+		pager := c.NewQueryItemsPager(query, key, &azcosmos.QueryOptions{
+			PageSizeHint:    size,
+			QueryParameters: []azcosmos.QueryParameter{{Name: "@from", Value: from}},
+		})
 		for n := 0; pager.More(); n++ {
 			page, err := pager.NextPage(t.Context())
 			require.NoError(t, err)

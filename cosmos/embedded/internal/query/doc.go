@@ -27,7 +27,16 @@
 // types are unequal, and undefined when compared by size. A constructor leaves
 // out what is undefined. ORDER BY puts undefined before null, then false,
 // true, numbers, strings, arrays, objects; its paths have to lead into the
-// document, where an index can be.
+// document, where an index can be. Whether that index has documents without
+// the path is for the engine to say, with OnlySorted.
+//
+// Where the documents of Cosmos DB leave a choice, this is what was chosen.
+// = and != of two types give false and true, as the service does, though the
+// table of comparisons says undefined; so c.a != null finds what is not null.
+// Lengths and positions in strings count characters. A set in LIKE follows
+// SQL Server. FullTextContains compares words, not their stems. A regular
+// expression is one of package regexp, and any other is refused. Arguments of
+// a wrong type give undefined, as do numbers that JSON cannot hold.
 //
 // A query becomes results in three steps:
 //

@@ -190,13 +190,13 @@ func TestValuesOfAllTypesSortAsInCosmos(t *testing.T) {
 }
 
 func TestALongQueryTakesItsTimeOnly(t *testing.T) {
-	sum := "1" + strings.Repeat(" + c.a", 80_000)
+	sum := "1" + strings.Repeat(" + c.a", 20_000)
 	for query, refused := range map[string]bool{
 		"SELECT VALUE " + sum + " FROM c":                                             false,
 		"SELECT VALUE COUNT(" + sum + ") FROM c":                                      false,
 		"SELECT VALUE MAX(c.a) FROM c GROUP BY c.b, " + sum:                           true,
 		"SELECT VALUE MAX(" + sum + ") FROM c GROUP BY c.b":                           false,
-		"SELECT VALUE " + strings.Repeat(sum, 2):                                      true,
+		"SELECT VALUE " + strings.Repeat(sum, 5):                                      true,
 		strings.Repeat("(", 1000) + "1":                                               true,
 		"SELECT VALUE " + strings.Repeat("-", 1) + strings.Repeat(" - ", 200) + "1":   true,
 		"SELECT VALUE " + strings.Repeat("(SELECT VALUE ", 200) + "1":                 true,
