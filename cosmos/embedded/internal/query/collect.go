@@ -50,9 +50,21 @@ func (c *Collector) Add(doc []byte, slots [][]byte) bool {
 			key = append(key, v.Clone())
 		}
 		c.found = append(c.found, collected{key, result})
+		if key != nil && c.want != NoLimit && len(c.found) >= 2*c.want+64 {
+			c.sort()
+			c.found = c.found[:min(c.want, len(c.found))]
+		}
 		return !c.full()
 	})
 	return !c.full()
+}
+
+// sort puts what was found in order. Equal results may have different keys, so
+// DISTINCT waits until it is known which of them comes first.
+func (c *Collector) sort() {
+	slices.SortStableFunc(c.found, func(a, b collected) int { return c.query.CompareKeys(a.key, b.key) })
+	once := newSeen(c.query.distinct)
+	c.found = slices.DeleteFunc(c.found, func(f collected) bool { return !once.first(f.result) })
 }
 
 // full reports whether all results that are wanted have been found. That is
@@ -72,9 +84,8 @@ func (c *Collector) Results(slots [][]byte) [][]byte {
 			return true
 		})
 	}
-	if len(c.query.orders) > 0 { // only now it is known which of equal results comes first
-		slices.SortStableFunc(c.found, func(a, b collected) int { return c.query.CompareKeys(a.key, b.key) })
-		c.found = slices.DeleteFunc(c.found, func(f collected) bool { return !c.seen.first(f.result) })
+	if len(c.query.orders) > 0 {
+		c.sort()
 	}
 	end := len(c.found)
 	if c.want != NoLimit {

@@ -17,7 +17,7 @@ const NoLimit = -1
 type Query struct {
 	selection // where has what depends on a row of FROM
 
-	text      string  // as Print gives it
+	written   *selectNode
 	star      bool    // SELECT * of the document itself
 	document  []expr  // conditions that need only the document; all must hold
 	orders    []Order // none: the order of insertion
@@ -96,7 +96,7 @@ func (p *parser) compile(n *selectNode, options []Option) (*Query, error) {
 		option(c)
 	}
 	c.start = c.now()
-	q := &Query{limit: NoLimit, constant: len(n.sources) == 0, extra: c.extra}
+	q := &Query{written: n, limit: NoLimit, constant: len(n.sources) == 0, extra: c.extra}
 	q.distinct = n.distinct
 	s := &scope{aliases: map[string]alias{}, container: true}
 	for _, from := range n.sources {
@@ -130,7 +130,6 @@ func (p *parser) compile(n *selectNode, options []Option) (*Query, error) {
 	if n.limit != nil {
 		q.offset, q.limit = n.offset.n, n.limit.n
 	}
-	q.text = printedSelect(n)
 	q.paths = c.paths
 	q.extractor = rawjson.NewExtractor(c.paths)
 	return q, nil
@@ -162,4 +161,4 @@ func (c *compiler) orders(n *selectNode, s *scope, q *Query) error {
 }
 
 // Print is the query in one fixed form, with the names of its parameters.
-func (q *Query) Print() string { return q.text }
+func (q *Query) Print() string { return printedSelect(q.written) }

@@ -55,14 +55,18 @@ func answer(q *Query, docs [][]byte) ([]string, error) {
 		}
 		return results, q.Failure(slots)
 	}
-	c := q.Collect(NoLimit)
+	for _, result := range collect(q, docs, NoLimit, slots, holds) {
+		results = append(results, string(result))
+	}
+	return results, q.Failure(slots)
+}
+
+func collect(q *Query, docs [][]byte, want int, slots [][]byte, holds func(doc []byte) bool) [][]byte {
+	c := q.Collect(want)
 	for _, doc := range docs {
 		if holds(doc) && !c.Add(doc, slots) {
 			break
 		}
 	}
-	for _, result := range c.Results(slots) {
-		results = append(results, string(result))
-	}
-	return results, q.Failure(slots)
+	return c.Results(slots)
 }
