@@ -161,7 +161,7 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	if e.cert != "" && !e.tls {
 		return p.usage("--cert needs --tls")
 	}
-	engine, err := embedded.Open(e.options())
+	engine, err := embedded.Open(e.options()) //nolint:contextcheck // opening is not to be given up half-way
 	if err != nil {
 		return err
 	}

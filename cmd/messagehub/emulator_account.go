@@ -23,7 +23,7 @@ func (p *process) cosmosCheckCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&data, "data", defaultAccount, "folder `DIR` of the account")
 	cmd.RunE = p.do(func(context.Context, []string) (err error) {
-		engine, err := openAccount(data)
+		engine, err := openAccount(data) //nolint:contextcheck // opening is not to be given up half-way
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (p *process) cosmosExportCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&data, "data", defaultAccount, "folder `DIR` of the account")
 	cmd.RunE = p.do(func(context.Context, []string) (err error) {
-		engine, err := openAccount(data)
+		engine, err := openAccount(data) //nolint:contextcheck // opening is not to be given up half-way
 		if err != nil {
 			return err
 		}
@@ -74,14 +74,14 @@ func (p *process) cosmosImportCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, args []string) (err error) {
 		in := p.in
 		if len(args) == 1 && args[0] != "-" {
-			file, err := os.Open(args[0])
-			if err != nil {
-				return err
+			file, openErr := os.Open(args[0])
+			if openErr != nil {
+				return openErr
 			}
-			defer file.Close()
+			defer func() { err = errors.Join(err, file.Close()) }()
 			in = io.Reader(file)
 		}
-		engine, err := embedded.Open(embedded.Options{Dir: data})
+		engine, err := embedded.Open(embedded.Options{Dir: data}) //nolint:contextcheck // opening is not to be given up half-way
 		if err != nil {
 			return err
 		}

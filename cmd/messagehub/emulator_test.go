@@ -82,7 +82,8 @@ func (e *emulatorProcess) account(t *testing.T, cert string) *azcosmos.Client {
 	key, err := azcosmos.NewKeyCredential(embedded.WellKnownKey)
 	require.NoError(t, err)
 	client, err := azcosmos.NewClientWithKey(e.url, key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: &http.Client{Transport: transport}, Retry: policy.RetryOptions{MaxRetries: -1}}})
+		Transport: &http.Client{Transport: transport}, Retry: policy.RetryOptions{MaxRetries: -1},
+	}})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
 	return client
@@ -94,8 +95,10 @@ func newContainer(t *testing.T, account *azcosmos.Client) *azcosmos.ContainerCli
 	require.NoError(t, err)
 	db, err := account.NewDatabase("db")
 	require.NoError(t, err)
-	_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{ID: "c",
-		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2}}, nil)
+	_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{
+		ID:                     "c",
+		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2},
+	}, nil)
 	require.NoError(t, err)
 	c, err := db.NewContainer("c")
 	require.NoError(t, err)

@@ -22,7 +22,8 @@ func TestABulkRequestDoesEachOperationForItself(t *testing.T) {
 	create(t, c, doc("a", 1))
 	bulk := func(body string) (int, []struct {
 		StatusCode int `json:"statusCode"`
-	}) {
+	},
+	) {
 		answer, text := send(t, engine, signed(t, engine, "POST", docsPath, "docs", containerLink, body, "x-ms-cosmos-is-batch-request", "True",
 			"x-ms-cosmos-batch-atomic", "False", "x-ms-cosmos-batch-continue-on-error", "True", "x-ms-documentdb-partitionkeyrangeid", "0"))
 		var results []struct {
@@ -57,8 +58,10 @@ func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
 		ranges string
 	}{
 		{"SELECT VALUE c.n FROM c WHERE c.n > 1", 200, `[{"isMaxInclusive":false,"isMinInclusive":true,"max":"FF","min":""}]`},
-		{"SELECT * FROM c WHERE c.pk = 'asdf' ORDER BY c.n", 200,
-			`[{"isMaxInclusive":true,"isMinInclusive":true,"max":"208BF1D598F5B63AD5520F04FE58C5E8","min":"208BF1D598F5B63AD5520F04FE58C5E8"}]`},
+		{
+			"SELECT * FROM c WHERE c.pk = 'asdf' ORDER BY c.n", 200,
+			`[{"isMaxInclusive":true,"isMinInclusive":true,"max":"208BF1D598F5B63AD5520F04FE58C5E8","min":"208BF1D598F5B63AD5520F04FE58C5E8"}]`,
+		},
 		{"SELECT * FROM c ORDER BY c.n", 400, ""},
 		{"SELECT nonsense", 400, ""},
 	} {
@@ -117,10 +120,16 @@ func TestEachDoorHasItsIDs(t *testing.T) {
 		id      string
 		want    [3]int // create, read, delete
 	}{
-		{embedded.Strict, "a b", [3]int{201, 200, 204}}, {embedded.Strict, "a ", [3]int{400, 404, 404}}, {embedded.Strict, "a/b", [3]int{400, 404, 404}},
-		{embedded.Routing, "a?ü", [3]int{201, 200, 204}}, {embedded.Routing, "b ", [3]int{201, 401, 401}}, {embedded.Routing, "b/c", [3]int{201, 401, 401}},
-		{embedded.Routing, "b%20", [3]int{201, 401, 401}}, {embedded.Routing, "b\tc", [3]int{201, 400, 400}},
-		{embedded.Compute, "d ", [3]int{201, 200, 204}}, {embedded.Compute, "d/\\#e%20\n", [3]int{201, 200, 204}},
+		{embedded.Strict, "a b", [3]int{201, 200, 204}},
+		{embedded.Strict, "a ", [3]int{400, 404, 404}},
+		{embedded.Strict, "a/b", [3]int{400, 404, 404}},
+		{embedded.Routing, "a?ü", [3]int{201, 200, 204}},
+		{embedded.Routing, "b ", [3]int{201, 401, 401}},
+		{embedded.Routing, "b/c", [3]int{201, 401, 401}},
+		{embedded.Routing, "b%20", [3]int{201, 401, 401}},
+		{embedded.Routing, "b\tc", [3]int{201, 400, 400}},
+		{embedded.Compute, "d ", [3]int{201, 200, 204}},
+		{embedded.Compute, "d/\\#e%20\n", [3]int{201, 200, 204}},
 	} {
 		d := embedded.Door{Gateway: tc.gateway}
 		body, err := json.Marshal(map[string]string{"id": tc.id, "pk": "p"})

@@ -169,8 +169,10 @@ func TestOpenSaysWhyItCannot(t *testing.T) {
 		want    error
 		says    string
 	}{
-		"another engine has the folder": {func(t *testing.T, dir string) { open(t, embedded.Options{Dir: dir}) },
-			disk.ErrLocked, "in use by another process"},
+		"another engine has the folder": {
+			func(t *testing.T, dir string) { open(t, embedded.Options{Dir: dir}) },
+			disk.ErrLocked, "in use by another process",
+		},
 		"the path is a file": {func(t *testing.T, dir string) {
 			require.NoError(t, os.Remove(dir))
 			require.NoError(t, os.WriteFile(dir, nil, 0o600))

@@ -23,8 +23,12 @@ func TestADocumentIsGoneForEverybodyTheSecondItsTimeIsOver(t *testing.T) {
 		after int
 		want  []string
 	}{
-		{0, []string{"default", "short", "ever", "null"}}, {2, []string{"default", "short", "ever", "null"}},
-		{3, []string{"default", "ever", "null"}}, {9, []string{"default", "ever", "null"}}, {10, []string{"ever"}}, {1e6, []string{"ever"}},
+		{0, []string{"default", "short", "ever", "null"}},
+		{2, []string{"default", "short", "ever", "null"}},
+		{3, []string{"default", "ever", "null"}},
+		{9, []string{"default", "ever", "null"}},
+		{10, []string{"ever"}},
+		{1e6, []string{"ever"}},
 	} {
 		now = time.Unix(1_700_000_000+int64(tc.after), 0)
 		var found []string

@@ -61,8 +61,10 @@ func TestADatabaseWithAThroughputSharesIt(t *testing.T) {
 	require.NoError(t, err)
 	db, err := account.NewDatabase("db")
 	require.NoError(t, err)
-	_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{ID: "c",
-		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2}}, nil)
+	_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{
+		ID:                     "c",
+		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2},
+	}, nil)
 	require.NoError(t, err)
 	read, err := db.ReadThroughput(t.Context(), nil)
 	require.NoError(t, err)

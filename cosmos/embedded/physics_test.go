@@ -89,8 +89,10 @@ func TestALaggingReadIsAsOldAsItIsTold(t *testing.T) {
 
 func TestAnAnswerTakesAsLongAsItsLatencySays(t *testing.T) {
 	var waited []time.Duration
-	_, c := open(t, embedded.Options{Latency: &embedded.Latency{Base: time.Second, PerKB: time.Minute,
-		Sleep: func(_ context.Context, d time.Duration) { waited = append(waited, d) }}})
+	_, c := open(t, embedded.Options{Latency: &embedded.Latency{
+		Base: time.Second, PerKB: time.Minute,
+		Sleep: func(_ context.Context, d time.Duration) { waited = append(waited, d) },
+	}})
 	require.Empty(t, waited, "only requests for documents take time")
 	create(t, c, fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%02000d"}`, 1))
 	_, err := c.DeleteItem(t.Context(), pk, "a", nil)

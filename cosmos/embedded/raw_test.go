@@ -55,8 +55,10 @@ func send(t testing.TB, engine *embedded.Engine, req *http.Request) (*http.Respo
 
 func queryRequest(t testing.TB, engine *embedded.Engine, query, params string, header ...string) func() *http.Request {
 	body := fmt.Sprintf(`{"query":%q,"parameters":%s}`, query, params)
-	header = append([]string{"Content-Type", "application/query+json", "x-ms-documentdb-query", "True",
-		"x-ms-documentdb-partitionkey", `["p"]`, "x-ms-max-item-count", "-1"}, header...)
+	header = append([]string{
+		"Content-Type", "application/query+json", "x-ms-documentdb-query", "True",
+		"x-ms-documentdb-partitionkey", `["p"]`, "x-ms-max-item-count", "-1",
+	}, header...)
 	req := signed(t, engine, "POST", docsPath, "docs", containerLink, body, header...)
 	return func() *http.Request {
 		req.Body = io.NopCloser(strings.NewReader(body))

@@ -194,9 +194,11 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 		{"without a partition key", azcosmos.ContainerProperties{ID: "x"}, 400},
 		{"with no time to live", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, DefaultTimeToLive: &ttl}, 400},
 		{"with a unique key of nothing", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, UniqueKeyPolicy: &azcosmos.UniqueKeyPolicy{
-			UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/"}}}}}, 400},
+			UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/"}}},
+		}}, 400},
 		{"with manual indexing", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, IndexingPolicy: &azcosmos.IndexingPolicy{
-			IndexingMode: azcosmos.IndexingModeConsistent}}, 400},
+			IndexingMode: azcosmos.IndexingModeConsistent,
+		}}, 400},
 		{"with a slash in its id", azcosmos.ContainerProperties{ID: "a/b", PartitionKeyDefinition: key}, 400},
 		{"as it should be", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key}, 201},
 	} {
@@ -219,7 +221,8 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 
 	names := 0
 	for pager := db.NewQueryContainersPager("SELECT * FROM root r WHERE r.id = @id", &azcosmos.QueryContainersOptions{
-		QueryParameters: []azcosmos.QueryParameter{{Name: "@id", Value: "x"}}}); pager.More(); {
+		QueryParameters: []azcosmos.QueryParameter{{Name: "@id", Value: "x"}},
+	}); pager.More(); {
 		page, err := pager.NextPage(ctx)
 		require.NoError(t, err)
 		names += len(page.Containers)

@@ -65,7 +65,10 @@ type Reader interface {
 // Delete.
 type Tx interface {
 	Reader
+	// Put sets the value of key.
 	Put(key, value []byte)
+
+	// Delete removes key; if it is not there, nothing happens.
 	Delete(key []byte)
 }
 

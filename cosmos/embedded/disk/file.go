@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // maxShared bounds how many updates one commit takes in, so that the first of
@@ -148,7 +148,7 @@ func (f *file) View(fn func(Reader) error) (err error) {
 		}
 	}()
 	err = f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+	if errors.Is(err, bbolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}
 	return err

@@ -125,7 +125,7 @@ func serve(ctx context.Context, dir string) (trust string, stop func() error, er
 	if err != nil {
 		return "", nil, err
 	}
-	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "account")})
+	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "account")}) //nolint:contextcheck // opening is not to be given up half-way
 	if err != nil {
 		return "", nil, err
 	}

@@ -65,7 +65,7 @@ func (e *Engine) load(tx disk.Tx) error {
 func nextResource(tx disk.Tx) uint32 {
 	n := number(tx.Get(resourceKey)) + 1
 	tx.Put(resourceKey, appendNumber(n))
-	return uint32(n)
+	return uint32(n) //nolint:gosec // nobody creates four billion containers
 }
 
 // Databases returns all databases in the order of their creation.

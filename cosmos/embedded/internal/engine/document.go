@@ -192,11 +192,11 @@ var checksums = crc32.MakeTable(crc32.Castagnoli)
 func (s stored) header(room int) []byte {
 	b := make([]byte, 0, headerSize+room)
 	b = binary.BigEndian.AppendUint64(b, s.version)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.changed))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.user))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.size))
-	b = binary.BigEndian.AppendUint32(b, uint32(s.ttl))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.changed)) //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))   //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.user))    //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.size))    //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.ttl))     //nolint:gosec // readStored turns it back
 	return binary.BigEndian.AppendUint32(b, s.sum)
 }
 
@@ -207,11 +207,11 @@ func readStored(key, b []byte) stored {
 	}
 	return stored{
 		version: binary.BigEndian.Uint64(b),
-		changed: int64(binary.BigEndian.Uint64(b[8:])),
+		changed: int64(binary.BigEndian.Uint64(b[8:])), //nolint:gosec // as header wrote it
 		terms:   int(binary.BigEndian.Uint32(b[16:])),
 		user:    int(binary.BigEndian.Uint32(b[20:])),
 		size:    int(binary.BigEndian.Uint32(b[24:])),
-		ttl:     int32(binary.BigEndian.Uint32(b[28:])),
+		ttl:     int32(binary.BigEndian.Uint32(b[28:])), //nolint:gosec // as header wrote it
 		sum:     binary.BigEndian.Uint32(b[32:]),
 		small:   b[headerSize:],
 		key:     key,

@@ -116,8 +116,10 @@ func TestAPolicyCountsTheLeavesItIncludes(t *testing.T) {
 		_, c := testContainer(t, tc.policy)
 		require.Equal(t, tc.want, c.policy.countTerms([]byte(doc)), tc.policy)
 	}
-	for _, wrong := range []string{`{"includedPaths":[{"path":"/a/?"}]}`, `{"includedPaths":[{"path":"/*"},{"path":"/a"}]}`,
-		`{"indexingMode":"lazy"}`, `{"includedPaths":[{"path":"/*"},{"path":"/a/?"}],"excludedPaths":[{"path":"/a/?"}]}`} {
+	for _, wrong := range []string{
+		`{"includedPaths":[{"path":"/a/?"}]}`, `{"includedPaths":[{"path":"/*"},{"path":"/a"}]}`,
+		`{"indexingMode":"lazy"}`, `{"includedPaths":[{"path":"/*"},{"path":"/a/?"}],"excludedPaths":[{"path":"/a/?"}]}`,
+	} {
 		_, err := parsePolicy([]byte(wrong))
 		require.Error(t, err, wrong)
 	}

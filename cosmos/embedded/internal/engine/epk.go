@@ -59,6 +59,8 @@ func hashV2(values ...query.Value) string {
 // appendComponent writes one value of a partition key as it is hashed.
 func appendComponent(b []byte, v query.Value, end byte) []byte {
 	switch v.Kind {
+	case query.Undefined, query.Array, query.Object: // the last two are never keys
+		b = append(b, 0)
 	case query.Null:
 		return append(b, 1)
 	case query.Bool:
@@ -71,7 +73,7 @@ func appendComponent(b []byte, v query.Value, end byte) []byte {
 	case query.String:
 		return append(append(append(b, 8), v.Text...), end)
 	}
-	return append(b, 0) // undefined
+	return b
 }
 
 // murmur32 is MurmurHash3 for x86, 32 bits, seed 0.

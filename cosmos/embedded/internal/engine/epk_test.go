@@ -10,8 +10,10 @@ import (
 
 func keyed(t testing.TB, version int, paths string, ranges int) *Container {
 	t.Helper()
-	r := record{Number: 1, Parent: 1, JSON: fmt.Appendf(nil, `{"id":"c","partitionKey":{"paths":%s,"kind":"MultiHash","version":%d}}`, paths, version),
-		Ranges: firstRanges(ranges, version, 1), NextRange: ranges}
+	r := record{
+		Number: 1, Parent: 1, JSON: fmt.Appendf(nil, `{"id":"c","partitionKey":{"paths":%s,"kind":"MultiHash","version":%d}}`, paths, version),
+		Ranges: firstRanges(ranges, version, 1), NextRange: ranges,
+	}
 	c, err := newContainer("db", r)
 	require.NoError(t, err)
 	return c

@@ -27,7 +27,7 @@ func partitionPrefix(kind byte, container uint32, pk Partition) []byte {
 	k := make([]byte, 0, 1+4+2+len(pk)+24)
 	k = append(k, kind)
 	k = binary.BigEndian.AppendUint32(k, container)
-	k = binary.BigEndian.AppendUint16(k, uint16(len(pk)))
+	k = binary.BigEndian.AppendUint16(k, uint16(len(pk))) //nolint:gosec // at most 2 KB and its encoding
 	return append(k, pk...)
 }
 
@@ -65,11 +65,11 @@ func readUsage(b []byte) usage {
 	if len(b) != 16 {
 		return usage{}
 	}
-	return usage{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))}
+	return usage{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))} //nolint:gosec // as value wrote it
 }
 
 func (u usage) value() []byte {
-	return binary.BigEndian.AppendUint64(appendNumber(u.version), uint64(u.bytes))
+	return binary.BigEndian.AppendUint64(appendNumber(u.version), uint64(u.bytes)) //nolint:gosec // readUsage turns it back
 }
 
 func containerPrefix(kind byte, container uint32) []byte {

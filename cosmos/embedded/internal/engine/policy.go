@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -100,13 +99,13 @@ func parsePolicy(raw []byte) (*policy, error) {
 }
 
 func (p *policy) say(path string, says verdict) error {
-	at, ok := p.root, true
-	body := path
-	below := strings.HasSuffix(path, "/*")
-	if below {
-		body = strings.TrimSuffix(path, "/*")
-	} else if body, ok = strings.CutSuffix(path, "/?"); !ok {
-		return badRequest("indexingPolicy: path %q must end with /? or /*", path)
+	at := p.root
+	body, below := strings.CutSuffix(path, "/*")
+	if !below {
+		var exact bool
+		if body, exact = strings.CutSuffix(path, "/?"); !exact {
+			return badRequest("indexingPolicy: path %q must end with /? or /*", path)
+		}
 	}
 	steps, err := splitPath(body)
 	if err != nil {

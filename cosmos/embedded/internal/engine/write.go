@@ -14,6 +14,7 @@ import (
 // A Kind is what an Op does.
 type Kind int
 
+// The kinds of operations.
 const (
 	Create Kind = iota
 	Upsert
@@ -217,6 +218,7 @@ func (w *writer) do(op *Op) Result {
 		return Result{Status: http.StatusNoContent, Charge: deleteCharge(old.size, old.terms)}
 	case Patch:
 		return w.patch(op, old, seq)
+	case Create, Upsert, Replace:
 	}
 	if !exists {
 		return w.insert(op.Doc)
@@ -311,8 +313,10 @@ func (w *writer) userPart(doc []byte, user int) []byte {
 func (w *writer) put(d Document, seq uint64) Result {
 	user := len(d.json) - 1
 	doc := w.e.finished(w.c, d.json, seq, w.version, w.now)
-	s := stored{version: w.version, changed: w.now.Unix(), terms: d.terms, user: user, size: len(doc), ttl: d.ttl,
-		sum: crc32.Checksum(doc, checksums)}
+	s := stored{
+		version: w.version, changed: w.now.Unix(), terms: d.terms, user: user, size: len(doc), ttl: d.ttl,
+		sum: crc32.Checksum(doc, checksums),
+	}
 	if len(doc) > inline {
 		w.tx.Put(blobKey(w.c.number, w.version), doc)
 		w.tx.Put(documentKey(w.c.number, w.pk, seq), s.header(0))

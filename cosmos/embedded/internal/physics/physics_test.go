@@ -69,8 +69,10 @@ func TestAChargeOverSeveralBudgetsIsSharedWithoutLoss(t *testing.T) {
 
 func TestALatencyIsTheSameForTheSameSeed(t *testing.T) {
 	waits := func(seed uint64) (all []time.Duration) {
-		d := NewDelayer(Latency{Base: time.Millisecond, PerKB: time.Second, Jitter: time.Millisecond, Seed: seed,
-			Sleep: func(_ context.Context, d time.Duration) { all = append(all, d) }})
+		d := NewDelayer(Latency{
+			Base: time.Millisecond, PerKB: time.Second, Jitter: time.Millisecond, Seed: seed,
+			Sleep: func(_ context.Context, d time.Duration) { all = append(all, d) },
+		})
 		for i := range int64(20) {
 			d.Delay(t.Context(), i*512)
 		}

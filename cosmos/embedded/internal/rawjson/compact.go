@@ -214,7 +214,7 @@ func escapeLen(b []byte) int {
 			return 0
 		}
 		for _, h := range b[2:6] {
-			if !('0' <= h && h <= '9' || 'a' <= h|0x20 && h|0x20 <= 'f') {
+			if (h < '0' || h > '9') && (h|0x20 < 'a' || h|0x20 > 'f') {
 				return 0
 			}
 		}

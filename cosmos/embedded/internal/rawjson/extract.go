@@ -111,7 +111,7 @@ func (w *walk) object(s *stop, i int) int {
 			return -1
 		}
 		name, value := doc[i:nameEnd], nameEnd+1
-		end := -1
+		var end int
 		if next := s.property(name); next != nil && left > 0 {
 			left--
 			if end = w.visit(next, value); end < 0 {
@@ -148,7 +148,7 @@ func (s *stop) property(name []byte) *stop {
 func (w *walk) array(s *stop, i int) int {
 	doc, index := w.doc, 0
 	for i++; i < len(doc) && doc[i] != ']'; index++ {
-		end := -1
+		var end int
 		if next := s.element(index); next != nil {
 			end = w.visit(next, i)
 		} else {

@@ -133,8 +133,7 @@ func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *e
 			return wrong
 		}
 	}
-	switch op.Kind {
-	case engine.Delete, engine.Read:
+	if op.Kind == engine.Delete || op.Kind == engine.Read {
 		return nil
 	}
 	return fill(c, pk, op, body, anyID)

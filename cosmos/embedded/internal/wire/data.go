@@ -29,8 +29,10 @@ func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error 
 	}
 	budgets := s.engine.Budgets(c, at)
 	if wait := s.throttle.Admit(budgets); wait > 0 {
-		return &engine.Error{Status: http.StatusTooManyRequests, SubStatus: 3200, RetryAfter: wait,
-			Message: "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later."}
+		return &engine.Error{
+			Status: http.StatusTooManyRequests, SubStatus: 3200, RetryAfter: wait,
+			Message: "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later.",
+		}
 	}
 	r.budgets = budgets
 	return nil

@@ -63,18 +63,16 @@ type Response struct {
 
 // Handler serves the account through a door.
 func (s *Server) Handler(d Door) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveHTTP(w, r, d) })
-}
-
-func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request, d Door) {
-	answer := s.Serve(r, d)
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(answer.Status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(answer.Body) // a client that left cannot be told
-	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := s.Serve(r, d) //nolint:contextcheck // the request carries it
+		for name, values := range answer.Header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.Status)
+		if r.Method != http.MethodHead {
+			_, _ = w.Write(answer.Body) // a client that left cannot be told
+		}
+	})
 }
 
 // A request is a request on its way through the server.
