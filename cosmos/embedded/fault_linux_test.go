@@ -76,9 +76,7 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 // copyOf copies a folder: the lock of the first engine went with its file.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
-	image, err := os.ReadFile(filepath.Join(dir, disk.FileName))
-	require.NoError(t, err)
 	other := t.TempDir()
-	writeImage(t, other, image)
+	writeImage(t, other, readImage(t, filepath.Join(dir, disk.FileName)))
 	return other
 }

@@ -17,8 +17,8 @@ import (
 func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
 	for _, tc := range []struct {
 		throughput int32
-		want       float64 // request units of one partition in ten seconds
-	}{{400, 4400}, {10_000, 110_000}, {15_000, 82_500}} {
+		want       float64 // request units of one partition in three seconds
+	}{{400, 1600}, {10_000, 40_000}, {15_000, 30_000}} {
 		now := time.Unix(1_700_000_000, 0)
 		engine, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
 		raise(t, c, tc.throughput)
@@ -26,7 +26,7 @@ func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
 		_, err := c.UpsertItem(t.Context(), pk, large, nil)
 		require.NoError(t, err)
 		now = now.Add(time.Hour)
-		before, end, refused := engine.RequestUnits(), now.Add(10*time.Second), 0
+		before, end, refused := engine.RequestUnits(), now.Add(3*time.Second), 0
 		for now.Before(end) {
 			_, err := c.UpsertItem(t.Context(), pk, large, nil)
 			var throttled *azcore.ResponseError

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -109,10 +108,9 @@ func openFile(path string, maxSize int, files FileSystem) (db *bbolt.DB, err err
 	})
 }
 
-// check walks through all keys of an existing file and demands that they are in
-// order. Opened for writing, bbolt does so in a goroutine of its own, where a
-// panic would end the process, and which it leaves behind if it finds more
-// than one fault.
+// check looks at all pages of an existing file. Opened for writing, bbolt does
+// so in a goroutine of its own, where a panic would end the process, and which
+// it leaves behind if it finds more than one fault.
 func check(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockPatience, ReadOnly: true, OpenFile: open})
 	if err != nil {
@@ -124,17 +122,18 @@ func check(path string, size int64, open func(string, int, os.FileMode) (*os.Fil
 	}
 	if size < tx.Size() {
 		err = fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, size, tx.Size())
-	} else if b := tx.Bucket(bucketName); b != nil {
-		var last []byte
-		err = b.ForEach(func(key, _ []byte) error {
-			if last != nil && bytes.Compare(last, key) >= 0 {
-				return fmt.Errorf("%w: its keys are out of order", ErrDamaged)
-			}
-			last = key
-			return nil
-		})
+	} else {
+		err = checkFile(path, int64(db.Info().PageSize))
 	}
 	return errors.Join(err, tx.Rollback(), db.Close())
+}
+
+func checkFile(path string, pageSize int64) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkTree(file, pageSize), file.Close())
 }
 
 // syncFolder makes the name of a new file as durable as its content.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"slices"
@@ -22,7 +23,9 @@ func (e *Engine) load(tx disk.Tx) error {
 	scan := func(prefix string, read func(key []byte, r record) error) {
 		tx.Scan([]byte(prefix), after([]byte(prefix)), func(key, value []byte) bool {
 			var r record
-			if broken = json.Unmarshal(slices.Clone(value), &r); broken == nil {
+			if len(value) < 4 || binary.BigEndian.Uint32(value) != crc32.Checksum(value[4:], checksums) {
+				broken = fmt.Errorf("the record of %q is not what was written", key)
+			} else if broken = json.Unmarshal(slices.Clone(value[4:]), &r); broken == nil {
 				broken = read(key, r)
 			}
 			return broken == nil
@@ -52,12 +55,20 @@ func (e *Engine) load(tx disk.Tx) error {
 	if broken != nil {
 		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
 	}
+	newest := number(tx.Get(counterKey))
 	tx.Scan([]byte("P"), after([]byte("P")), func(key, value []byte) bool {
+		u := readUsage(value)
 		if len(key) > 5 {
-			e.size(binary.BigEndian.Uint32(key[1:])).Add(readUsage(value).bytes)
+			e.size(binary.BigEndian.Uint32(key[1:])).Add(u.bytes)
 		}
-		return true
+		if u.version > newest {
+			broken = fmt.Errorf("write %d comes after the last one, %d", u.version, newest)
+		}
+		return broken == nil
 	})
+	if broken != nil {
+		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
+	}
 	return nil
 }
 
@@ -307,7 +318,7 @@ func putRecord(tx disk.Tx, key []byte, r record) {
 	if err != nil {
 		panic(err) // numbers and checked JSON always marshal
 	}
-	tx.Put(key, b)
+	tx.Put(key, append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(b, checksums)), b...))
 }
 
 // withIndexing writes down the default indexing policy where there is none.
