@@ -11,7 +11,7 @@ help: ## print this page
 	@echo
 	@echo 'make TARGET [NAME=VALUE]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'NAME=VALUE'
 	@echo
@@ -56,9 +56,15 @@ crash: ## kill a hub under load, again and again; nothing lost (CRASH_RUNS)
 	MESSAGEHUB_CRASH_RUNS='$(CRASH_RUNS)' go test ./cmd/messagehub \
 		-run TestCrash -count 1 -v -timeout 12h
 
+crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
+	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
+
+conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
+	@go run ./cosmos/embedded/internal/azcosmossuite
+
 check: lint test ## lint and test: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench fuzz lint demo crash check clean
+.PHONY: help run build test race cover bench fuzz lint demo crash crash-images conformance-azcosmos check clean

@@ -75,6 +75,7 @@ func (p *process) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.peekCommand(), p.dequeueCommand(), p.demoCommand(), p.versionCommand())
+	root.AddCommand(p.emulatorCommand())
 	return root
 }
 

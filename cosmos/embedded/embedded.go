@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/wire"
 )
 
@@ -23,6 +25,9 @@ type Options struct {
 	// belongs to this engine alone. Without it all is kept in memory and
 	// forgotten by Close.
 	Dir string
+
+	// FileSystem opens the file in Dir. Default: that of the system.
+	FileSystem disk.FileSystem
 
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
@@ -43,18 +48,41 @@ type Options struct {
 	// may call it at once. Default: all reads are fresh.
 	Stale func() int
 
+	// Lag makes reads old by time, like Stale: it says how long ago the
+	// state is that a read sees, but never more than 64 commits.
+	Lag func() time.Duration
+
+	// Throttle holds every physical partition to its share of the
+	// throughput of its container, and answers 429 beyond it, as Azure does.
+	// Clock drives it. Default: throughput is accepted, and decides only how
+	// many physical partitions there are.
+	Throttle bool
+
+	// Latency makes requests for documents take time. Default: none.
+	Latency *Latency
+
+	// RangeBytes is how many bytes of documents a physical partition holds
+	// before it splits. Default: 50 GB.
+	RangeBytes int64
+
 	// Pessimistic charges a query a full point read for every document it
 	// loads, in place of the much lower figure that published query metrics
 	// suggest.
 	Pessimistic bool
 }
 
+// A Latency is how long answers take: Base, PerKB for each kilobyte of request
+// and answer, and up to Jitter more, at random but the same for the same Seed.
+type Latency = physics.Latency
+
 // An Engine is one account. It is safe for use by many goroutines.
 type Engine struct {
-	store  disk.Store
-	server *wire.Server
-	key    string
-	host   string
+	store    disk.Store
+	inner    *engine.Engine
+	server   *wire.Server
+	throttle *physics.Throttle // nil without Options.Throttle
+	key      string
+	host     string
 
 	mu       sync.Mutex
 	closed   bool
@@ -66,12 +94,12 @@ type Engine struct {
 // told by errors.Is: the folder is locked, cannot be written, is not a folder,
 // holds a damaged file, or the disk is full.
 func Open(o Options) (*Engine, error) {
-	if o.Stale != nil {
+	if o.Stale != nil || o.Lag != nil {
 		if o.Dir != "" {
-			return nil, errors.New("embedded: Stale works in memory only; leave out Dir or Stale")
+			return nil, errors.New("embedded: Stale and Lag work in memory only; leave out Dir, or both")
 		}
 		if o.Consistency == "Strong" {
-			return nil, errors.New("embedded: a Strong account has no stale reads; leave out Stale or choose Session")
+			return nil, errors.New("embedded: a Strong account has no stale reads; leave out Stale and Lag, or choose Session")
 		}
 		o.Consistency = cmp.Or(o.Consistency, "Session")
 	}
@@ -82,7 +110,10 @@ func Open(o Options) (*Engine, error) {
 	store := disk.NewMemory()
 	if o.Dir != "" {
 		var err error
-		if store, err = disk.Open(o.Dir); err != nil {
+		if o.FileSystem == nil {
+			o.FileSystem = disk.System{}
+		}
+		if store, err = disk.OpenOn(o.Dir, o.FileSystem); err != nil {
 			return nil, err
 		}
 	}
@@ -94,18 +125,27 @@ func Open(o Options) (*Engine, error) {
 }
 
 func open(store disk.Store, o Options) (*Engine, error) {
-	inner, err := engine.Open(store, engine.Options{Clock: o.Clock, Stale: o.Stale, Pessimistic: o.Pessimistic})
+	inner, err := engine.Open(store, engine.Options{
+		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, RangeBytes: o.RangeBytes,
+	})
 	if err != nil {
 		return nil, err
 	}
-	server, err := wire.New(inner, o.Key, cmp.Or(o.Consistency, "Strong"))
+	w := wire.Options{Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong")}
+	if o.Throttle {
+		w.Throttle = physics.NewThrottle(o.Clock)
+	}
+	if o.Latency != nil {
+		w.Delayer = physics.NewDelayer(*o.Latency)
+	}
+	server, err := wire.New(inner, w)
 	if err != nil {
 		return nil, err
 	}
 	// The client caches containers by host for the whole process, so no two
 	// engines may share one.
 	host := "embedded-" + strings.ToLower(rand.Text()) + ".localhost"
-	return &Engine{store: store, server: server, key: o.Key, host: host}, nil
+	return &Engine{store: store, inner: inner, server: server, throttle: w.Throttle, key: o.Key, host: host}, nil
 }
 
 // Endpoint is the URL to give to the client. It leads nowhere but through
@@ -121,18 +161,66 @@ func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 // Requests is the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
 
+// Sweep removes documents whose time to live is over. Nobody sees them any
+// more even before; Sweep gives back the room they take. It returns how many
+// it removed. The engine does not call it by itself.
+//
+// On a throttled account each removal costs what deleting the document would,
+// and Sweep ends where a budget is not at least half full.
+func (e *Engine) Sweep(ctx context.Context) (int, error) {
+	if !e.begin() {
+		return 0, ErrClosed
+	}
+	defer e.requests.Done()
+	return e.inner.Sweep(ctx, func(c *engine.Container, pk engine.Partition, charge engine.Charge) bool {
+		return e.throttle == nil || e.throttle.Spare(e.inner.Budgets(c, c.RangeOf(pk))[0], int64(charge))
+	})
+}
+
+// A Census is what Check counted.
+type Census = engine.Census
+
+// Check reads the whole account and tells report of everything that is
+// damaged: documents that are not what was written, and indexes that do not
+// fit to the documents. It works while requests are served.
+func (e *Engine) Check(report func(problem string)) (Census, error) {
+	if !e.begin() {
+		return Census{}, ErrClosed
+	}
+	defer e.requests.Done()
+	return e.inner.Check(report)
+}
+
 // Handler serves the same account over HTTP. It advertises the host that a
 // request came to.
-func (e *Engine) Handler() http.Handler {
+func (e *Engine) Handler() http.Handler { return e.HandlerOf(Door{}) }
+
+// HandlerOf serves the same account over HTTP through a door of its own.
+func (e *Engine) HandlerOf(d Door) http.Handler {
+	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !e.begin() {
 			http.Error(w, `{"code":"ServiceUnavailable","message":"the engine is closed"}`, http.StatusServiceUnavailable)
 			return
 		}
 		defer e.requests.Done()
-		e.server.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	})
 }
+
+// A Gateway decides which ids of documents can be used through a Door.
+type Gateway = wire.Gateway
+
+// The gateways. Azure accepts documents with ids that its routing gateway can
+// never find again; Strict, the default, refuses to create those.
+const (
+	Strict  = wire.Strict
+	Routing = wire.Routing
+	Compute = wire.Compute
+)
+
+// A Door is what may differ between two ways into the same account.
+type Door = wire.Door
 
 // begin counts a request as under way, unless the engine is closed.
 func (e *Engine) begin() bool {

@@ -183,7 +183,7 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	require.Equal(t, 409, status(t, nil, err))
 	db, err := account.NewDatabase("db")
 	require.NoError(t, err)
-	ttl := int32(10)
+	ttl := int32(0)
 	key := azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2}
 	for _, tc := range []struct {
 		name string
@@ -192,9 +192,9 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	}{
 		{"what exists", azcosmos.ContainerProperties{ID: "c", PartitionKeyDefinition: key}, 409},
 		{"without a partition key", azcosmos.ContainerProperties{ID: "x"}, 400},
-		{"with expiry", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, DefaultTimeToLive: &ttl}, 400},
-		{"with unique keys", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, UniqueKeyPolicy: &azcosmos.UniqueKeyPolicy{
-			UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/a"}}},
+		{"with no time to live", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, DefaultTimeToLive: &ttl}, 400},
+		{"with a unique key of nothing", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, UniqueKeyPolicy: &azcosmos.UniqueKeyPolicy{
+			UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/"}}},
 		}}, 400},
 		{"with manual indexing", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, IndexingPolicy: &azcosmos.IndexingPolicy{
 			IndexingMode: azcosmos.IndexingModeConsistent,
@@ -267,8 +267,8 @@ func TestARequestThatTheClientNeverSendsIsRefused(t *testing.T) {
 		{"a stored procedure", 400, func() *http.Request {
 			return signed(t, engine, "POST", "/dbs/db/colls/c/sprocs/x", "sprocs", containerLink+"/sprocs/x", "[]", pkHeader...)
 		}},
-		{"a change feed", 400, func() *http.Request {
-			return signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental Feed")
+		{"a change feed of all versions", 400, func() *http.Request {
+			return signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Full-Fidelity Feed")
 		}},
 		{"a batch that is not atomic", 400, func() *http.Request {
 			return signed(t, engine, "POST", docsPath, "docs", containerLink, "[]", append(pkHeader, "x-ms-cosmos-is-batch-request", "True")...)

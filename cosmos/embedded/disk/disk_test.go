@@ -181,7 +181,7 @@ func TestAScanStopsWhenToldTo(t *testing.T) {
 
 func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	s, err := open(dir, 32<<20) // room for a few documents, then the disk is full
+	s, err := open(dir, 32<<20, System{}) // room for a few documents, then the disk is full
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Context(), put("first", "1")))
 	large := bytes.Repeat([]byte("x"), 4<<20)

@@ -3,6 +3,8 @@ package disk
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -136,8 +138,16 @@ func answer(updates []*update, err error) {
 	}
 }
 
-func (f *file) View(fn func(Reader) error) error {
-	err := f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
+// View turns the panic, or the fault of a page that is not there, with which
+// bbolt meets a damaged file into an error: it must not end the process.
+func (f *file) View(fn func(Reader) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: reading it failed: %v", ErrDamaged, r)
+		}
+	}()
+	err = f.db.View(func(tx *bbolt.Tx) error { return fn(fileReader{tx.Bucket(bucketName)}) })
 	if errors.Is(err, bbolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}

@@ -28,10 +28,30 @@ const (
 // starts one goroutine, which ends with Close. It fails with ErrLocked,
 // ErrReadOnly, ErrNotFolder, ErrDamaged or ErrFull where one of these is the
 // cause.
-func Open(dir string) (Store, error) { return open(dir, 0) }
+func Open(dir string) (Store, error) { return open(dir, 0, System{}) }
+
+// A FileSystem opens the file of a store. What it opens has to be a real file,
+// because bbolt maps it into memory and syncs it by its descriptor; a
+// FileSystem can choose which file that is, and what becomes of its
+// descriptor.
+type FileSystem interface {
+	// OpenFile is os.OpenFile.
+	OpenFile(name string, flag int, mode os.FileMode) (*os.File, error)
+}
+
+// System is the FileSystem of the operating system.
+type System struct{}
+
+// OpenFile implements FileSystem.
+func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
+	return os.OpenFile(name, flag, mode)
+}
+
+// OpenOn is Open on another file system.
+func OpenOn(dir string, files FileSystem) (Store, error) { return open(dir, 0, files) }
 
 // open limits the file to maxSize bytes where that is not 0.
-func open(dir string, maxSize int) (Store, error) {
+func open(dir string, maxSize int, files FileSystem) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, failed(dir, ErrNotFolder)
 	}
@@ -39,7 +59,7 @@ func open(dir string, maxSize int) (Store, error) {
 		return nil, failed(dir, explain(err))
 	}
 	path := filepath.Join(dir, FileName)
-	db, err := openFile(path, maxSize)
+	db, err := openFile(path, maxSize, files)
 	if err != nil {
 		return nil, failed(path, explain(err))
 	}
@@ -59,7 +79,7 @@ func open(dir string, maxSize int) (Store, error) {
 
 // openFile opens the bbolt file for writing, after a look at it. A damaged
 // page can make bbolt panic, or touch memory beyond the end of the file.
-func openFile(path string, maxSize int) (db *bbolt.DB, err error) {
+func openFile(path string, maxSize int, files FileSystem) (db *bbolt.DB, err error) {
 	var file *os.File // bbolt does not close it when it panics
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -68,7 +88,7 @@ func openFile(path string, maxSize int) (db *bbolt.DB, err error) {
 		}
 	}()
 	remember := func(name string, flag int, mode os.FileMode) (*os.File, error) {
-		f, err := os.OpenFile(name, flag, mode)
+		f, err := files.OpenFile(name, flag, mode)
 		file = f
 		return f, err
 	}
@@ -88,8 +108,9 @@ func openFile(path string, maxSize int) (db *bbolt.DB, err error) {
 	})
 }
 
-// check walks through all keys of an existing file. Opened for writing, bbolt
-// does so in a goroutine of its own, where a panic would end the process.
+// check looks at all pages of an existing file. Opened for writing, bbolt does
+// so in a goroutine of its own, where a panic would end the process, and which
+// it leaves behind if it finds more than one fault.
 func check(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockPatience, ReadOnly: true, OpenFile: open})
 	if err != nil {
@@ -101,10 +122,18 @@ func check(path string, size int64, open func(string, int, os.FileMode) (*os.Fil
 	}
 	if size < tx.Size() {
 		err = fmt.Errorf("%w: %d bytes of %d are left", ErrDamaged, size, tx.Size())
-	} else if b := tx.Bucket(bucketName); b != nil {
-		err = b.ForEach(func(_, _ []byte) error { return nil })
+	} else {
+		err = checkFile(path, int64(db.Info().PageSize))
 	}
 	return errors.Join(err, tx.Rollback(), db.Close())
+}
+
+func checkFile(path string, pageSize int64) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(checkTree(file, pageSize), file.Close())
 }
 
 // syncFolder makes the name of a new file as durable as its content.

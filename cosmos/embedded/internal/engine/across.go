@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // A lane is one partition in a query over several: its next document.
@@ -31,10 +32,13 @@ func (r *run) across() {
 				r.page.Scanned--
 				return false
 			}
-			full = r.matches(s, doc) && !r.add(s, doc)
+			full = !r.give(seq, s, doc)
 			return !full
 		})
-		if full {
+		switch {
+		case r.broken != nil:
+			return
+		case full:
 			r.continueAfter(position{seq: last})
 			return
 		}
@@ -53,7 +57,12 @@ func (r *run) across() {
 
 func bySequence(a, b lane) int { return cmp.Compare(a.seq, b.seq) }
 
-// lanes finds all partitions, each with its first document after the
+// within reports whether the query looks into partition pk.
+func (r *run) within(pk Partition) bool {
+	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.has(r.c.epk(pk)))
+}
+
+// lanes finds all partitions that the query looks into, each with its first document after the
 // sequence number, by jumping from one partition to the next.
 func (r *run) lanes(last uint64) []lane {
 	var lanes []lane
@@ -63,7 +72,7 @@ func (r *run) lanes(last uint64) []lane {
 		var pk Partition
 		found := false
 		r.reader.Scan(from, end, func(key, _ []byte) bool {
-			pk, found = Partition(key[len(all)+2:len(key)-8]), true
+			pk, found = Partition(key[len(all)+2:len(key)-8]), true // a copy
 			return false
 		})
 		if !found {
@@ -72,6 +81,9 @@ func (r *run) lanes(last uint64) []lane {
 		}
 		prefix := partitionPrefix('D', r.c.number, pk)
 		from = after(prefix)
+		if !r.within(pk) {
+			continue
+		}
 		r.reader.Scan(documentKey(r.c.number, pk, last+1), from, func(key, _ []byte) bool {
 			lanes = append(lanes, lane{pk, number(key[len(key)-8:])})
 			return false

@@ -3,16 +3,16 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
-	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
 // load fills the catalog. It is called once, before the engine is used.
@@ -21,7 +21,9 @@ func (e *Engine) load(tx disk.Tx) error {
 	scan := func(prefix string, read func(key []byte, r record) error) {
 		tx.Scan([]byte(prefix), after([]byte(prefix)), func(key, value []byte) bool {
 			var r record
-			if broken = json.Unmarshal(slices.Clone(value), &r); broken == nil {
+			if len(value) < 4 || binary.BigEndian.Uint32(value) != crc32.Checksum(value[4:], checksums) {
+				broken = fmt.Errorf("the record of %q is not what was written", key)
+			} else if broken = json.Unmarshal(slices.Clone(value[4:]), &r); broken == nil {
 				broken = read(key, r)
 			}
 			return broken == nil
@@ -48,6 +50,20 @@ func (e *Engine) load(tx disk.Tx) error {
 			return errors.New("a container without a database")
 		})
 	}
+	if broken != nil {
+		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
+	}
+	newest := number(tx.Get(counterKey))
+	tx.Scan([]byte("P"), after([]byte("P")), func(key, value []byte) bool {
+		u := readUsage(value)
+		if len(key) > 5 {
+			e.size(binary.BigEndian.Uint32(key[1:])).Add(u.bytes)
+		}
+		if u.version > newest {
+			broken = fmt.Errorf("write %d comes after the last one, %d", u.version, newest)
+		}
+		return broken == nil
+	})
 	if broken != nil {
 		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
 	}
@@ -116,6 +132,7 @@ func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, vers
 	if err != nil {
 		return err
 	}
+	e.committed()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if db == nil {
@@ -126,8 +143,12 @@ func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, vers
 	return nil
 }
 
-// CreateDatabase makes a database of its JSON.
-func (e *Engine) CreateDatabase(ctx context.Context, body []byte) (*Database, error) {
+// CreateDatabase makes a database of its JSON. A throughput is shared by those
+// of its containers that get none of their own.
+func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) (*Database, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
 	var p struct {
 		ID string `json:"id"`
 	}
@@ -149,6 +170,7 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte) (*Database, er
 			return nil, err
 		}
 		r.JSON = doc
+		r.Offer = e.newOffer(nextResource(tx), t, version)
 		putRecord(tx, databaseKey(p.ID), r)
 		db, err = newDatabase(r)
 		return db, err
@@ -171,18 +193,22 @@ func (e *Engine) DeleteDatabase(ctx context.Context, id string) error {
 	})
 }
 
-// CreateContainer makes a container of its JSON.
-func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte) (*Container, error) {
-	return e.putContainer(ctx, database, "", body)
+// CreateContainer makes a container of its JSON. Without a throughput of its
+// own, or one of its database to share, it gets the least there is.
+func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte, t Throughput) (*Container, error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return e.putContainer(ctx, database, "", body, t)
 }
 
 // ReplaceContainer changes the properties of a container. Its partition key
 // stays as it is.
 func (e *Engine) ReplaceContainer(ctx context.Context, database, id string, body []byte) (*Container, error) {
-	return e.putContainer(ctx, database, id, body)
+	return e.putContainer(ctx, database, id, body, Throughput{})
 }
 
-func (e *Engine) putContainer(ctx context.Context, database, replaces string, body []byte) (*Container, error) {
+func (e *Engine) putContainer(ctx context.Context, database, replaces string, body []byte, t Throughput) (*Container, error) {
 	d, err := parseDefinition(body)
 	if err != nil {
 		return nil, err
@@ -203,10 +229,14 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 			return nil, errorf(http.StatusConflict, "container %q already exists", d.ID)
 		case replaces != "" && old == nil:
 			return nil, notFound("container", d.ID)
-		case old != nil && !slices.Equal(old.keyText, d.PartitionKey.Paths):
+		case old != nil && (!slices.Equal(old.keyText, d.PartitionKey.Paths) || old.keyVersion != d.PartitionKey.hashVersion()):
 			return nil, badRequest("the partition key of container %q cannot be changed", d.ID)
+		case old != nil && !sameKeys(old.unique, d.UniqueKeys):
+			return nil, badRequest("the unique keys of container %q cannot be changed", d.ID)
 		case old != nil:
-			r.Number = old.number
+			r = old.record()
+		default:
+			e.provision(tx, &r, db, t, d.PartitionKey.hashVersion(), version)
 		}
 		if body, err = withIndexing(body, d); err != nil {
 			return nil, err
@@ -225,6 +255,18 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 		return db.with(c), nil
 	})
 	return c, err
+}
+
+// provision gives a new container its throughput and its physical partitions.
+func (e *Engine) provision(tx disk.Tx, r *record, db *Database, t Throughput, keyVersion int, version uint64) {
+	if t == (Throughput{}) && db.offer == nil {
+		t.Manual = defaultThroughput
+	}
+	n := 1
+	if r.Offer = e.newOffer(nextResource(tx), t, version); r.Offer != nil {
+		n = rangesFor(r.Offer.Throughput(), 0, e.rangeBytes)
+	}
+	r.Ranges, r.NextRange = firstRanges(n, keyVersion, version), n
 }
 
 // with returns a copy of db that has c.
@@ -256,7 +298,7 @@ func (e *Engine) DeleteContainer(ctx context.Context, database, id string) error
 
 func removeContainer(tx disk.Tx, c *Container) {
 	var keys [][]byte
-	for _, kind := range []byte("IDBPN") {
+	for _, kind := range []byte("IDBPNLU") {
 		prefix := containerPrefix(kind, c.number)
 		tx.Scan(prefix, after(prefix), func(key, _ []byte) bool {
 			keys = append(keys, slices.Clone(key))
@@ -274,36 +316,5 @@ func putRecord(tx disk.Tx, key []byte, r record) {
 	if err != nil {
 		panic(err) // numbers and checked JSON always marshal
 	}
-	tx.Put(key, b)
-}
-
-// withIndexing writes down the default indexing policy where there is none.
-func withIndexing(body []byte, d *definition) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(body, &all); err != nil {
-		return nil, badRequest("container: %v", err)
-	}
-	all["indexingPolicy"] = d.Indexing
-	return json.Marshal(all)
-}
-
-// systemProperties returns body with the properties that the engine sets.
-func (e *Engine) systemProperties(body []byte, id, self string, version uint64, more string) ([]byte, error) {
-	doc, err := rawjson.Compact(nil, body)
-	if err != nil {
-		return nil, badRequest("%v", err)
-	}
-	if doc, err = withoutSystem(doc); err != nil {
-		return nil, err
-	}
-	doc = append(doc[:len(doc)-1], `,"_rid":"`...)
-	doc = append(doc, id...)
-	doc = append(doc, `","_self":"`...)
-	doc = append(doc, self...)
-	doc = append(doc, `","_etag":`...)
-	doc = rawjson.AppendQuoted(doc, e.etag(version))
-	doc = append(doc, more...)
-	doc = append(doc, `,"_ts":`...)
-	doc = strconv.AppendInt(doc, e.clock().Unix(), 10)
-	return append(doc, '}'), nil
+	tx.Put(key, append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(b, checksums)), b...))
 }

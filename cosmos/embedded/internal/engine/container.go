@@ -16,6 +16,7 @@ type Database struct {
 	number     uint32
 	rid        string
 	JSON       []byte
+	offer      *Offer // nil unless the containers share a throughput
 	containers map[string]*Container
 }
 
@@ -28,12 +29,22 @@ type Container struct {
 	ETag     string
 
 	number   uint32
+	parent   uint32 // number of the database
 	ridBytes []byte
 	self     string
 	keyPaths []rawjson.Path
 	keyText  []string
 	keys     *rawjson.Extractor
 	policy   *policy
+	ttl      *int32      // seconds that documents live, -1 for ever; nil: they all do
+	unique   []uniqueKey // besides the id
+
+	hierarchical bool // the parts of a key are hashed one by one
+	keyVersion   int  // of the hash
+
+	offer     *Offer // nil if the database has one, or none was asked for
+	ranges    []Range
+	nextRange int // the first id that no range had yet
 }
 
 // A record is what is stored of a database or container.
@@ -41,6 +52,18 @@ type record struct {
 	Number uint32          `json:"number"`
 	Parent uint32          `json:"parent,omitempty"`
 	JSON   json.RawMessage `json:"json"`
+
+	Offer     *Offer  `json:"offer,omitempty"`
+	Ranges    []Range `json:"ranges,omitempty"`
+	NextRange int     `json:"nextRange,omitempty"`
+}
+
+func (db *Database) record() record {
+	return record{Number: db.number, JSON: db.JSON, Offer: db.offer}
+}
+
+func (c *Container) record() record {
+	return record{Number: c.number, Parent: c.parent, JSON: c.JSON, Offer: c.offer, Ranges: c.ranges, NextRange: c.nextRange}
 }
 
 var resourceID = regexp.MustCompile(`^[^/\\?#\x00-\x1f]{0,254}[^/\\?#\x00-\x20]$`)
@@ -65,7 +88,7 @@ func newDatabase(r record) (*Database, error) {
 	if err := json.Unmarshal(r.JSON, &p); err != nil {
 		return nil, err
 	}
-	return &Database{ID: p.ID, number: r.Number, rid: p.RID, JSON: r.JSON, containers: map[string]*Container{}}, nil
+	return &Database{ID: p.ID, number: r.Number, rid: p.RID, JSON: r.JSON, offer: r.Offer, containers: map[string]*Container{}}, nil
 }
 
 // A definition is the part of a container's JSON that the engine acts on.
@@ -73,14 +96,12 @@ func newDatabase(r record) (*Database, error) {
 type definition struct {
 	ID           string          `json:"id"`
 	PartitionKey *partitionPaths `json:"partitionKey"`
-	DefaultTTL   *int64          `json:"defaultTtl"`
+	DefaultTTL   *json.Number    `json:"defaultTtl"`
 	Indexing     json.RawMessage `json:"indexingPolicy"`
-	UniqueKeys   *struct {
-		Keys []json.RawMessage `json:"uniqueKeys"`
-	} `json:"uniqueKeyPolicy"`
-	RID  string `json:"_rid"`
-	ETag string `json:"_etag"`
-	Self string `json:"_self"`
+	UniqueKeys   *uniquePolicy   `json:"uniqueKeyPolicy"`
+	RID          string          `json:"_rid"`
+	ETag         string          `json:"_etag"`
+	Self         string          `json:"_self"`
 }
 
 type partitionPaths struct {
@@ -89,12 +110,30 @@ type partitionPaths struct {
 	Version int      `json:"version"`
 }
 
+// hashVersion is the version of the hash: keys of several paths have but one.
+func (p *partitionPaths) hashVersion() int {
+	if p.Version == 2 || len(p.Paths) > 1 {
+		return 2
+	}
+	return 1
+}
+
 func newContainer(database string, r record) (*Container, error) {
 	d, err := parseDefinition(r.JSON)
 	if err != nil {
 		return nil, err
 	}
-	c := &Container{ID: d.ID, Database: database, RID: d.RID, JSON: r.JSON, ETag: d.ETag, number: r.Number, self: d.Self}
+	c := &Container{
+		ID: d.ID, Database: database, RID: d.RID, JSON: r.JSON, ETag: d.ETag, number: r.Number, parent: r.Parent, self: d.Self,
+		hierarchical: len(d.PartitionKey.Paths) > 1, keyVersion: d.PartitionKey.hashVersion(),
+		offer: r.Offer, ranges: r.Ranges, nextRange: r.NextRange,
+	}
+	if c.ttl, err = parseDefaultTTL(d.DefaultTTL); err != nil {
+		return nil, err
+	}
+	if c.unique, err = d.UniqueKeys.parse(); err != nil {
+		return nil, err
+	}
 	c.ridBytes = containerRID(r.Parent, r.Number)
 	for _, text := range d.PartitionKey.Paths {
 		path, err := splitPath(text)
@@ -123,11 +162,11 @@ func parseDefinition(raw []byte) (*definition, error) {
 	if err := checkResourceID("container", d.ID); err != nil {
 		return nil, err
 	}
-	if d.DefaultTTL != nil {
-		return nil, badRequest("container %q: defaultTtl is not supported: the embedded engine does not expire documents", d.ID)
+	if _, err := parseDefaultTTL(d.DefaultTTL); err != nil {
+		return nil, err
 	}
-	if d.UniqueKeys != nil && len(d.UniqueKeys.Keys) > 0 {
-		return nil, badRequest("container %q: unique keys are not supported by the embedded engine", d.ID)
+	if _, err := d.UniqueKeys.parse(); err != nil {
+		return nil, err
 	}
 	if d.PartitionKey == nil || len(d.PartitionKey.Paths) == 0 || len(d.PartitionKey.Paths) > 3 {
 		return nil, badRequest("container %q: partitionKey wants 1 to 3 paths", d.ID)

@@ -17,6 +17,7 @@
 //
 //	m counter                    number of the newest write: etags, order, session tokens
 //	m identity                   random, makes the etags of this store unlike all others
+//	m format                     number of this layout
 //	m resource                   number of the newest database or container
 //	d database                   its record
 //	c database 0 container       its record
@@ -24,7 +25,9 @@
 //	I container partition id     sequence of the document, which is its place in
 //	D container partition seq    header, and the JSON of a small document
 //	B container version          the JSON of a large document
-//	P container partition        number of the last write in the partition
+//	P container partition        number of the last write in the partition, bytes of its documents
+//	L container version          partition and sequence of the document: the change feed
+//	U container partition values sequence of the document that has these unique values
 //
 // Scanning D gives a partition in the order of insertion. Large documents lie
 // apart because rewriting a small one also rewrites its neighbours in D.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"encoding/binary"
+	"fmt"
+	"hash/crc32"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -30,10 +32,13 @@ type Document struct {
 	Partition Partition
 	json      []byte
 	terms     int
+	ttl       int32 // 0 if the document has none
 }
 
-// ParseDocument checks a document that a client wants to store in c.
-func (c *Container) ParseDocument(body []byte) (Document, error) {
+// ParseDocument checks a document that a client wants to store in c. With
+// anyID, it accepts ids that Azure accepts although not every gateway finds
+// them again.
+func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if len(body) > MaxItem {
 		return Document{}, errorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
 	}
@@ -44,7 +49,10 @@ func (c *Container) ParseDocument(body []byte) (Document, error) {
 	if doc, err = withoutSystem(doc); err != nil {
 		return Document{}, err
 	}
-	id, err := idOf(doc)
+	id, ttl, err := read(doc)
+	if err == nil && !anyID {
+		err = checkID(id)
+	}
 	if err != nil {
 		return Document{}, err
 	}
@@ -52,7 +60,7 @@ func (c *Container) ParseDocument(body []byte) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	return Document{ID: id, Partition: pk, json: doc, terms: c.policy.countTerms(doc)}, nil
+	return Document{ID: id, Partition: pk, json: doc, terms: c.policy.countTerms(doc), ttl: ttl}, nil
 }
 
 func isSystem(name []byte) bool {
@@ -66,9 +74,20 @@ func isSystem(name []byte) bool {
 	return false
 }
 
+// isMetadata also knows the links from a database or container to its parts.
+func isMetadata(name []byte) bool {
+	switch string(name) {
+	case `"_colls"`, `"_users"`, `"_docs"`, `"_sprocs"`, `"_triggers"`, `"_udfs"`, `"_conflicts"`:
+		return true
+	}
+	return isSystem(name)
+}
+
 // withoutSystem drops the system properties of a compact object, which a
 // client sends when it writes back what it read.
-func withoutSystem(doc []byte) ([]byte, error) {
+func withoutSystem(doc []byte) ([]byte, error) { return without(doc, isSystem) }
+
+func without(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
 	if len(doc) == 0 || doc[0] != '{' {
 		return nil, badRequest("the body is not a JSON object")
 	}
@@ -108,19 +127,29 @@ func withoutSystem(doc []byte) ([]byte, error) {
 	return append(clean, '}'), nil
 }
 
-func idOf(doc []byte) (string, error) {
-	var raw []byte
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool {
-		if rawjson.IsName(name, "id") {
+// read finds the id of a document and its time to live.
+func read(doc []byte) (id string, ttl int32, err error) {
+	var raw, life []byte
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is valid
+		switch {
+		case raw == nil && rawjson.IsName(name, "id"):
 			raw = value
+		case life == nil && rawjson.IsName(name, "ttl"):
+			life = value
 		}
-		return raw == nil
+		return raw == nil || life == nil
 	})
-	id, ok := rawjson.Unquote(raw)
-	if !ok {
-		return "", badRequest("the document has no id that is a string")
+	text, ok := rawjson.Unquote(raw)
+	switch {
+	case !ok:
+		return "", 0, badRequest("the document has no id that is a string")
+	case len(text) == 0:
+		return "", 0, badRequest("the document id is empty")
+	case len(text) > maxID:
+		return "", 0, badRequest("the document id has %d bytes; at most %d are allowed", len(text), maxID)
 	}
-	return string(id), checkID(string(id))
+	ttl, err = parseTTL(life)
+	return string(text), ttl, err
 }
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -129,10 +158,6 @@ var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 // gateway accepts in a create but cannot address afterwards.
 func checkID(id string) error {
 	switch {
-	case id == "":
-		return badRequest("the document id is empty")
-	case len(id) > maxID:
-		return badRequest("the document id has %d bytes; at most %d are allowed", len(id), maxID)
 	case strings.ContainsAny(id, "/\\#"):
 		return badRequest("the document id %q has one of / \\ #", id)
 	case escaped.MatchString(id):
@@ -149,39 +174,72 @@ func checkID(id string) error {
 // then the JSON unless that lies apart.
 type stored struct {
 	version uint64 // number of the write that made it
+	changed int64  // _ts
 	terms   int
-	user    int // length of the JSON before the system properties
-	size    int // length of the JSON
+	user    int    // length of the JSON before the system properties
+	size    int    // length of the JSON
+	ttl     int32  // its own time to live, 0 if it has none
+	sum     uint32 // checksum of the JSON
 	small   []byte
+	key     []byte // where it lies; valid as long as the reader's transaction
 }
 
-const headerSize = 8 + 4 + 4 + 4
+const headerSize = 8 + 8 + 4 + 4 + 4 + 4 + 4
+
+// checksums are those of iSCSI, for which processors have an instruction.
+var checksums = crc32.MakeTable(crc32.Castagnoli)
 
 func (s stored) header(room int) []byte {
 	b := make([]byte, 0, headerSize+room)
 	b = binary.BigEndian.AppendUint64(b, s.version)
-	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))   //nolint:gosec // of a document of at most 2 MB
-	b = binary.BigEndian.AppendUint32(b, uint32(s.user))    //nolint:gosec // likewise
-	return binary.BigEndian.AppendUint32(b, uint32(s.size)) //nolint:gosec // likewise
+	b = binary.BigEndian.AppendUint64(b, uint64(s.changed)) //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))   //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.user))    //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.size))    //nolint:gosec // readStored turns it back
+	b = binary.BigEndian.AppendUint32(b, uint32(s.ttl))     //nolint:gosec // readStored turns it back
+	return binary.BigEndian.AppendUint32(b, s.sum)
 }
 
-func readStored(b []byte) stored {
+// readStored never fails: what it cannot read, json reports.
+func readStored(key, b []byte) stored {
+	if len(b) < headerSize {
+		return stored{size: -1, key: key}
+	}
 	return stored{
 		version: binary.BigEndian.Uint64(b),
-		terms:   int(binary.BigEndian.Uint32(b[8:])),
-		user:    int(binary.BigEndian.Uint32(b[12:])),
-		size:    int(binary.BigEndian.Uint32(b[16:])),
+		changed: int64(binary.BigEndian.Uint64(b[8:])), //nolint:gosec // as header wrote it
+		terms:   int(binary.BigEndian.Uint32(b[16:])),
+		user:    int(binary.BigEndian.Uint32(b[20:])),
+		size:    int(binary.BigEndian.Uint32(b[24:])),
+		ttl:     int32(binary.BigEndian.Uint32(b[28:])), //nolint:gosec // as header wrote it
+		sum:     binary.BigEndian.Uint32(b[32:]),
 		small:   b[headerSize:],
+		key:     key,
 	}
 }
 
-// json returns the document with its system properties. It is valid as long
-// as the reader's transaction.
-func (s stored) json(r disk.Reader, c *Container) []byte {
-	if s.size <= inline {
-		return s.small
+// json returns the document with its system properties, after a look at its
+// checksum. It is valid as long as the reader's transaction.
+func (s stored) json(r disk.Reader, c *Container) ([]byte, error) {
+	doc := s.small
+	if s.size > inline {
+		doc = r.Get(blobKey(c.number, s.version))
 	}
-	return r.Get(blobKey(c.number, s.version))
+	if len(doc) != s.size || s.user >= s.size || crc32.Checksum(doc, checksums) != s.sum {
+		return nil, c.damaged(s)
+	}
+	return doc, nil
+}
+
+// damaged says which document is not what was written, and the way out.
+func (c *Container) damaged(s stored) error {
+	place := string(s.key)
+	if n := len(s.key); n > 7+8 {
+		place = fmt.Sprintf("partition %s, number %d", s.key[7:n-8], number(s.key[n-8:]))
+	}
+	return fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
+		"the check command lists all such places, and deleting the document or restoring the folder from a copy mends this one",
+		disk.ErrDamaged, c.Database, c.ID, place)
 }
 
 // find looks a document up by its id.
@@ -190,11 +248,12 @@ func (c *Container) find(r disk.Reader, pk Partition, id string) (stored, uint64
 	if seq == nil {
 		return stored{}, 0, false
 	}
-	b := r.Get(documentKey(c.number, pk, number(seq)))
+	key := documentKey(c.number, pk, number(seq))
+	b := r.Get(key)
 	if b == nil {
 		return stored{}, 0, false
 	}
-	return readStored(b), number(seq), true
+	return readStored(key, b), number(seq), true
 }
 
 // finished appends the system properties to doc, which is compact JSON of an

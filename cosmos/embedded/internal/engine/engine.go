@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
@@ -14,8 +17,10 @@ import (
 // Options are what an Engine needs besides its store.
 type Options struct {
 	Clock       func() time.Time
-	Stale       func() int // nil: every read is fresh
-	Pessimistic bool       // charge queries a point read for each document
+	Stale       func() int           // nil: every read is fresh
+	Lag         func() time.Duration // nil: no read is late; otherwise how late one is
+	Pessimistic bool                 // charge queries a point read for each document
+	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
 }
 
 // An Engine is one account. It is safe for use by many goroutines and starts
@@ -25,7 +30,12 @@ type Engine struct {
 	clock       func() time.Time
 	stale       func() int
 	pessimistic bool
+	lag         func() time.Duration
+	lagging     sync.Mutex
+	commits     []time.Time // of the last commits, guarded by lagging
 	identity    uint64
+	rangeBytes  int64
+	sizes       sync.Map // container number to *atomic.Int64, its bytes of documents
 
 	changing sync.Mutex   // held while a database or container is changed
 	mu       sync.RWMutex // guards the map, never held during a transaction
@@ -35,17 +45,30 @@ type Engine struct {
 // Open reads the databases and containers of a store. The store stays the
 // caller's to close.
 func Open(store disk.Store, o Options) (*Engine, error) {
-	e := &Engine{store: store, clock: o.Clock, stale: o.Stale, pessimistic: o.Pessimistic, catalog: map[string]*Database{}}
+	e := &Engine{
+		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
+		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes),
+	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {
 		if tx.Get(identityKey) == nil {
 			identity := make([]byte, 8)
 			_, _ = rand.Read(identity) // never fails
 			tx.Put(identityKey, identity)
+			tx.Put(formatKey, appendNumber(format))
+		}
+		if found := number(tx.Get(formatKey)); found != format {
+			return fmt.Errorf("%w: it has format %d, this version reads %d", disk.ErrFormat, found, format)
 		}
 		e.identity = number(tx.Get(identityKey))
 		return e.load(tx)
 	})
 	return e, err
+}
+
+// size is the number of bytes that the documents of a container take.
+func (e *Engine) size(container uint32) *atomic.Int64 {
+	n, _ := e.sizes.LoadOrStore(container, new(atomic.Int64))
+	return n.(*atomic.Int64)
 }
 
 // etag is the entity tag of the write with this number, with its quotes.
@@ -78,6 +101,9 @@ func (e *Engine) view(c Consistency, fn func(disk.Reader) error) error {
 	back := 0
 	if e.stale != nil {
 		back = max(0, e.stale())
+	}
+	if e.lag != nil {
+		back = max(back, e.commitsSince(e.clock().Add(-e.lag())))
 	}
 	for {
 		tooOld := false

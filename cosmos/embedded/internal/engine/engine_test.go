@@ -22,9 +22,9 @@ func testContainer(t testing.TB, policy string) (*Engine, *Container) {
 	t.Helper()
 	e, err := Open(disk.NewMemory(), Options{Clock: func() time.Time { return time.Unix(1_700_000_000, 0) }})
 	require.NoError(t, err)
-	_, err = e.CreateDatabase(t.Context(), []byte(`{"id":"db"}`))
+	_, err = e.CreateDatabase(t.Context(), []byte(`{"id":"db"}`), Throughput{})
 	require.NoError(t, err)
-	c, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"indexingPolicy":`+policy+`}`))
+	c, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"indexingPolicy":`+policy+`}`), Throughput{})
 	require.NoError(t, err)
 	return e, c
 }
@@ -56,7 +56,7 @@ func FuzzPatch(f *testing.F) {
 		compact, err := rawjson.Compact(nil, patched)
 		require.NoError(t, err, "%s", patched)
 		require.Equal(t, string(compact), string(patched))
-		id, err := idOf(patched)
+		id, _, err := read(patched)
 		require.NoError(t, err)
 		require.Equal(t, "x", id)
 		pk, err := c.partitionIn(patched)
@@ -69,7 +69,7 @@ func FuzzPatch(f *testing.F) {
 // FuzzContinuation gives any token to a query: it is refused, or works.
 func FuzzContinuation(f *testing.F) {
 	e, c := testContainer(f, defaultPolicy)
-	doc, err := c.ParseDocument([]byte(`{"id":"x","pk":"p","n":1}`))
+	doc, err := c.ParseDocument([]byte(`{"id":"x","pk":"p","n":1}`), false)
 	require.NoError(f, err)
 	_, err = e.Write(f.Context(), c, `["p"]`, []Op{{Kind: Create, Doc: doc}}, Consistency{})
 	require.NoError(f, err)
@@ -159,7 +159,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 	e, c := testContainer(t, defaultPolicy)
 	count := func() (n int) {
 		require.NoError(t, e.store.View(func(r disk.Reader) error {
-			for _, kind := range []byte("IDB") {
+			for _, kind := range []byte("IDBLU") {
 				prefix := containerPrefix(kind, c.number)
 				r.Scan(prefix, after(prefix), func(_, _ []byte) bool { n++; return true })
 			}
@@ -175,7 +175,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 	source := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		id := fmt.Sprint(source.IntN(10))
-		doc, err := c.ParseDocument(fmt.Appendf(nil, `{"id":%q,"pk":"p","data":%q}`, id, strings.Repeat("x", source.IntN(3)*3000)))
+		doc, err := c.ParseDocument(fmt.Appendf(nil, `{"id":%q,"pk":"p","data":%q}`, id, strings.Repeat("x", source.IntN(3)*3000)), false)
 		require.NoError(t, err)
 		switch source.IntN(4) {
 		case 0:
@@ -194,7 +194,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 		write(Op{Kind: Delete, ID: fmt.Sprint(id)})
 	}
 	require.Zero(t, count())
-	doc, err := c.ParseDocument(fmt.Appendf(nil, `{"id":"x","pk":"p","data":%q}`, strings.Repeat("x", 5000)))
+	doc, err := c.ParseDocument(fmt.Appendf(nil, `{"id":"x","pk":"p","data":%q}`, strings.Repeat("x", 5000)), false)
 	require.NoError(t, err)
 	write(Op{Kind: Create, Doc: doc})
 	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c"))
@@ -204,9 +204,9 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 func TestAWriteToAContainerThatWasReplacedByAnotherIsRefused(t *testing.T) {
 	e, old := testContainer(t, defaultPolicy)
 	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c"))
-	_, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}`))
+	_, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}`), Throughput{})
 	require.NoError(t, err)
-	doc, err := old.ParseDocument([]byte(`{"id":"x","pk":"p"}`))
+	doc, err := old.ParseDocument([]byte(`{"id":"x","pk":"p"}`), false)
 	require.NoError(t, err)
 	_, err = e.Write(t.Context(), old, `["p"]`, []Op{{Kind: Create, Doc: doc}}, Consistency{})
 	var refused *Error

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // An Error is an answer other than success, with the HTTP status that stands
@@ -12,6 +13,8 @@ type Error struct {
 	SubStatus int
 	Message   string
 	Charge    Charge
+
+	RetryAfter time.Duration // of a 429
 }
 
 func (e *Error) Error() string { return e.Message }

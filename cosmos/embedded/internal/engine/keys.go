@@ -6,7 +6,12 @@ var (
 	counterKey  = []byte("mcounter")
 	identityKey = []byte("midentity")
 	resourceKey = []byte("mresource")
+	formatKey   = []byte("mformat")
 )
+
+// format is the number of the layout below. It changes when a store that an
+// older version wrote can no longer be read as it is.
+const format = 2
 
 func databaseKey(id string) []byte { return append([]byte{'d'}, id...) }
 
@@ -40,6 +45,31 @@ func blobKey(container uint32, version uint64) []byte {
 
 func partitionKey(container uint32, pk Partition) []byte {
 	return partitionPrefix('P', container, pk)
+}
+
+// changeKey is the place of a document in the change feed.
+func changeKey(container uint32, version uint64) []byte {
+	return binary.BigEndian.AppendUint64(containerPrefix('L', container), version)
+}
+
+// maxPartitionBytes is the most that one logical partition holds.
+const maxPartitionBytes = 20 << 30
+
+// A usage is what is noted of a logical partition.
+type usage struct {
+	version uint64 // of the last write in it
+	bytes   int64  // of its documents
+}
+
+func readUsage(b []byte) usage {
+	if len(b) != 16 {
+		return usage{}
+	}
+	return usage{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))} //nolint:gosec // as value wrote it
+}
+
+func (u usage) value() []byte {
+	return binary.BigEndian.AppendUint64(appendNumber(u.version), uint64(u.bytes)) //nolint:gosec // readUsage turns it back
 }
 
 func containerPrefix(kind byte, container uint32) []byte {

@@ -24,7 +24,7 @@ type candidate struct {
 // also carries the number of the partition's last write, because a write in
 // between may have changed that.
 func (r *run) ordered() {
-	written := number(r.reader.Get(partitionKey(r.c.number, r.q.Partition)))
+	written := readUsage(r.reader.Get(partitionKey(r.c.number, r.q.Partition))).version
 	if r.resumed && r.at.inOrder && r.at.written == written {
 		r.inInsertionOrder(written)
 		return
@@ -43,7 +43,7 @@ func (r *run) ordered() {
 		if r.left() == 0 {
 			return
 		}
-		doc := best[i].s.json(r.reader, r.c)
+		doc := r.json(best[i].s)
 		r.q.Query.Extract(doc, r.slots)
 		if !r.add(best[i].s, doc) {
 			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true, inOrder: inOrder, written: written})

@@ -15,12 +15,46 @@ type Partition string
 // ParsePartition reads the partition key header of an item request, which has
 // to have a value for every path of the container.
 func (c *Container) ParsePartition(header string) (Partition, error) {
+	values, err := parseKey(header)
+	if err != nil {
+		return "", err
+	}
+	if len(values) != len(c.keyPaths) {
+		return "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
+	}
+	return c.partitionOf(values)
+}
+
+// ParseScope reads the partition key header of a query or feed. Of a
+// hierarchical key it may have the first parts only; prefix is what the
+// partitions in question begin with then.
+func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) {
+	values, err := parseKey(header)
+	if err != nil {
+		return "", "", err
+	}
+	if len(values) > len(c.keyPaths) {
+		return "", "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
+	}
+	if pk, err = c.partitionOf(values); err != nil || len(values) == len(c.keyPaths) {
+		return pk, "", err
+	}
+	if len(values) == 0 {
+		return "", "", badRequest("partition key has no values")
+	}
+	return "", pk.prefix(), nil
+}
+
+// prefix is what longer keys with the same first values begin with.
+func (p Partition) prefix() Partition { return p[:len(p)-1] + "," }
+
+func parseKey(header string) ([]query.Value, error) {
 	if header == "" {
-		return "", badRequest("the request has no x-ms-documentdb-partitionkey header; an item operation needs one")
+		return nil, badRequest("the request has no x-ms-documentdb-partitionkey header; an item operation needs one")
 	}
 	text, err := rawjson.Compact(nil, []byte(header))
 	if err != nil {
-		return "", badRequest("partition key %s: %v", header, err)
+		return nil, badRequest("partition key %s: %v", header, err)
 	}
 	var values []query.Value
 	if rawjson.EachElement(text, func(v []byte) bool {
@@ -30,15 +64,13 @@ func (c *Container) ParsePartition(header string) (Partition, error) {
 		values = append(values, query.ParseValue(v))
 		return true
 	}) != nil {
-		return "", badRequest("partition key %s is not a JSON array", header)
+		return nil, badRequest("partition key %s is not a JSON array", header)
 	}
-	return c.partitionOf(values)
+	return values, nil
 }
 
+// partitionOf takes the values of the first paths, or of all of them.
 func (c *Container) partitionOf(values []query.Value) (Partition, error) {
-	if len(values) != len(c.keyPaths) {
-		return "", badRequest("partition key has %d values, the container has %d paths", len(values), len(c.keyPaths))
-	}
 	pk := []byte{'['}
 	for i, v := range values {
 		if i > 0 {

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
@@ -16,9 +18,11 @@ type QueryRequest struct {
 	Query        *query.Query
 	Text         string // tells this query from all others: a token fits one only
 	Partition    Partition
-	Scoped       bool // to Partition; if not, the condition may still do so
-	AllowCross   bool // the request allows a query over several partitions
-	MaxItems     int  // at most, or -1
+	Scoped       bool      // to Partition; if not, the condition may still do so
+	Prefix       Partition // of a hierarchical key: only partitions that begin with it
+	Range        *Range    // only this physical partition; nil: all
+	AllowCross   bool      // the request allows a query over several partitions
+	MaxItems     int       // at most, or -1
 	Continuation string
 	Consistency  Consistency
 }
@@ -43,14 +47,8 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
 		return Page{}, err
 	}
-	if !q.Scoped {
-		if values, ok := q.Query.Equalities(c.keyPaths); ok {
-			pk, err := c.partitionOf(values)
-			if err != nil {
-				return Page{}, err
-			}
-			q.Partition, q.Scoped = pk, true
-		}
+	if err := c.Scope(&q); err != nil {
+		return Page{}, err
 	}
 	if !q.Scoped && !q.AllowCross {
 		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
@@ -58,7 +56,7 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if !q.Scoped && !q.Query.Simple() {
 		return Page{}, badRequest(gatewayRefusal)
 	}
-	r := &run{e: e, c: c, q: q, plan: q.Query.Plan(c.policy.indexed), slots: make([][]byte, q.Query.Slots())}
+	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: make([][]byte, q.Query.Slots())}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
 			return Page{}, err
@@ -66,7 +64,50 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 		r.resumed = true
 	}
 	err := e.view(q.Consistency, r.read)
+	if err == nil {
+		err = cmp.Or(r.broken, q.Query.Failure(r.slots))
+	}
 	return r.page, err
+}
+
+// Reach is the part of the key space that a query looks into. It fails where
+// the results of several partitions would have to be put together.
+func (c *Container) Reach(q QueryRequest) ([]Range, error) {
+	if err := c.Scope(&q); err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Scoped:
+		epk := c.epk(q.Partition)
+		return []Range{{Min: epk, Max: epk}}, nil
+	case !q.Query.Simple():
+		return nil, badRequest(gatewayRefusal)
+	case q.Prefix != "":
+		epk := c.epk(q.Prefix[:len(q.Prefix)-1] + "]")
+		return []Range{{Min: epk, Max: epk + "FF"}}, nil
+	}
+	return []Range{{Min: "", Max: "FF"}}, nil
+}
+
+// Scope narrows a query to the partition that its condition names, or to
+// those that begin with the first parts of a hierarchical key.
+func (c *Container) Scope(q *QueryRequest) error {
+	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
+		values, ok := q.Query.Equalities(c.keyPaths[:n])
+		if !ok {
+			continue
+		}
+		pk, err := c.partitionOf(values)
+		if err != nil {
+			return err
+		}
+		if n == len(c.keyPaths) {
+			q.Partition, q.Scoped = pk, true
+		} else {
+			q.Prefix = pk.prefix()
+		}
+	}
+	return nil
 }
 
 // A run makes one page.
@@ -79,8 +120,15 @@ type run struct {
 	resumed bool
 
 	reader disk.Reader
+	now    time.Time
 	slots  [][]byte
 	page   Page
+
+	skip    int    // results of a JOIN that OFFSET leaves out
+	partial uint64 // the document within which the page ends …
+	row     int    // … after so many of its results
+
+	broken error // a document that could not be read ends the query
 }
 
 func (r *run) read(reader disk.Reader) error {
@@ -90,10 +138,14 @@ func (r *run) read(reader disk.Reader) error {
 	r.page.JSON = append(r.page.JSON, r.c.RID...)
 	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
 	switch {
-	case r.q.Query.Aggregates():
-		r.aggregate()
+	case r.q.Scoped && r.q.Range != nil && r.c.RangeOf(r.q.Partition).ID != r.q.Range.ID:
+		// The partition is elsewhere: nothing of it is here.
+	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
+		r.collected()
 	case !r.q.Scoped:
 		r.across()
+	case !r.q.Query.Streams():
+		r.joined()
 	case len(r.q.Query.Orders()) > 0:
 		r.ordered()
 	default:
@@ -111,15 +163,27 @@ func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, d
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
 	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {
-		s := readStored(value)
+		s := readStored(key, value)
 		r.page.Scanned++
-		return visit(number(key[len(key)-8:]), s, s.json(r.reader, r.c))
+		doc := r.json(s)
+		return r.broken == nil && visit(number(key[len(key)-8:]), s, doc)
 	})
+}
+
+func (r *run) json(s stored) []byte {
+	doc, err := s.json(r.reader, r.c)
+	if err != nil {
+		r.broken = err
+	}
+	return doc
 }
 
 // matches extracts what the query needs of doc and tests the condition. It
 // counts a document that had to be loaded.
 func (r *run) matches(s stored, doc []byte) bool {
+	if r.c.expired(s, r.now) {
+		return false
+	}
 	r.q.Query.Extract(doc, r.slots)
 	if !r.plan.Loads(r.slots) {
 		return false
@@ -206,22 +270,6 @@ func (r *run) inserted() {
 
 func (r *run) continueAfter(p position) {
 	p.given = r.at.given + r.page.Count
+	p.partial, p.row = r.partial, r.row
 	r.page.Continuation = p.token(r.q)
-}
-
-func (r *run) aggregate() {
-	sum := r.q.Query.NewAggregate()
-	r.scan(r.q.Partition, 0, func(_ uint64, s stored, doc []byte) bool {
-		if r.matches(s, doc) {
-			if r.plan.IndexOnly() && !r.q.Query.Counts() {
-				r.load(s)
-			}
-			sum.Add(r.slots)
-		}
-		return true
-	})
-	if v := sum.Result(); v.Kind != query.Undefined && r.q.Query.Limit() != 0 {
-		r.page.JSON = v.Append(r.page.JSON)
-		r.page.Count = 1
-	}
 }

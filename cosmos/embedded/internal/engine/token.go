@@ -20,6 +20,8 @@ type position struct {
 	keys    []query.Value // what the last document was sorted by
 	inOrder bool          // the order is that of insertion …
 	written uint64        // … as of this write in the partition
+	partial uint64        // the document, if any, within which the page ended …
+	row     int           // … after so many of its results
 }
 
 type tokenJSON struct {
@@ -30,6 +32,8 @@ type tokenJSON struct {
 	Keys    []json.RawMessage `json:"k,omitempty"` // [] is undefined; arrays and objects only have to sort
 	InOrder bool              `json:"i,omitempty"`
 	Written uint64            `json:"w,omitempty"`
+	Partial uint64            `json:"p,omitempty"`
+	Row     int               `json:"r,omitempty"`
 }
 
 // fingerprint is what the pages of one query have in common.
@@ -42,7 +46,7 @@ func fingerprint(q QueryRequest) uint64 {
 }
 
 func (p position) token(q QueryRequest) string {
-	t := tokenJSON{Query: fingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written}
+	t := tokenJSON{Query: fingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written, Partial: p.partial, Row: p.row}
 	for _, v := range p.keys {
 		raw := json.RawMessage(`[]`) // stands for undefined: an array of no kind
 		switch v.Kind {
@@ -80,7 +84,7 @@ func (p *position) parse(q QueryRequest) error {
 	if t.Query != fingerprint(q) || t.Given < 0 || t.Seq == 1<<64-1 || len(t.Keys) != orders || t.Ordered != (orders > 0) {
 		return wrong
 	}
-	*p = position{seq: t.Seq, given: t.Given, ordered: t.Ordered, inOrder: t.InOrder, written: t.Written}
+	*p = position{seq: t.Seq, given: t.Given, ordered: t.Ordered, inOrder: t.InOrder, written: t.Written, partial: t.Partial, row: t.Row}
 	for _, raw := range t.Keys {
 		text, err := rawjson.Compact(nil, raw)
 		if err != nil {

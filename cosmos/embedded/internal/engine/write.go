@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"context"
-	"errors"
+	"hash/crc32"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
@@ -49,66 +47,6 @@ type Written struct {
 	Charge  Charge
 }
 
-// errRolledBack ends the transaction of a batch that has to leave no trace.
-// The results tell what happened.
-var errRolledBack = errors.New("rolled back")
-
-// Write does all of ops in one logical partition, or none of them.
-func (e *Engine) Write(ctx context.Context, c *Container, pk Partition, ops []Op, consistency Consistency) (Written, error) {
-	// The transaction writes into w. It is only looked at when the
-	// transaction is over: a caller that gives up gets an error instead.
-	w := &writer{e: e, c: c, pk: pk, now: e.clock(), double: consistency.Double}
-	err := e.store.Update(ctx, func(tx disk.Tx) error { return w.run(tx, ops) })
-	if err != nil && !errors.Is(err, errRolledBack) {
-		return Written{}, err
-	}
-	return w.out, nil
-}
-
-// A writer is one write transaction.
-type writer struct {
-	e       *Engine
-	c       *Container
-	pk      Partition
-	now     time.Time
-	double  bool
-	tx      disk.Tx
-	version uint64 // of the newest write so far
-	out     Written
-}
-
-func (w *writer) run(tx disk.Tx, ops []Op) error {
-	// The container may have gone since the request was routed, and another
-	// of the same name may have come.
-	if tx.Get(containerPrefix('N', w.c.number)) == nil {
-		return notFound("container", w.c.ID)
-	}
-	w.tx = tx
-	before := number(tx.Get(counterKey))
-	w.version = before
-	w.out = Written{Results: make([]Result, len(ops)), Failed: -1, Session: before}
-	for i := range ops {
-		r := w.do(&ops[i])
-		w.out.Results[i] = r
-		w.out.Charge += r.Charge
-		if r.Status >= 300 {
-			w.out.Failed = i
-			for j := range ops {
-				if j != i {
-					w.out.Results[j] = Result{Status: http.StatusFailedDependency}
-				}
-			}
-			return errRolledBack
-		}
-	}
-	if w.version != before {
-		w.out.Session = w.version
-		tx.Put(counterKey, appendNumber(w.version))
-		tx.Put(partitionKey(w.c.number, w.pk), appendNumber(w.version))
-	}
-	return nil
-}
-
 func failure(status int, charge Charge, message string) Result {
 	return Result{Status: status, Charge: charge, Message: message}
 }
@@ -119,6 +57,10 @@ func (w *writer) do(op *Op) Result {
 		id = op.Doc.ID
 	}
 	old, seq, exists := w.c.find(w.tx, w.pk, id)
+	if exists && w.c.expired(old, w.now) {
+		w.remove(id, old, seq)
+		exists = false
+	}
 	switch {
 	case op.Kind == Create && exists:
 		return failure(http.StatusConflict, refusedCharge(old.size), "a document with this id already exists")
@@ -136,12 +78,12 @@ func (w *writer) do(op *Op) Result {
 		return Result{Status: http.StatusNoContent, Charge: deleteCharge(old.size, old.terms)}
 	case Patch:
 		return w.patch(op, old, seq)
-	default:
-		if !exists {
-			return w.insert(op.Doc)
-		}
-		return w.replace(old, seq, op.Doc.json, op.Doc.terms)
+	case Create, Upsert, Replace:
 	}
+	if !exists {
+		return w.insert(op.Doc)
+	}
+	return w.replace(old, seq, op.Doc)
 }
 
 func (w *writer) read(old stored) Result {
@@ -149,31 +91,73 @@ func (w *writer) read(old stored) Result {
 	if w.double {
 		charge *= 2
 	}
-	return Result{Status: http.StatusOK, Charge: charge, ETag: w.e.etag(old.version), JSON: slices.Clone(old.json(w.tx, w.c))}
+	doc, err := old.json(w.tx, w.c)
+	if err != nil {
+		w.broken = err
+	}
+	return Result{Status: http.StatusOK, Charge: charge, ETag: w.e.etag(old.version), JSON: slices.Clone(doc)}
 }
 
 func (w *writer) insert(doc Document) Result {
+	seq := w.version + 1
+	entries := w.c.uniqueEntries(w.pk, doc.json)
+	if taken(w.tx, entries, seq) {
+		return uniqueViolation(len(doc.json))
+	}
 	w.version++
-	seq := w.version
 	w.tx.Put(idKey(w.c.number, w.pk, doc.ID), appendNumber(seq))
-	r := w.put(doc.json, doc.terms, seq)
+	w.claim(entries, seq)
+	r := w.put(doc, seq)
 	r.Status, r.Charge = http.StatusCreated, createCharge(len(r.JSON), doc.terms)
 	return r
 }
 
-func (w *writer) replace(old stored, seq uint64, doc []byte, terms int) Result {
-	before := old.json(w.tx, w.c)
+func uniqueViolation(size int) Result {
+	return failure(http.StatusConflict, refusedCharge(size), "Unique index constraint violation: another document of the partition has the same values")
+}
+
+func (w *writer) claim(entries [][]byte, seq uint64) {
+	for _, key := range entries {
+		w.tx.Put(key, appendNumber(seq))
+	}
+}
+
+func (w *writer) release(entries [][]byte) {
+	for _, key := range entries {
+		w.tx.Delete(key)
+	}
+}
+
+func (w *writer) replace(old stored, seq uint64, doc Document) Result {
+	before, err := old.json(w.tx, w.c)
+	if err != nil {
+		w.broken = err
+		return Result{}
+	}
+	entries := w.c.uniqueEntries(w.pk, doc.json)
+	if taken(w.tx, entries, seq) {
+		return uniqueViolation(old.size)
+	}
 	changed := 0
 	if user := w.userPart(before, old.user); user != nil {
-		changed = w.c.policy.changedTerms(user, doc)
+		changed = w.c.policy.changedTerms(user, doc.json)
 	}
+	w.release(w.c.uniqueEntries(w.pk, before))
+	w.claim(entries, seq)
+	w.forget(old)
+	w.version++
+	r := w.put(doc, seq)
+	r.Status, r.Charge = http.StatusOK, replaceCharge(old.size, len(r.JSON), changed)
+	return r
+}
+
+// forget removes what belongs to one version of a document.
+func (w *writer) forget(old stored) {
+	w.tx.Delete(changeKey(w.c.number, old.version))
 	if old.size > inline {
 		w.tx.Delete(blobKey(w.c.number, old.version))
 	}
-	w.version++
-	r := w.put(doc, terms, seq)
-	r.Status, r.Charge = http.StatusOK, replaceCharge(old.size, len(r.JSON), changed)
-	return r
+	w.grown -= int64(old.size)
 }
 
 // userPart returns a copy of the document without its system properties. It
@@ -185,43 +169,79 @@ func (w *writer) userPart(doc []byte, user int) []byte {
 	return append(append(make([]byte, 0, user+1), doc[:user]...), '}')
 }
 
-// put stores doc, which it takes over, under the current version.
-func (w *writer) put(doc []byte, terms int, seq uint64) Result {
-	user := len(doc) - 1
-	doc = w.e.finished(w.c, doc, seq, w.version, w.now)
-	s := stored{version: w.version, terms: terms, user: user, size: len(doc)}
+// put stores doc, whose JSON it takes over, under the current version.
+func (w *writer) put(d Document, seq uint64) Result {
+	user := len(d.json) - 1
+	doc := w.e.finished(w.c, d.json, seq, w.version, w.now)
+	s := stored{
+		version: w.version, changed: w.now.Unix(), terms: d.terms, user: user, size: len(doc), ttl: d.ttl,
+		sum: crc32.Checksum(doc, checksums),
+	}
 	if len(doc) > inline {
 		w.tx.Put(blobKey(w.c.number, w.version), doc)
 		w.tx.Put(documentKey(w.c.number, w.pk, seq), s.header(0))
 	} else {
 		w.tx.Put(documentKey(w.c.number, w.pk, seq), append(s.header(len(doc)), doc...))
 	}
+	w.tx.Put(changeKey(w.c.number, w.version), append(appendNumber(seq), w.pk...))
+	w.grown += int64(len(doc))
 	return Result{ETag: w.e.etag(w.version), JSON: doc}
 }
 
+// remove works on damaged documents too: to delete one is the way out of the
+// damage.
 func (w *writer) remove(id string, old stored, seq uint64) {
+	if len(w.c.unique) > 0 {
+		if doc, err := old.json(w.tx, w.c); err == nil {
+			w.release(w.c.uniqueEntries(w.pk, doc))
+		} else {
+			w.releaseAllOf(seq)
+		}
+	}
 	w.version++
 	w.tx.Delete(idKey(w.c.number, w.pk, id))
 	w.tx.Delete(documentKey(w.c.number, w.pk, seq))
-	if old.size > inline {
-		w.tx.Delete(blobKey(w.c.number, old.version))
-	}
+	w.forget(old)
+}
+
+// releaseAllOf looks for the unique keys of a document that cannot be read.
+func (w *writer) releaseAllOf(seq uint64) {
+	var entries [][]byte
+	prefix := partitionPrefix('U', w.c.number, w.pk)
+	w.tx.Scan(prefix, after(prefix), func(key, owner []byte) bool {
+		if number(owner) == seq {
+			entries = append(entries, slices.Clone(key))
+		}
+		return true
+	})
+	w.release(entries)
 }
 
 func (w *writer) patch(op *Op, old stored, seq uint64) Result {
-	before := old.json(w.tx, w.c)
+	before, err := old.json(w.tx, w.c)
+	if err != nil {
+		w.broken = err
+		return Result{}
+	}
 	if op.Patch.condition != nil && !op.Patch.condition.Holds(before) {
 		return failure(http.StatusPreconditionFailed, refusedCharge(old.size), "the condition of the patch is not true of the document")
 	}
 	doc := append(append(make([]byte, 0, old.user+op.Patch.grows+roomForSystem), before[:old.user]...), '}')
-	doc, err := op.Patch.apply(doc, w.c)
+	doc, err = op.Patch.apply(doc, w.c)
+	var ttl int32
+	if err == nil {
+		_, ttl, err = read(doc)
+	}
 	if err != nil {
 		return failure(http.StatusBadRequest, refusedCharge(old.size), err.Error())
 	}
 	if len(doc) > MaxItem {
 		return failure(http.StatusRequestEntityTooLarge, refusedCharge(old.size), "the patched document is too large")
 	}
-	r := w.replace(old, seq, doc, w.c.policy.countTerms(doc))
+	r := w.replace(old, seq, Document{json: doc, terms: w.c.policy.countTerms(doc), ttl: ttl})
+	if r.Status != http.StatusOK {
+		return r
+	}
 	r.Charge += perPatch * Charge(len(op.Patch.operations))
 	return r
 }
@@ -230,15 +250,17 @@ func (w *writer) patch(op *Op, old stored, seq uint64) Result {
 func (e *Engine) Read(c *Container, pk Partition, id string, consistency Consistency) (Result, uint64, error) {
 	var r Result
 	var session uint64
+	now := e.now(c)
 	err := e.view(consistency, func(reader disk.Reader) error {
 		session = number(reader.Get(counterKey))
 		old, _, ok := c.find(reader, pk, id)
-		if !ok {
+		if !ok || c.expired(old, now) {
 			r = failure(http.StatusNotFound, chargeOfMiss, "no document has this id")
-		} else {
-			r = Result{Status: http.StatusOK, Charge: readCharge(old.size), ETag: e.etag(old.version), JSON: slices.Clone(old.json(reader, c))}
+			return nil
 		}
-		return nil
+		doc, err := old.json(reader, c)
+		r = Result{Status: http.StatusOK, Charge: readCharge(old.size), ETag: e.etag(old.version), JSON: slices.Clone(doc)}
+		return err
 	})
 	if consistency.Double {
 		r.Charge *= 2

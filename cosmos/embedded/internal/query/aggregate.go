@@ -1,55 +1,78 @@
 package query
 
-// An Aggregate takes the documents of one query and gives one value.
+// An aggregate is one call of an aggregate function in SELECT.
+type aggregate struct {
+	function string // in upper case
+	arg      expr
+	slot     int // of its result
+}
+
+func isAggregate(name string) bool {
+	switch name {
+	case "COUNT", "SUM", "MIN", "MAX", "AVG":
+		return true
+	}
+	return false
+}
+
+// hasAggregate reports whether SELECT aggregates, not merely a subquery in it.
+func hasAggregate(s *selectNode) bool {
+	found := false
+	look := func(n node) bool {
+		c, ok := n.(callNode)
+		found = found || ok && isAggregate(c.name)
+		return !found
+	}
+	walk(s.value, look)
+	for _, c := range s.columns {
+		walk(c.expr, look)
+	}
+	return found
+}
+
+// An accumulator takes the values of one aggregate and gives one value.
 //
 // Undefined values do not count. A value of a wrong type makes the whole
 // result undefined, which is no result at all: for SUM and AVG anything but
 // a number, for MIN and MAX arrays and objects. SUM and COUNT of nothing are
 // 0, the others have no result.
-type Aggregate struct {
-	query   *Query
+type accumulator struct {
 	count   int
 	sum     float64
 	best    Value
 	invalid bool
 }
 
-// NewAggregate starts the aggregate of a query that Aggregates.
-func (q *Query) NewAggregate() *Aggregate { return &Aggregate{query: q} }
-
-// Add takes in one document that the condition holds for.
-func (a *Aggregate) Add(slots [][]byte) {
-	v := a.query.value.eval(slots)
+func (a *accumulator) add(function string, v Value) {
 	if v.Kind == Undefined {
 		return
 	}
 	a.count++
-	switch a.query.aggregate {
+	switch function {
 	case "SUM", "AVG":
 		a.sum += v.Num
 		a.invalid = a.invalid || v.Kind != Number
 	case "MIN", "MAX":
 		a.invalid = a.invalid || v.Kind >= Array
 		c := Compare(v, a.best)
-		if a.count == 1 || (c < 0) == (a.query.aggregate == "MIN") && c != 0 {
+		if a.count == 1 || (c < 0) == (function == "MIN") && c != 0 {
 			a.best = v.Clone()
 		}
 	}
 }
 
-// Result returns the value, Undefined if there is none.
-func (a *Aggregate) Result() Value {
+func (a *accumulator) result(function string) Value {
 	switch {
-	case a.query.aggregate == "COUNT":
-		return Value{Kind: Number, Num: float64(a.count)}
+	case function == "COUNT":
+		return number(float64(a.count))
 	case a.invalid:
 		return undefined
-	case a.query.aggregate == "SUM":
-		return Value{Kind: Number, Num: a.sum}
+	case function == "SUM":
+		return number(a.sum)
 	case a.count == 0:
 		return undefined
-	case a.query.aggregate == "AVG":
-		return Value{Kind: Number, Num: a.sum / float64(a.count)}
+	case function == "AVG":
+		return number(a.sum / float64(a.count))
 	}
 	return a.best
 }

@@ -1,14 +1,17 @@
 package query
 
-import "github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+import (
+	"slices"
+)
 
-// Slots is the number of values that Extract fills in.
-func (q *Query) Slots() int { return q.extractor.Slots() }
+// Slots is the number of slots that a run needs.
+func (q *Query) Slots() int { return q.extra + q.extractor.Slots() }
 
 // Extract finds the values of all paths of the query in doc.
 func (q *Query) Extract(doc []byte, slots [][]byte) {
-	if len(slots) > 0 {
-		q.extractor.Extract(doc, slots)
+	slots[effortSlot] = nil
+	if paths := slots[q.extra:]; len(paths) > 0 {
+		q.extractor.Extract(doc, paths)
 	}
 }
 
@@ -16,7 +19,7 @@ func (q *Query) Extract(doc []byte, slots [][]byte) {
 func (q *Query) Holds(doc []byte) bool {
 	slots := make([][]byte, q.Slots())
 	q.Extract(doc, slots)
-	return q.where == nil || q.where.eval(slots).IsTrue()
+	return allTrue(q.document, slots)
 }
 
 // Orders returns the paths of ORDER BY, none if there is no such clause.
@@ -28,17 +31,42 @@ func (q *Query) Offset() int { return q.offset }
 // Limit is how many results to give, or NoLimit.
 func (q *Query) Limit() int { return q.limit }
 
-// Aggregates reports whether the result is one value for all documents.
-func (q *Query) Aggregates() bool { return q.aggregate != "" }
+// Constant reports whether the query has no FROM: it asks about no document.
+func (q *Query) Constant() bool { return q.constant }
 
-// Counts reports whether the result is a number of documents.
-func (q *Query) Counts() bool { return q.aggregate == "COUNT" }
+// Aggregates reports whether results are made of several documents each.
+func (q *Query) Aggregates() bool { return q.group != nil }
 
-// Simple reports whether the query only filters and projects, so that the
-// gateway can serve it across partitions.
-func (q *Query) Simple() bool {
-	return q.aggregate == "" && len(q.orders) == 0 && q.limit == NoLimit && q.offset == 0
+// Counts reports whether the results are numbers of documents, for which an
+// index is enough.
+func (q *Query) Counts() bool {
+	if q.group == nil || len(q.group.keys) > 0 || len(q.sources) > 0 {
+		return false
+	}
+	for _, a := range q.group.aggregates {
+		if a.function != "COUNT" {
+			return false
+		}
+	}
+	return true
 }
+
+// Streams reports whether each document gives at most one result, which
+// depends on no other document. Only such a query has Gives and Project; any
+// other has Results, or Collect.
+func (q *Query) Streams() bool {
+	return len(q.sources) == 0 && !q.distinct && q.group == nil && !q.constant
+}
+
+// Local reports whether the results of a document depend on no other: the
+// query filters, joins and projects, and nothing else.
+func (q *Query) Local() bool {
+	return !q.distinct && q.group == nil && len(q.orders) == 0
+}
+
+// Simple reports whether the gateway can serve the query across partitions:
+// it has no ORDER BY, TOP, OFFSET, DISTINCT, GROUP BY or aggregate.
+func (q *Query) Simple() bool { return q.Local() && q.limit == NoLimit && q.offset == 0 }
 
 // SortKey appends the values to sort by. They may be parts of the document.
 func (q *Query) SortKey(dst []Value, slots [][]byte) []Value {
@@ -62,51 +90,50 @@ func (q *Query) CompareKeys(a, b []Value) int {
 }
 
 // Gives reports whether the query has a result for a document that the
-// condition holds for: SELECT VALUE of something undefined has none.
+// condition holds for: SELECT VALUE of something undefined has none. It says
+// nothing about a query that does not stream.
 func (q *Query) Gives(slots [][]byte) bool {
-	if q.value == nil || q.aggregate != "" {
+	if !q.Streams() {
 		return true
 	}
-	if prop, ok := q.value.(property); ok {
-		return slots[prop.slot] != nil
+	switch value := q.value.(type) {
+	case nil, object:
+		return true
+	case verbatim:
+		return value.raw(slots) != nil
 	}
 	return q.value.eval(slots).Kind != Undefined
 }
 
 // Project appends what the query selects of doc, for which it Gives a result.
 func (q *Query) Project(dst, doc []byte, slots [][]byte) []byte {
-	switch {
-	case q.star:
+	switch value := q.value.(type) {
+	case nil:
 		return append(dst, doc...)
-	case q.value != nil:
-		dst, _ = appendExpr(dst, q.value, slots)
-		return dst
+	case object:
+		return value.append(dst, slots)
 	}
-	dst = append(dst, '{')
-	first := true
-	for _, c := range q.columns {
-		mark := len(dst)
-		if !first {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendQuoted(dst, c.name)
-		dst = append(dst, ':')
-		var ok bool
-		if dst, ok = appendExpr(dst, c.expr, slots); !ok {
-			dst = dst[:mark] // an undefined column is left out
-			continue
-		}
-		first = false
-	}
-	return append(dst, '}')
+	dst, _ = appendExpr(dst, q.value, slots)
+	return dst
 }
 
-// appendExpr gives a property as it is written, so that its number or string
-// keeps its form.
-func appendExpr(dst []byte, e expr, slots [][]byte) ([]byte, bool) {
-	if prop, ok := e.(property); ok {
-		return append(dst, slots[prop.slot]...), slots[prop.slot] != nil
+// Results calls visit with each result of a document for which the condition
+// holds, in order, until visit returns false. It is for queries that are
+// Local. The result belongs to visit.
+func (q *Query) Results(doc []byte, slots [][]byte, visit func(result []byte) bool) {
+	q.rows(slots, func() bool {
+		result := q.result(doc, slots)
+		return result == nil || visit(result)
+	})
+}
+
+func (q *Query) result(doc []byte, slots [][]byte) []byte {
+	if q.star {
+		return slices.Clone(doc)
 	}
-	v := e.eval(slots)
-	return v.Append(dst), v.Kind != Undefined
+	result, ok := appendExpr(nil, q.value, slots)
+	if !ok {
+		return nil
+	}
+	return result
 }

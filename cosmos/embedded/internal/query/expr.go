@@ -1,9 +1,37 @@
 package query
 
-// An expr is a compiled expression. slots holds the raw values of the paths
-// that the query mentions.
+import (
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// An expr is a compiled expression. slots holds, as raw JSON, everything that
+// changes from one row to the next; see Query for their order.
 type expr interface {
 	eval(slots [][]byte) Value
+}
+
+// A verbatim expression can give its value as it is written in the document,
+// so that a number or a string keeps its form. nil is undefined.
+type verbatim interface {
+	raw(slots [][]byte) []byte
+}
+
+// rawOf is the value of e as JSON, nil if it is undefined.
+func rawOf(e expr, slots [][]byte) []byte {
+	if v, ok := e.(verbatim); ok {
+		return v.raw(slots)
+	}
+	return e.eval(slots).Append(nil)
+}
+
+// appendExpr appends the value of e, nothing if it is undefined.
+func appendExpr(dst []byte, e expr, slots [][]byte) ([]byte, bool) {
+	if v, ok := e.(verbatim); ok {
+		raw := v.raw(slots)
+		return append(dst, raw...), raw != nil
+	}
+	v := e.eval(slots)
+	return v.Append(dst), v.Kind != Undefined
 }
 
 type constant struct{ value Value }
@@ -14,97 +42,152 @@ func (e constant) eval([][]byte) Value { return e.value }
 type property struct{ slot int }
 
 func (e property) eval(slots [][]byte) Value { return ParseValue(slots[e.slot]) }
+func (e property) raw(slots [][]byte) []byte { return slots[e.slot] }
 
-type comparison struct {
-	op          string
-	left, right expr
+// A variable is what an alias of FROM or JOIN stands for in this row, or a
+// path into it, or the key or an aggregate of a group.
+type variable struct {
+	slot int
+	path rawjson.Path
 }
 
-func (e comparison) eval(slots [][]byte) Value {
-	return compareBy(e.op, e.left.eval(slots), e.right.eval(slots))
+func (e variable) eval(slots [][]byte) Value { return ParseValue(e.raw(slots)) }
+
+func (e variable) raw(slots [][]byte) []byte {
+	at := slots[e.slot]
+	for _, step := range e.path {
+		at = follow(at, step)
+	}
+	return at
 }
 
-// compareBy compares equal for any two defined values, but by size only two
-// values of one type that has an order.
-func compareBy(op string, a, b Value) Value {
-	if a.Kind == Undefined || b.Kind == Undefined {
-		return undefined
+// follow takes one step into a raw value; of two equal names the first counts.
+func follow(raw []byte, step rawjson.Step) (found []byte) {
+	switch {
+	case len(raw) == 0:
+	case step.Array && raw[0] == '[':
+		i := 0
+		_ = rawjson.EachElement(raw, func(v []byte) bool { // raw was checked when it was stored
+			if i == step.Index {
+				found = v
+			}
+			i++
+			return found == nil
+		})
+	case !step.Array && raw[0] == '{':
+		_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as above
+			if rawjson.IsName(name, step.Name) {
+				found = v
+			}
+			return found == nil
+		})
 	}
-	switch op {
-	case "=":
-		return boolean(equal(a, b))
-	case "!=", "<>":
-		return boolean(!equal(a, b))
-	}
-	if a.Kind != b.Kind || a.Kind >= Array {
-		return undefined
-	}
-	c := Compare(a, b)
-	switch op {
-	case "<":
-		return boolean(c < 0)
-	case "<=":
-		return boolean(c <= 0)
-	case ">":
-		return boolean(c > 0)
-	}
-	return boolean(c >= 0)
+	return found
 }
 
-// A logical joins conditions; undefined takes part, as in SQL's unknown.
-type logical struct {
-	and         bool
-	left, right expr
-}
+// An element is a step into a value that is no path.
+type element struct{ base, index expr }
 
-func (e logical) eval(slots [][]byte) Value {
-	left := e.left.eval(slots)
-	if left.Kind == Bool && left.Bool != e.and {
-		return left // false AND …, true OR …
-	}
-	right := e.right.eval(slots)
-	if right.Kind == Bool && right.Bool != e.and {
-		return right
-	}
-	if left.Kind != Bool || right.Kind != Bool {
-		return undefined
-	}
-	return boolean(e.and)
-}
+func (e element) eval(slots [][]byte) Value { return ParseValue(e.raw(slots)) }
 
-type negation struct{ operand expr }
-
-func (e negation) eval(slots [][]byte) Value {
-	if v := e.operand.eval(slots); v.Kind == Bool {
-		return boolean(!v.Bool)
-	}
-	return undefined
-}
-
-type membership struct {
-	operand expr
-	list    []expr
-}
-
-func (e membership) eval(slots [][]byte) Value {
-	v := e.operand.eval(slots)
-	if v.Kind == Undefined {
-		return undefined
-	}
-	result := boolean(false)
-	for _, item := range e.list {
-		switch is := compareBy("=", v, item.eval(slots)); {
-		case is.IsTrue():
-			return is
-		case is.Kind == Undefined:
-			result = undefined
+func (e element) raw(slots [][]byte) []byte {
+	switch index := e.index.eval(slots); index.Kind {
+	case String:
+		return follow(rawOf(e.base, slots), rawjson.Step{Name: string(index.Text)})
+	case Number:
+		if i, ok := index.whole(); ok && i >= 0 {
+			return follow(rawOf(e.base, slots), rawjson.Step{Array: true, Index: int(i)})
 		}
+	default:
 	}
-	return result
+	return nil
+}
+
+// An object leaves out properties that are undefined.
+type object struct {
+	names  []string
+	values []expr
+}
+
+func (e object) eval(slots [][]byte) Value {
+	return Value{Kind: Object, Text: e.append(nil, slots)}
+}
+
+func (e object) append(dst []byte, slots [][]byte) []byte {
+	dst = append(dst, '{')
+	first := true
+	for i, value := range e.values {
+		mark := len(dst)
+		if !first {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendQuoted(dst, e.names[i])
+		dst = append(dst, ':')
+		var ok bool
+		if dst, ok = appendExpr(dst, value, slots); !ok {
+			dst = dst[:mark]
+			continue
+		}
+		first = false
+	}
+	return append(dst, '}')
+}
+
+// An array leaves out items that are undefined.
+type array struct{ items []expr }
+
+func (e array) eval(slots [][]byte) Value {
+	var b listBuilder
+	for _, item := range e.items {
+		b.add(rawOf(item, slots))
+	}
+	return b.value()
+}
+
+// A listBuilder writes an array.
+type listBuilder struct{ text []byte }
+
+// add appends an item; nil is undefined and is left out.
+func (b *listBuilder) add(raw []byte) {
+	if raw == nil {
+		return
+	}
+	separator := byte(',')
+	if b.text == nil {
+		separator = '['
+	}
+	b.text = append(append(b.text, separator), raw...)
+}
+
+func (b *listBuilder) value() Value {
+	if b.text == nil {
+		return Value{Kind: Array, Text: []byte("[]")}
+	}
+	return Value{Kind: Array, Text: append(b.text, ']')}
+}
+
+type ternary struct{ condition, then, otherwise expr }
+
+func (e ternary) eval(slots [][]byte) Value {
+	if e.condition.eval(slots).IsTrue() {
+		return e.then.eval(slots)
+	}
+	return e.otherwise.eval(slots)
+}
+
+// A coalesce is its second value where the first is undefined. null is a value.
+type coalesce struct{ first, second expr }
+
+func (e coalesce) eval(slots [][]byte) Value {
+	if v := e.first.eval(slots); v.Kind != Undefined {
+		return v
+	}
+	return e.second.eval(slots)
 }
 
 // A call is a function of its arguments' values.
 type call struct {
+	name string
 	fn   func(args []Value) Value
 	args []expr
 }

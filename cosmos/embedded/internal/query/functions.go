@@ -1,53 +1,87 @@
 package query
 
-import "bytes"
+import (
+	"maps"
+	"math"
+)
 
+// anyNumber stands for no upper bound on the number of arguments.
+const anyNumber = math.MaxInt32
+
+// A function takes from least to most arguments. Whatever its arguments are,
+// it gives a value: undefined where Cosmos DB documents that, or an argument
+// is of a type that it does not take.
 type function struct {
-	args int
-	fn   func(args []Value) Value
+	least, most int
+	fn          func(args []Value) Value
 }
 
-// functions are all scalar functions the engine has.
-var functions = map[string]function{
-	"IS_DEFINED": {1, func(a []Value) Value { return boolean(a[0].Kind != Undefined) }},
-	"IS_NULL":    isKind(Null),
-	"IS_BOOL":    isKind(Bool),
-	"IS_NUMBER":  isKind(Number),
-	"IS_STRING":  isKind(String),
-	"IS_ARRAY":   isKind(Array),
-	"IS_OBJECT":  isKind(Object),
-	"STARTSWITH": ofStrings(bytes.HasPrefix),
-	"ENDSWITH":   ofStrings(bytes.HasSuffix),
-	"CONTAINS":   ofStrings(bytes.Contains),
-	"ARRAY_CONTAINS": {2, func(a []Value) Value {
-		if a[0].Kind != Array || a[1].Kind == Undefined {
-			return undefined
+// functions are all functions of their arguments alone.
+var functions = collectFunctions(typeFunctions, stringFunctions, conversionFunctions, mathFunctions, integerFunctions, arrayFunctions, dateFunctions)
+
+func collectFunctions(tables ...map[string]function) map[string]function {
+	all := map[string]function{}
+	for _, table := range tables {
+		maps.Copy(all, table)
+	}
+	return all
+}
+
+// arguments returns how many arguments a function takes.
+func arguments(name string) (least, most int, ok bool) {
+	if isAggregate(name) {
+		return 1, 1, true
+	}
+	if f, ok := functions[name]; ok {
+		return f.least, f.most, true
+	}
+	f, ok := specialArguments[name]
+	return f[0], f[1], ok
+}
+
+var typeFunctions = map[string]function{
+	"IS_DEFINED":   check(func(v Value) bool { return v.Kind != Undefined }),
+	"IS_NULL":      isKind(Null),
+	"IS_BOOL":      isKind(Bool),
+	"IS_NUMBER":    isKind(Number),
+	"IS_STRING":    isKind(String),
+	"IS_ARRAY":     isKind(Array),
+	"IS_OBJECT":    isKind(Object),
+	"IS_PRIMITIVE": check(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
+	"IS_INTEGER": check(func(v Value) bool {
+		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) < 1<<63
+	}),
+	"IS_FINITE_NUMBER": isKind(Number), // JSON has no others
+	"IIF": {3, 3, func(a []Value) Value {
+		if a[0].IsTrue() {
+			return a[1]
 		}
-		for _, v := range elements(a[0].Text) {
-			if equal(v, a[1]) {
-				return boolean(true)
-			}
-		}
-		return boolean(false)
+		return a[2]
 	}},
-	"ARRAY_LENGTH": {1, func(a []Value) Value {
-		if a[0].Kind != Array {
+	"CHOOSE": {2, anyNumber, func(a []Value) Value {
+		i, ok := a[0].whole()
+		if !ok || i < 1 || i >= int64(len(a)) {
 			return undefined
 		}
-		return Value{Kind: Number, Num: float64(len(elements(a[0].Text)))}
+		return a[i]
 	}},
 }
 
-// isKind is false, not undefined, of an undefined value.
-func isKind(k Kind) function {
-	return function{1, func(a []Value) Value { return boolean(a[0].Kind == k) }}
+// check is false, not undefined, of an undefined value.
+func check(is func(v Value) bool) function {
+	return function{1, 1, func(a []Value) Value { return boolean(is(a[0])) }}
 }
 
-func ofStrings(f func(a, b []byte) bool) function {
-	return function{2, func(a []Value) Value {
-		if a[0].Kind != String || a[1].Kind != String {
-			return undefined
+func isKind(k Kind) function { return check(func(v Value) bool { return v.Kind == k }) }
+
+// are reports whether all values are of one kind.
+func are(k Kind, values []Value) bool {
+	for _, v := range values {
+		if v.Kind != k {
+			return false
 		}
-		return boolean(f(a[0].Text, a[1].Text))
-	}}
+	}
+	return true
 }
+
+func text(s string) Value { return Value{Kind: String, Text: []byte(s)} }

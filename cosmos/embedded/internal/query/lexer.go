@@ -3,6 +3,7 @@ package query
 import (
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -43,12 +44,21 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
+// maxQuery is the longest text of a query that Cosmos DB takes.
+const maxQuery = 512 << 10
+
 func lex(src string) ([]token, error) {
+	if len(src) > maxQuery {
+		return nil, &Error{maxQuery, "the query is longer than 512 KB"}
+	}
+	for i, r := range src {
+		if r == utf8.RuneError && !strings.HasPrefix(src[i:], "\uFFFD") {
+			return nil, &Error{i, "the query is not UTF-8"}
+		}
+	}
 	var tokens []token
 	for i := 0; ; {
-		for i < len(src) && strings.IndexByte(" \t\r\n", src[i]) >= 0 {
-			i++
-		}
+		i = skipBlank(src, i)
 		if i == len(src) {
 			return append(tokens, token{kind: tokenEnd, at: i}), nil
 		}
@@ -59,6 +69,32 @@ func lex(src string) ([]token, error) {
 		tokens = append(tokens, t)
 		i = end
 	}
+}
+
+// skipBlank goes past white space and comments, which run from -- to the end
+// of the line.
+func skipBlank(src string, i int) int {
+	for i < len(src) {
+		switch {
+		case strings.IndexByte(" \t\r\n", src[i]) >= 0:
+			i++
+		case strings.HasPrefix(src[i:], "--"):
+			end := strings.IndexAny(src[i:], "\r\n")
+			if end < 0 {
+				return len(src)
+			}
+			i += end
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// symbols has every symbol after the longer ones that begin with it.
+var symbols = []string{
+	">>>", "!=", "<>", "<=", ">=", "<<", ">>", "||", "??",
+	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
 }
 
 func lexOne(src string, at int) (token, int, error) {
@@ -77,7 +113,7 @@ func lexOne(src string, at int) (token, int, error) {
 	case b == '\'' || b == '"':
 		return lexString(src, at)
 	}
-	for _, symbol := range []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".", "*", "-"} {
+	for _, symbol := range symbols {
 		if strings.HasPrefix(src[at:], symbol) {
 			return token{kind: tokenSymbol, at: at, text: symbol}, at + len(symbol), nil
 		}
@@ -157,10 +193,25 @@ func unescape(s string) (r rune, n int) {
 		return '\t', 2
 	case 'u':
 		if len(s) >= 6 {
-			if v, err := strconv.ParseUint(s[2:6], 16, 16); err == nil {
-				return rune(v), 6
-			}
+			return unescapeUnicode(s)
 		}
 	}
 	return 0, 0
+}
+
+// unescapeUnicode reads \uXXXX, or two of them that are one character beyond
+// 16 bits.
+func unescapeUnicode(s string) (r rune, n int) {
+	high, err := strconv.ParseUint(s[2:6], 16, 16)
+	if err != nil {
+		return 0, 0
+	}
+	if r = rune(high); utf16.IsSurrogate(r) && len(s) >= 12 && s[6:8] == `\u` {
+		if low, err := strconv.ParseUint(s[8:12], 16, 16); err == nil {
+			if both := utf16.DecodeRune(r, rune(low)); both != utf8.RuneError {
+				return both, 12
+			}
+		}
+	}
+	return r, 6
 }

@@ -3,10 +3,7 @@ package query
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
-
-	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
 // maxDepth bounds nested expressions, so that no query can exhaust the stack.
@@ -18,8 +15,17 @@ type parser struct {
 	depth  int
 	params map[string]Value
 
-	alias string
-	paths []rawjson.Path
+	// extra counts what needs a slot besides paths: the aliases, the keys of
+	// groups and the aggregates.
+	extra int
+}
+
+func newParser(text string, params map[string]Value) (*parser, error) {
+	tokens, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	return &parser{tokens: tokens, params: params}, nil
 }
 
 func (p *parser) peek() token { return p.tokens[p.pos] }
@@ -48,6 +54,14 @@ func (p *parser) expect(s string) error {
 	return nil
 }
 
+// end refuses whatever follows the query.
+func (p *parser) end() error {
+	if t := p.peek(); t.kind != tokenEnd {
+		return &Error{t.at, fmt.Sprintf("%v is not supported here", t)}
+	}
+	return nil
+}
+
 var reserved = map[string]bool{
 	"SELECT": true, "VALUE": true, "TOP": true, "DISTINCT": true, "FROM": true, "AS": true, "WHERE": true,
 	"AND": true, "OR": true, "NOT": true, "IN": true, "BETWEEN": true, "LIKE": true, "ORDER": true, "GROUP": true,
@@ -57,28 +71,10 @@ var reserved = map[string]bool{
 
 func (p *parser) name(what string) (string, error) {
 	t := p.next()
-	if t.kind != tokenName || reserved[strings.ToUpper(t.text)] {
+	if !p.free(t) {
 		return "", &Error{t.at, fmt.Sprintf("want %s, found %v", what, t)}
 	}
 	return t.text, nil
-}
-
-func (p *parser) count(what string) (int, error) {
-	t := p.next()
-	v := Value{Kind: Number, Num: t.num}
-	if t.kind == tokenParameter {
-		param, err := p.parameter(t)
-		if err != nil {
-			return 0, err
-		}
-		v = param
-	} else if t.kind != tokenNumber {
-		return 0, &Error{t.at, fmt.Sprintf("want a number after %s, found %v", what, t)}
-	}
-	if v.Kind != Number || v.Num != math.Trunc(v.Num) || v.Num < 0 || v.Num > math.MaxInt32 {
-		return 0, &Error{t.at, what + " wants a whole number from 0 on"}
-	}
-	return int(v.Num), nil
 }
 
 func (p *parser) parameter(t token) (Value, error) {
@@ -89,102 +85,12 @@ func (p *parser) parameter(t token) (Value, error) {
 	return v, nil
 }
 
-func (p *parser) expression() (expr, error) {
-	if p.depth++; p.depth > maxDepth {
-		return nil, &Error{p.peek().at, "the expression is nested too deeply"}
-	}
-	defer func() { p.depth-- }()
-	left, err := p.conjunction()
-	for err == nil && p.accept("OR") {
-		var right expr
-		right, err = p.conjunction()
-		left = logical{false, left, right}
-	}
-	return left, err
-}
-
-func (p *parser) conjunction() (expr, error) {
-	left, err := p.negation()
-	for err == nil && p.accept("AND") {
-		var right expr
-		right, err = p.negation()
-		left = logical{true, left, right}
-	}
-	return left, err
-}
-
-func (p *parser) negation() (expr, error) {
-	if !p.accept("NOT") {
-		return p.comparison()
-	}
-	if p.depth++; p.depth > maxDepth {
-		return nil, &Error{p.peek().at, "the expression is nested too deeply"}
-	}
-	defer func() { p.depth-- }()
-	operand, err := p.negation()
-	return negation{operand}, err
-}
-
-func (p *parser) comparison() (expr, error) {
-	left, err := p.operand()
-	if err != nil {
-		return nil, err
-	}
-	t := p.peek()
-	for _, op := range []string{"=", "!=", "<>", "<", "<=", ">", ">="} {
-		if t.kind == tokenSymbol && p.accept(op) {
-			right, err := p.operand()
-			return comparison{op, left, right}, err
-		}
-	}
-	switch {
-	case p.accept("NOT"):
-		inner, err := p.special(left)
-		if inner == nil && err == nil {
-			err = &Error{p.peek().at, "want IN or BETWEEN after NOT"}
-		}
-		return negation{inner}, err
-	default:
-		inner, err := p.special(left)
-		if inner == nil && err == nil {
-			return left, nil
-		}
-		return inner, err
-	}
-}
-
-// special reads IN (…) or BETWEEN … AND …; it returns nil if neither follows.
-func (p *parser) special(left expr) (expr, error) {
-	switch {
-	case p.accept("IN"):
-		if err := p.expect("("); err != nil {
-			return nil, err
-		}
-		list, err := p.list(")")
-		if err == nil && len(list) == 0 {
-			err = &Error{p.peek().at, "IN wants at least one value"}
-		}
-		return membership{left, list}, err
-	case p.accept("BETWEEN"):
-		low, err := p.operand()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expect("AND"); err != nil {
-			return nil, err
-		}
-		high, err := p.operand()
-		return logical{true, comparison{">=", left, low}, comparison{"<=", left, high}}, err
-	}
-	return nil, nil
-}
-
 // list reads expressions up to the closing symbol, and takes that too.
-func (p *parser) list(closing string) ([]expr, error) {
+func (p *parser) list(closing string) ([]node, error) {
 	if p.accept(closing) {
 		return nil, nil
 	}
-	var list []expr
+	var list []node
 	for {
 		e, err := p.expression()
 		if err != nil {
@@ -200,130 +106,206 @@ func (p *parser) list(closing string) ([]expr, error) {
 	}
 }
 
-func (p *parser) operand() (expr, error) {
-	switch t := p.next(); t.kind {
+// operand reads a value without the steps into it.
+func (p *parser) operand() (node, error) {
+	t := p.next()
+	at := position(t.at)
+	switch t.kind {
 	case tokenNumber:
-		return constant{Value{Kind: Number, Num: t.num}}, nil
+		return literalNode{position: at, value: Value{Kind: Number, Num: t.num}}, nil
 	case tokenString:
-		return constant{Value{Kind: String, Text: []byte(t.text)}}, nil
+		return literalNode{position: at, value: Value{Kind: String, Text: []byte(t.text)}}, nil
 	case tokenParameter:
 		v, err := p.parameter(t)
-		return constant{v}, err
+		return literalNode{at, v, t.text}, err
 	case tokenName:
 		return p.named(t)
 	default:
-		if t.is("(") {
-			e, err := p.expression()
-			if err != nil {
-				return nil, err
-			}
-			return e, p.expect(")")
-		}
-		if t.is("-") && p.peek().kind == tokenNumber {
-			return constant{Value{Kind: Number, Num: -p.next().num}}, nil
-		}
-		return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
+		return p.bracketed(t)
 	}
 }
 
-func (p *parser) named(t token) (expr, error) {
-	switch strings.ToUpper(t.text) {
+// bracketed reads what is in parentheses, brackets or braces.
+func (p *parser) bracketed(t token) (node, error) {
+	switch {
+	case t.is("(") && p.peek().is("SELECT"):
+		return p.subquery(t, "")
+	case t.is("("):
+		e, err := p.expression()
+		if err != nil {
+			return nil, err
+		}
+		return e, p.expect(")")
+	case t.is("["):
+		items, err := p.list("]")
+		return arrayNode{position(t.at), items}, err
+	case t.is("{"):
+		return p.object(t)
+	}
+	return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
+}
+
+// subquery reads from SELECT to the closing parenthesis.
+func (p *parser) subquery(t token, kind string) (node, error) {
+	body, err := p.selection()
+	if err != nil {
+		return nil, err
+	}
+	if clause, at := beyondSubquery(body); clause != "" {
+		return nil, &Error{at, clause + " is not supported in a subquery"}
+	}
+	return subqueryNode{position(t.at), kind, body}, p.expect(")")
+}
+
+func beyondSubquery(s *selectNode) (clause string, at int) {
+	switch {
+	case s.top != nil:
+		return "TOP", s.top.at()
+	case s.orderBy != nil:
+		return "ORDER BY", s.orderAt
+	case s.offset != nil:
+		return "OFFSET LIMIT", s.offset.at()
+	}
+	return "", 0
+}
+
+func (p *parser) object(t token) (node, error) {
+	o := objectNode{position: position(t.at)}
+	if p.accept("}") {
+		return o, nil
+	}
+	for {
+		name := p.next()
+		if name.kind != tokenName && name.kind != tokenString {
+			return nil, &Error{name.at, fmt.Sprintf("want a property name, found %v", name)}
+		}
+		for _, have := range o.names {
+			if have == name.text {
+				return nil, &Error{name.at, fmt.Sprintf("property %q is given twice", have)}
+			}
+		}
+		if err := p.expect(":"); err != nil {
+			return nil, err
+		}
+		value, err := p.expression()
+		if err != nil {
+			return nil, err
+		}
+		o.names, o.values = append(o.names, name.text), append(o.values, value)
+		if p.accept("}") {
+			return o, nil
+		}
+		if err := p.expect(","); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// named reads a word constant, a function or the start of a path.
+func (p *parser) named(t token) (node, error) {
+	at := position(t.at)
+	word := strings.ToUpper(t.text)
+	switch word {
 	case "TRUE":
-		return constant{boolean(true)}, nil
+		return literalNode{position: at, value: boolean(true)}, nil
 	case "FALSE":
-		return constant{boolean(false)}, nil
+		return literalNode{position: at, value: boolean(false)}, nil
 	case "NULL":
-		return constant{null}, nil
+		return literalNode{position: at, value: null}, nil
 	case "UNDEFINED":
-		return constant{undefined}, nil
+		return literalNode{position: at}, nil
+	case "EXISTS":
+		if err := p.expect("("); err != nil {
+			return nil, err
+		}
+		return p.subquery(t, word)
+	case "UDF":
+		return nil, &Error{t.at, "user-defined functions are not supported"}
 	}
 	if p.accept("(") {
-		return p.call(t)
+		if word == "ARRAY" && p.peek().is("SELECT") {
+			return p.subquery(t, word)
+		}
+		return p.call(t, word)
 	}
-	path, err := p.path(t)
-	return property{p.slot(path)}, err
+	if reserved[word] {
+		return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
+	}
+	return nameNode{at, t.text}, nil
 }
 
-func (p *parser) call(t token) (expr, error) {
-	name := strings.ToUpper(t.text)
-	f, ok := functions[name]
+func (p *parser) call(t token, name string) (node, error) {
+	least, most, ok := arguments(name)
 	if !ok {
 		return nil, &Error{t.at, "function " + name + " is not supported here"}
 	}
 	args, err := p.list(")")
-	if err == nil && len(args) != f.args {
-		err = &Error{t.at, fmt.Sprintf("function %s takes %d arguments here, found %d", name, f.args, len(args))}
+	if err != nil {
+		return nil, err
 	}
-	return call{f.fn, args}, err
+	if len(args) < least || len(args) > most {
+		want := fmt.Sprint(least)
+		switch {
+		case most == anyNumber:
+			want += " or more"
+		case most > least:
+			want += fmt.Sprintf(" to %d", most)
+		}
+		return nil, &Error{t.at, fmt.Sprintf("function %s takes %s arguments here, found %d", name, want, len(args))}
+	}
+	if isAggregate(name) {
+		p.extra++
+	}
+	return callNode{position(t.at), name, args}, nil
 }
 
-// path reads what follows the alias: .name, ["name"], [number].
-func (p *parser) path(t token) (rawjson.Path, error) {
-	if t.text != p.alias {
-		return nil, &Error{t.at, fmt.Sprintf("identifier %q could not be resolved; properties start with %q", t.text, p.alias)}
-	}
-	path := rawjson.Path{}
+// steps reads what follows a value: .name, ["name"], [index].
+func (p *parser) steps(base node) (node, error) {
 	for {
-		switch {
+		switch at := position(p.peek().at); {
 		case p.accept("."):
 			t := p.next()
 			if t.kind != tokenName {
 				return nil, &Error{t.at, fmt.Sprintf("want a property name after '.', found %v", t)}
 			}
-			path = append(path, rawjson.Step{Name: t.text})
+			base = memberNode{at, base, t.text}
 		case p.accept("["):
-			t := p.next()
-			switch {
-			case t.kind == tokenString:
-				path = append(path, rawjson.Step{Name: t.text})
-			case t.kind == tokenNumber && t.num == math.Trunc(t.num) && t.num <= math.MaxInt32:
-				path = append(path, rawjson.Step{Array: true, Index: int(t.num)})
-			default:
-				return nil, &Error{t.at, fmt.Sprintf("want a string or a whole number after '[', found %v", t)}
+			index, err := p.expression()
+			if err != nil {
+				return nil, err
 			}
 			if err := p.expect("]"); err != nil {
 				return nil, err
 			}
+			if base, err = step(at, base, index); err != nil {
+				return nil, err
+			}
 		default:
-			return path, nil
+			return base, nil
 		}
 	}
 }
 
-// slot returns the number of path, the same for equal paths.
-func (p *parser) slot(path rawjson.Path) int {
-	for i, have := range p.paths {
-		if samePath(have, path) {
-			return i
-		}
+func step(at position, base, index node) (node, error) {
+	literal, ok := index.(literalNode)
+	if !ok {
+		return indexNode{at, base, index}, nil
 	}
-	p.paths = append(p.paths, path)
-	return len(p.paths) - 1
+	if literal.value.Kind == String {
+		return memberNode{at, base, string(literal.value.Text)}, nil
+	}
+	if _, ok := wholeNumber(index); !ok {
+		return nil, &Error{index.at(), "want a string or a whole number from 0 on after '['"}
+	}
+	return indexNode{at, base, index}, nil
 }
 
-func samePath(a, b rawjson.Path) bool {
-	if len(a) != len(b) {
-		return false
+// wholeNumber returns the constant index that n is.
+func wholeNumber(n node) (int, bool) {
+	literal, ok := n.(literalNode)
+	f := literal.value.Num
+	if !ok || literal.value.Kind != Number || f != math.Trunc(f) || f < 0 || f > math.MaxInt32 {
+		return 0, false
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// columnName is what an unnamed column is called: its last property, or $n.
-func columnName(e expr, paths []rawjson.Path, alias string, unnamed *int) string {
-	if prop, ok := e.(property); ok {
-		path := paths[prop.slot]
-		if len(path) == 0 {
-			return alias
-		}
-		if last := path[len(path)-1]; !last.Array {
-			return last.Name
-		}
-	}
-	*unnamed++
-	return "$" + strconv.Itoa(*unnamed)
+	return int(f), true
 }

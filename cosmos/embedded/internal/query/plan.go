@@ -1,6 +1,10 @@
 package query
 
-import "github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
 
 // A Plan splits the condition of a query into what an index can answer and
 // the rest, for which a document has to be loaded. The engine has no index:
@@ -10,20 +14,23 @@ type Plan struct {
 	Predicates int
 	indexed    []expr
 	rest       []expr
+	perRow     bool // a part of the condition is about rows of FROM
 }
 
 // Plan splits the condition; indexed reports which paths have an index.
 func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
-	var p Plan
+	p := Plan{perRow: len(q.where) > 0}
 	counted := map[int]bool{}
-	for _, c := range conjuncts(q.where, nil) {
-		slot := comparedSlot(c)
-		if slot < 0 || !indexed(q.paths[slot]) {
+	for _, c := range q.document {
+		found, exact := q.predicates(c)
+		if !exact || slices.ContainsFunc(found, func(f Predicate) bool { return !indexed(f.Path) }) {
 			p.rest = append(p.rest, c)
 			continue
 		}
 		p.indexed = append(p.indexed, c)
-		counted[slot] = true
+		for _, f := range found {
+			counted[q.slotOf(f.Path)] = true
+		}
 	}
 	p.Predicates = len(counted)
 	return p
@@ -37,7 +44,17 @@ func (p Plan) Loads(slots [][]byte) bool { return allTrue(p.indexed, slots) }
 func (p Plan) Keeps(slots [][]byte) bool { return allTrue(p.rest, slots) }
 
 // IndexOnly reports whether an index alone answers the condition.
-func (p Plan) IndexOnly() bool { return len(p.rest) == 0 }
+func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
+
+// OnlySorted also leaves out the documents that have nothing at one of the
+// paths of ORDER BY, because the index that sorts them does not have them.
+func (q *Query) OnlySorted(p Plan) Plan {
+	p.indexed = slices.Clip(p.indexed)
+	for _, o := range q.orders {
+		p.indexed = append(p.indexed, call{"IS_DEFINED", functions["IS_DEFINED"].fn, []expr{property{o.slot}}})
+	}
+	return p
+}
 
 func allTrue(conditions []expr, slots [][]byte) bool {
 	for _, c := range conditions {
@@ -48,41 +65,7 @@ func allTrue(conditions []expr, slots [][]byte) bool {
 	return true
 }
 
-func conjuncts(e expr, list []expr) []expr {
-	if e == nil {
-		return list
-	}
-	if l, ok := e.(logical); ok && l.and {
-		return conjuncts(l.right, conjuncts(l.left, list))
-	}
-	return append(list, e)
-}
-
-// comparedSlot returns the path that e compares with constants, -1 if e is
-// another kind of condition.
-func comparedSlot(e expr) int {
-	switch e := e.(type) {
-	case comparison:
-		if e.op == "!=" || e.op == "<>" {
-			return -1
-		}
-		if slot, _, ok := sides(e); ok {
-			return slot
-		}
-	case membership:
-		prop, ok := e.operand.(property)
-		for _, item := range e.list {
-			if _, is := item.(constant); !is {
-				ok = false
-			}
-		}
-		if ok {
-			return prop.slot
-		}
-	}
-	return -1
-}
-
+// sides returns the path and the constant that c compares.
 func sides(c comparison) (slot int, v Value, ok bool) {
 	left, right := c.left, c.right
 	if _, is := left.(constant); is {
@@ -96,9 +79,8 @@ func sides(c comparison) (slot int, v Value, ok bool) {
 // Equalities returns, for each path, the constant that the condition demands
 // it to be equal to. ok is false unless there is one for every path.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
-	list := conjuncts(q.where, nil)
 	for _, path := range paths {
-		v, found := q.equality(list, path)
+		v, found := q.equality(q.document, path)
 		if !found {
 			return nil, false
 		}
@@ -113,9 +95,17 @@ func (q *Query) equality(list []expr, path rawjson.Path) (Value, bool) {
 		if !is || c.op != "=" {
 			continue
 		}
-		if slot, v, ok := sides(c); ok && samePath(q.paths[slot], path) {
+		if slot, v, ok := sides(c); ok && samePath(q.paths[slot-q.extra], path) {
 			return v, true
 		}
 	}
 	return undefined, false
+}
+
+// conjuncts takes apart what AND joins.
+func conjuncts(e expr, list []expr) []expr {
+	if l, ok := e.(logical); ok && l.and {
+		return conjuncts(l.right, conjuncts(l.left, list))
+	}
+	return append(list, e)
 }

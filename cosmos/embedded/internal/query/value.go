@@ -3,6 +3,9 @@ package query
 import (
 	"bytes"
 	"cmp"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -155,11 +158,14 @@ func equalArrays(a, b []byte) bool {
 	return true
 }
 
+// members are the properties of an object; of two equal names the first counts.
 func members(raw []byte) map[string]Value {
 	values := map[string]Value{}
 	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as for elements
 		text, _ := rawjson.Unquote(name)
-		values[string(text)] = ParseValue(v)
+		if _, have := values[string(text)]; !have {
+			values[string(text)] = ParseValue(v)
+		}
 		return true
 	})
 	return values
@@ -176,4 +182,36 @@ func equalObjects(a, b []byte) bool {
 		}
 	}
 	return true
+}
+
+// whole returns a number without a fraction that 64 bits hold.
+func (v Value) whole() (int64, bool) {
+	if v.Kind != Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) >= 1<<63 {
+		return 0, false
+	}
+	return int64(v.Num), true
+}
+
+// canonical appends a text that equal values, and only they, share.
+func (v Value) canonical(dst []byte) []byte {
+	switch v.Kind {
+	case Number:
+		return rawjson.AppendNumber(dst, v.Num)
+	case Array:
+		dst = append(dst, '[')
+		for _, item := range elements(v.Text) {
+			dst = append(item.canonical(dst), ',')
+		}
+		return append(dst, ']')
+	case Object:
+		dst = append(dst, '{')
+		values := members(v.Text)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			dst = append(rawjson.AppendQuoted(dst, name), ':')
+			dst = append(values[name].canonical(dst), ',')
+		}
+		return append(dst, '}')
+	default:
+		return v.Append(dst)
+	}
 }

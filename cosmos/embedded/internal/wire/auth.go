@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,10 +33,10 @@ func (s *Server) authorize(r *request) error {
 	switch {
 	case header == "":
 		return unauthorized("the request has no Authorization header")
-	case kind == "type=aad":
-		return unauthorized("tokens of Microsoft Entra ID are not supported by the embedded engine; use the account key")
+	case kind == "type=aad" && version == "ver=1.0" && ok:
+		return s.checkToken(signature)
 	case kind != "type=master" || version != "ver=1.0" || !ok:
-		return unauthorized("the Authorization header is not type=master&ver=1.0&sig=…")
+		return unauthorized("the Authorization header is not type=master&ver=1.0&sig=… or type=aad&ver=1.0&sig=…")
 	}
 	date := r.Header.Get("x-ms-date")
 	if !hmac.Equal([]byte(signature), []byte(s.sign(r, date))) {
@@ -61,12 +62,42 @@ func (s *Server) sign(r *request, date string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
+// checkToken accepts the tokens of emulators: a JSON Web Token in the place of
+// whose signature the account key stands. A real one of Microsoft Entra ID is
+// refused, as it can be checked only by asking there.
+func (s *Server) checkToken(token string) error {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return unauthorized("the token is not a JSON Web Token")
+	}
+	key, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err != nil || !hmac.Equal(key, []byte(base64.StdEncoding.EncodeToString(s.key))) {
+		return unauthorized("the token is not one for emulators, which ends in the account key instead of a signature")
+	}
+	var claims struct {
+		NotBefore int64 `json:"nbf"`
+		Expires   int64 `json:"exp"`
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return unauthorized("the claims of the token cannot be read")
+	}
+	now := time.Now()
+	if now.Add(maxSkew).Unix() < claims.NotBefore || claims.Expires != 0 && now.Add(-maxSkew).Unix() > claims.Expires {
+		return unauthorized("the token is not valid at this time")
+	}
+	return nil
+}
+
 // resource returns what a signature covers: the type of the resource, and its
 // link, which for a feed is that of the parent.
 func resource(segments []string) (kind, link string) {
 	n := len(segments)
 	if n == 0 {
 		return "", ""
+	}
+	if n == 2 && strings.EqualFold(segments[0], "offers") { // by its resource id, not a name
+		return "offers", strings.ToLower(segments[1])
 	}
 	if n%2 == 1 {
 		return strings.ToLower(segments[n-1]), strings.Join(segments[:n-1], "/")

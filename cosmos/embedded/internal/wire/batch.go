@@ -21,8 +21,11 @@ var kinds = map[string]engine.Kind{
 // batch does a transactional batch: 200 when all of it is committed, 207 when
 // nothing is.
 func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
-	if !r.isSet("x-ms-cosmos-batch-atomic") || !r.isSet("x-ms-cosmos-batch-ordered") {
-		return Response{}, unsupported("a batch that is not atomic and ordered")
+	if !r.isSet("x-ms-cosmos-batch-atomic") {
+		return s.bulk(r, c)
+	}
+	if !r.isSet("x-ms-cosmos-batch-ordered") {
+		return Response{}, unsupported("an atomic batch that is not ordered")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
 	if err != nil {
@@ -36,9 +39,12 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	ops, at, err := parseBatch(c, pk, body)
+	ops, at, err := parseBatch(c, pk, body, r.anyID())
 	var wrong *engine.Error
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
+		return Response{}, err
+	}
+	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
 		return Response{}, err
 	}
 	var written engine.Written
@@ -48,44 +54,56 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 		return Response{}, err
 	}
 	s.charge(r, written.Charge)
-	r.answer.Set("x-ms-session-token", sessionToken(written.Session))
+	r.answer.Set("x-ms-session-token", sessionToken(c.RangeOf(pk), written.Session))
 	status := http.StatusOK
 	if written.Failed >= 0 {
 		status = http.StatusMultiStatus
 		r.answer.Set("x-ms-substatus", "0")
 	}
-	return Response{Status: status, Body: results(written, r.minimal())}, nil
+	return Response{Status: status, Body: resultsJSON(written, r.minimal())}, nil
 }
 
 // parseBatch reads the operations. If one of them is wrong, at is its place;
 // it is -1 if the batch is wrong as a whole.
-func parseBatch(c *engine.Container, pk engine.Partition, body []byte) (ops []engine.Op, at int, err error) {
-	var parts [][]byte
-	if err := rawjson.EachElement(body, func(part []byte) bool {
-		parts = append(parts, part)
-		return true
-	}); err != nil {
-		return nil, -1, badRequest("batch: %v", err)
-	}
-	if len(parts) == 0 {
-		return nil, -1, badRequest("the batch has no operations")
-	}
-	if len(parts) > maxOperations {
-		return nil, -1, badRequest("Batch request has more operations than what is supported: %d of at most %d.", len(parts), maxOperations)
+func parseBatch(c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
+	parts, err := splitBatch(body)
+	if err != nil {
+		return nil, -1, err
 	}
 	ops = make([]engine.Op, len(parts))
 	for i, part := range parts {
-		if err := parseOperation(c, pk, part, &ops[i]); err != nil {
+		if err := parseOperation(c, pk, part, &ops[i], anyID, nil); err != nil {
 			return ops, i, err
 		}
 	}
 	return ops, -1, nil
 }
 
-func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op) error {
+func splitBatch(body []byte) (parts [][]byte, err error) {
+	if err := rawjson.EachElement(body, func(part []byte) bool {
+		parts = append(parts, part)
+		return true
+	}); err != nil {
+		return nil, badRequest("batch: %v", err)
+	}
+	if len(parts) == 0 {
+		return nil, badRequest("the batch has no operations")
+	}
+	if len(parts) > maxOperations {
+		return nil, badRequest("Batch request has more operations than what is supported: %d of at most %d.", len(parts), maxOperations)
+	}
+	return parts, nil
+}
+
+// parseOperation reads one operation. In a bulk request each names its
+// partition; that goes to bulk, which is nil for a transactional batch.
+func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
 	var body []byte
 	var kind string
 	text := map[string]*string{`"operationType"`: &kind, `"id"`: &op.ID, `"ifMatch"`: &op.IfMatch}
+	if bulk != nil {
+		text[`"partitionKey"`] = bulk
+	}
 	var wrong error
 	err := rawjson.EachMember(part, func(name, value []byte) bool {
 		if string(name) == `"resourceBody"` {
@@ -110,10 +128,15 @@ func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *e
 	if op.Kind, known = kinds[kind]; !known {
 		return unsupported("batch operation %q", kind)
 	}
+	if bulk != nil {
+		if pk, wrong = c.ParsePartition(*bulk); wrong != nil {
+			return wrong
+		}
+	}
 	if op.Kind == engine.Delete || op.Kind == engine.Read {
 		return nil
 	}
-	return fill(c, pk, op, body)
+	return fill(c, pk, op, body, anyID)
 }
 
 // rejected is the outcome of a batch of n operations of which one is wrong.
@@ -127,7 +150,7 @@ func rejected(n, at int, wrong *engine.Error) engine.Written {
 	return w
 }
 
-func results(w engine.Written, minimal bool) []byte {
+func resultsJSON(w engine.Written, minimal bool) []byte {
 	size := 2
 	for _, r := range w.Results {
 		size += 160

@@ -1,39 +1,60 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// ownerNotFound tells that what a document would be in is missing, and not the
-// document.
-const ownerNotFound = 1003
-
-// data answers a request for documents, and counts it.
+// data answers a request for documents, counts it, and makes it wait as long
+// as its way would take.
 func (s *Server) data(r *request) (Response, error) {
 	s.requests.Add(1)
-	c, err := s.engine.Container(r.segments[1], r.segments[3])
-	if missing, ok := errors.AsType[*engine.Error](err); ok {
-		missing.SubStatus = ownerNotFound
+	answer, err := s.operation(r)
+	if s.delayer != nil {
+		s.delayer.Delay(r.Context(), max(0, r.ContentLength)+int64(len(answer.Body)))
 	}
+	return answer, err
+}
+
+// admit lets a request to a physical partition in, or to all of them if at is
+// nil, if their budgets are not used up.
+func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error {
+	if s.throttle == nil {
+		return nil
+	}
+	budgets := s.engine.Budgets(c, at)
+	if wait := s.throttle.Admit(budgets); wait > 0 {
+		return &engine.Error{
+			Status: http.StatusTooManyRequests, SubStatus: 3200, RetryAfter: wait,
+			Message: "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later.",
+		}
+	}
+	r.budgets = budgets
+	return nil
+}
+
+func (s *Server) operation(r *request) (Response, error) {
+	c, err := s.engine.Container(r.segments[1], r.segments[3])
 	if err != nil {
 		return Response{}, err
 	}
 	feed := len(r.segments) == 5
 	switch {
-	case feed && r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query"):
+	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-query-plan-request"):
+		return s.plan(r, c)
+	case feed && r.Method == http.MethodPost && (r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")):
 		return s.query(r, c)
 	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-batch-request"):
 		return s.batch(r, c)
 	case feed && r.Method == http.MethodPost:
 		return s.create(r, c)
 	case feed && r.Method == http.MethodGet:
-		return Response{}, unsupported("reading a document feed or the change feed")
+		return s.feed(r, c)
 	case feed:
 		return Response{}, notAllowed(r)
 	case r.Method == http.MethodGet:
@@ -76,24 +97,27 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 		if err != nil {
 			return Response{}, err
 		}
-		if err := fill(c, pk, &op, body); err != nil {
+		if err := fill(c, pk, &op, body, r.anyID()); err != nil {
 			return Response{}, err
 		}
+	}
+	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+		return Response{}, err
 	}
 	written, err := s.engine.Write(r.Context(), c, pk, []engine.Op{op}, engine.Consistency{})
 	if err != nil {
 		return Response{}, err
 	}
-	return s.result(r, written.Results[0], written.Session)
+	return s.result(r, written.Results[0], sessionToken(c.RangeOf(pk), written.Session), written.Session)
 }
 
 // fill reads the body of an operation into it.
-func fill(c *engine.Container, pk engine.Partition, op *engine.Op, body []byte) (err error) {
+func fill(c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
 	if op.Kind == engine.Patch {
 		op.Patch, err = engine.ParsePatch(body)
 		return err
 	}
-	if op.Doc, err = c.ParseDocument(body); err != nil {
+	if op.Doc, err = c.ParseDocument(body, anyID); err != nil {
 		return err
 	}
 	if op.Doc.Partition != pk {
@@ -107,7 +131,7 @@ func fill(c *engine.Container, pk engine.Partition, op *engine.Op, body []byte) 
 
 func (s *Server) read(r *request, c *engine.Container) (Response, error) {
 	if r.Header.Get("A-IM") != "" {
-		return Response{}, unsupported("the change feed")
+		return Response{}, badRequest("the change feed is that of a container, not of a document")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
 	if err != nil {
@@ -117,6 +141,9 @@ func (s *Server) read(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
+	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+		return Response{}, err
+	}
 	result, session, err := s.engine.Read(c, pk, r.segments[5], consistency)
 	if err != nil {
 		return Response{}, err
@@ -124,13 +151,13 @@ func (s *Server) read(r *request, c *engine.Container) (Response, error) {
 	if known := r.Header.Get("If-None-Match"); known != "" && known == result.ETag {
 		result.Status, result.JSON = http.StatusNotModified, nil
 	}
-	return s.result(r, result, session)
+	return s.result(r, result, sessionToken(c.RangeOf(pk), session), session)
 }
 
 // result answers with what became of a single operation.
-func (s *Server) result(r *request, result engine.Result, session uint64) (Response, error) {
+func (s *Server) result(r *request, result engine.Result, token string, session uint64) (Response, error) {
 	s.charge(r, result.Charge)
-	r.answer.Set("x-ms-session-token", sessionToken(session))
+	r.answer.Set("x-ms-session-token", token)
 	r.answer.Set("lsn", strconv.FormatUint(session, 10))
 	if result.Status >= 400 {
 		return Response{}, &engine.Error{Status: result.Status, Message: result.Message, Charge: result.Charge}
@@ -145,6 +172,9 @@ func (s *Server) result(r *request, result engine.Result, session uint64) (Respo
 }
 
 func (s *Server) charge(r *request, charge engine.Charge) {
+	if s.throttle != nil {
+		s.throttle.Spend(r.budgets, int64(charge))
+	}
 	s.charged.Add(int64(charge))
 	r.answer.Set("x-ms-request-charge", charge.String())
 }
@@ -157,31 +187,39 @@ func (s *Server) query(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	req := engine.QueryRequest{
-		Query: q, Text: c.RID + string(text), Continuation: r.Header.Get("x-ms-continuation"),
-		AllowCross: r.isSet("x-ms-documentdb-query-enablecrosspartition"),
-	}
+	return s.page(r, c, q, string(text), r.isSet("x-ms-documentdb-query-enablecrosspartition"))
+}
+
+// page answers with one page of the results of q.
+func (s *Server) page(r *request, c *engine.Container, q *query.Query, text string, cross bool) (Response, error) {
+	req := engine.QueryRequest{Query: q, Text: c.RID + text, Continuation: r.Header.Get("x-ms-continuation"), AllowCross: cross}
+	var err error
 	if req.Consistency, err = s.consistencyOf(r); err != nil {
 		return Response{}, err
 	}
 	if req.MaxItems, err = maxItems(r); err != nil {
 		return Response{}, err
 	}
-	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
-		if req.Partition, err = c.ParsePartition(header); err != nil {
-			return Response{}, err
-		}
-		req.Scoped = true
+	if req.Partition, req.Prefix, req.Range, err = where(r, c); err != nil {
+		return Response{}, err
 	}
-	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" && id != "0" {
-		return Response{}, &engine.Error{Status: http.StatusGone, SubStatus: 1002, Message: "partition key range " + id + " does not exist"}
+	req.Scoped = req.Partition != ""
+	if err := c.Scope(&req); err != nil {
+		return Response{}, err
+	}
+	at := req.Range
+	if req.Scoped && at == nil {
+		at = c.RangeOf(req.Partition)
+	}
+	if err := s.admit(r, c, at); err != nil {
+		return Response{}, err
 	}
 	page, err := s.engine.Query(c, req)
 	if err != nil {
 		return Response{}, err
 	}
 	s.charge(r, page.Charge)
-	r.answer.Set("x-ms-session-token", sessionToken(page.Session))
+	r.answer.Set("x-ms-session-token", sessionTokens(c, at, page.Session))
 	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
 	if page.Continuation != "" {
 		r.answer.Set("x-ms-continuation", page.Continuation)
@@ -193,6 +231,25 @@ func (s *Server) query(r *request, c *engine.Container) (Response, error) {
 		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: nothing to advise
 	}
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
+}
+
+// where reads which part of the container a query or feed is about: a logical
+// partition, those that begin with the first parts of a hierarchical key, a
+// physical partition, or all of it.
+func where(r *request, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
+	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
+		if pk, prefix, err = c.ParseScope(header); err != nil {
+			return "", "", nil, err
+		}
+	}
+	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" {
+		_, id, found := strings.Cut(id, ",") // some clients put the container in front
+		if !found {
+			id = r.Header.Get("x-ms-documentdb-partitionkeyrangeid")
+		}
+		at, err = c.Range(id)
+	}
+	return pk, prefix, at, err
 }
 
 // maxItems is how many results a page may have; -1 leaves it to the engine.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
@@ -25,6 +26,7 @@ var codes = map[int]string{
 	http.StatusGone:                  "Gone",
 	http.StatusPreconditionFailed:    "PreconditionFailed",
 	http.StatusRequestEntityTooLarge: "RequestEntityTooLarge",
+	http.StatusTooManyRequests:       "TooManyRequests",
 	http.StatusInternalServerError:   "InternalServerError",
 	http.StatusServiceUnavailable:    "ServiceUnavailable",
 }
@@ -59,6 +61,11 @@ func failed(r *request, err error) Response {
 	}
 	if known.SubStatus != 0 {
 		r.answer.Set("x-ms-substatus", strconv.Itoa(known.SubStatus))
+	}
+	if known.RetryAfter > 0 {
+		// Whole milliseconds, upwards: a client that waits as told finds budget.
+		ms := (known.RetryAfter + time.Millisecond - 1) / time.Millisecond
+		r.answer.Set("x-ms-retry-after-ms", strconv.FormatInt(int64(ms), 10))
 	}
 	if r.answer.Get("x-ms-request-charge") == "" {
 		r.answer.Set("x-ms-request-charge", known.Charge.String())

@@ -12,40 +12,48 @@ import (
 
 // known are the x-ms headers that the engine acts on or may ignore.
 var known = map[string]bool{
-	"X-Ms-Date":                                          true,
-	"X-Ms-Version":                                       true,
-	"X-Ms-Activity-Id":                                   true,
-	"X-Ms-Cosmos-Correlated-Activityid":                  true,
-	"X-Ms-Cosmos-Sdk-Supportedcapabilities":              true,
-	"X-Ms-Client-Request-Id":                             true,
-	"X-Ms-Return-Client-Request-Id":                      true,
-	"X-Ms-Documentdb-Partitionkey":                       true,
-	"X-Ms-Documentdb-Partitionkeyrangeid":                true,
-	"X-Ms-Documentdb-Is-Upsert":                          true,
-	"X-Ms-Documentdb-Query":                              true,
-	"X-Ms-Documentdb-Query-Enablecrosspartition":         true,
-	"X-Ms-Documentdb-Populatequerymetrics":               true,
-	"X-Ms-Cosmos-Populateindexmetrics":                   true,
-	"X-Ms-Documentdb-Populatequotainfo":                  true,
-	"X-Ms-Documentdb-Force-Query-Scan":                   true,
-	"X-Ms-Documentdb-Responsecontinuationtokenlimitinkb": true,
-	"X-Ms-Max-Item-Count":                                true,
-	"X-Ms-Continuation":                                  true,
-	"X-Ms-Session-Token":                                 true,
-	"X-Ms-Consistency-Level":                             true,
-	"X-Ms-Indexing-Directive":                            true,
-	"X-Ms-Cosmos-Is-Batch-Request":                       true,
-	"X-Ms-Cosmos-Batch-Atomic":                           true,
-	"X-Ms-Cosmos-Batch-Ordered":                          true,
-	"X-Ms-Cosmos-Priority-Level":                         true,
-	"X-Ms-Cosmos-Throughput-Bucket":                      true,
-	"X-Ms-Cosmos-Allow-Tentative-Writes":                 true,
-	"X-Ms-Dedicatedgateway-Max-Age":                      true,
-	"X-Ms-Dedicatedgateway-Bypass-Cache":                 true,
-	"X-Ms-Offer-Throughput":                              true,
-	"X-Ms-Cosmos-Offer-Autopilot-Settings":               true,
-	"X-Ms-Documentdb-Pre-Trigger-Include":                true,
-	"X-Ms-Documentdb-Post-Trigger-Include":               true,
+	"X-Ms-Date":                                            true,
+	"X-Ms-Version":                                         true,
+	"X-Ms-Activity-Id":                                     true,
+	"X-Ms-Cosmos-Correlated-Activityid":                    true,
+	"X-Ms-Cosmos-Sdk-Supportedcapabilities":                true,
+	"X-Ms-Client-Request-Id":                               true,
+	"X-Ms-Return-Client-Request-Id":                        true,
+	"X-Ms-Documentdb-Partitionkey":                         true,
+	"X-Ms-Documentdb-Partitionkeyrangeid":                  true,
+	"X-Ms-Documentdb-Is-Upsert":                            true,
+	"X-Ms-Documentdb-Query":                                true,
+	"X-Ms-Documentdb-Query-Enablecrosspartition":           true,
+	"X-Ms-Documentdb-Isquery":                              true,
+	"X-Ms-Documentdb-Query-Iscontinuationexpected":         true,
+	"X-Ms-Documentdb-Query-Parallelizecrosspartitionquery": true,
+	"X-Ms-Cosmos-Is-Query-Plan-Request":                    true,
+	"X-Ms-Cosmos-Supported-Query-Features":                 true,
+	"X-Ms-Cosmos-Query-Version":                            true,
+	"X-Ms-Cosmos-Batch-Continue-On-Error":                  true,
+	"X-Ms-Cosmos-Sdk-Version":                              true,
+	"X-Ms-Documentdb-Populatequerymetrics":                 true,
+	"X-Ms-Cosmos-Populateindexmetrics":                     true,
+	"X-Ms-Documentdb-Populatequotainfo":                    true,
+	"X-Ms-Documentdb-Force-Query-Scan":                     true,
+	"X-Ms-Documentdb-Responsecontinuationtokenlimitinkb":   true,
+	"X-Ms-Max-Item-Count":                                  true,
+	"X-Ms-Continuation":                                    true,
+	"X-Ms-Session-Token":                                   true,
+	"X-Ms-Consistency-Level":                               true,
+	"X-Ms-Indexing-Directive":                              true,
+	"X-Ms-Cosmos-Is-Batch-Request":                         true,
+	"X-Ms-Cosmos-Batch-Atomic":                             true,
+	"X-Ms-Cosmos-Batch-Ordered":                            true,
+	"X-Ms-Cosmos-Priority-Level":                           true,
+	"X-Ms-Cosmos-Throughput-Bucket":                        true,
+	"X-Ms-Cosmos-Allow-Tentative-Writes":                   true,
+	"X-Ms-Dedicatedgateway-Max-Age":                        true,
+	"X-Ms-Dedicatedgateway-Bypass-Cache":                   true,
+	"X-Ms-Offer-Throughput":                                true,
+	"X-Ms-Cosmos-Offer-Autopilot-Settings":                 true,
+	"X-Ms-Documentdb-Pre-Trigger-Include":                  true,
+	"X-Ms-Documentdb-Post-Trigger-Include":                 true,
 }
 
 // consistencyRank orders the levels; a request may only relax its account's.
@@ -90,10 +98,26 @@ func (s *Server) consistencyOf(r *request) (c engine.Consistency, err error) {
 	return c, err
 }
 
-func sessionToken(written uint64) string { return "0:-1#" + strconv.FormatUint(written, 10) }
+// sessionToken is the token of one physical partition.
+func sessionToken(at *engine.Range, written uint64) string {
+	return at.ID + ":-1#" + strconv.FormatUint(written, 10)
+}
+
+// sessionTokens is the token of a read of at, or of all ranges if at is nil.
+func sessionTokens(c *engine.Container, at *engine.Range, written uint64) string {
+	if at != nil {
+		return sessionToken(at, written)
+	}
+	var all []string
+	for i := range c.Ranges() {
+		all = append(all, sessionToken(&c.Ranges()[i], written))
+	}
+	return strings.Join(all, ",")
+}
 
 // parseSession reads the tokens of sessionToken; of several, separated by
-// commas, the newest counts.
+// commas, the newest counts. All writes of the account are numbered in one
+// sequence, so a token stays good when its range splits.
 func parseSession(token string) (newest uint64, err error) {
 	for _, part := range strings.Split(token, ",") {
 		_, lsn, ok := strings.Cut(part, "#")

@@ -3,9 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -14,7 +12,7 @@ import (
 // metadata is an answer that the container is not charged for.
 func metadata(r *request, status int, body []byte) (Response, error) {
 	r.answer.Set("x-ms-request-charge", "1")
-	r.answer.Set("x-ms-session-token", sessionToken(0))
+	r.answer.Set("x-ms-session-token", "0:-1#0")
 	var p struct {
 		ETag string `json:"_etag"`
 	}
@@ -37,6 +35,9 @@ func (s *Server) account(r *request) (Response, error) {
 	if host == "" {
 		host = r.URL.Host
 	}
+	if r.door.Advertise != "" {
+		host = r.door.Advertise
+	}
 	location := []map[string]string{{"name": "South Central US", "databaseAccountEndpoint": scheme + "://" + host + "/"}}
 	body, err := json.Marshal(map[string]any{
 		"id": host, "_rid": host, "_self": "", "media": "//media/", "addresses": "//addresses/", "_dbs": "//dbs/",
@@ -51,24 +52,25 @@ func (s *Server) account(r *request) (Response, error) {
 }
 
 func (s *Server) databases(r *request) (Response, error) {
-	if r.Method != http.MethodPost {
-		return Response{}, notAllowed(r)
-	}
-	if r.isSet("x-ms-documentdb-query") {
+	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query") {
 		var all [][]byte
 		for _, db := range s.engine.Databases() {
 			all = append(all, db.JSON)
 		}
-		return s.queryMetadata(r, "Databases", "", all)
+		return s.listMetadata(r, "Databases", "", all)
+	}
+	if r.Method != http.MethodPost {
+		return Response{}, notAllowed(r)
 	}
 	body, err := r.body()
-	if err == nil {
-		err = checkOffer(r)
-	}
 	if err != nil {
 		return Response{}, err
 	}
-	db, err := s.engine.CreateDatabase(r.Context(), body)
+	t, err := throughput(r)
+	if err != nil {
+		return Response{}, err
+	}
+	db, err := s.engine.CreateDatabase(r.Context(), body, t)
 	if err != nil {
 		return Response{}, err
 	}
@@ -93,11 +95,8 @@ func (s *Server) database(r *request) (Response, error) {
 }
 
 func (s *Server) containers(r *request) (Response, error) {
-	if r.Method != http.MethodPost {
-		return Response{}, notAllowed(r)
-	}
 	database := r.segments[1]
-	if r.isSet("x-ms-documentdb-query") {
+	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query") {
 		list, err := s.engine.Containers(database)
 		if err != nil {
 			return Response{}, err
@@ -106,16 +105,20 @@ func (s *Server) containers(r *request) (Response, error) {
 		for _, c := range list {
 			all = append(all, c.JSON)
 		}
-		return s.queryMetadata(r, "DocumentCollections", database, all)
+		return s.listMetadata(r, "DocumentCollections", database, all)
+	}
+	if r.Method != http.MethodPost {
+		return Response{}, notAllowed(r)
 	}
 	body, err := r.body()
-	if err == nil {
-		err = checkOffer(r)
-	}
 	if err != nil {
 		return Response{}, err
 	}
-	c, err := s.engine.CreateContainer(r.Context(), database, body)
+	t, err := throughput(r)
+	if err != nil {
+		return Response{}, err
+	}
+	c, err := s.engine.CreateContainer(r.Context(), database, body, t)
 	if err != nil {
 		return Response{}, err
 	}
@@ -150,70 +153,28 @@ func (s *Server) container(r *request) (Response, error) {
 	return Response{}, notAllowed(r)
 }
 
-// ranges tells of the one physical partition that there is.
-func (s *Server) ranges(r *request) (Response, error) {
-	if r.Method != http.MethodGet {
-		return Response{}, notAllowed(r)
-	}
-	c, err := s.engine.Container(r.segments[1], r.segments[3])
-	if err != nil {
-		return Response{}, err
-	}
-	const etag = `"1"`
-	r.answer.Set("etag", etag)
-	r.answer.Set("x-ms-request-charge", "1")
-	if r.Header.Get("If-None-Match") == etag {
-		return Response{Status: http.StatusNotModified}, nil
-	}
-	body := fmt.Sprintf(`{"_rid":%q,"PartitionKeyRanges":[{"_rid":%q,"id":"0","_etag":"\"1\"","minInclusive":"","maxExclusive":"FF",`+
-		`"ridPrefix":0,"_self":"","throughputFraction":1,"status":"online","parents":[],"ownedArchivalPKRangeIds":[],"_ts":0,"lsn":0}],"_count":1}`,
-		c.RID, c.RID)
-	return Response{Status: http.StatusOK, Body: []byte(body)}, nil
-}
-
-// offers knows of no throughput: the engine does not throttle.
-func (s *Server) offers(r *request) (Response, error) {
-	if r.Method != http.MethodPost || !r.isSet("x-ms-documentdb-query") {
-		return Response{}, notAllowed(r)
-	}
-	return metadata(r, http.StatusOK, []byte(`{"_rid":"","Offers":[],"_count":0}`))
-}
-
-// checkOffer checks a throughput that comes with a create. It is not kept:
-// the engine has no limit to set.
-func checkOffer(r *request) error {
-	if text := r.Header.Get("x-ms-offer-throughput"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 400 || n%100 != 0 {
-			return badRequest("throughput %q: want a multiple of 100 from 400 on", text)
-		}
-	}
-	if text := r.Header.Get("x-ms-cosmos-offer-autopilot-settings"); text != "" {
-		var p struct {
-			Max int `json:"maxThroughput"`
-		}
-		if err := json.Unmarshal([]byte(text), &p); err != nil || p.Max < 1000 || p.Max%1000 != 0 {
-			return badRequest("autoscale throughput %s: want a multiple of 1000 from 1000 on", text)
-		}
-	}
-	return nil
-}
-
-// queryMetadata answers a query over databases or containers.
-func (s *Server) queryMetadata(r *request, name, rid string, all [][]byte) (Response, error) {
-	q, _, err := parseQuery(r)
-	if err != nil {
-		return Response{}, err
-	}
-	if !q.Simple() {
-		return Response{}, unsupported("a query over %s with more than a condition", name)
-	}
+// listMetadata answers a feed of databases, containers or offers, or a query
+// over it.
+func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Response, error) {
 	list := []json.RawMessage{}
-	slots := make([][]byte, q.Slots())
-	for _, doc := range all {
-		q.Extract(doc, slots)
-		if q.Holds(doc) && q.Gives(slots) {
-			list = append(list, q.Project(nil, doc, slots))
+	if r.Method == http.MethodGet {
+		for _, doc := range all {
+			list = append(list, doc)
+		}
+	} else {
+		q, _, err := parseQuery(r)
+		if err != nil {
+			return Response{}, err
+		}
+		if !q.Simple() || !q.Streams() {
+			return Response{}, unsupported("a query over %s with more than a condition", name)
+		}
+		slots := make([][]byte, q.Slots())
+		for _, doc := range all {
+			q.Extract(doc, slots)
+			if q.Holds(doc) && q.Gives(slots) {
+				list = append(list, q.Project(nil, doc, slots))
+			}
 		}
 	}
 	body, err := json.Marshal(map[string]any{"_rid": rid, name: list, "_count": len(list)})

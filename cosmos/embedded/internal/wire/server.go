@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 )
 
 // maxBody is the largest request.
@@ -22,19 +23,29 @@ type Server struct {
 	consistency string
 	charged     atomic.Int64 // engine.Charge of all data requests
 	requests    atomic.Int64
+	throttle    *physics.Throttle // nil: no request is refused
+	delayer     *physics.Delayer  // nil: no answer is late
 }
 
-// New returns the server of an engine. key is the account key in base64,
-// consistency the account's default level.
-func New(e *engine.Engine, key, consistency string) (*Server, error) {
-	secret, err := base64.StdEncoding.DecodeString(key)
+// Options set up a Server.
+type Options struct {
+	Key         string // of the account, in base64
+	Consistency string // the account's default level
+	Throttle    *physics.Throttle
+	Delayer     *physics.Delayer
+}
+
+// New returns the server of an engine.
+func New(e *engine.Engine, o Options) (*Server, error) {
+	consistency := o.Consistency
+	secret, err := base64.StdEncoding.DecodeString(o.Key)
 	if err != nil || len(secret) == 0 {
 		return nil, fmt.Errorf("the account key is not base64: %w", err)
 	}
 	if _, ok := consistencyRank[consistency]; !ok {
 		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
 	}
-	return &Server{engine: e, key: secret, consistency: consistency}, nil
+	return &Server{engine: e, key: secret, consistency: consistency, throttle: o.Throttle, delayer: o.Delayer}, nil
 }
 
 // RequestUnits is the sum of all charges of data requests.
@@ -50,28 +61,32 @@ type Response struct {
 	Body   []byte
 }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.Serve(r) //nolint:contextcheck // the request carries it
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(answer.Status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(answer.Body) // a client that left cannot be told
-	}
+// Handler serves the account through a door.
+func (s *Server) Handler(d Door) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := s.Serve(r, d) //nolint:contextcheck // the request carries it
+		for name, values := range answer.Header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.Status)
+		if r.Method != http.MethodHead {
+			_, _ = w.Write(answer.Body) // a client that left cannot be told
+		}
+	})
 }
 
 // A request is a request on its way through the server.
 type request struct {
 	*http.Request
-	segments []string // of the path, unescaped
+	door     Door
+	segments []string         // of the path, unescaped
+	budgets  []physics.Budget // that its charge is taken from
 	answer   http.Header
 }
 
-// Serve answers a request.
-func (s *Server) Serve(r *http.Request) Response {
-	req := &request{Request: r, answer: http.Header{
+// Serve answers a request that came through d.
+func (s *Server) Serve(r *http.Request, d Door) Response {
+	req := &request{Request: r, door: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
 		"X-Ms-Activity-Id":    {activityID(r)},
 		"X-Ms-Gatewayversion": {"version=embedded"},
@@ -87,6 +102,9 @@ func (s *Server) Serve(r *http.Request) Response {
 func (s *Server) route(r *request) (Response, error) {
 	var err error
 	if r.segments, err = split(r.URL); err != nil {
+		return Response{}, err
+	}
+	if err := r.checkAddress(); err != nil {
 		return Response{}, err
 	}
 	if err := s.authorize(r); err != nil {
@@ -114,6 +132,8 @@ func (s *Server) route(r *request) (Response, error) {
 		return s.data(r)
 	case n == 1 && at(0, "offers"):
 		return s.offers(r)
+	case n == 2 && at(0, "offers"):
+		return s.offer(r)
 	}
 	return Response{}, unsupported("resource %s", r.URL.Path)
 }

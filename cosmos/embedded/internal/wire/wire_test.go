@@ -16,14 +16,14 @@ import (
 func TestASignatureIsThatOfTheDocumentation(t *testing.T) {
 	e, err := engine.Open(disk.NewMemory(), engine.Options{})
 	require.NoError(t, err)
-	s, err := New(e, "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw==", "Session")
+	s, err := New(e, Options{Key: "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw==", Consistency: "Session"})
 	require.NoError(t, err)
 	r := &request{Request: httptest.NewRequest(http.MethodGet, "/dbs/ToDoList", nil), segments: []string{"dbs", "ToDoList"}}
 	require.Equal(t, "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c=", s.sign(r, "Thu, 27 Apr 2017 00:51:12 GMT"))
 }
 
 func TestASessionTokenIsReadBackAndAnyOtherTextRefused(t *testing.T) {
-	for text, want := range map[string]uint64{sessionToken(7): 7, "0:-1#3,0:-1#9,0:-1#4": 9, "0#5": 5} {
+	for text, want := range map[string]uint64{sessionToken(&engine.Range{ID: "3"}, 7): 7, "0:-1#3,0:-1#9,0:-1#4": 9, "0#5": 5} {
 		got, err := parseSession(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
@@ -45,12 +45,12 @@ func FuzzBatch(f *testing.F) {
 	}
 	e, err := engine.Open(disk.NewMemory(), engine.Options{Clock: time.Now})
 	require.NoError(f, err)
-	_, err = e.CreateDatabase(f.Context(), []byte(`{"id":"db"}`))
+	_, err = e.CreateDatabase(f.Context(), []byte(`{"id":"db"}`), engine.Throughput{})
 	require.NoError(f, err)
-	c, err := e.CreateContainer(f.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"]}}`))
+	c, err := e.CreateContainer(f.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"]}}`), engine.Throughput{})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		ops, at, err := parseBatch(c, `["p"]`, body)
+		ops, at, err := parseBatch(c, `["p"]`, body, false)
 		if err == nil {
 			require.NotEmpty(t, ops)
 			return

@@ -1,0 +1,118 @@
+// Package certificate makes the self-signed certificate with which an emulator
+// serves HTTPS. It is kept in a folder, so that whoever was told to trust it
+// once need not be told again.
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	// FileName is the certificate, which clients are to trust.
+	FileName = "emulator.crt"
+	// KeyName is its private key.
+	KeyName = "emulator.key"
+
+	lifetime = 10 * 365 * 24 * time.Hour
+)
+
+// A Certificate is ready to serve with.
+type Certificate struct {
+	pem  []byte
+	pair tls.Certificate
+}
+
+// Config is the configuration of a server.
+func (c *Certificate) Config() *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
+}
+
+// Write writes the certificate, without its key, for clients to trust.
+func (c *Certificate) Write(file string) error {
+	return os.WriteFile(file, c.pem, 0o644) //nolint:gosec // made to be read by everybody
+}
+
+// New makes a certificate for hosts, which are names and addresses.
+func New(hosts ...string) (*Certificate, error) {
+	c, _, err := create(hosts)
+	return c, err
+}
+
+// Load reads the certificate of dir, which it makes if there is none for
+// these hosts, or if it has expired.
+func Load(dir string, hosts ...string) (*Certificate, error) {
+	file, key := filepath.Join(dir, FileName), filepath.Join(dir, KeyName)
+	if pair, err := tls.LoadX509KeyPair(file, key); err == nil && serves(pair.Leaf, hosts) {
+		return &Certificate{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Leaf.Raw}), pair}, nil
+	}
+	cert, private, err := create(hosts)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(key, private, 0o600); err != nil {
+		return nil, err
+	}
+	return cert, cert.Write(file)
+}
+
+func serves(leaf *x509.Certificate, hosts []string) bool {
+	return leaf != nil && time.Now().Before(leaf.NotAfter) &&
+		!slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
+}
+
+func create(hosts []string) (cert *Certificate, private []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	t := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: "Cosmos DB emulator of MessageHub"},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(lifetime),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true, // some clients trust nothing else as a root
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	private = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	pair, err := tls.X509KeyPair(text, private)
+	return &Certificate{text, pair}, private, err
+}

@@ -1,0 +1,97 @@
+package embedded_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+func lives(seconds int32) func(*azcosmos.ContainerProperties) {
+	return func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = &seconds }
+}
+
+func TestADocumentIsGoneForEverybodyTheSecondItsTimeIsOver(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	_, c := open(t, embedded.Options{Clock: func() time.Time { return now }}, lives(10))
+	create(t, c, doc("default", 1), []byte(`{"id":"short","pk":"p","ttl":3}`), []byte(`{"id":"ever","pk":"p","ttl":-1}`), []byte(`{"id":"null","pk":"p","ttl":null}`))
+	for _, tc := range []struct {
+		after int
+		want  []string
+	}{
+		{0, []string{"default", "short", "ever", "null"}},
+		{2, []string{"default", "short", "ever", "null"}},
+		{3, []string{"default", "ever", "null"}},
+		{9, []string{"default", "ever", "null"}},
+		{10, []string{"ever"}},
+		{1e6, []string{"ever"}},
+	} {
+		now = time.Unix(1_700_000_000+int64(tc.after), 0)
+		var found []string
+		for _, item := range all(t, c, pk, "SELECT * FROM c", nil)[0] {
+			found = append(found, idOf(t, []byte(item)))
+		}
+		require.Equal(t, tc.want, found, "after %d s", tc.after)
+		fed, _ := drain(t, c, azcosmos.ChangeFeedOptions{})
+		require.Equal(t, tc.want, fed)
+		require.Equal(t, [][]string{{fmt.Sprint(len(tc.want))}}, all(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
+		_, err := c.ReadItem(t.Context(), pk, "short", nil)
+		require.Equal(t, tc.after >= 3, err != nil, "after %d s", tc.after)
+	}
+	_, err := c.ReplaceItem(t.Context(), pk, "default", doc("default", 2), nil)
+	require.Equal(t, 404, status(t, nil, err))
+	create(t, c, doc("default", 3))
+	_, err = c.DeleteItem(t.Context(), pk, "short", nil)
+	require.Equal(t, 404, status(t, nil, err))
+}
+
+func TestAWriteProlongsLifeAndWithoutADefaultNothingExpires(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	engine, c := open(t, embedded.Options{Clock: func() time.Time { return now }}, lives(10))
+	create(t, c, doc("a", 1))
+	now = now.Add(9 * time.Second)
+	_, err := c.PatchItem(t.Context(), pk, "a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/ttl", 20) }), nil)
+	require.NoError(t, err)
+	now = now.Add(19 * time.Second)
+	_, err = c.ReadItem(t.Context(), pk, "a", nil)
+	require.NoError(t, err)
+	_, err = c.PatchItem(t.Context(), pk, "a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/ttl", 0) }), nil)
+	require.Equal(t, 400, status(t, nil, err))
+	_, err = c.UpsertItem(t.Context(), pk, []byte(`{"id":"b","pk":"p","ttl":"soon"}`), nil)
+	require.Equal(t, 400, status(t, nil, err))
+
+	read, err := c.Read(t.Context(), nil)
+	require.NoError(t, err)
+	read.ContainerProperties.DefaultTimeToLive = nil
+	_, err = c.Replace(t.Context(), *read.ContainerProperties, nil)
+	require.NoError(t, err)
+	now = now.Add(time.Hour)
+	_, err = c.ReadItem(t.Context(), pk, "a", nil)
+	require.NoError(t, err, "the ttl of a document counts only where the container has one")
+	removed, err := engine.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, removed)
+}
+
+func TestASweepRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	engine, c := open(t, embedded.Options{Dir: t.TempDir(), Clock: func() time.Time { return now }}, lives(10))
+	for i := range 250 {
+		create(t, c, doc(fmt.Sprint(i), i))
+		if i == 229 {
+			now = now.Add(5 * time.Second)
+		}
+	}
+	now = now.Add(5 * time.Second)
+	removed, err := engine.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 230, removed)
+	removed, err = engine.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, removed)
+	require.Equal(t, [][]string{{"20"}}, all(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
+}

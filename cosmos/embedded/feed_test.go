@@ -1,0 +1,139 @@
+package embedded_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+var whole = &azcosmos.FeedRange{MinInclusive: "", MaxExclusive: "FF"}
+
+// drain reads a change feed from a token to its present end, and returns the
+// ids and where to go on.
+func drain(t testing.TB, c *azcosmos.ContainerClient, o azcosmos.ChangeFeedOptions) (ids []string, token string) {
+	t.Helper()
+	if o.FeedRange == nil && o.Continuation == nil {
+		o.FeedRange = whole
+	}
+	for {
+		page, err := c.ReadChangeFeed(t.Context(), &o)
+		require.NoError(t, err)
+		require.Positive(t, page.RequestCharge)
+		if page.Count == 0 {
+			return ids, page.ContinuationToken
+		}
+		for _, item := range page.Items {
+			ids = append(ids, idOf(t, item))
+		}
+		o.Continuation = &page.ContinuationToken
+	}
+}
+
+func idOf(t testing.TB, item []byte) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(string(item), `"id":"`)
+	require.True(t, ok, "%s", item)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}
+
+func TestTheChangeFeedHasTheNewestVersionOfEachDocumentInTheOrderOfChanges(t *testing.T) {
+	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			_, c := open(t, embedded.Options{Dir: dir})
+			create(t, c, doc("a", 1), doc("b", 1), doc("d", 1), doc("e", 1))
+			_, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", 2), nil)
+			require.NoError(t, err)
+			_, err = c.DeleteItem(t.Context(), pk, "d", nil)
+			require.NoError(t, err)
+			ids, token := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 2})
+			require.Equal(t, []string{"b", "e", "a"}, ids)
+			ids, token = drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
+			require.Empty(t, ids)
+			create(t, c, doc("f", 1))
+			ids, _ = drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
+			require.Equal(t, []string{"f"}, ids)
+			other := azcosmos.NewPartitionKeyString("other")
+			ids, _ = drain(t, c, azcosmos.ChangeFeedOptions{PartitionKey: &other})
+			require.Empty(t, ids)
+		})
+	}
+}
+
+func TestTheChangeFeedStartsAtATimeOrNow(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	engine, c := open(t, embedded.Options{Clock: func() time.Time { return now }})
+	create(t, c, doc("a", 1))
+	since := now
+	now = now.Add(time.Second)
+	create(t, c, doc("b", 1))
+	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{StartFrom: &since})
+	require.Equal(t, []string{"b"}, ids)
+
+	feed := func(header ...string) (int, string, string) {
+		header = append(header, "A-IM", "Incremental Feed", "x-ms-documentdb-partitionkeyrangeid", "0")
+		answer, body := send(t, engine, signed(t, engine, "GET", docsPath, "docs", containerLink, "", header...))
+		return answer.StatusCode, answer.Header.Get("etag"), body
+	}
+	status, etag, _ := feed("If-None-Match", "*")
+	require.Equal(t, 304, status)
+	create(t, c, doc("d", 1))
+	status, _, body := feed("If-None-Match", etag)
+	require.Equal(t, 200, status)
+	require.Contains(t, body, `"_count":1`)
+	require.Contains(t, body, `"id":"d"`)
+	status, _, _ = feed("If-Modified-Since", "yesterday")
+	require.Equal(t, 400, status)
+	status, _, _ = feed("If-None-Match", `"x"`)
+	require.Equal(t, 400, status)
+}
+
+// raise sets the manual throughput of a container.
+func raise(t testing.TB, c *azcosmos.ContainerClient, to int32) {
+	t.Helper()
+	_, err := c.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(to), nil)
+	require.NoError(t, err)
+}
+
+func TestAContainerSplitsWithItsThroughputAndEveryReaderFindsEverything(t *testing.T) {
+	engine, c := open(t, embedded.Options{})
+	var want []string
+	var many []azcosmos.ItemIdentity
+	for i := range 40 {
+		id := fmt.Sprintf("i%02d", i)
+		key := azcosmos.NewPartitionKeyString(fmt.Sprint("p", i))
+		_, err := c.CreateItem(t.Context(), key, fmt.Appendf(nil, `{"id":%q,"pk":"p%d"}`, id, i), nil)
+		require.NoError(t, err)
+		want = append(want, id)
+		many = append(many, azcosmos.ItemIdentity{ID: id, PartitionKey: key})
+	}
+	first, token := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 10})
+	require.Equal(t, want, first)
+	for _, step := range []struct {
+		throughput int32
+		ranges     int
+	}{{25_000, 3}, {60_000, 6}, {30_000, 6}} { // lowering merges nothing
+		raise(t, c, step.throughput)
+		read, err := c.ReadManyItems(t.Context(), many, nil)
+		require.NoError(t, err)
+		require.Len(t, read.Items, 40)
+		ranges, err := c.ReadFeedRanges(t.Context(), nil) // read anew by ReadManyItems, which met a range that was gone
+		require.NoError(t, err)
+		require.Len(t, ranges, step.ranges)
+		ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 7})
+		require.ElementsMatch(t, want, ids)
+	}
+	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
+	require.Empty(t, ids, "a token from before the splits goes on where it was")
+
+	answer, _ := send(t, engine, signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental Feed",
+		"x-ms-documentdb-partitionkeyrangeid", "0"))
+	require.Equal(t, 410, answer.StatusCode, "range 0 has split")
+	require.Equal(t, "1002", answer.Header.Get("x-ms-substatus"))
+}

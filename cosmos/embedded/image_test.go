@@ -1,0 +1,327 @@
+package embedded_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// What a disk holds after the power went can be told from two states of the
+// file, because bbolt commits in a known order: it writes pages that nothing
+// points to yet, syncs, writes one of the two meta pages, syncs, and only then
+// the request is answered. So the file is read after every answer. Of the
+// pages that changed since the answer before, those beyond the metas were
+// written before the first sync, and the disk may hold any of them; the meta
+// was written after it.
+
+const (
+	pageSize = 4096
+	metas    = 2
+)
+
+// A commit is the file before and after one request.
+type commit struct {
+	before, after []byte
+	pages         []int // that differ, but the metas
+	meta          int   // that differs
+}
+
+func commitBetween(t *testing.T, before, after []byte) commit {
+	t.Helper()
+	c := commit{before: before, after: after, meta: -1}
+	for page := 0; page*pageSize < len(after); page++ {
+		from, to := page*pageSize, (page+1)*pageSize
+		if to <= len(before) && bytes.Equal(before[from:to], after[from:to]) {
+			continue
+		}
+		if page >= metas {
+			c.pages = append(c.pages, page)
+			continue
+		}
+		require.Equal(t, -1, c.meta, "a commit writes one meta")
+		c.meta = page
+	}
+	require.NotEqual(t, -1, c.meta)
+	return c
+}
+
+// crash returns what the disk may hold if the power goes during the commit,
+// and whether the commit has happened then.
+func (c commit) crash(random *rand.Rand) (image []byte, happened bool) {
+	if random.IntN(3) == 0 { // between the syncs, or after both
+		image = slices.Clone(c.after)
+		from := c.meta * pageSize
+		switch random.IntN(3) {
+		case 0: // the meta is lost
+			copy(image[from:from+pageSize], c.before[from:])
+			return image, false
+		case 1: // it is torn within what its checksum covers
+			n := 17 + random.IntN(64-17)
+			copy(image[from+n:from+pageSize], c.before[from+n:from+pageSize])
+			return image, bytes.Equal(image[from:from+pageSize], c.after[from:from+pageSize])
+		}
+		return image, true
+	}
+	image = slices.Clone(c.before)
+	if len(c.after) > len(image) { // what was never written is empty
+		image = append(image, make([]byte, len(c.after)-len(image))...)
+	}
+	for _, page := range c.pages {
+		from := page * pageSize
+		if random.IntN(2) == 0 {
+			continue // never reached the disk
+		}
+		n := pageSize
+		if random.IntN(4) == 0 {
+			n = 512 * random.IntN(pageSize/512) // torn between two sectors
+		}
+		copy(image[from:from+n], c.after[from:from+n])
+	}
+	return image, false
+}
+
+// images is how many crash images a run of the tests looks at.
+func images(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("EMBEDDED_CRASH_IMAGES")
+	if text == "" {
+		return 240
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// contents reads the whole account: every document by its id.
+func contents(t testing.TB, c *azcosmos.ContainerClient) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, page := range all(t, c, azcosmos.NewPartitionKey(), "SELECT * FROM c", nil) {
+		for _, item := range page {
+			found[idOf(t, []byte(item))] = item
+		}
+	}
+	return found
+}
+
+func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
+	want := images(t)
+	random := rand.New(rand.NewPCG(uint64(want), 7))
+	dir := t.TempDir()
+	file := filepath.Join(dir, disk.FileName)
+	engine, c := open(t, embedded.Options{Dir: dir}, uniqueMail, lives(-1))
+	read := func() []byte { return readImage(t, file) }
+	image, state := read(), contents(t, c)
+	for seen := 0; seen < want; {
+		answered := write(t, c, random)
+		after, now := read(), contents(t, c)
+		if !answered { // a refused request leaves no trace
+			require.Equal(t, state, now)
+			image = after
+			continue
+		}
+		step := commitBetween(t, image, after)
+		for range 8 {
+			crashed, happened := step.crash(random)
+			expected := state
+			if happened {
+				expected = now
+			}
+			inspect(t, crashed, expected)
+			seen++
+		}
+		image, state = after, now
+	}
+	census, err := engine.Check(func(problem string) { t.Error(problem) })
+	require.NoError(t, err)
+	require.Equal(t, len(state), census.Documents)
+}
+
+// write does one random request and reports whether it changed something.
+func write(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) bool {
+	t.Helper()
+	body := func(id int) []byte {
+		return fmt.Appendf(nil, `{"id":"%d","pk":"p","mail":"%d","name":{"first":"%d"},"data":"%0*d"}`,
+			id, random.IntN(1000), random.IntN(1000), 1+random.IntN(3)*4000, 1)
+	}
+	batch := c.NewTransactionalBatch(pk)
+	for range 1 + random.IntN(6) {
+		if id := random.IntN(30); random.IntN(4) == 0 {
+			batch.DeleteItem(strconv.Itoa(id), nil)
+		} else {
+			batch.UpsertItem(body(id), nil)
+		}
+	}
+	answer, err := c.ExecuteTransactionalBatch(t.Context(), batch, nil)
+	require.NoError(t, err)
+	return answer.Success
+}
+
+// inspect opens an image and compares it with what has to be in it.
+func inspect(t *testing.T, image []byte, want map[string]string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	writeImage(t, dir, image)
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	defer func() {
+		require.NoError(t, engine.Close())
+		require.NoError(t, os.RemoveAll(dir))
+	}()
+	account := client(t, engine)
+	c, err := account.NewContainer("db", "c")
+	require.NoError(t, err)
+	require.Equal(t, want, contents(t, c))
+	_, err = engine.Check(func(problem string) { t.Error(problem) })
+	require.NoError(t, err)
+}
+
+// fileSize is more than a small store has: bbolt grows a file by 16 MB at once,
+// and does not mind more.
+const fileSize = 32 << 20
+
+// readImage reads a store, but not the empty pages at its end, which are most
+// of a new one.
+func readImage(t *testing.T, file string) []byte {
+	t.Helper()
+	image, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(image), fileSize, "the test has to stay small")
+	return slices.Clone(image[:used(image)])
+}
+
+func writeImage(t *testing.T, dir string, image []byte) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, disk.FileName))
+	require.NoError(t, err)
+	_, err = f.Write(image)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(fileSize))
+	require.NoError(t, f.Close())
+}
+
+// used is the length of the image without the empty pages at its end.
+func used(image []byte) int {
+	empty := make([]byte, pageSize)
+	n := len(image)
+	for n >= pageSize && bytes.Equal(image[n-pageSize:n], empty) {
+		n -= pageSize
+	}
+	return n
+}
+
+// TestAFlippedBitIsNeverAnswered damages a store in one bit after the other:
+// it does not open, or the check finds it, or it was nowhere that matters; and
+// no document is ever read that is not what was written.
+func TestAFlippedBitIsNeverAnswered(t *testing.T) {
+	dir := t.TempDir()
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	c := container(t, engine, uniqueMail)
+	for i := range 40 {
+		create(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","mail":"%d","name":{"first":"%d"},"data":"%0*d"}`, i, i, i, 200+i%4*2000, 1))
+	}
+	want := contents(t, c)
+	require.NoError(t, engine.Close())
+	image := readImage(t, filepath.Join(dir, disk.FileName))
+	random := rand.New(rand.NewPCG(11, 3))
+	refused, found, harmless := 0, 0, 0
+	for range 120 {
+		damaged := slices.Clone(image)
+		bit := random.IntN(8 * len(image))
+		damaged[bit/8] ^= 1 << (bit % 8)
+		switch outcome(t, damaged, want) {
+		case "refused":
+			refused++
+		case "found":
+			found++
+		default:
+			harmless++
+		}
+	}
+	t.Logf("of 120 flipped bits %d made the file unreadable, %d were found by the check, %d lay in unused room", refused, found, harmless)
+	require.Positive(t, found)
+}
+
+func outcome(t *testing.T, image []byte, want map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeImage(t, dir, image)
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	if err != nil {
+		require.True(t, errors.Is(err, disk.ErrDamaged) || errors.Is(err, disk.ErrFormat), "%v", err)
+		return "refused"
+	}
+	defer func() { _ = engine.Close() }() // its pages may be damaged too
+	c, err := client(t, engine).NewContainer("db", "c")
+	require.NoError(t, err)
+	intact := true
+	for id, doc := range want {
+		read, err := c.ReadItem(t.Context(), pk, id, nil)
+		if err != nil {
+			intact = false
+			continue
+		}
+		require.Equal(t, doc, string(read.Value), "a damaged document was answered")
+	}
+	problems := 0
+	if _, err = engine.Check(func(string) { problems++ }); err != nil {
+		require.ErrorIs(t, err, disk.ErrDamaged)
+		problems++
+	}
+	if problems > 0 {
+		return "found"
+	}
+	require.True(t, intact, "something is damaged, and the check does not say so")
+	return "harmless"
+}
+
+func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
+	dir := t.TempDir()
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	c := container(t, engine, uniqueMail)
+	create(t, c, []byte(`{"id":"a","pk":"p","mail":"m","secret":"before it was damaged"}`))
+	require.NoError(t, engine.Close())
+	path := filepath.Join(dir, disk.FileName)
+	image, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(image, []byte("before it"), []byte("after  it")), 0o600))
+
+	engine, err = embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close()) }()
+	c, err = client(t, engine).NewContainer("db", "c")
+	require.NoError(t, err)
+	_, err = c.ReadItem(t.Context(), pk, "a", nil)
+	require.Equal(t, 500, status(t, nil, err))
+	for _, says := range []string{`database \"db\"`, `container \"c\"`, `partition [\"p\"]`, "restoring the folder from a copy"} {
+		require.ErrorContains(t, err, says)
+	}
+	_, err = c.NewQueryItemsPager("SELECT * FROM c", pk, nil).NextPage(t.Context())
+	require.Equal(t, 500, status(t, nil, err))
+	var problems []string
+	census, err := engine.Check(func(problem string) { problems = append(problems, problem) })
+	require.NoError(t, err)
+	require.Len(t, problems, 1)
+	require.Equal(t, 1, census.Documents)
+	_, err = c.DeleteItem(t.Context(), pk, "a", nil)
+	require.NoError(t, err)
+	create(t, c, []byte(`{"id":"b","pk":"p","mail":"m"}`))
+	census, err = engine.Check(func(problem string) { t.Error(problem) })
+	require.NoError(t, err)
+	require.Equal(t, 1, census.Documents)
+}

@@ -1,0 +1,205 @@
+// Command azcosmossuite runs the emulator tests of the azcosmos module that
+// go.mod pins against the engine, over HTTPS, and prints how many passed.
+//
+// The tests are those that Microsoft runs against its own emulator. They want
+// https://localhost:8081/ and, for the ids that only the dedicated gateway can
+// carry, https://localhost:8903/. The module is copied out of the module
+// cache, which is read-only, and tested as it is.
+//
+// The exit status is 0 if all tests passed. Arguments, if any, are the names
+// of the tests to run.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+)
+
+const module = "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	passed, failed, err := run(ctx, os.Args[1:])
+	for _, name := range failed {
+		fmt.Println("FAIL", name)
+	}
+	fmt.Printf("azcosmos emulator tests: %d of %d passed\n", passed, passed+len(failed))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "azcosmossuite:", err)
+	}
+	if err != nil || len(failed) > 0 || passed == 0 {
+		stop()
+		os.Exit(1) //nolint:gocritic // nothing is left to be done
+	}
+}
+
+func run(ctx context.Context, only []string) (passed int, failed []string, err error) {
+	dir, err := os.MkdirTemp("", "azcosmossuite-")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	suite, err := compile(ctx, dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	names, err := emulatorTests(filepath.Join(dir, "azcosmos"))
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(only) > 0 {
+		names = only
+	}
+	trust, stop, err := serve(ctx, dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	return test(ctx, suite, trust, names)
+}
+
+// compile copies the module and builds its tests. It is done before the tests
+// get their own idea of whom to trust, which would cut the go command off from
+// its proxy.
+func compile(ctx context.Context, dir string) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Stderr = os.Stderr
+	found, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", module, err)
+	}
+	copied := filepath.Join(dir, "azcosmos")
+	if err := os.CopyFS(copied, os.DirFS(strings.TrimSpace(string(found)))); err != nil {
+		return "", err
+	}
+	suite := filepath.Join(dir, "suite.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-mod=mod", "-o", suite, ".") //nolint:gosec // our own temporary folder
+	build.Dir = copied
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	return suite, build.Run()
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// emulatorTests finds the tests that want an emulator.
+func emulatorTests(module string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(module, "emulator_cosmos_*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range testFunction.FindAllSubmatch(text, -1) {
+			names = append(names, string(found[1]))
+		}
+	}
+	return names, nil
+}
+
+// serve starts one account behind two doors. It returns the file with the
+// certificate to trust, and how to stop.
+func serve(ctx context.Context, dir string) (trust string, stop func() error, err error) {
+	cert, err := certificate.Load(dir, "localhost", "127.0.0.1")
+	if err != nil {
+		return "", nil, err
+	}
+	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "account")}) //nolint:contextcheck // opening is not to be given up half-way
+	if err != nil {
+		return "", nil, err
+	}
+	var servers []*http.Server
+	stop = func() error {
+		var errs []error
+		for _, server := range servers {
+			errs = append(errs, server.Close())
+		}
+		return errors.Join(append(errs, engine.Close())...)
+	}
+	for _, door := range []struct {
+		address string
+		embedded.Door
+	}{
+		// The emulator of Azure advertises the address, not the name.
+		{"127.0.0.1:8081", embedded.Door{Gateway: embedded.Routing, Advertise: "127.0.0.1:8081"}},
+		{"127.0.0.1:8903", embedded.Door{Gateway: embedded.Compute, Advertise: "127.0.0.1:8903"}},
+	} {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", door.address)
+		if err != nil {
+			return "", nil, errors.Join(err, stop())
+		}
+		server := &http.Server{Handler: engine.HandlerOf(door.Door), TLSConfig: cert.Config(), ReadHeaderTimeout: time.Minute}
+		servers = append(servers, server)
+		go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
+	}
+	return filepath.Join(dir, certificate.FileName), stop, nil
+}
+
+// test runs the tests one after the other in a process of their own.
+func test(ctx context.Context, suite, trust string, names []string) (passed int, failed []string, err error) {
+	cmd := exec.CommandContext(ctx, suite, "-test.v", "-test.run", "^("+strings.Join(names, "|")+")$") //nolint:gosec // what compile built
+	cmd.Dir = filepath.Join(filepath.Dir(suite), "azcosmos")
+	cmd.Env = append(os.Environ(), "EMULATOR=true", "SSL_CERT_FILE="+trust)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, nil, err
+	}
+	done := map[string]bool{}
+	lines := bufio.NewReader(out)
+	var said []string // by the test that runs now; told only if it fails
+	for {
+		line, readErr := lines.ReadString('\n')
+		name, passes := strings.CutPrefix(line, "--- PASS: ")
+		switch {
+		case passes:
+			name, _, _ = strings.Cut(name, " ")
+			done[name] = true
+			passed++
+		case strings.HasPrefix(line, "--- FAIL: "):
+			fmt.Print(line, strings.Join(said, ""))
+		}
+		if said = append(said, line); strings.HasPrefix(line, "=== RUN") && !strings.Contains(line, "/") {
+			said = nil
+		}
+		if readErr != nil {
+			if !errors.Is(readErr, io.EOF) {
+				err = readErr
+			}
+			break
+		}
+	}
+	if exit := cmd.Wait(); exit != nil && err == nil {
+		err = fmt.Errorf("the tests: %w", exit)
+	}
+	for _, name := range names {
+		if !done[name] {
+			failed = append(failed, name)
+		}
+	}
+	return passed, failed, err
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
+)
+
+// Budgets returns the budgets that a request to a physical partition of c
+// draws on; a nil range stands for all of them. A container divides its
+// throughput evenly. Containers that share the throughput of their database
+// share one budget.
+func (e *Engine) Budgets(c *Container, at *Range) []physics.Budget {
+	offer := c.offer
+	if offer == nil {
+		b := physics.Budget{Key: fmt.Sprint("d", c.parent), PerSecond: int64(defaultThroughput * requestUnit)}
+		if db, err := e.Database(c.Database); err == nil && db.offer != nil {
+			b.PerSecond = int64(db.offer.Throughput()) * int64(requestUnit)
+		}
+		return []physics.Budget{b}
+	}
+	share := int64(offer.Throughput()) * int64(requestUnit) / int64(len(c.ranges))
+	budget := func(r *Range) physics.Budget {
+		return physics.Budget{Key: fmt.Sprint("c", c.number, "/", r.ID), PerSecond: share}
+	}
+	if at != nil {
+		return []physics.Budget{budget(at)}
+	}
+	all := make([]physics.Budget, len(c.ranges))
+	for i := range c.ranges {
+		all[i] = budget(&c.ranges[i])
+	}
+	return all
+}
+
+// grow splits ranges when the documents have become too many for them.
+func (e *Engine) grow(ctx context.Context, c *Container) error {
+	if e.size(c.number).Load() <= e.rangeBytes*int64(len(c.ranges)) {
+		return nil
+	}
+	return e.change(ctx, c.Database, func(tx disk.Tx, version uint64) (*Database, error) {
+		db, err := e.Database(c.Database)
+		if err != nil {
+			return nil, err
+		}
+		now := db.containers[c.ID]
+		if now == nil || now.number != c.number || e.rangesNeeded(now) <= len(now.ranges) {
+			return db, nil
+		}
+		changed := *now
+		changed.ranges, changed.nextRange = split(now.ranges, e.rangesNeeded(now), now.nextRange, now.keyVersion, version)
+		putRecord(tx, containerKey(db.ID, now.ID), changed.record())
+		return db.with(&changed), nil
+	})
+}
+
+// remembered is how many commits a read may lag behind.
+const remembered = 64
+
+// committed notes the time of a commit, for reads that lag behind by a time.
+func (e *Engine) committed() {
+	if e.lag == nil {
+		return
+	}
+	e.lagging.Lock()
+	defer e.lagging.Unlock()
+	e.commits = append(e.commits, e.clock())
+	if len(e.commits) > remembered {
+		e.commits = append(e.commits[:0:0], e.commits[len(e.commits)-remembered:]...)
+	}
+}
+
+// commitsSince is how many of the last commits came after a time.
+func (e *Engine) commitsSince(at time.Time) (n int) {
+	e.lagging.Lock()
+	defer e.lagging.Unlock()
+	for i := len(e.commits) - 1; i >= 0 && e.commits[i].After(at); i-- {
+		n++
+	}
+	return n
+}

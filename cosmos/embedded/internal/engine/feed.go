@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// A FeedRequest asks for one page of the change feed: the newest version of
+// each document that was created or changed, in the order of the changes.
+// Deletions are not in it.
+type FeedRequest struct {
+	Partition   Partition // only this one, if Scoped
+	Scoped      bool
+	Prefix      Partition // see QueryRequest
+	Range       *Range
+	After       uint64    // number of the last change that is known
+	FromNow     bool      // only what is yet to come
+	Since       time.Time // only changes after this second; zero for all
+	MaxItems    int       // at most, or -1
+	Consistency Consistency
+}
+
+// A FeedPage is one page. It has no JSON if nothing is new.
+type FeedPage struct {
+	JSON    []byte
+	Count   int
+	Last    uint64 // where the next page goes on
+	Charge  Charge
+	Session uint64
+}
+
+// ChangeFeed reads one page of the change feed.
+func (e *Engine) ChangeFeed(c *Container, q FeedRequest) (FeedPage, error) {
+	var page FeedPage
+	now := e.now(c)
+	err := e.view(q.Consistency, func(r disk.Reader) error {
+		f := feed{q: q, c: c, r: r, now: now, epks: map[Partition]bool{}}
+		err := f.read()
+		page = f.page
+		return err
+	})
+	page.Charge = max(page.Charge, requestUnit)
+	return page, err
+}
+
+type feed struct {
+	q    FeedRequest
+	c    *Container
+	r    disk.Reader
+	now  time.Time
+	epks map[Partition]bool // which partitions are in the range
+	last uint64             // the newest change on the page
+	page FeedPage
+}
+
+func (f *feed) read() error {
+	f.page.Session = number(f.r.Get(counterKey))
+	f.page.Last = f.page.Session // unless the page is full before
+	if f.q.FromNow {
+		return nil
+	}
+	if f.q.After > f.page.Session { // of a state that this reader cannot see yet
+		f.page.Last = f.q.After
+		return nil
+	}
+	var err error
+	all := containerPrefix('L', f.c.number)
+	f.r.Scan(changeKey(f.c.number, f.q.After+1), after(all), func(key, value []byte) bool {
+		version := binary.BigEndian.Uint64(key[len(all):])
+		var more bool
+		if more, err = f.change(version, value); !more {
+			return false
+		}
+		return true
+	})
+	if f.page.Count > 0 {
+		f.page.JSON = append(f.page.JSON, `],"_count":`...)
+		f.page.JSON = append(strconv.AppendInt(f.page.JSON, int64(f.page.Count), 10), '}')
+	}
+	return err
+}
+
+// change adds one document, unless it is not asked for. It reports false when
+// the page is full; the change is then left to the next one.
+func (f *feed) change(version uint64, value []byte) (bool, error) {
+	if len(value) < 8 {
+		return false, f.c.damaged(stored{})
+	}
+	pk := Partition(value[8:])
+	if !f.asks(pk) {
+		return true, nil
+	}
+	key := documentKey(f.c.number, pk, number(value[:8]))
+	s := readStored(key, f.r.Get(key))
+	if f.c.expired(s, f.now) || !f.q.Since.IsZero() && s.changed <= f.q.Since.Unix() {
+		return true, nil
+	}
+	full := f.q.MaxItems >= 0 && f.page.Count >= f.q.MaxItems || f.page.Count > 0 && len(f.page.JSON)+s.size > maxPage
+	if full {
+		f.page.Last = f.last
+		return false, nil
+	}
+	doc, err := s.json(f.r, f.c)
+	if err != nil {
+		return false, err
+	}
+	if f.page.Count == 0 {
+		f.page.JSON = append(f.page.JSON, `{"_rid":"`+f.c.RID+`","Documents":[`...)
+	} else {
+		f.page.JSON = append(f.page.JSON, ',')
+	}
+	f.page.JSON = append(f.page.JSON, doc[:len(doc)-1]...)
+	f.page.JSON = append(f.page.JSON, `,"_lsn":`...)
+	f.page.JSON = append(strconv.AppendUint(f.page.JSON, version, 10), '}')
+	f.page.Count++
+	f.page.Charge += readCharge(s.size)
+	f.last = version
+	return true, nil
+}
+
+func (f *feed) asks(pk Partition) bool {
+	if f.q.Scoped && pk != f.q.Partition || !strings.HasPrefix(string(pk), string(f.q.Prefix)) {
+		return false
+	}
+	if f.q.Range == nil || len(f.c.ranges) == 1 {
+		return true
+	}
+	in, known := f.epks[pk]
+	if !known {
+		in = f.q.Range.has(f.c.epk(pk))
+		f.epks[pk] = in
+	}
+	return in
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+const (
+	leastThroughput   = 400
+	leastAutoscale    = 1000
+	mostThroughput    = 1_000_000
+	defaultThroughput = 400
+)
+
+// An Offer is the throughput of a container, or of a database that shares it
+// among its containers. It is immutable; a change makes a new one.
+type Offer struct {
+	Number    uint32 `json:"number"`
+	Manual    int    `json:"manual,omitempty"`
+	Autoscale int    `json:"autoscale,omitempty"` // the most; 0 for a manual offer
+	Highest   int    `json:"highest"`             // ever set, which limits how low it may go
+	Version   uint64 `json:"version"`
+	Changed   int64  `json:"changed"` // seconds since 1970
+}
+
+// ID is the resource id of the offer.
+func (o *Offer) ID() string {
+	id := strconv.FormatUint(uint64(o.Number), 36)
+	return "0000"[min(4, len(id)):] + id
+}
+
+// Throughput is the most request units a second that the offer gives.
+func (o *Offer) Throughput() int { return max(o.Manual, o.Autoscale) }
+
+// Least is the lowest throughput that the offer can be set to.
+func (o *Offer) Least() int {
+	if o.Autoscale > 0 {
+		return roundUp(max(leastAutoscale, o.Highest/10), 1000)
+	}
+	return roundUp(max(leastThroughput, o.Highest/100), 100)
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// A Throughput is what a request asks for; both zero asks for nothing.
+type Throughput struct {
+	Manual    int `json:"manual,omitempty"`
+	Autoscale int `json:"autoscale,omitempty"` // the most
+}
+
+// Check refuses what Cosmos DB does not sell.
+func (t Throughput) Check() error {
+	switch {
+	case t.Manual != 0 && t.Autoscale != 0:
+		return badRequest("throughput is either manual or autoscale, not both")
+	case t.Autoscale != 0 && (t.Autoscale < leastAutoscale || t.Autoscale > mostThroughput || t.Autoscale%1000 != 0):
+		return badRequest("autoscale throughput %d: want a multiple of 1000 from 1000 to %d", t.Autoscale, mostThroughput)
+	case t.Manual != 0 && (t.Manual < leastThroughput || t.Manual > mostThroughput || t.Manual%100 != 0):
+		return badRequest("throughput %d: want a multiple of 100 from 400 to %d", t.Manual, mostThroughput)
+	}
+	return nil
+}
+
+func (e *Engine) newOffer(number uint32, t Throughput, version uint64) *Offer {
+	if t == (Throughput{}) {
+		return nil
+	}
+	return &Offer{Number: number, Manual: t.Manual, Autoscale: t.Autoscale, Highest: max(t.Manual, t.Autoscale), Version: version, Changed: e.clock().Unix()}
+}
+
+// A Provisioned is a resource with its offer.
+type Provisioned struct {
+	*Offer
+	Database  string
+	Container string // "" if the offer is that of the database
+	rid, self string
+	etag      string
+}
+
+// JSON is the offer as the wire carries it.
+func (p Provisioned) JSON() []byte {
+	content := map[string]any{}
+	if p.Autoscale > 0 {
+		content["offerAutopilotSettings"] = map[string]int{"maxThroughput": p.Autoscale}
+	} else {
+		content["offerThroughput"] = p.Manual
+	}
+	b, err := json.Marshal(map[string]any{
+		"id": p.ID(), "_rid": p.ID(), "_self": "offers/" + p.ID() + "/", "_etag": p.etag, "_ts": p.Changed,
+		"offerVersion": "V2", "offerType": "Invalid", "resource": p.self, "offerResourceId": p.rid, "content": content,
+	})
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	return b
+}
+
+// Offers returns all offers in the order of their creation.
+func (e *Engine) Offers() []Provisioned {
+	var all []Provisioned
+	for _, db := range e.Databases() {
+		if db.offer != nil {
+			all = append(all, Provisioned{Offer: db.offer, Database: db.ID, rid: db.rid, self: "dbs/" + db.rid + "/", etag: e.etag(db.offer.Version)})
+		}
+		for _, c := range db.containers {
+			if c.offer != nil {
+				all = append(all, Provisioned{Offer: c.offer, Database: db.ID, Container: c.ID, rid: c.RID, self: c.self, etag: e.etag(c.offer.Version)})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Provisioned) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+// Offer returns the offer with this resource id.
+func (e *Engine) Offer(id string) (Provisioned, error) {
+	for _, p := range e.Offers() {
+		if p.ID() == id {
+			return p, nil
+		}
+	}
+	return Provisioned{}, notFound("offer", id)
+}
+
+// ReplaceOffer changes a throughput. If the container needs more physical
+// partitions for it, ranges split; they never merge again.
+func (e *Engine) ReplaceOffer(ctx context.Context, id string, t Throughput) (Provisioned, error) {
+	if err := t.Check(); err != nil {
+		return Provisioned{}, err
+	}
+	if t == (Throughput{}) {
+		return Provisioned{}, badRequest("the offer has neither offerThroughput nor offerAutopilotSettings")
+	}
+	p, err := e.Offer(id)
+	if err != nil {
+		return Provisioned{}, err
+	}
+	err = e.change(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
+		if p, err = e.Offer(id); err != nil { // it may have gone while others changed
+			return nil, err
+		}
+		next := e.newOffer(p.Number, t, version)
+		next.Highest = max(next.Highest, p.Highest)
+		if least := next.Least(); next.Throughput() < least {
+			return nil, errorf(http.StatusBadRequest, "throughput %d is below the minimum of this resource, %d", next.Throughput(), least)
+		}
+		db, err := e.Database(p.Database)
+		if err != nil {
+			return nil, err
+		}
+		if p.Container == "" {
+			changed := *db
+			changed.offer = next
+			putRecord(tx, databaseKey(db.ID), changed.record())
+			return &changed, nil
+		}
+		changed := *db.containers[p.Container]
+		changed.offer = next
+		changed.ranges, changed.nextRange = split(changed.ranges, e.rangesNeeded(&changed), changed.nextRange, changed.keyVersion, version)
+		putRecord(tx, containerKey(db.ID, changed.ID), changed.record())
+		return db.with(&changed), nil
+	})
+	if err != nil {
+		return Provisioned{}, err
+	}
+	return e.Offer(id)
+}
+
+// rangesNeeded is how many physical partitions the container has to have.
+func (e *Engine) rangesNeeded(c *Container) int {
+	throughput := 0
+	if c.offer != nil {
+		throughput = c.offer.Throughput()
+	}
+	return rangesFor(throughput, e.size(c.number).Load(), e.rangeBytes)
+}

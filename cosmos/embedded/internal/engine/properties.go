@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// withIndexing writes down the default indexing policy where there is none.
+func withIndexing(body []byte, d *definition) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, badRequest("container: %v", err)
+	}
+	all["indexingPolicy"] = d.Indexing
+	return json.Marshal(all)
+}
+
+// systemProperties returns body with the properties that the engine sets.
+func (e *Engine) systemProperties(body []byte, id, self string, version uint64, more string) ([]byte, error) {
+	doc, err := rawjson.Compact(nil, body)
+	if err != nil {
+		return nil, badRequest("%v", err)
+	}
+	if doc, err = without(doc, isMetadata); err != nil {
+		return nil, err
+	}
+	doc = append(doc[:len(doc)-1], `,"_rid":"`...)
+	doc = append(doc, id...)
+	doc = append(doc, `","_self":"`...)
+	doc = append(doc, self...)
+	doc = append(doc, `","_etag":`...)
+	doc = rawjson.AppendQuoted(doc, e.etag(version))
+	doc = append(doc, more...)
+	doc = append(doc, `,"_ts":`...)
+	doc = strconv.AppendInt(doc, e.clock().Unix(), 10)
+	return append(doc, '}'), nil
+}

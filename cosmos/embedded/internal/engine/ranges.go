@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// perRange is the throughput that one physical partition can give.
+	perRange = 10_000
+	// maxRangeBytes is how much one physical partition can hold.
+	maxRangeBytes = 50 << 30
+)
+
+// A Range is a physical partition: the part of a container whose effective
+// partition keys are from Min on and below Max.
+type Range struct {
+	ID      string   `json:"id"`
+	Min     string   `json:"min"`
+	Max     string   `json:"max"`
+	Parents []string `json:"parents,omitempty"` // ranges that this one came from, the oldest first
+	Version uint64   `json:"version"`           // number of the write that made it
+}
+
+func (r Range) has(epk string) bool {
+	return compareEPK(r.Min, epk) <= 0 && (r.Max == "FF" || compareEPK(epk, r.Max) < 0)
+}
+
+// compareEPK takes the missing digits of the shorter one for zeros: ranges of
+// hierarchical keys may have bounds of different lengths.
+func compareEPK(a, b string) int {
+	n := max(len(a), len(b))
+	return strings.Compare(a+strings.Repeat("0", n-len(a)), b+strings.Repeat("0", n-len(b)))
+}
+
+// keySpace is the number of effective partition keys: version 2 clears two
+// bits of 128, version 1 uses the last 32.
+func keySpace(version int) *big.Int {
+	if version == 2 {
+		return new(big.Int).Lsh(big.NewInt(1), 126)
+	}
+	return new(big.Int).Lsh(big.NewInt(1), 32)
+}
+
+func bound(n, space *big.Int) string {
+	switch {
+	case n.Sign() == 0:
+		return ""
+	case n.Cmp(space) == 0:
+		return "FF"
+	}
+	return fmt.Sprintf("%032X", n)
+}
+
+// firstRanges divides the key space into n equal ranges.
+func firstRanges(n, keyVersion int, version uint64) []Range {
+	space := keySpace(keyVersion)
+	at := func(i int) string {
+		part := new(big.Int).Mul(space, big.NewInt(int64(i)))
+		return bound(part.Div(part, big.NewInt(int64(n))), space)
+	}
+	ranges := make([]Range, n)
+	for i := range ranges {
+		ranges[i] = Range{ID: strconv.Itoa(i), Min: at(i), Max: at(i + 1), Version: version}
+	}
+	return ranges
+}
+
+// split halves the widest range until there are n. It returns the ranges and
+// the first id that is still free. A range that was split is gone: its id is
+// never used again.
+func split(ranges []Range, n, next, keyVersion int, version uint64) ([]Range, int) {
+	space := keySpace(keyVersion)
+	ranges = slices.Clone(ranges)
+	for len(ranges) < n {
+		widest, width := 0, new(big.Int)
+		for i, r := range ranges {
+			low, high := r.bounds(space)
+			if high.Sub(high, low).Cmp(width) > 0 {
+				widest, width = i, high
+			}
+		}
+		r := ranges[widest]
+		low, high := r.bounds(space)
+		middle := bound(high.Rsh(high.Add(high, low), 1), space)
+		parents := append(slices.Clone(r.Parents), r.ID)
+		ranges = slices.Replace(ranges, widest, widest+1,
+			Range{ID: strconv.Itoa(next), Min: r.Min, Max: middle, Parents: parents, Version: version},
+			Range{ID: strconv.Itoa(next + 1), Min: middle, Max: r.Max, Parents: parents, Version: version})
+		next += 2
+	}
+	return ranges, next
+}
+
+func (r Range) bounds(space *big.Int) (low, high *big.Int) {
+	low, high = new(big.Int), new(big.Int).Set(space)
+	low.SetString(r.Min, 16)
+	if r.Max != "FF" {
+		high.SetString(r.Max, 16)
+	}
+	return low, high
+}
+
+// Ranges returns the physical partitions in the order of their keys. They
+// must not be changed.
+func (c *Container) Ranges() []Range { return c.ranges }
+
+// RangesVersion grows whenever a range splits.
+func (c *Container) RangesVersion() (newest uint64) {
+	for _, r := range c.ranges {
+		newest = max(newest, r.Version)
+	}
+	return newest
+}
+
+// Range returns the range with this id. A request that names one that was
+// split, or never was, has to read the ranges again.
+func (c *Container) Range(id string) (*Range, error) {
+	for i := range c.ranges {
+		if c.ranges[i].ID == id {
+			return &c.ranges[i], nil
+		}
+	}
+	return nil, &Error{Status: http.StatusGone, SubStatus: 1002, Message: "partition key range " + id + " is gone; read the ranges again"}
+}
+
+// RangeOf returns the range in which a logical partition lies.
+func (c *Container) RangeOf(pk Partition) *Range {
+	if len(c.ranges) > 1 {
+		epk := c.epk(pk)
+		for i := range c.ranges {
+			if c.ranges[i].has(epk) {
+				return &c.ranges[i]
+			}
+		}
+	}
+	return &c.ranges[0]
+}
+
+// rangesFor is how many physical partitions a throughput and a size need.
+func rangesFor(throughput int, bytes, limit int64) int {
+	n := max((throughput+perRange-1)/perRange, int((bytes+limit-1)/limit))
+	return max(1, n)
+}

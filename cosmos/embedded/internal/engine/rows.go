@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// give puts the results of one document on the page: with JOIN there may be
+// several. It reports false if the page has no room for one of them; then
+// the next page goes on within the document.
+func (r *run) give(seq uint64, s stored, doc []byte) bool {
+	if r.q.Query.Streams() {
+		return !r.matches(s, doc) || r.add(s, doc)
+	}
+	if !r.matches(s, doc) {
+		return true
+	}
+	row, skip, fits := 0, 0, true
+	if seq == r.at.partial {
+		skip = r.at.row
+	}
+	count := r.page.Count
+	r.q.Query.Results(doc, r.slots, func(result []byte) bool {
+		switch {
+		case row < skip:
+		case r.skip > 0:
+			r.skip--
+		case r.left() == 0:
+			return false
+		default:
+			if fits = r.addResult(result); !fits {
+				r.partial, r.row = seq, row
+				return false
+			}
+		}
+		row++
+		return true
+	})
+	if r.plan.IndexOnly() && r.page.Count > count {
+		r.load(s)
+	}
+	return fits
+}
+
+// addResult puts a result on the page, unless the page has no room for it.
+func (r *run) addResult(result []byte) bool {
+	if r.pageIsFull() || r.page.Count > 0 && len(r.page.JSON)+1+len(result) > maxPage {
+		return false
+	}
+	if r.page.Count > 0 {
+		r.page.JSON = append(r.page.JSON, ',')
+	}
+	if need := len(r.page.JSON) + len(result); need > cap(r.page.JSON) {
+		r.page.JSON = slices.Grow(r.page.JSON, min(4*need, maxPage))
+	}
+	r.page.JSON = append(r.page.JSON, result...)
+	r.page.Count++
+	return true
+}
+
+// joined gives the rows of the documents of one partition in the order of
+// insertion.
+func (r *run) joined() {
+	if !r.resumed {
+		r.skip = r.q.Query.Offset()
+	}
+	last := r.at.seq
+	r.scan(r.q.Partition, last, func(seq uint64, s stored, doc []byte) bool {
+		if r.left() == 0 {
+			return false
+		}
+		before := r.page
+		if !r.give(seq, s, doc) {
+			if r.page.Count == before.Count { // it only looked ahead, as inserted does
+				r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
+			}
+			r.continueAfter(position{seq: last})
+			return false
+		}
+		last = seq
+		return true
+	})
+}
+
+// collected gives results that depend on more than one document, or on none.
+// Each page makes them again, because nothing is kept between pages: a token
+// says how many were given.
+func (r *run) collected() {
+	want := query.NoLimit
+	if r.q.MaxItems >= 0 {
+		want = r.at.given + r.q.MaxItems + 1 // one more tells whether a page follows
+	}
+	c := r.q.Query.Collect(want)
+	if r.q.Query.Constant() {
+		if r.plan.Loads(r.slots) && r.plan.Keeps(r.slots) {
+			c.Add(nil, r.slots)
+		}
+	} else {
+		r.scan(r.q.Partition, 0, func(_ uint64, s stored, doc []byte) bool {
+			if !r.matches(s, doc) {
+				return true
+			}
+			if r.plan.IndexOnly() && !r.q.Query.Counts() {
+				r.load(s)
+			}
+			return c.Add(doc, r.slots)
+		})
+	}
+	results := c.Results(r.slots)
+	for i := r.at.given; i < len(results); i++ {
+		if !r.addResult(results[i]) {
+			orders := len(r.q.Query.Orders())
+			r.continueAfter(position{ordered: orders > 0, keys: make([]query.Value, orders)})
+			return
+		}
+	}
+}
+
+// plan splits the condition of q. An index of all paths (/*) does not sort
+// documents without the path of ORDER BY, so that they have no place in the
+// results; one that names the path does, and so does a composite index.
+func (p *policy) plan(q *query.Query) query.Plan {
+	plan := q.Plan(p.indexed)
+	if orders := q.Orders(); len(orders) == 1 && !p.names(orders[0].Path) {
+		return q.OnlySorted(plan)
+	}
+	return plan
+}
+
+// names reports whether the policy includes path itself, not only a place
+// above it.
+func (p *policy) names(path rawjson.Path) bool {
+	at := p.root
+	for _, step := range path {
+		name := step.Name
+		if step.Array {
+			name = "[]"
+		}
+		if at = at.next[name]; at == nil {
+			return false
+		}
+	}
+	return at.here == included || at.below == included
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// sweepBatch is how many documents one transaction of Sweep removes, so that
+// writers never wait long for it.
+const sweepBatch = 100
+
+// An outlived is a document whose time is over.
+type outlived struct {
+	pk   Partition
+	id   string
+	size int
+	rest int // terms
+}
+
+// Sweep removes documents that have expired, all of them or until pay, which
+// is asked for the charge of each, says no. It returns how many there were.
+func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
+	for _, db := range e.Databases() {
+		for _, c := range db.containers {
+			if c.ttl == nil {
+				continue
+			}
+			n, err := e.sweep(ctx, c, pay)
+			removed += n
+			if err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}
+
+func (e *Engine) sweep(ctx context.Context, c *Container, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
+	from := containerPrefix('D', c.number)
+	for from != nil {
+		var batch []outlived
+		if batch, from, err = e.outlived(c, from); err != nil {
+			return removed, err
+		}
+		for i, o := range batch {
+			if !pay(c, o.pk, deleteCharge(o.size, o.rest)) {
+				batch, from = batch[:i], nil
+				break
+			}
+		}
+		n, err := e.removeExpired(ctx, c, batch)
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// outlived finds expired documents from a key on, and the key to go on with.
+func (e *Engine) outlived(c *Container, from []byte) (batch []outlived, next []byte, err error) {
+	now := e.clock()
+	end := after(containerPrefix('D', c.number))
+	err = e.store.View(func(r disk.Reader) (err error) {
+		r.Scan(from, end, func(key, value []byte) bool {
+			if len(batch) == sweepBatch {
+				next = slices.Clone(key)
+				return false
+			}
+			s := readStored(key, value)
+			if !c.expired(s, now) {
+				return true
+			}
+			var doc []byte
+			if doc, err = s.json(r, c); err != nil {
+				return false
+			}
+			batch = append(batch, outlived{partitionOfKey(key), documentID(doc), s.size, s.terms})
+			return true
+		})
+		return err
+	})
+	return batch, next, err
+}
+
+// partitionOfKey reads the partition out of the key of a document.
+func partitionOfKey(key []byte) Partition { return Partition(key[7 : len(key)-8]) }
+
+func documentID(doc []byte) string {
+	id := ""
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is valid
+		if rawjson.IsName(name, "id") {
+			text, _ := rawjson.Unquote(value)
+			id = string(text)
+			return false
+		}
+		return true
+	})
+	return id
+}
+
+func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []outlived) (removed int, err error) {
+	if len(batch) == 0 {
+		return 0, nil
+	}
+	_, err = e.write(ctx, c, Consistency{}, func(w *writer) error {
+		for _, o := range batch {
+			w.pk = o.pk
+			before, grown := w.version, w.grown
+			s, seq, ok := c.find(w.tx, o.pk, o.id)
+			if !ok || !c.expired(s, w.now) {
+				continue // somebody wrote it anew
+			}
+			w.remove(o.id, s, seq)
+			if err := w.finish(before, grown); err != nil {
+				return err
+			}
+			removed++
+		}
+		return nil
+	})
+	var gone *Error
+	if errors.As(err, &gone) && gone.Status == 404 { // the container was deleted meanwhile
+		return 0, nil
+	}
+	return removed, err
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+const (
+	maxUniqueKeys  = 10
+	maxUniquePaths = 16
+)
+
+// A uniqueKey is a tuple of paths that no two documents of one logical
+// partition may have the same values at.
+type uniqueKey struct {
+	text  []string
+	paths *rawjson.Extractor
+}
+
+type uniquePolicy struct {
+	Keys []struct {
+		Paths []string `json:"paths"`
+	} `json:"uniqueKeys"`
+}
+
+func (p *uniquePolicy) parse() ([]uniqueKey, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if len(p.Keys) > maxUniqueKeys {
+		return nil, badRequest("uniqueKeyPolicy has %d keys; at most %d are allowed", len(p.Keys), maxUniqueKeys)
+	}
+	var keys []uniqueKey
+	for _, k := range p.Keys {
+		if len(k.Paths) == 0 || len(k.Paths) > maxUniquePaths {
+			return nil, badRequest("a unique key wants 1 to %d paths, found %d", maxUniquePaths, len(k.Paths))
+		}
+		var paths []rawjson.Path
+		for _, text := range k.Paths {
+			path, err := splitPath(text)
+			if err != nil {
+				return nil, err
+			}
+			if len(path) == 0 {
+				return nil, badRequest("unique key path %q names no property", text)
+			}
+			paths = append(paths, path)
+		}
+		keys = append(keys, uniqueKey{k.Paths, rawjson.NewExtractor(paths)})
+	}
+	return keys, nil
+}
+
+func sameKeys(have []uniqueKey, want *uniquePolicy) bool {
+	if want == nil {
+		return len(have) == 0
+	}
+	if len(have) != len(want.Keys) {
+		return false
+	}
+	for i, k := range have {
+		if !slices.Equal(k.text, want.Keys[i].Paths) {
+			return false
+		}
+	}
+	return true
+}
+
+// uniqueEntries are the keys under which the values of doc are taken. A value
+// that is missing counts as null. Long values are stored as their hash.
+func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
+	var entries [][]byte
+	for i, k := range c.unique {
+		slots := make([][]byte, k.paths.Slots())
+		k.paths.Extract(doc, slots)
+		h := sha256.New()
+		for _, raw := range slots {
+			v := query.ParseValue(raw)
+			if v.Kind == query.Undefined {
+				v.Kind = query.Null
+			}
+			_, _ = h.Write(append(v.Append(nil), 0)) // never fails
+		}
+		entries = append(entries, h.Sum(append(partitionPrefix('U', c.number, pk), byte(i))))
+	}
+	return entries
+}
+
+// taken reports whether another document than that at seq has one of the
+// entries.
+func taken(r disk.Reader, entries [][]byte, seq uint64) bool {
+	return slices.ContainsFunc(entries, func(key []byte) bool {
+		owner := r.Get(key)
+		return owner != nil && number(owner) != seq
+	})
+}

@@ -1,0 +1,94 @@
+// Package physics is what makes a real account slow: budgets of request units
+// that refill with time, and the way that requests have to travel. It knows
+// neither documents nor HTTP, and takes its time from its caller.
+package physics
+
+import (
+	"sync"
+	"time"
+)
+
+// A Budget names what a physical partition may spend.
+type Budget struct {
+	Key       string // two budgets with one key are the same
+	PerSecond int64  // millionths of a request unit
+}
+
+// A Throttle keeps budgets. Each holds at most what one second gives, and
+// refills all the time. A request is admitted as long as anything is left and
+// then spends what it really cost, which may be more than was left: the
+// requests after it wait until that is paid off.
+type Throttle struct {
+	clock func() time.Time
+
+	mu    sync.Mutex
+	funds map[string]*fund
+}
+
+type fund struct {
+	left int64 // millionths of a request unit; negative is debt
+	at   time.Time
+}
+
+// NewThrottle returns a Throttle in which all budgets are full.
+func NewThrottle(clock func() time.Time) *Throttle {
+	return &Throttle{clock: clock, funds: map[string]*fund{}}
+}
+
+// Admit returns 0 if each of the budgets has something left, otherwise how
+// long it takes until they have.
+func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock()
+	for _, b := range budgets {
+		if left := t.fund(b, now).left; left <= 0 {
+			wait = max(wait, time.Duration(-left/max(1, b.PerSecond/1e6)+1)*time.Microsecond)
+		}
+	}
+	return wait
+}
+
+// Spend takes a charge from the budgets, from each an equal part.
+func (t *Throttle) Spend(budgets []Budget, charge int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock()
+	for i, b := range budgets {
+		part := charge / int64(len(budgets)-i)
+		t.fund(b, now).left -= part
+		charge -= part
+	}
+}
+
+// Spare takes a charge from the budget if it is at least half full, as work in
+// the background does.
+func (t *Throttle) Spare(b Budget, charge int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.fund(b, t.clock())
+	if f.left < b.PerSecond/2 {
+		return false
+	}
+	f.left -= charge
+	return true
+}
+
+// fund returns what there is at this time.
+func (t *Throttle) fund(b Budget, now time.Time) *fund {
+	f := t.funds[b.Key]
+	if f == nil {
+		f = &fund{left: b.PerSecond, at: now}
+		t.funds[b.Key] = f
+		return f
+	}
+	if passed := now.Sub(f.at).Truncate(time.Microsecond); passed > 0 {
+		// Whole seconds and the rest apart, so that nothing overflows.
+		seconds := int64(min(passed, 100*time.Hour) / time.Second)
+		rest := int64(passed % time.Second / time.Microsecond)
+		f.left += b.PerSecond*seconds + b.PerSecond*rest/1e6
+		f.at = f.at.Add(passed)
+	}
+	f.left = min(f.left, b.PerSecond)
+	return f
+}

@@ -1,0 +1,103 @@
+package query
+
+import "math"
+
+// An arithmetic takes two operands that are numbers, or for || strings; with
+// any other operand it is undefined.
+type arithmetic struct {
+	op          func(a, b Value) Value
+	left, right expr
+}
+
+func (e arithmetic) eval(slots [][]byte) Value {
+	return e.op(e.left.eval(slots), e.right.eval(slots))
+}
+
+// operations are the operators that are neither logical nor comparisons.
+var operations = map[string]func(a, b Value) Value{
+	"+":   ofNumbers(func(a, b float64) float64 { return a + b }),
+	"-":   ofNumbers(func(a, b float64) float64 { return a - b }),
+	"*":   ofNumbers(func(a, b float64) float64 { return a * b }),
+	"/":   ofNumbers(func(a, b float64) float64 { return a / b }),
+	"%":   ofNumbers(math.Mod),
+	"|":   ofBits(func(a, b int32) float64 { return float64(a | b) }),
+	"^":   ofBits(func(a, b int32) float64 { return float64(a ^ b) }),
+	"&":   ofBits(func(a, b int32) float64 { return float64(a & b) }),
+	"<<":  ofBits(func(a, b int32) float64 { return float64(a << (b & 31)) }),
+	">>":  ofBits(func(a, b int32) float64 { return float64(a >> (b & 31)) }),
+	">>>": ofBits(func(a, b int32) float64 { return float64(uint32(a) >> (b & 31)) }),
+	"||":  func(a, b Value) Value { return concat([]Value{a, b}) },
+}
+
+// number is f, or undefined where f is none that JSON can hold.
+func number(f float64) Value {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return undefined
+	}
+	return Value{Kind: Number, Num: f}
+}
+
+func ofNumbers(op func(a, b float64) float64) func(a, b Value) Value {
+	return func(a, b Value) Value {
+		if a.Kind != Number || b.Kind != Number {
+			return undefined
+		}
+		return number(op(a.Num, b.Num))
+	}
+}
+
+// ofBits works on 32 bits, as JavaScript does.
+func ofBits(op func(a, b int32) float64) func(a, b Value) Value {
+	return ofNumbers(func(a, b float64) float64 { return op(toInt32(a), toInt32(b)) })
+}
+
+// toInt32 is JavaScript's conversion: the fraction goes, the rest wraps.
+func toInt32(f float64) int32 {
+	f = math.Mod(math.Trunc(f), 1<<32)
+	if f < 0 {
+		f += 1 << 32
+	}
+	return int32(uint32(f)) //nolint:gosec // wrapping is what is wanted
+}
+
+// A sign is + or - before a value.
+type sign struct {
+	operand expr
+	factor  float64
+}
+
+func (e sign) eval(slots [][]byte) Value {
+	v := e.operand.eval(slots)
+	if v.Kind != Number {
+		return undefined
+	}
+	return Value{Kind: Number, Num: v.Num * e.factor}
+}
+
+type complement struct{ operand expr }
+
+func (e complement) eval(slots [][]byte) Value {
+	v := e.operand.eval(slots)
+	if v.Kind != Number {
+		return undefined
+	}
+	return Value{Kind: Number, Num: float64(^toInt32(v.Num))}
+}
+
+// maxText bounds a string that a query makes: no result page could hold more.
+const maxText = 4 << 20
+
+// concat joins strings; it is undefined if one of the values is no string.
+func concat(values []Value) Value {
+	size := 0
+	for _, v := range values {
+		if size += len(v.Text); v.Kind != String || size > maxText {
+			return undefined
+		}
+	}
+	text := make([]byte, 0, size)
+	for _, v := range values {
+		text = append(text, v.Text...)
+	}
+	return Value{Kind: String, Text: text}
+}

@@ -1,0 +1,99 @@
+package query
+
+import "slices"
+
+// A Collector makes the results of a query whose results depend on more than
+// one document: DISTINCT, GROUP BY, aggregates, and ORDER BY with JOIN.
+type Collector struct {
+	query  *Query
+	want   int
+	seen   seen
+	groups *groups
+	found  []collected
+}
+
+type collected struct {
+	key    []Value
+	result []byte
+}
+
+// Collect starts the results of q. Only the first want of them are needed;
+// NoLimit stands for all.
+func (q *Query) Collect(want int) *Collector {
+	if q.limit != NoLimit && (want == NoLimit || want > q.limit) {
+		want = q.limit
+	}
+	if want != NoLimit {
+		want += q.offset
+	}
+	c := &Collector{query: q, want: want, seen: newSeen(q.distinct)}
+	if q.group != nil {
+		c.groups = q.group.collect()
+	}
+	return c
+}
+
+// Add takes in a document for which the condition holds. It reports false
+// when no further document can change the results.
+func (c *Collector) Add(doc []byte, slots [][]byte) bool {
+	c.query.rows(slots, func() bool {
+		if c.groups != nil {
+			c.groups.add(slots)
+			return true
+		}
+		result := c.query.result(doc, slots)
+		if result == nil || len(c.query.orders) == 0 && !c.seen.first(result) {
+			return true
+		}
+		var key []Value
+		for _, v := range c.query.SortKey(nil, slots) {
+			key = append(key, v.Clone())
+		}
+		c.found = append(c.found, collected{key, result})
+		if key != nil && c.want != NoLimit && len(c.found) >= 2*c.want+64 {
+			c.sort()
+			c.found = c.found[:min(c.want, len(c.found))]
+		}
+		return !c.full()
+	})
+	return !c.full()
+}
+
+// sort puts what was found in order. Equal results may have different keys, so
+// DISTINCT waits until it is known which of them comes first.
+func (c *Collector) sort() {
+	slices.SortStableFunc(c.found, func(a, b collected) int { return c.query.CompareKeys(a.key, b.key) })
+	once := newSeen(c.query.distinct)
+	c.found = slices.DeleteFunc(c.found, func(f collected) bool { return !once.first(f.result) })
+}
+
+// full reports whether all results that are wanted have been found. That is
+// never so while a later document may come before them, or join their group.
+func (c *Collector) full() bool {
+	return c.want != NoLimit && len(c.found) >= c.want && c.groups == nil && len(c.query.orders) == 0
+}
+
+// Results returns the results, in order, as OFFSET and LIMIT say. slots are
+// those of Add. It can be called once.
+func (c *Collector) Results(slots [][]byte) [][]byte {
+	if c.groups != nil {
+		c.groups.each(slots, func() bool {
+			if result := c.query.result(nil, slots); result != nil && c.seen.first(result) {
+				c.found = append(c.found, collected{result: result})
+			}
+			return true
+		})
+	}
+	if len(c.query.orders) > 0 {
+		c.sort()
+	}
+	end := len(c.found)
+	if c.want != NoLimit {
+		end = min(end, c.want)
+	}
+	var results [][]byte
+	for i := c.query.offset; i < end; i++ {
+		results = append(results, c.found[i].result)
+	}
+	return results
+}

@@ -1,0 +1,281 @@
+package query
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// A compiler turns nodes into exprs. It gives every path into the document
+// and every alias a slot.
+type compiler struct {
+	now   func() time.Time
+	start time.Time // what the Static functions of the clock give
+
+	extra int // slots before those of the paths
+	used  int // of them
+	paths []rawjson.Path
+
+	// perRow is set by every expression that depends on an alias of the
+	// outermost JOIN, so that it has to be evaluated again for each row.
+	perRow bool
+}
+
+// A scope holds the aliases of one SELECT.
+type scope struct {
+	outer   *scope
+	aliases map[string]alias
+	// container says that the first FROM may name the container, which no
+	// alias stands for yet.
+	container bool
+	// group is set where only keys and aggregates may be named.
+	group *grouping
+}
+
+// An alias stands for the document or for what a slot holds.
+type alias struct {
+	document bool
+	slot     int
+}
+
+// take returns a slot that is not of a path.
+func (c *compiler) take() int {
+	c.used++
+	return c.used
+}
+
+// slot returns the slot of a path into the document, the same for equal paths.
+func (c *compiler) slot(path rawjson.Path) int {
+	for i, have := range c.paths {
+		if samePath(have, path) {
+			return c.extra + i
+		}
+	}
+	c.paths = append(c.paths, path)
+	return c.extra + len(c.paths) - 1
+}
+
+func samePath(a, b rawjson.Path) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// expr compiles n. Constant parts are evaluated here, once.
+func (c *compiler) expr(n node, s *scope) (expr, error) {
+	if key, ok := s.group.key(n); ok {
+		return key, nil
+	}
+	switch n := n.(type) {
+	case literalNode:
+		return constant{n.value}, nil
+	case nameNode, memberNode, indexNode:
+		return c.steps(n, s)
+	case unaryNode:
+		return c.unary(n, s)
+	case binaryNode:
+		return c.binary(n, s)
+	case ternaryNode:
+		e, err := c.exprs(s, n.condition, n.then, n.otherwise)
+		if err != nil {
+			return nil, err
+		}
+		return fold(ternary{e[0], e[1], e[2]}, e), nil
+	case inNode:
+		e, err := c.exprs(s, append([]node{n.operand}, n.list...)...)
+		if err != nil {
+			return nil, err
+		}
+		return fold(membership{e[0], e[1:]}, e), nil
+	case betweenNode:
+		e, err := c.exprs(s, n.operand, n.low, n.high)
+		if err != nil {
+			return nil, err
+		}
+		return fold(logical{true, comparison{">=", e[0], e[1]}, comparison{"<=", e[0], e[2]}}, e), nil
+	case likeNode:
+		return c.like(n, s)
+	case callNode:
+		return c.call(n, s)
+	case objectNode:
+		e, err := c.exprs(s, n.values...)
+		if err != nil {
+			return nil, err
+		}
+		return fold(object{n.names, e}, e), nil
+	case arrayNode:
+		e, err := c.exprs(s, n.items...)
+		if err != nil {
+			return nil, err
+		}
+		return fold(array{e}, e), nil
+	case subqueryNode:
+		body, err := c.selection(n.body, s, false)
+		return subquery{n.kind, n.at(), body}, err
+	}
+	return nil, &Error{n.at(), "this expression is not supported"}
+}
+
+func (c *compiler) exprs(s *scope, nodes ...node) ([]expr, error) {
+	list := make([]expr, len(nodes))
+	for i, n := range nodes {
+		e, err := c.expr(n, s)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = e
+	}
+	return list, nil
+}
+
+// fold evaluates e if all its parts are constant.
+func fold(e expr, parts []expr) expr {
+	if isConstant(parts) {
+		return constant{e.eval(nil)}
+	}
+	return e
+}
+
+func isConstant(list []expr) bool {
+	for _, e := range list {
+		if _, ok := e.(constant); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// steps compiles a name or a step into a value.
+func (c *compiler) steps(n node, s *scope) (expr, error) {
+	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
+		return c.resolve(name, path, s)
+	}
+	var base, index expr
+	var err error
+	switch n := n.(type) {
+	case memberNode:
+		base, err = c.expr(n.base, s)
+		index = constant{Value{Kind: String, Text: []byte(n.name)}}
+	case indexNode:
+		if base, err = c.expr(n.base, s); err == nil {
+			index, err = c.expr(n.index, s)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fold(element{base, index}, []expr{base, index}), nil
+}
+
+// asPath takes apart a name and constant steps after it.
+func asPath(n node) (name nameNode, path rawjson.Path, ok bool) {
+	switch n := n.(type) {
+	case nameNode:
+		return n, rawjson.Path{}, true
+	case memberNode:
+		name, path, ok = asPath(n.base)
+		return name, append(path, rawjson.Step{Name: n.name}), ok
+	case indexNode:
+		i, whole := wholeNumber(n.index)
+		name, path, ok = asPath(n.base)
+		return name, append(path, rawjson.Step{Array: true, Index: i}), ok && whole
+	}
+	return nameNode{}, nil, false
+}
+
+// resolve finds what name stands for, from the innermost SELECT outwards.
+func (c *compiler) resolve(name nameNode, path rawjson.Path, s *scope) (expr, error) {
+	for ; s != nil; s = s.outer {
+		a, ok := s.aliases[name.name]
+		switch {
+		case !ok:
+			continue
+		case s.group != nil:
+			return nil, &Error{name.at(), fmt.Sprintf("property reference %q is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause", name.name)}
+		case a.document:
+			return property{c.slot(path)}, nil
+		}
+		if s.outer == nil {
+			c.perRow = true
+		}
+		return variable{a.slot, path}, nil
+	}
+	return nil, &Error{name.at(), fmt.Sprintf("identifier %q could not be resolved", name.name)}
+}
+
+func (c *compiler) unary(n unaryNode, s *scope) (expr, error) {
+	operand, err := c.expr(n.operand, s)
+	if err != nil {
+		return nil, err
+	}
+	var e expr
+	switch n.op {
+	case "NOT":
+		e = negation{operand}
+	case "~":
+		e = complement{operand}
+	case "-":
+		e = sign{operand, -1}
+	default:
+		e = sign{operand, 1}
+	}
+	return fold(e, []expr{operand}), nil
+}
+
+func (c *compiler) binary(n binaryNode, s *scope) (expr, error) {
+	both, err := c.exprs(s, n.left, n.right)
+	if err != nil {
+		return nil, err
+	}
+	var e expr
+	switch n.op {
+	case "AND", "OR":
+		e = logical{n.op == "AND", both[0], both[1]}
+	case "??":
+		e = coalesce{both[0], both[1]}
+	default:
+		if op, ok := operations[n.op]; ok {
+			e = arithmetic{op, both[0], both[1]}
+		} else {
+			e = comparison{n.op, both[0], both[1]}
+		}
+	}
+	return fold(e, both), nil
+}
+
+func (c *compiler) call(n callNode, s *scope) (expr, error) {
+	if isAggregate(n.name) {
+		return c.aggregate(n, s)
+	}
+	args, err := c.exprs(s, n.args...)
+	if err != nil {
+		return nil, err
+	}
+	if make, ok := special[n.name]; ok {
+		return make(c, n, args)
+	}
+	return fold(call{n.name, functions[n.name].fn, args}, args), nil
+}
+
+// aggregate gives an aggregate the slot that its group will put the result in.
+func (c *compiler) aggregate(n callNode, s *scope) (expr, error) {
+	if s.group == nil {
+		return nil, &Error{n.at(), "an aggregate is supported only in SELECT, and not inside another one"}
+	}
+	rows := *s
+	rows.group = nil
+	arg, err := c.expr(n.args[0], &rows)
+	if err != nil {
+		return nil, err
+	}
+	a := aggregate{n.name, arg, c.take()}
+	s.group.aggregates = append(s.group.aggregates, a)
+	return variable{slot: a.slot}, nil
+}

@@ -1,0 +1,318 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+var (
+	scalarTexts = []string{"null", "true", "false", "-1", "0", "1", "2", "2.5", `""`, `"a"`, `"ab"`, `"B"`, `"ä"`}
+	names       = []string{"a", "b", "l", "o", "none"}
+)
+
+func drawJSON(t *rapid.T, depth int) string {
+	switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
+	case kind == 0 && depth > 0:
+		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string { return drawJSON(t, depth-1) }), 0, 3).Draw(t, "items")
+		return "[" + strings.Join(items, ",") + "]"
+	case kind == 1 && depth > 0:
+		return drawObject(t, depth-1)
+	}
+	return rapid.SampledFrom(scalarTexts).Draw(t, "scalar")
+}
+
+func drawObject(t *rapid.T, depth int) string {
+	var parts []string
+	for _, name := range names[:4] {
+		if rapid.IntRange(0, 3).Draw(t, name) == 0 {
+			continue
+		}
+		value := drawJSON(t, depth)
+		if name == "l" && rapid.Bool().Draw(t, "list") {
+			value = "[" + drawJSON(t, depth) + "," + drawJSON(t, 0) + "]"
+		}
+		parts = append(parts, fmt.Sprintf("%q:%s", name, value))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+func decoded(text string) any {
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// A draw makes expressions over the aliases that are in scope.
+type draw struct {
+	*rapid.T
+	aliases []string
+}
+
+func (d draw) pick(label string, from ...string) string {
+	return rapid.SampledFrom(from).Draw(d.T, label)
+}
+
+func (d draw) path() modelExpr {
+	alias := d.pick("alias", d.aliases...)
+	e := modelExpr{alias, func(in env) any { return in[alias] }}
+	for range rapid.IntRange(0, 2).Draw(d.T, "steps") {
+		base, name := e, d.pick("name", names...)
+		e = modelExpr{base.text + "." + name, func(in env) any { return get(base.mean(in), name) }}
+	}
+	return e
+}
+
+func (d draw) expr(depth int) modelExpr {
+	if depth == 0 {
+		if rapid.Bool().Draw(d.T, "path") {
+			return d.path()
+		}
+		text := d.pick("scalar", scalarTexts...)
+		return modelExpr{text, func(env) any { return decoded(text) }}
+	}
+	a, b := d.expr(depth-1), d.expr(depth-1)
+	switch d.pick("form", "compare", "compare", "logic", "arithmetic", "not", "choice", "coalesce", "in", "between", "like", "call", "list", "object", "subquery") {
+	case "compare":
+		op := d.pick("op", "=", "!=", "<", "<=", ">", ">=")
+		return d.infix(op, a, b, modelCompare)
+	case "logic":
+		return d.infix(d.pick("op", "AND", "OR"), a, b, modelLogic)
+	case "arithmetic":
+		return d.infix(d.pick("op", "+", "-", "*", "/", "%", "||"), a, b, modelArithmetic)
+	case "not":
+		return modelExpr{"(NOT " + a.text + ")", func(in env) any {
+			if v, ok := a.mean(in).(bool); ok {
+				return !v
+			}
+			return missing{}
+		}}
+	case "choice":
+		c := d.expr(depth - 1)
+		return modelExpr{"(" + c.text + " ? " + a.text + " : " + b.text + ")", func(in env) any {
+			if c.mean(in) == any(true) {
+				return a.mean(in)
+			}
+			return b.mean(in)
+		}}
+	case "coalesce":
+		return modelExpr{"(" + a.text + " ?? " + b.text + ")", func(in env) any {
+			if v := a.mean(in); !isMissing(v) {
+				return v
+			}
+			return b.mean(in)
+		}}
+	}
+	return d.other(a, b)
+}
+
+func (d draw) infix(op string, a, b modelExpr, mean func(op string, a, b any) any) modelExpr {
+	return modelExpr{"(" + a.text + " " + op + " " + b.text + ")", func(in env) any { return mean(op, a.mean(in), b.mean(in)) }}
+}
+
+func (d draw) other(a, b modelExpr) modelExpr {
+	switch d.pick("other form", "in", "between", "like", "call", "list", "object", "subquery") {
+	case "in":
+		return modelExpr{"(" + a.text + " IN (1, " + b.text + "))", func(in env) any {
+			return modelLogic("OR", modelCompare("=", a.mean(in), 1.0), modelCompare("=", a.mean(in), b.mean(in)))
+		}}
+	case "between":
+		return modelExpr{"(" + a.text + " BETWEEN 0 AND " + b.text + ")", func(in env) any {
+			return modelLogic("AND", modelCompare(">=", a.mean(in), 0.0), modelCompare("<=", a.mean(in), b.mean(in)))
+		}}
+	case "like":
+		pattern := d.pick("pattern", "%", "a%", "%b", "_", "", "%a%", "B")
+		return modelExpr{"(" + a.text + " LIKE '" + pattern + "')", func(in env) any { return modelLike(a.mean(in), pattern) }}
+	case "list":
+		return modelExpr{"[" + a.text + ", " + b.text + "]", func(in env) any {
+			list := []any{}
+			for _, v := range []any{a.mean(in), b.mean(in)} {
+				if !isMissing(v) {
+					list = append(list, v)
+				}
+			}
+			return list
+		}}
+	case "object":
+		return modelExpr{"{k0: " + a.text + ", \"k1\": " + b.text + "}", func(in env) any { return objectOf([]modelExpr{a, b}, in) }}
+	case "subquery":
+		return d.subquery()
+	}
+	return d.call(a, b)
+}
+
+func (d draw) call(a, b modelExpr) modelExpr {
+	name := d.pick("function", "IS_DEFINED", "IS_NUMBER", "IS_NULL", "IS_STRING", "STARTSWITH", "CONTAINS", "ARRAY_LENGTH", "ARRAY_CONTAINS", "ABS")
+	one := map[string]func(v any) any{
+		"IS_DEFINED": func(v any) any { return rank(v) > 0 }, "IS_NULL": func(v any) any { return rank(v) == 1 },
+		"IS_NUMBER": func(v any) any { return rank(v) == 3 }, "IS_STRING": func(v any) any { return rank(v) == 4 },
+		"ARRAY_LENGTH": func(v any) any {
+			if list, ok := v.([]any); ok {
+				return float64(len(list))
+			}
+			return missing{}
+		},
+		"ABS": func(v any) any {
+			if n, ok := v.(float64); ok {
+				return max(n, -n)
+			}
+			return missing{}
+		},
+	}
+	if mean, ok := one[name]; ok {
+		return modelExpr{name + "(" + a.text + ")", func(in env) any { return mean(a.mean(in)) }}
+	}
+	two := func(v, w any) any {
+		s, ok := v.(string)
+		part, also := w.(string)
+		list, isList := v.([]any)
+		switch {
+		case name == "ARRAY_CONTAINS" && isList && !isMissing(w):
+			found := any(false)
+			for _, item := range list {
+				found = modelLogic("OR", found, modelCompare("=", item, w))
+			}
+			return found
+		case name == "STARTSWITH" && ok && also:
+			return strings.HasPrefix(s, part)
+		case name == "CONTAINS" && ok && also:
+			return strings.Contains(s, part)
+		}
+		return missing{}
+	}
+	return modelExpr{name + "(" + a.text + ", " + b.text + ")", func(in env) any { return two(a.mean(in), b.mean(in)) }}
+}
+
+// subquery ranges over the list of an alias, with an alias of its own.
+func (d draw) subquery() modelExpr {
+	from := d.pick("from", d.aliases...)
+	inner := fmt.Sprintf("s%d", len(d.aliases))
+	if len(d.aliases) > 3 {
+		return modelExpr{"1", func(env) any { return 1.0 }}
+	}
+	in := draw{d.T, append(append([]string{}, d.aliases...), inner)}
+	where, value := in.expr(1), in.expr(1)
+	rows := func(outer env) []any {
+		found := []any{}
+		items, _ := get(outer[from], "l").([]any)
+		for _, item := range items {
+			e := env{inner: item}
+			for name, v := range outer {
+				e[name] = v
+			}
+			if v := value.mean(e); where.mean(e) == any(true) && !isMissing(v) {
+				found = append(found, v)
+			}
+		}
+		return found
+	}
+	source := fmt.Sprintf("FROM %s IN %s.l WHERE %s)", inner, from, where.text)
+	switch d.pick("subquery", "EXISTS", "ARRAY", "COUNT") {
+	case "EXISTS":
+		return modelExpr{"EXISTS(SELECT VALUE " + value.text + " " + source, func(in env) any { return len(rows(in)) > 0 }}
+	case "ARRAY":
+		return modelExpr{"ARRAY(SELECT VALUE " + value.text + " " + source, func(in env) any { return rows(in) }}
+	}
+	return modelExpr{"(SELECT VALUE COUNT(" + value.text + ") " + source, func(in env) any { return float64(len(rows(in))) }}
+}
+
+func (d draw) query() (modelQuery, string) {
+	q := modelQuery{top: -1, offset: -1, join: rapid.IntRange(0, 2).Draw(d.T, "join") == 0}
+	if q.join {
+		d.aliases = append(d.aliases, "t")
+	}
+	from := " FROM c"
+	if q.join {
+		from += " JOIN t IN c.l"
+	}
+	if rapid.IntRange(0, 3).Draw(d.T, "where") > 0 {
+		where := d.expr(2)
+		q.where = &where
+		from += " WHERE " + where.text
+	}
+	var columns string
+	if rapid.IntRange(0, 3).Draw(d.T, "group") == 0 {
+		columns, from = d.groups(&q, from)
+	} else {
+		columns, from = d.columns(&q, from)
+	}
+	if q.distinct = rapid.IntRange(0, 3).Draw(d.T, "distinct") == 0; q.distinct {
+		columns = "DISTINCT " + columns
+	}
+	if rapid.IntRange(0, 3).Draw(d.T, "window") == 0 {
+		q.top, q.offset = rapid.IntRange(0, 3).Draw(d.T, "limit"), rapid.IntRange(0, 3).Draw(d.T, "offset")
+		from += fmt.Sprintf(" OFFSET %d LIMIT %d", q.offset, q.top)
+	}
+	return q, "SELECT " + columns + from
+}
+
+func (d draw) columns(q *modelQuery, from string) (string, string) {
+	for i := range rapid.IntRange(0, 2).Draw(d.T, "orders") {
+		o := modelOrder{d.pick("order", names...), rapid.Bool().Draw(d.T, "descending")}
+		q.orders = append(q.orders, o)
+		from += []string{" ORDER BY", ","}[i] + " c." + o.name + map[bool]string{true: " DESC"}[o.descending]
+	}
+	switch rapid.IntRange(0, 2).Draw(d.T, "select") {
+	case 0:
+		if q.star = !q.join; q.star {
+			return "*", from
+		}
+		fallthrough
+	case 1:
+		q.value, q.columns = true, []modelExpr{d.expr(1)}
+		return "VALUE " + q.columns[0].text, from
+	}
+	q.columns = []modelExpr{d.expr(1), d.path()}
+	return q.columns[0].text + " AS k0, " + q.columns[1].text + " k1", from
+}
+
+func (d draw) groups(q *modelQuery, from string) (columns, rest string) {
+	var parts []string
+	for i := range rapid.IntRange(0, 2).Draw(d.T, "keys") {
+		key := d.expr(rapid.IntRange(0, 1).Draw(d.T, "depth"))
+		q.group = append(q.group, key)
+		from += []string{" GROUP BY ", ", "}[i] + key.text
+		parts = append(parts, fmt.Sprintf("%s AS k%d", key.text, i))
+	}
+	for i := range rapid.IntRange(1, 3).Draw(d.T, "sums") {
+		sum := modelSum{d.pick("aggregate", "COUNT", "SUM", "AVG", "MIN", "MAX"), d.expr(rapid.IntRange(0, 1).Draw(d.T, "depth"))}
+		q.sums = append(q.sums, sum)
+		parts = append(parts, fmt.Sprintf("%s(%s) s%d", sum.function, sum.arg.text, i))
+	}
+	return strings.Join(parts, ", "), from
+}
+
+// TestAnyQueryGivesWhatThePlainModelGives compares the two evaluators, and
+// holds the analysis of each query to its documents.
+func TestAnyQueryGivesWhatThePlainModelGives(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		texts := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) string { return drawObject(r, 2) }), 0, 6).Draw(r, "documents")
+		var docs [][]byte
+		var plain []any
+		for _, text := range texts {
+			docs = append(docs, []byte(text))
+			plain = append(plain, decoded(text))
+		}
+		for range 10 {
+			model, text := draw{r, []string{"c"}}.query()
+			q, err := Parse(text, nil)
+			require.NoError(r, err, text)
+			results, err := answer(q, docs)
+			require.NoError(r, err, text)
+			got := []any{}
+			for _, result := range results {
+				got = append(got, decoded(result))
+			}
+			require.Equal(r, model.run(plain), got, "%s\n%s", text, strings.Join(texts, "\n"))
+			for _, doc := range docs {
+				checkPredicates(t, q, doc)
+			}
+		}
+	})
+}

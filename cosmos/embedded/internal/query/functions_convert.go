@@ -1,0 +1,53 @@
+package query
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+var conversionFunctions = map[string]function{
+	"TOSTRING": {1, 1, func(a []Value) Value {
+		if a[0].Kind == Undefined || a[0].Kind == String {
+			return a[0]
+		}
+		return Value{Kind: String, Text: a[0].Append(nil)}
+	}},
+	"STRINGTONUMBER":  parsed(Number),
+	"STRINGTOBOOLEAN": parsed(Bool),
+	"STRINGTONULL":    parsed(Null),
+	"STRINGTOARRAY":   parsed(Array),
+	"STRINGTOOBJECT":  parsed(Object),
+	"DOCUMENTID":      {1, 1, documentID},
+}
+
+// parsed reads the JSON in a string, if it is of the kind wanted.
+func parsed(want Kind) function {
+	return ofString(func(s []byte) Value {
+		raw, err := rawjson.Compact(nil, bytes.TrimSpace(s))
+		if err != nil {
+			return undefined
+		}
+		v := ParseValue(raw)
+		if v.Kind != want {
+			return undefined
+		}
+		return v
+	})
+}
+
+// documentID is the number in the last eight bytes of a document's _rid.
+func documentID(a []Value) Value {
+	if a[0].Kind != Object {
+		return undefined
+	}
+	rid := ParseValue(follow(a[0].Text, rawjson.Step{Name: "_rid"}))
+	id, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(rid.Text), "-", "/"))
+	if rid.Kind != String || err != nil || len(id) != 16 {
+		return undefined
+	}
+	return number(float64(binary.LittleEndian.Uint64(id[8:])))
+}

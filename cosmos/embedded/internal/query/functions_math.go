@@ -1,0 +1,135 @@
+package query
+
+import "math"
+
+var mathFunctions = map[string]function{
+	"ABS":     ofNumber(math.Abs),
+	"CEILING": ofNumber(math.Ceil),
+	"FLOOR":   ofNumber(math.Floor),
+	"TRUNC":   ofNumber(math.Trunc),
+	"SQRT":    ofNumber(math.Sqrt),
+	"SQUARE":  ofNumber(func(f float64) float64 { return f * f }),
+	"EXP":     ofNumber(math.Exp),
+	"LOG10":   ofNumber(math.Log10),
+	"SIN":     ofNumber(math.Sin),
+	"COS":     ofNumber(math.Cos),
+	"TAN":     ofNumber(math.Tan),
+	"COT":     ofNumber(func(f float64) float64 { return 1 / math.Tan(f) }),
+	"ASIN":    ofNumber(math.Asin),
+	"ACOS":    ofNumber(math.Acos),
+	"ATAN":    ofNumber(math.Atan),
+	"DEGREES": ofNumber(func(f float64) float64 { return f * 180 / math.Pi }),
+	"RADIANS": ofNumber(func(f float64) float64 { return f * math.Pi / 180 }),
+	"SIGN": ofNumber(func(f float64) float64 {
+		if f == 0 {
+			return 0
+		}
+		return math.Copysign(1, f)
+	}),
+	"PI":    {0, 0, func([]Value) Value { return number(math.Pi) }},
+	"POWER": ofTwo(math.Pow),
+	"ATN2":  ofTwo(math.Atan2),
+	"LOG": {1, 2, func(a []Value) Value {
+		if !are(Number, a) {
+			return undefined
+		}
+		if len(a) == 1 {
+			return number(math.Log(a[0].Num))
+		}
+		return number(math.Log(a[0].Num) / math.Log(a[1].Num))
+	}},
+	"ROUND":     {1, 2, round},
+	"NUMBERBIN": {1, 2, numberBin},
+}
+
+func ofNumber(f func(float64) float64) function {
+	return function{1, 1, func(a []Value) Value {
+		if a[0].Kind != Number {
+			return undefined
+		}
+		return number(f(a[0].Num))
+	}}
+}
+
+func ofTwo(f func(a, b float64) float64) function {
+	op := ofNumbers(f)
+	return function{2, 2, func(a []Value) Value { return op(a[0], a[1]) }}
+}
+
+// round takes the digits to keep after the point; a half goes away from zero.
+func round(a []Value) Value {
+	if !are(Number, a) {
+		return undefined
+	}
+	if len(a) == 1 {
+		return number(math.Round(a[0].Num))
+	}
+	digits, ok := a[1].whole()
+	if !ok || digits < -15 || digits > 15 {
+		return undefined
+	}
+	unit := math.Pow(10, math.Abs(float64(digits)))
+	if digits < 0 {
+		return number(math.Round(a[0].Num/unit) * unit)
+	}
+	return number(math.Round(a[0].Num*unit) / unit)
+}
+
+// numberBin rounds down to a multiple of the second argument, or of 1.
+func numberBin(a []Value) Value {
+	size := 1.0
+	if len(a) == 2 {
+		size = a[1].Num
+	}
+	if !are(Number, a) || size == 0 {
+		return undefined
+	}
+	return number(math.Floor(a[0].Num/size) * size)
+}
+
+// The integer functions work on 64 bits and take whole numbers only. Beyond
+// 2^53 a JSON number cannot hold every one of them.
+var integerFunctions = map[string]function{
+	"INTADD": ofIntegers(func(a, b int64) (int64, bool) { return a + b, true }),
+	"INTSUB": ofIntegers(func(a, b int64) (int64, bool) { return a - b, true }),
+	"INTMUL": ofIntegers(func(a, b int64) (int64, bool) { return a * b, true }),
+	"INTDIV": ofIntegers(func(a, b int64) (int64, bool) {
+		if b == 0 {
+			return 0, false
+		}
+		return a / b, true
+	}),
+	"INTMOD": ofIntegers(func(a, b int64) (int64, bool) {
+		if b == 0 {
+			return 0, false
+		}
+		return a % b, true
+	}),
+	"INTBITAND":        ofIntegers(func(a, b int64) (int64, bool) { return a & b, true }),
+	"INTBITOR":         ofIntegers(func(a, b int64) (int64, bool) { return a | b, true }),
+	"INTBITXOR":        ofIntegers(func(a, b int64) (int64, bool) { return a ^ b, true }),
+	"INTBITLEFTSHIFT":  ofIntegers(func(a, b int64) (int64, bool) { return a << (b & 63), b >= 0 }),
+	"INTBITRIGHTSHIFT": ofIntegers(func(a, b int64) (int64, bool) { return a >> (b & 63), b >= 0 }),
+	"INTBITNOT": {1, 1, func(a []Value) Value {
+		n, ok := a[0].whole()
+		if !ok {
+			return undefined
+		}
+		return number(float64(^n))
+	}},
+}
+
+func ofIntegers(f func(a, b int64) (int64, bool)) function {
+	return function{2, 2, func(args []Value) Value {
+		a, ok := args[0].whole()
+		b, whole := args[1].whole()
+		if !ok || !whole {
+			return undefined
+		}
+		result, ok := f(a, b)
+		if !ok {
+			return undefined
+		}
+		return number(float64(result))
+	}}
+}

@@ -1,0 +1,146 @@
+package query
+
+// A grouping is GROUP BY, or an aggregate without it: one group of all rows.
+type grouping struct {
+	keys       []groupKey
+	aggregates []aggregate
+}
+
+// maxKey bounds the text of a key. Every part of SELECT is compared with the
+// keys, so without it a long query would take quadratic time.
+const maxKey = 1 << 10
+
+// A groupKey is one expression of GROUP BY. SELECT names it by writing the
+// same expression again.
+type groupKey struct {
+	text string // as print gives it
+	expr expr
+	slot int
+}
+
+func (c *compiler) grouping(nodes []node, s *scope) (*grouping, error) {
+	g := &grouping{}
+	for _, n := range nodes {
+		e, err := c.expr(n, s)
+		if err != nil {
+			return nil, err
+		}
+		text := printed(n)
+		if len(text) > maxKey {
+			return nil, &Error{n.at(), "an expression of GROUP BY is too long"}
+		}
+		g.keys = append(g.keys, groupKey{text, e, c.take()})
+	}
+	return g, nil
+}
+
+// key returns the key that n is.
+func (g *grouping) key(n node) (expr, bool) {
+	if g == nil || len(g.keys) == 0 {
+		return nil, false
+	}
+	p := printer{limit: maxKey}
+	p.node(n)
+	text := p.String()
+	for _, k := range g.keys {
+		if k.text == text {
+			return variable{slot: k.slot}, true
+		}
+	}
+	return nil, false
+}
+
+// groups are the groups of the rows so far, in the order of their first rows.
+type groups struct {
+	of     *grouping
+	byKey  map[string]*group
+	inTurn []*group
+	buffer []byte
+}
+
+type group struct {
+	keys [][]byte
+	sums []accumulator
+}
+
+func (g *grouping) collect() *groups {
+	all := &groups{of: g, byKey: map[string]*group{}}
+	if len(g.keys) == 0 { // without keys there is a group even if it has no row
+		all.open(nil)
+	}
+	return all
+}
+
+func (g *groups) open(keys [][]byte) *group {
+	this := &group{keys: keys, sums: make([]accumulator, len(g.of.aggregates))}
+	g.inTurn = append(g.inTurn, this)
+	return this
+}
+
+// add takes in the row that slots hold.
+func (g *groups) add(slots [][]byte) {
+	this := g.find(slots)
+	for i, a := range g.of.aggregates {
+		this.sums[i].add(a.function, a.arg.eval(slots))
+	}
+}
+
+func (g *groups) find(slots [][]byte) *group {
+	if len(g.of.keys) == 0 {
+		return g.inTurn[0]
+	}
+	name := g.buffer[:0]
+	for _, k := range g.of.keys { // undefined has no text and a group of its own
+		name = append(k.expr.eval(slots).canonical(name), 0)
+	}
+	g.buffer = name
+	this, ok := g.byKey[string(name)]
+	if !ok {
+		var keys [][]byte
+		for _, k := range g.of.keys {
+			keys = append(keys, append([]byte(nil), rawOf(k.expr, slots)...))
+		}
+		this = g.open(keys)
+		g.byKey[string(name)] = this
+	}
+	return this
+}
+
+// each calls visit for each group, with keys and aggregates in their slots.
+func (g *groups) each(slots [][]byte, visit func() bool) {
+	for _, this := range g.inTurn {
+		for i, k := range g.of.keys {
+			slots[k.slot] = this.keys[i]
+		}
+		for i, a := range g.of.aggregates {
+			slots[a.slot] = this.sums[i].result(a.function).Append(nil)
+		}
+		if !visit() {
+			return
+		}
+	}
+}
+
+// seen remembers results, so that DISTINCT gives each once.
+type seen map[string]struct{}
+
+// newSeen returns nil, which remembers nothing, unless wanted.
+func newSeen(wanted bool) seen {
+	if !wanted {
+		return nil
+	}
+	return seen{}
+}
+
+// first reports whether raw has not been seen.
+func (s seen) first(raw []byte) bool {
+	if s == nil {
+		return true
+	}
+	name := string(ParseValue(raw).canonical(nil))
+	if _, ok := s[name]; ok {
+		return false
+	}
+	s[name] = struct{}{}
+	return true
+}

@@ -1,0 +1,160 @@
+package query
+
+import "unicode/utf8"
+
+// like tests a string against a pattern.
+type like struct {
+	operand, pattern, escape expr // escape may be nil
+	ready                    []likePart
+	known                    bool // ready holds a constant pattern
+}
+
+func (c *compiler) like(n likeNode, s *scope) (expr, error) {
+	nodes := []node{n.operand, n.pattern}
+	if n.escape != nil {
+		nodes = append(nodes, n.escape)
+	}
+	e, err := c.exprs(s, nodes...)
+	if err != nil {
+		return nil, err
+	}
+	l := like{operand: e[0], pattern: e[1]}
+	if n.escape != nil {
+		l.escape = e[2]
+		v, isConstant := l.escape.(constant)
+		if isConstant && (v.value.Kind != String || utf8.RuneCount(v.value.Text) != 1) {
+			return nil, &Error{n.escape.at(), "ESCAPE wants one character"}
+		}
+	}
+	if isConstant(e[1:]) {
+		l.ready, l.known = l.parts(nil)
+	}
+	return fold(l, e), nil
+}
+
+// parts reads the pattern; ok is false if it is no string, or escape is not
+// one character.
+func (e like) parts(slots [][]byte) (parts []likePart, ok bool) {
+	pattern := e.pattern.eval(slots)
+	escape := utf8.RuneError
+	if e.escape != nil {
+		v := e.escape.eval(slots)
+		if v.Kind != String || utf8.RuneCount(v.Text) != 1 {
+			return nil, false
+		}
+		escape, _ = utf8.DecodeRune(v.Text)
+	}
+	if pattern.Kind != String {
+		return nil, false
+	}
+	return likeParts([]rune(string(pattern.Text)), escape, e.escape != nil), true
+}
+
+func (e like) eval(slots [][]byte) Value {
+	parts, ok := e.ready, e.known
+	if !ok {
+		parts, ok = e.parts(slots)
+	}
+	text := e.operand.eval(slots)
+	if !ok || text.Kind != String {
+		return undefined
+	}
+	return boolean(likeMatches([]rune(string(text.Text)), parts))
+}
+
+// A likePart matches one character, or with any set, a run of them.
+type likePart struct {
+	any    bool      // %
+	single bool      // _
+	not    bool      // [^…]
+	ranges [][2]rune // first and last
+}
+
+func (p likePart) matches(r rune) bool {
+	if p.single {
+		return true
+	}
+	for _, span := range p.ranges {
+		if span[0] <= r && r <= span[1] {
+			return !p.not
+		}
+	}
+	return p.not
+}
+
+func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
+	var parts []likePart
+	for i := 0; i < len(pattern); i++ {
+		r := pattern[i]
+		switch {
+		case escapes && r == escape && i+1 < len(pattern):
+			i++
+			parts = append(parts, literal(pattern[i]))
+		case r == '%':
+			if n := len(parts); n == 0 || !parts[n-1].any {
+				parts = append(parts, likePart{any: true})
+			}
+		case r == '_':
+			parts = append(parts, likePart{single: true})
+		case r == '[':
+			set, length := likeSet(pattern[i+1:])
+			if length == 0 { // a bracket that nothing closes is a character
+				parts = append(parts, literal(r))
+				continue
+			}
+			parts = append(parts, set)
+			i += length
+		default:
+			parts = append(parts, literal(r))
+		}
+	}
+	return parts
+}
+
+func literal(r rune) likePart { return likePart{ranges: [][2]rune{{r, r}}} }
+
+// likeSet reads what follows [ up to ], and returns its length with that.
+func likeSet(s []rune) (set likePart, length int) {
+	i := 0
+	if len(s) > 0 && s[0] == '^' {
+		set.not, i = true, 1
+	}
+	for ; i < len(s); i++ {
+		switch {
+		case s[i] == ']' && len(set.ranges) > 0:
+			return set, i + 1
+		case i+2 < len(s) && s[i+1] == '-' && s[i+2] != ']':
+			set.ranges = append(set.ranges, [2]rune{s[i], s[i+2]})
+			i += 2
+		default:
+			set.ranges = append(set.ranges, [2]rune{s[i], s[i]})
+		}
+	}
+	return likePart{}, 0
+}
+
+// likeMatches goes back only to the last %, so that its time is bounded by
+// the product of the lengths.
+func likeMatches(text []rune, parts []likePart) bool {
+	t, p := 0, 0
+	backText, backPart := 0, -1
+	for t < len(text) {
+		switch {
+		case p < len(parts) && parts[p].any:
+			backText, backPart = t, p
+			p++
+		case p < len(parts) && parts[p].matches(text[t]):
+			t++
+			p++
+		case backPart >= 0:
+			backText++
+			t, p = backText, backPart+1
+		default:
+			return false
+		}
+	}
+	for p < len(parts) && parts[p].any {
+		p++
+	}
+	return p == len(parts)
+}

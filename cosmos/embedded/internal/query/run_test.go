@@ -1,0 +1,72 @@
+package query
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// noon is the time of every query in these tests.
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 123_456_700, time.UTC)
+
+func parse(t testing.TB, text string, params map[string]Value) *Query {
+	t.Helper()
+	q, err := Parse(text, params, WithClock(func() time.Time { return noon }))
+	require.NoError(t, err, text)
+	return q
+}
+
+// compact is JSON as the engine stores it.
+func compact(t testing.TB, text string) []byte {
+	t.Helper()
+	raw, err := rawjson.Compact(nil, []byte(text))
+	require.NoError(t, err, text)
+	return raw
+}
+
+// answer runs q over docs as the engine runs it over a partition: a stream
+// where it can, collected where it must.
+func answer(q *Query, docs [][]byte) ([]string, error) {
+	slots := make([][]byte, q.Slots())
+	plan := q.Plan(func(path rawjson.Path) bool { return len(path) == 1 })
+	holds := func(doc []byte) bool {
+		q.Extract(doc, slots)
+		return plan.Loads(slots) && plan.Keeps(slots) && q.Gives(slots)
+	}
+	if q.Constant() {
+		docs = [][]byte{nil}
+	}
+	results := []string{}
+	if q.Local() && q.Limit() == NoLimit {
+		for _, doc := range docs {
+			switch {
+			case !holds(doc):
+			case q.Streams():
+				results = append(results, string(q.Project(nil, doc, slots)))
+			default:
+				q.Results(doc, slots, func(result []byte) bool {
+					results = append(results, string(result))
+					return true
+				})
+			}
+		}
+		return results, q.Failure(slots)
+	}
+	for _, result := range collect(q, docs, NoLimit, slots, holds) {
+		results = append(results, string(result))
+	}
+	return results, q.Failure(slots)
+}
+
+func collect(q *Query, docs [][]byte, want int, slots [][]byte, holds func(doc []byte) bool) [][]byte {
+	c := q.Collect(want)
+	for _, doc := range docs {
+		if holds(doc) && !c.Add(doc, slots) {
+			break
+		}
+	}
+	return c.Results(slots)
+}

@@ -1,0 +1,223 @@
+package query
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// A selection is a compiled SELECT without ORDER BY and OFFSET.
+type selection struct {
+	sources  []source
+	where    []expr // all of them have to be true
+	distinct bool
+	value    expr      // what a row gives
+	group    *grouping // nil if every row gives a result of its own
+}
+
+// selection compiles a subquery; container says that its FROM may name the
+// container.
+func (c *compiler) selection(n *selectNode, outer *scope, container bool) (*selection, error) {
+	s := &scope{outer: outer, aliases: map[string]alias{}, container: container}
+	sel := &selection{distinct: n.distinct}
+	for _, from := range n.sources {
+		if err := c.source(from, s, sel); err != nil {
+			return nil, err
+		}
+	}
+	for _, condition := range conjunctNodes(n.where, nil) {
+		e, err := c.expr(condition, s)
+		if err != nil {
+			return nil, err
+		}
+		sel.where = append(sel.where, e)
+	}
+	return sel, c.projection(n, s, sel)
+}
+
+// projection compiles SELECT and GROUP BY.
+func (c *compiler) projection(n *selectNode, s *scope, sel *selection) (err error) {
+	if n.groupBy != nil || hasAggregate(n) {
+		if sel.group, err = c.grouping(n.groupBy, s); err != nil {
+			return err
+		}
+		s.group = sel.group
+	}
+	switch {
+	case n.star:
+		for name := range s.aliases { // there is one
+			sel.value, err = c.resolve(nameNode{n.position, name}, rawjson.Path{}, s)
+		}
+	case n.value != nil:
+		sel.value, err = c.expr(n.value, s)
+	default:
+		sel.value, err = c.columns(n.columns, s)
+	}
+	return err
+}
+
+func (c *compiler) columns(columns []columnNode, s *scope) (expr, error) {
+	o := object{}
+	unnamed := 0
+	for _, column := range columns {
+		e, err := c.expr(column.expr, s)
+		if err != nil {
+			return nil, err
+		}
+		name := column.name
+		if name == "" {
+			name = columnName(column.expr)
+		}
+		if name == "" {
+			unnamed++
+			name = "$" + strconv.Itoa(unnamed)
+		}
+		for _, have := range o.names {
+			if have == name {
+				return nil, &Error{column.at(), fmt.Sprintf("property name %q is selected twice; name one of them with AS", name)}
+			}
+		}
+		o.names, o.values = append(o.names, name), append(o.values, e)
+	}
+	return o, nil
+}
+
+// columnName is what a column without AS is called: its last property. One
+// that has none is called $1, $2 and so on.
+func columnName(n node) string {
+	if _, _, ok := asPath(n); ok {
+		return lastName(n)
+	}
+	return ""
+}
+
+// source compiles one part of FROM. The document itself needs no source.
+func (c *compiler) source(n sourceNode, s *scope, sel *selection) error {
+	var src source
+	first := s.container && len(s.aliases) == 0
+	if body, ok := n.from.(subqueryNode); ok {
+		inner, err := c.selection(body.body, s, first)
+		if err != nil {
+			return err
+		}
+		if first && len(body.body.sources) > 0 && (inner.group != nil || inner.distinct) {
+			return &Error{n.at(), "a subquery over the whole container can only filter and project"}
+		}
+		src.from = inner
+	} else {
+		e, err := c.collection(n.from, s, first)
+		if err != nil {
+			return err
+		}
+		if p, ok := e.(property); ok && len(c.paths[p.slot-c.extra]) == 0 && !n.each {
+			s.declare(n.alias, alias{document: true})
+			return nil
+		}
+		src.path = e
+	}
+	src.each, src.slot = n.each, c.take()
+	sel.sources = append(sel.sources, src)
+	s.declare(n.alias, alias{slot: src.slot})
+	return nil
+}
+
+// declare adds a name; a path that ends in [0] has none to add.
+func (s *scope) declare(name string, a alias) { s.aliases[name] = a }
+
+// collection compiles the path that FROM or JOIN ranges over. The first name
+// of the outermost FROM is the container, whatever it is called.
+func (c *compiler) collection(n node, s *scope, first bool) (expr, error) {
+	name, path, ok := asPath(n)
+	if !ok {
+		return nil, &Error{n.at(), "want a path"}
+	}
+	if first {
+		return property{c.slot(path)}, nil
+	}
+	perRow := c.perRow // conditions set it, not the place of a source
+	e, err := c.resolve(name, path, s)
+	c.perRow = perRow
+	return e, err
+}
+
+// conjunctNodes takes apart what AND joins.
+func conjunctNodes(n node, list []node) []node {
+	if n == nil {
+		return list
+	}
+	if b, ok := n.(binaryNode); ok && b.op == "AND" {
+		return conjunctNodes(b.right, conjunctNodes(b.left, list))
+	}
+	return append(list, n)
+}
+
+// A source gives one alias its values.
+type source struct {
+	slot int
+	each bool       // the elements of what is found, not that itself
+	path expr       // where from, or
+	from *selection // a subquery
+}
+
+// bind calls visit for each value, with the value in its slot, until visit
+// returns false.
+func (s source) bind(slots [][]byte, visit func() bool) bool {
+	more := true
+	one := func(raw []byte) bool {
+		if raw == nil {
+			return true // nothing there: no row
+		}
+		if !s.each {
+			slots[s.slot] = raw
+			more = visit()
+			return more
+		}
+		if raw[0] == '[' {
+			_ = rawjson.EachElement(raw, func(item []byte) bool { // it was checked when stored
+				slots[s.slot] = item
+				more = visit()
+				return more
+			})
+		}
+		return more
+	}
+	if s.from != nil {
+		s.from.results(slots, one)
+	} else {
+		one(rawOf(s.path, slots))
+	}
+	return more
+}
+
+// rows calls visit for each combination of values for which the condition
+// holds, until visit returns false.
+func (s *selection) rows(slots [][]byte, visit func() bool) {
+	var from func(i int) bool
+	from = func(i int) bool {
+		if i < len(s.sources) {
+			return s.sources[i].bind(slots, func() bool { return from(i + 1) })
+		}
+		return spend(slots, 1) && (!allTrue(s.where, slots) || visit())
+	}
+	from(0)
+}
+
+// results calls visit with each result as JSON until visit returns false.
+func (s *selection) results(slots [][]byte, visit func(raw []byte) bool) {
+	seen := newSeen(s.distinct)
+	give := func() bool {
+		raw := rawOf(s.value, slots)
+		return raw == nil || !seen.first(raw) || visit(raw)
+	}
+	if s.group == nil {
+		s.rows(slots, give)
+		return
+	}
+	groups := s.group.collect()
+	s.rows(slots, func() bool {
+		groups.add(slots)
+		return true
+	})
+	groups.each(slots, give)
+}

@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+)
+
+// bulk does operations that have nothing to do with each other, but lie in one
+// physical partition: what clients make of many single operations to save
+// round trips. Each names its logical partition. The answer is 200 if all of
+// them succeeded, 207 otherwise.
+func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
+	_, _, at, err := where(r, c)
+	if err != nil {
+		return Response{}, err
+	}
+	consistency, err := s.consistencyOf(r)
+	if err != nil {
+		return Response{}, err
+	}
+	body, err := r.body()
+	if err != nil {
+		return Response{}, err
+	}
+	parts, err := splitBatch(body)
+	if err != nil {
+		return Response{}, err
+	}
+	if err := s.admit(r, c, at); err != nil {
+		return Response{}, err
+	}
+	results := make([]engine.Result, len(parts))
+	var ops []engine.Placed
+	var places []int // of ops among the results
+	for i, part := range parts {
+		op, err := parsePlaced(c, at, part, r.anyID())
+		var wrong *engine.Error
+		switch {
+		case errors.As(err, &wrong):
+			results[i] = engine.Result{Status: wrong.Status, Message: wrong.Message}
+		case err != nil:
+			return Response{}, err
+		default:
+			ops, places = append(ops, op), append(places, i)
+		}
+	}
+	written, err := s.engine.WriteEach(r.Context(), c, ops, consistency)
+	if err != nil {
+		return Response{}, err
+	}
+	for i, result := range written.Results {
+		results[places[i]] = result
+	}
+	written.Results = results
+	s.charge(r, written.Charge)
+	r.answer.Set("x-ms-session-token", sessionTokens(c, at, written.Session))
+	r.answer.Set("x-ms-item-count", strconv.Itoa(len(results)))
+	status := http.StatusOK
+	for _, result := range results {
+		if result.Status >= 300 {
+			status = http.StatusMultiStatus
+		}
+	}
+	return Response{Status: status, Body: resultsJSON(written, r.minimal())}, nil
+}
+
+// parsePlaced reads an operation that says where it belongs. One that is not
+// of this range was routed before the range split.
+func parsePlaced(c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.Placed, error) {
+	var op engine.Placed
+	var key string
+	if err := parseOperation(c, "", part, &op.Op, anyID, &key); err != nil {
+		return op, err
+	}
+	var err error
+	if op.Partition, err = c.ParsePartition(key); err != nil {
+		return op, err
+	}
+	if at != nil && c.RangeOf(op.Partition).ID != at.ID {
+		return op, &engine.Error{Status: http.StatusGone, SubStatus: 1002, Message: "partition key " + key + " is not in range " + at.ID}
+	}
+	return op, nil
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+)
+
+// feed answers a GET of the documents of a container: the change feed, or all
+// that there are.
+func (s *Server) feed(r *request, c *engine.Container) (Response, error) {
+	switch mode := r.Header.Get("A-IM"); {
+	case mode == "":
+		return s.readAll(r, c)
+	case !strings.EqualFold(mode, "Incremental Feed"):
+		return Response{}, unsupported("change feed mode %q", mode)
+	}
+	var q engine.FeedRequest
+	var err error
+	if q.Partition, q.Prefix, q.Range, err = where(r, c); err != nil {
+		return Response{}, err
+	}
+	q.Scoped = q.Partition != ""
+	if err := startOf(r, &q); err != nil {
+		return Response{}, err
+	}
+	if q.MaxItems, err = maxItems(r); err != nil {
+		return Response{}, err
+	}
+	if q.Consistency, err = s.consistencyOf(r); err != nil {
+		return Response{}, err
+	}
+	at := q.Range
+	if q.Scoped && at == nil {
+		at = c.RangeOf(q.Partition)
+	}
+	if err := s.admit(r, c, at); err != nil {
+		return Response{}, err
+	}
+	page, err := s.engine.ChangeFeed(c, q)
+	if err != nil {
+		return Response{}, err
+	}
+	s.charge(r, page.Charge)
+	r.answer.Set("x-ms-session-token", sessionTokens(c, at, page.Session))
+	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
+	r.answer["Etag"] = []string{strconv.Quote(strconv.FormatUint(page.Last, 10))}
+	if page.Count == 0 {
+		return Response{Status: http.StatusNotModified}, nil
+	}
+	return Response{Status: http.StatusOK, Body: page.JSON}, nil
+}
+
+// startOf reads where a change feed goes on: the etag of the page before wins
+// over a time. * is the present.
+func startOf(r *request, q *engine.FeedRequest) error {
+	if known := r.Header.Get("If-None-Match"); known == "*" {
+		q.FromNow = true
+		return nil
+	} else if known != "" {
+		n, err := strconv.ParseUint(strings.Trim(known, `"`), 10, 63)
+		if err != nil {
+			return badRequest("If-None-Match %s is not the etag of a change feed", known)
+		}
+		q.After = n
+		return nil
+	}
+	text := r.Header.Get("If-Modified-Since")
+	if text == "" {
+		return nil
+	}
+	// The Go client writes UTC where the standard wants GMT.
+	since, err := http.ParseTime(strings.Replace(text, "UTC", "GMT", 1))
+	if err != nil {
+		return badRequest("If-Modified-Since %q is not a date", text)
+	}
+	q.Since = since.In(time.UTC)
+	return nil
+}
+
+// readAll gives the documents as a query without a condition would.
+func (s *Server) readAll(r *request, c *engine.Container) (Response, error) {
+	const text = "SELECT * FROM c"
+	q, err := query.Parse(text, nil)
+	if err != nil {
+		return Response{}, err
+	}
+	return s.page(r, c, q, text, true)
+}

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+type autoscale struct {
+	Max int `json:"maxThroughput"`
+}
+
+// throughput reads what a create asks for.
+func throughput(r *request) (t engine.Throughput, err error) {
+	if text := r.Header.Get("x-ms-offer-throughput"); text != "" {
+		if t.Manual, err = strconv.Atoi(text); err != nil || t.Manual <= 0 {
+			return t, badRequest("throughput %q: want a multiple of 100 from 400 on", text)
+		}
+	}
+	if text := r.Header.Get("x-ms-cosmos-offer-autopilot-settings"); text != "" {
+		var p autoscale
+		if json.Unmarshal([]byte(text), &p) != nil || p.Max <= 0 {
+			return t, badRequest("autoscale throughput %s: want a multiple of 1000 from 1000 on", text)
+		}
+		t.Autoscale = p.Max
+	}
+	return t, t.Check()
+}
+
+func (s *Server) offers(r *request) (Response, error) {
+	if r.Method != http.MethodGet && (r.Method != http.MethodPost || !r.isSet("x-ms-documentdb-query")) {
+		return Response{}, notAllowed(r)
+	}
+	var all [][]byte
+	for _, offer := range s.engine.Offers() {
+		doc, err := rawjson.Compact(nil, offer.JSON())
+		if err != nil {
+			return Response{}, err
+		}
+		all = append(all, doc)
+	}
+	return s.listMetadata(r, "Offers", "", all)
+}
+
+func (s *Server) offer(r *request) (Response, error) {
+	id := r.segments[1]
+	offer, err := s.engine.Offer(id)
+	if err != nil {
+		return Response{}, err
+	}
+	switch r.Method {
+	case http.MethodGet:
+	case http.MethodPut:
+		t, err := newThroughput(r)
+		if err != nil {
+			return Response{}, err
+		}
+		if offer, err = s.engine.ReplaceOffer(r.Context(), id, t); err != nil {
+			return Response{}, err
+		}
+	default:
+		return Response{}, notAllowed(r)
+	}
+	r.answer.Set("x-ms-offer-replace-pending", "false") // the engine splits at once
+	r.answer.Set("x-ms-cosmos-min-throughput", strconv.Itoa(offer.Least()))
+	return metadata(r, http.StatusOK, offer.JSON())
+}
+
+// newThroughput reads the offer that is to take the place of another.
+func newThroughput(r *request) (engine.Throughput, error) {
+	body, err := r.body()
+	if err != nil {
+		return engine.Throughput{}, err
+	}
+	var p struct {
+		Content struct {
+			Manual    int        `json:"offerThroughput"`
+			Autoscale *autoscale `json:"offerAutopilotSettings"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return engine.Throughput{}, badRequest("offer: %v", err)
+	}
+	if p.Content.Autoscale != nil {
+		// The manual figure beside it is the one that is used just now.
+		return engine.Throughput{Autoscale: p.Content.Autoscale.Max}, nil
+	}
+	return engine.Throughput{Manual: p.Content.Manual}, nil
+}

@@ -1,0 +1,128 @@
+package embedded_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// baskets are in one partition; TestRowsOfAllPartitions spreads them.
+var baskets = []string{
+	`{"id":"1","pk":"p","by":"ann","n":3,"items":[{"k":"tea","q":2},{"k":"cup","q":1}]}`,
+	`{"id":"2","pk":"p","by":"bob","n":1,"items":[]}`,
+	`{"id":"3","pk":"p","by":"ann","n":2,"items":[{"k":"tea","q":5},{"k":"pot","q":1},{"k":"cup","q":4}]}`,
+	`{"id":"4","pk":"p","n":4}`,
+}
+
+func TestPagesOfRowsAndGroupsTogetherAreTheWholeAnswer(t *testing.T) {
+	_, c := open(t, embedded.Options{})
+	for _, d := range baskets {
+		create(t, c, []byte(d))
+	}
+	for _, tc := range []struct{ query, want string }{
+		{"SELECT VALUE i.k FROM c JOIN i IN c.items", `"tea" "cup" "tea" "pot" "cup"`},
+		{"SELECT c.id, i.q FROM c JOIN i IN c.items WHERE i.q > 1 AND c.n > 2", `{"id":"1","q":2}`},
+		{"SELECT VALUE i.q FROM i IN c.items OFFSET 1 LIMIT 3", `1 5 1`},
+		{"SELECT TOP 4 VALUE i.q FROM i IN c.items", `2 1 5 1`},
+		{"SELECT VALUE i.k FROM c JOIN i IN c.items ORDER BY c.n", `"tea" "pot" "cup" "tea" "cup"`},
+		{"SELECT VALUE i.k FROM c JOIN i IN c.items ORDER BY c.n DESC OFFSET 1 LIMIT 2", `"cup" "tea"`},
+		{"SELECT DISTINCT VALUE i.k FROM c JOIN i IN c.items", `"tea" "cup" "pot"`},
+		{"SELECT DISTINCT TOP 2 c['by'] FROM c", `{"by":"ann"} {"by":"bob"}`},
+		{"SELECT c['by'], COUNT(1) AS n, SUM(c.n) AS sum FROM c GROUP BY c['by']", `{"by":"ann","n":2,"sum":5} {"by":"bob","n":1,"sum":1} {"n":1,"sum":4}`},
+		{"SELECT VALUE {'n': COUNT(1), 'max': MAX(i.q)} FROM c JOIN i IN c.items", `{"n":5,"max":5}`},
+		{"SELECT VALUE (SELECT VALUE SUM(i.q) FROM i IN c.items) FROM c ORDER BY c.id DESC", `0 10 0 3`},
+		{"SELECT VALUE 1 + 1", `2`},
+	} {
+		for _, size := range []int32{0, 1, 2, -1} {
+			var got []string
+			for _, page := range all(t, c, pk, tc.query, &azcosmos.QueryOptions{PageSizeHint: size}) {
+				got = append(got, page...)
+			}
+			require.Equal(t, tc.want, strings.Join(got, " "), "%s, pages of %d", tc.query, size)
+		}
+	}
+}
+
+func TestAcrossPartitionsOnlyFiltersAndProjectionsAreServed(t *testing.T) {
+	_, c := open(t, embedded.Options{})
+	for i, d := range baskets {
+		key := fmt.Sprint("p", i%2)
+		d = strings.Replace(d, `"pk":"p"`, fmt.Sprintf(`"pk":%q`, key), 1)
+		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(key), []byte(d), nil)
+		require.NoError(t, err)
+	}
+	everywhere := azcosmos.NewPartitionKey()
+	for _, size := range []int32{1, 2, -1} {
+		var got []string
+		for _, page := range all(t, c, everywhere, "SELECT VALUE CONCAT(c.id, i.k) FROM c JOIN i IN c.items WHERE i.q < 5", &azcosmos.QueryOptions{PageSizeHint: size}) {
+			got = append(got, page...)
+		}
+		require.Equal(t, `"1tea" "1cup" "3pot" "3cup"`, strings.Join(got, " "), "pages of %d", size)
+	}
+	for _, query := range []string{
+		"SELECT * FROM c ORDER BY c.n", "SELECT TOP 1 * FROM c", "SELECT * FROM c OFFSET 0 LIMIT 1", "SELECT DISTINCT c.n FROM c",
+		"SELECT c.n FROM c GROUP BY c.n", "SELECT VALUE COUNT(1) FROM c", "SELECT VALUE MAX(i.q) FROM i IN c.items",
+	} {
+		_, err := c.NewQueryItemsPager(query, everywhere, nil).NextPage(t.Context())
+		var refused *azcore.ResponseError
+		require.ErrorAs(t, err, &refused, query)
+		require.Equal(t, http.StatusBadRequest, refused.StatusCode, query)
+		require.ErrorContains(t, err, "can not be directly served by the gateway", query)
+		all(t, c, everywhere, strings.Replace(strings.Replace(query, " FROM c", " FROM c WHERE c.pk = 'p0'", 1), " FROM i IN c.items", " FROM c JOIN i IN c.items WHERE c.pk = 'p0'", 1), nil)
+	}
+}
+
+func TestAQueryThatCannotBeAnsweredSaysWhere(t *testing.T) {
+	_, c := open(t, embedded.Options{})
+	for _, d := range baskets {
+		create(t, c, []byte(d))
+	}
+	for query, at := range map[string]int{
+		"SELECT * FROM c WHERE SOUNDEX(c.id) = 'x'":               22,
+		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // only the documents tell
+		"SELECT VALUE i FROM c JOIN i IN c.items ORDER BY i.q":    49,
+		"SELECT c.id FROM c JOIN i IN c.items GROUP BY c['by']":   7,
+		"SELECT * FROM c JOIN i IN c.items":                       0,
+		"SELECT VALUE COUNT(1) FROM c WHERE c.n = 1 HAVING c.n>1": 43,
+	} {
+		_, err := c.NewQueryItemsPager(query, pk, nil).NextPage(t.Context())
+		var refused *azcore.ResponseError
+		require.True(t, errors.As(err, &refused), query)
+		require.Equal(t, http.StatusBadRequest, refused.StatusCode, query)
+		require.ErrorContains(t, err, fmt.Sprintf("position %d:", at), query)
+	}
+}
+
+func TestADocumentWithoutThePathOfOrderByIsSortedOnlyByAnIndexThatNamesIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*azcosmos.ContainerProperties)
+		query  string
+		want   string
+	}{
+		"all paths": {func(*azcosmos.ContainerProperties) {}, "ORDER BY c.slot", `"b"`},
+		"one path":  {onlySlot, "ORDER BY c.slot", `"a" "b"`},
+		"composite": {func(p *azcosmos.ContainerProperties) {
+			p.IndexingPolicy = &azcosmos.IndexingPolicy{
+				Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
+				IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}},
+				CompositeIndexes: [][]azcosmos.CompositeIndex{{
+					{Path: "/slot", Order: azcosmos.CompositeIndexAscending}, {Path: "/id", Order: azcosmos.CompositeIndexAscending},
+				}},
+			}
+		}, "ORDER BY c.slot, c.id", `"a" "b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, c := open(t, embedded.Options{}, tc.change)
+			create(t, c, []byte(`{"id":"a","pk":"p"}`), []byte(`{"id":"b","pk":"p","slot":1}`))
+			require.Equal(t, tc.want, strings.Join(all(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, nil)[0], " "))
+		})
+	}
+}
