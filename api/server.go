@@ -56,7 +56,8 @@ type Server struct {
 // metrics of another Server already.
 func New(opts Options) *Server {
 	opts.setDefaults()
-	s := &Server{opts: opts, metrics: newMetrics(opts.Registerer),
+	s := &Server{
+		opts: opts, metrics: newMetrics(opts.Registerer),
 		bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
 		peeks:  newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
 	}

@@ -87,7 +87,7 @@ func begunRequest(t *testing.T, url, head, rest string) (net.Conn, *bufio.Reader
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n%s",
+	fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n%s",
 		len(head)+len(rest), head)
 	r := bufio.NewReader(conn)
 	line, err := r.ReadString('\n')
