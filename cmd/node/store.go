@@ -58,7 +58,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		}
 		s.closers = append(s.closers, lock.Close)
 	}
-	connection, err := s.connection(cfg, opts)
+	connection, err := s.connection(cfg, opts) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,6 +10,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
+
+// ownerNotFound tells that what a document would be in is missing, and not the
+// document.
+const ownerNotFound = 1003
 
 // data answers a request for documents, counts it, and makes it wait as long
 // as its way would take.
@@ -40,6 +45,9 @@ func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error 
 
 func (s *Server) operation(r *request) (Response, error) {
 	c, err := s.engine.Container(r.segments[1], r.segments[3])
+	if missing, ok := errors.AsType[*engine.Error](err); ok {
+		missing.SubStatus = ownerNotFound
+	}
 	if err != nil {
 		return Response{}, err
 	}
