@@ -196,7 +196,7 @@ func (p *payloads) copy(w io.Writer, s repository.Section) error {
 	}
 	sum := crc32.New(castagnoli)
 	if err == nil {
-		_, err = io.CopyN(io.MultiWriter(w, sum), p.r, s.Length)
+		_, err = io.CopyN(w, io.TeeReader(p.r, sum), s.Length)
 	}
 	p.at = s.Offset + s.Length
 	if err == nil && sum.Sum32() != s.Sum {
