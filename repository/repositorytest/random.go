@@ -196,7 +196,7 @@ func (m *twins) peek(t *rapid.T) {
 // openLate tries a run that was obtained some time ago.
 func (m *twins) openLate(t *rapid.T) {
 	if len(m.looks) == 0 {
-		t.Skip("no run yet")
+		return // no run yet
 	}
 	m.open(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
 }
