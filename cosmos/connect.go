@@ -39,6 +39,7 @@ type Database struct {
 	cabinets    *azcosmos.ContainerClient
 	bundles     *azcosmos.ContainerClient
 	consistency atomic.Pointer[string]
+	hangUp      func()
 }
 
 // The containers of the hub.
@@ -51,11 +52,12 @@ const (
 // Connect makes a client. It makes no call; the first operation shows whether
 // the account can be reached. The caller closes the Database.
 func Connect(c Connection) (*Database, error) {
-	db := &Database{name: cmp.Or(c.Database, "messagehub")}
+	db := &Database{name: cmp.Or(c.Database, "messagehub"), hangUp: func() {}}
 	db.consistency.Store(&c.Consistency)
 	transport := c.Transport
 	if transport == nil {
-		transport = newHTTPClient()
+		own := newHTTPClient()
+		transport, db.hangUp = own, own.CloseIdleConnections
 	}
 	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &accountObserver{next: transport, db: db, fixed: c.Consistency != ""},
@@ -93,8 +95,11 @@ func Connect(c Connection) (*Database, error) {
 	return db, nil
 }
 
-// Close releases the client.
-func (db *Database) Close() { db.client.Close() }
+// Close releases the client, and its connections if they are its own.
+func (db *Database) Close() {
+	db.client.Close()
+	db.hangUp()
+}
 
 // readsMayBeStale reports whether a plain read may show an older state than one
 // that a client has seen already. An account whose level is not known yet is
