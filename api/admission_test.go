@@ -33,7 +33,7 @@ func (f *fixture) sends(t *testing.T) (body *io.PipeWriter, answered <-chan stru
 func TestBodiesThatFindNoRoomAreAskedToComeAgain(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.Limits.RequestBody, o.Limits.Bodies = 256<<10, 1<<20
-		o.Deadline = 800 * time.Millisecond // of which a quarter is patience
+		o.Deadline = 8 * time.Second // of which a quarter is patience
 	})
 	big := "[" + strings.Repeat(" ", 240<<10)
 	var bodies []*io.PipeWriter
@@ -71,7 +71,7 @@ func TestSendersOfNothingTakeNoRoom(t *testing.T) {
 func TestPeeksBeyondTheLimitWaitTheirTurn(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) {
 		o.Limits.Peeks = 1
-		o.Deadline = 400 * time.Millisecond
+		o.Deadline = 8 * time.Second
 	})
 	begun, mayGoOn := make(chan struct{}), make(chan struct{})
 	f.store.next = func(ctx context.Context) error { close(begun); <-mayGoOn; f.store.next = nil; return nil }
