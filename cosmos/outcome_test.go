@@ -189,3 +189,20 @@ func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
 	assert.Equal(t, 3, b.Count)
 	assert.Less(t, s.engine.Requests()-before, int64(25))
 }
+
+func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
+	s := newTrust(t)
+	var broken atomic.Bool
+	random := seeded(1)
+	node := s.node(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
+		if broken.CompareAndSwap(true, false) {
+			panic("a bug")
+		}
+		return random()
+	}}, false)
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	broken.Store(true)
+	assert.Panics(t, func() { _, _ = node.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor)) })
+	s.save(node, 0, repositorytest.Events(2, s.actor))
+	s.drains()
+}

@@ -147,7 +147,7 @@ func (w *writer) reserve(ctx context.Context, o *operation, p *plan) error {
 // for them, unless another process waits for the head.
 func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
-	w.batch = nil
+	w.deciding, w.batch = done, nil
 	next := w.head.committed()
 	var following *plan
 	if !wanted && !w.alone {
@@ -164,6 +164,7 @@ func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
 		wanted, following = true, nil
 		err = w.writeHead(ctx, o, w.head.committed())
 	}
+	w.deciding = nil
 	if err != nil {
 		w.batch = append(done, w.batch...)
 		return err

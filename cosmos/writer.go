@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,6 +76,7 @@ type writer struct {
 	head     *head // as last written; nil: to be read
 	index    *index
 	batch    []*pending // taken from the queue for the next round
+	deciding []*pending // whose commit is under way
 	reserved *plan      // of batch, if the commit before it has reserved it already
 	foreign  sighting
 	undoing  undoing
@@ -154,10 +156,10 @@ func (w *writer) giveUp() {
 		return
 	}
 	w.mu.Lock()
-	left := append(w.batch, w.queue...)
+	left := slices.Concat(w.deciding, w.batch, w.queue)
 	w.queue, w.busy = nil, false
 	w.mu.Unlock()
-	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient)
+	w.head, w.reserved, w.deciding, w.batch, w.index = nil, nil, nil, nil, newIndex(w.recipient)
 	answer(left, domain.Errorf(domain.Uncertain, "save: another Save failed badly: %v", p))
 	panic(p)
 }
