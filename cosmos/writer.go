@@ -157,9 +157,9 @@ func (w *writer) giveUp() {
 	}
 	w.mu.Lock()
 	left := slices.Concat(w.deciding, w.batch, w.queue)
-	w.queue, w.busy = nil, false
-	w.mu.Unlock()
 	w.head, w.reserved, w.deciding, w.batch, w.index = nil, nil, nil, nil, newIndex(w.recipient)
+	w.queue, w.busy, w.alone = nil, false, false // from here on, another may lead
+	w.mu.Unlock()
 	answer(left, domain.Errorf(domain.Uncertain, "save: another Save failed badly: %v", p))
 	panic(p)
 }
