@@ -203,6 +203,41 @@ func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+func TestNobodyLearnsOfAnUpdateBeforeItIsCommitted(t *testing.T) {
+	s, err := Open(t.TempDir())
+	require.NoError(t, err)
+	f := s.(*file)
+	taken := errors.New("taken")
+	later := &update{ctx: t.Context(), answer: make(chan error, 1), fn: func(tx Tx) error {
+		if tx.Get([]byte("name")) != nil {
+			return taken
+		}
+		return nil
+	}}
+	winner := &update{ctx: t.Context(), answer: make(chan error, 1), fn: put("name", "first")}
+	last := &update{ctx: t.Context(), answer: make(chan error, 1), fn: func(Tx) error {
+		require.Empty(t, later.answer, "the name is taken by what nobody can read yet")
+		return nil
+	}}
+	require.NoError(t, f.commit([]*update{winner, later, last}))
+	require.NoError(t, <-winner.answer)
+	require.ErrorIs(t, <-later.answer, taken)
+	require.NoError(t, <-last.answer)
+	require.NoError(t, s.Close())
+}
+
+func TestNobodyLearnsOfAnUpdateThatIsNotCommitted(t *testing.T) {
+	s, err := open(t.TempDir(), 1<<16, System{})
+	require.NoError(t, err)
+	f := s.(*file)
+	tooMuch := &update{ctx: t.Context(), answer: make(chan error, 1), fn: put("name", string(make([]byte, 1<<20)))}
+	later := &update{ctx: t.Context(), answer: make(chan error, 1), fn: func(Tx) error { return errors.New("taken") }}
+	require.ErrorIs(t, f.commit([]*update{tooMuch, later}), ErrBroken)
+	require.ErrorIs(t, <-tooMuch.answer, ErrBroken)
+	require.ErrorIs(t, <-later.answer, ErrBroken)
+	require.NoError(t, s.Close())
+}
+
 func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		var updates sync.WaitGroup

@@ -95,6 +95,10 @@ func (f *file) gather(first *update) []*update {
 
 // commit runs the updates in one transaction and answers them all. Its error
 // is not nil when the store must take no more writes.
+//
+// An update that fails is answered after the commit like the others: it may
+// have failed because of what one before it wrote, and nobody may learn of
+// that before it is there to be read, or learn it of what is never committed.
 func (f *file) commit(waiting []*update) error {
 	tx, err := f.db.Begin(true)
 	if err != nil {
@@ -103,33 +107,35 @@ func (f *file) commit(waiting []*update) error {
 		return err
 	}
 	bucket := tx.Bucket(bucketName)
-	shared := make([]*update, 0, len(waiting))
+	outcomes := make([]error, len(waiting))
+	wrote := false
 	for i, u := range waiting {
-		if err := u.ctx.Err(); err != nil { // nobody waits any more: skip it
-			u.answer <- err
+		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // nobody waits any more
 			continue
 		}
 		o := &overlay{bucket: bucket}
-		if err := call(u.fn, o); err != nil {
-			u.answer <- err
+		if outcomes[i] = call(u.fn, o); outcomes[i] != nil {
 			continue
 		}
-		shared = append(shared, u)
+		wrote = wrote || o.writes != nil
 		if err = o.apply(); err != nil {
-			shared = append(shared, waiting[i+1:]...) // these fail with it
 			break
 		}
 	}
-	if err == nil && len(shared) > 0 {
+	if err == nil && wrote {
 		err = tx.Commit()
 	} else {
 		err = errors.Join(err, tx.Rollback())
 	}
 	if err != nil {
 		err = broke(err)
+		answer(waiting, err)
+		return err
 	}
-	answer(shared, err)
-	return err
+	for i, u := range waiting {
+		u.answer <- outcomes[i]
+	}
+	return nil
 }
 
 func answer(updates []*update, err error) {
