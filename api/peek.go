@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -19,12 +18,26 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return s.hand(w, r, req)
+}
+
+// hand answers with the bundle that req asks for. HEAD only looks, and If-Match
+// names a bundle that the client knows, so neither opens one.
+func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekRequest) error {
+	known := len(r.Header["If-Match"]) > 0
+	req.OpenOnly = known || r.Method == http.MethodHead
 	if err := s.peeks.take(r.Context(), 1); err != nil {
 		return err
 	}
 	defer s.peeks.room.Release(1)
 	peeked, err := s.opts.Hub.Peek(r.Context(), req)
 	switch {
+	case errors.Is(err, domain.ErrNoData) && known:
+		return errPrecondition
+	case errors.Is(err, domain.ErrNoData) && req.OpenOnly:
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+		return nil
 	case errors.Is(err, domain.ErrNoData):
 		s.metrics.backlog.Observe(0)
 		w.Header().Set("Cache-Control", "no-store")
@@ -40,18 +53,7 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 		slog.Int("events", peeked.Count),
 		slog.Int64("backlog", peeked.Backlog),
 	)
-	body := &bundleBody{w: w, bundle: &peeked.Bundle}
-	if err := peeked.WriteBody(r.Context(), body); err != nil {
-		if !body.begun {
-			return err
-		}
-		// The status is on its way. A body that breaks off cannot be taken for
-		// a whole one; one that ends early could.
-		rec.err = fmt.Errorf("the body broke off: %w", err)
-		panic(http.ErrAbortHandler)
-	}
-	s.metrics.peeked.Add(float64(peeked.Count))
-	return nil
+	return s.sendBundle(w, r, peeked)
 }
 
 func (s *Server) peekRequest(r *http.Request) (hub.PeekRequest, error) {
@@ -96,26 +98,4 @@ func (s *Server) group(name string) (domain.Group, error) {
 		return group, &problemError{problem: unknownGroup, detail: err.Error(), cause: err}
 	}
 	return group, nil
-}
-
-// A bundleBody is the body of a 200 that begins with the first write: until
-// then, the answer may still become a problem.
-type bundleBody struct {
-	w      http.ResponseWriter
-	bundle *domain.Bundle
-	begun  bool
-}
-
-func (b *bundleBody) Write(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		h := b.w.Header()
-		// These two as the original spells them, for clients that compare letter by letter.
-		h["MessageId"] = []string{b.bundle.ID.String()}
-		h["MessageType"] = []string{b.bundle.MessageType()}
-		h.Set("Content-Type", "application/json")
-		h.Set("Cache-Control", "no-store")
-		b.w.WriteHeader(http.StatusOK)
-	}
-	return b.w.Write(p)
 }

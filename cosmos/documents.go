@@ -194,6 +194,8 @@ type bundleDoc struct {
 	Opened        time.Time       `json:"opened"`
 	Ranges        []slots         `json:"ranges"`         // at most six
 	Next          domain.Sequence `json:"next,omitempty"` // hint: of the event behind the bundle in its last drawer
+	BodyLength    int64           `json:"bodyLength,omitempty"`
+	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 
 	etag azcore.ETag
 }
@@ -235,6 +237,10 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 		}
 		b.DocumentTypes = append(b.DocumentTypes, t)
 	}
+	b.Body.Length = d.BodyLength
+	if n := copy(b.Body.Digest[:], d.BodyDigest); err == nil && n != len(d.BodyDigest) {
+		err = fmt.Errorf("the digest of its body has %d bytes", len(d.BodyDigest))
+	}
 	if err != nil {
 		return b, domain.Errorf(domain.Damaged, "bundle %s of %s: %w", d.ID, d.Recipient, err)
 	}
@@ -249,6 +255,10 @@ func newBundleDoc(b *domain.Bundle, operation string, ranges []slots, next domai
 		Count: b.Count, Weight: b.Weight, First: b.First, Last: b.Last,
 		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,
 		Ranges: ranges, Next: next,
+		BodyLength: b.Body.Length,
+	}
+	if b.Body != (domain.Body{}) {
+		d.BodyDigest = b.Body.Digest[:]
 	}
 	for _, t := range b.DocumentTypes {
 		d.DocumentTypes = append(d.DocumentTypes, t.String())

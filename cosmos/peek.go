@@ -143,6 +143,39 @@ func (o *operation) openBundle(ctx context.Context, g *gate, backlog int64) (rep
 	return repository.Next{Open: &b, Run: o.runOf(&b, &doc), Backlog: backlog}, nil
 }
 
+// Find implements repository.Bundles.
+func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
+	o := r.begin("find")
+	var found repository.Next
+	err := o.startOver(ctx, func() (err error) {
+		found, err = o.find(ctx, recipient, id)
+		return err
+	})
+	if err != nil {
+		return domain.Bundle{}, nil, classified("find bundle "+id.String(), err)
+	}
+	return *found.Open, found.Run, nil
+}
+
+// find looks into the gates, which alone say what is open.
+func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
+	gates := make(map[domain.Group]*gate)
+	if err := o.readGates(ctx, recipient, o.r.opts.Groups.All(), gates); err != nil {
+		return repository.Next{}, err
+	}
+	for _, g := range gates {
+		if g.Open == id.String() {
+			return o.openBundle(ctx, g, 0)
+		}
+	}
+	if o.r.db.readsMayBeStale() {
+		if err := o.confirm(ctx, recipient, gates); err != nil {
+			return repository.Next{}, err
+		}
+	}
+	return repository.Next{}, errNotOpen(id)
+}
+
 // runOf returns the run of a bundle that is open.
 func (o *operation) runOf(b *domain.Bundle, doc *bundleDoc) *run {
 	r := &run{o: o, group: b.Group, cabinet: b.Cabinet}

@@ -31,7 +31,7 @@ func BenchmarkWriteBody(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				written = 0
-				if err := peeked.WriteBody(s.ctx, &written); err != nil {
+				if err := writeBody(s.ctx, peeked, &written); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -56,6 +56,28 @@ func (r *run) fits(b *domain.Bundle) error {
 	return nil
 }
 
+// Find implements [repository.Bundles].
+func (s *Store) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Bundle{}, nil, fmt.Errorf("find bundle: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(recipient)
+	for _, gate := range r.gates {
+		if gate.open == nil || gate.open.ID != id {
+			continue
+		}
+		c := r.cabinets[gate.open.Cabinet]
+		return *clone(gate.open), s.run(r, c, c.waiting()[:gate.open.Count]), nil
+	}
+	return domain.Bundle{}, nil, notOpen(recipient, id)
+}
+
+func notOpen(recipient domain.ActorID, id domain.BundleID) error {
+	return domain.Errorf(domain.NotFound, "bundle %s: not open for actor %s", id, recipient)
+}
+
 // Acknowledge implements [repository.Bundles].
 func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
 	if err := ctx.Err(); err != nil {
@@ -74,7 +96,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 		gate.generation++
 		return *closed, nil
 	}
-	return domain.Bundle{}, domain.Errorf(domain.NotFound, "bundle %s: not open for actor %s", id, recipient)
+	return domain.Bundle{}, notOpen(recipient, id)
 }
 
 // clone returns a copy of b that shares nothing with it.
