@@ -85,8 +85,14 @@ var compressors = sync.Pool{New: func() any {
 // Header implements http.ResponseWriter.
 func (d *download) Header() http.Header { return d.header }
 
-// WriteHeader implements http.ResponseWriter.
-func (d *download) WriteHeader(status int) { d.status = status }
+// WriteHeader implements http.ResponseWriter. To net/http, the last 0 bytes are a
+// part of the body; to RFC 9110 they are none.
+func (d *download) WriteHeader(status int) {
+	d.status = status
+	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {
+		d.status = http.StatusRequestedRangeNotSatisfiable
+	}
+}
 
 func (d *download) Write(p []byte) (n int, err error) {
 	if d.refused() {
