@@ -324,7 +324,7 @@ func TestTheOriginalNeedsNoCorrelationID(t *testing.T) {
 }
 
 func TestTheOriginalTellsWhatFailedInside(t *testing.T) {
-	const other = `{"error":{"code":"INTERNAL_ERROR","message":"An error occured while processing the request."}}`
+	const other = `{"error":{"code":"INTERNAL_ERROR","message":"An error occured while processing the request."}}` //nolint:misspell // as the original has it
 	for _, tc := range []struct {
 		err     error
 		problem string
