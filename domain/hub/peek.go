@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -101,7 +100,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	}
 	var filler domain.Filler
 	measure := newMeasure(bundle.ID, bundle.Content)
-	var events []repository.StoredEvent
+	var events pile
 	for e, err := range next.Run.Events(ctx) {
 		if err != nil {
 			return nil, err
@@ -110,7 +109,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 			break
 		}
 		measure.add(&e)
-		events = append(events, e)
+		events.add(&e)
 		if filler.Full() {
 			break
 		}
@@ -121,7 +120,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, withoutErrors(events), h.content}, nil
+	return &Peeked{bundle, next.Backlog, events.all, h.content}, nil
 }
 
 // Bundle returns the open bundle id of actor, and opens none. It fails with
@@ -143,16 +142,6 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 		return domain.Errorf(domain.Conflict, "format: bundle %s is open as %s; peek it in that format, or dequeue it first", open.ID, open.Format)
 	}
 	return nil
-}
-
-func withoutErrors(events []repository.StoredEvent) iter.Seq2[repository.StoredEvent, error] {
-	return func(yield func(repository.StoredEvent, error) bool) {
-		for e := range slices.Values(events) {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }
 
 // Dequeue confirms that actor holds bundle id safely and returns the bundle. Its
