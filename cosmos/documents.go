@@ -238,8 +238,11 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 		b.DocumentTypes = append(b.DocumentTypes, t)
 	}
 	b.Body.Length = d.BodyLength
-	if n := copy(b.Body.Digest[:], d.BodyDigest); err == nil && n != len(d.BodyDigest) {
-		err = fmt.Errorf("the digest of its body has %d bytes", len(d.BodyDigest))
+	switch n := len(d.BodyDigest); {
+	case n == len(b.Body.Digest):
+		b.Body.Digest = domain.Digest(d.BodyDigest)
+	case n != 0 && err == nil:
+		err = fmt.Errorf("the digest of its body has %d bytes", n)
 	}
 	if err != nil {
 		return b, domain.Errorf(domain.Damaged, "bundle %s of %s: %w", d.ID, d.Recipient, err)
