@@ -167,7 +167,7 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	if g == nil || g.Open != doc.ID {
 		return bundle, errMoved // the two contradict each other: they were read at different times
 	}
-	closed, through := doc.dequeued(operation), g.through(doc, operation)
+	closed, through := doc.dequeued(operation, o.r.opts.Retention), g.through(doc, operation)
 	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, doc.ID, doc.etag, encoded(closed))
 		putInBatch(b, g.ID, g.ETag, encoded(through))
@@ -204,9 +204,13 @@ func (o *operation) bundleAndGates(ctx context.Context, recipient domain.ActorID
 	return doc, gates, err
 }
 
-// dequeued returns d as it is once its actor holds it safely.
-func (d *bundleDoc) dequeued(operation string) *bundleDoc {
+// dequeued returns d as it is once its actor holds it safely. Cosmos removes it
+// when it has been that for the time of retention.
+func (d *bundleDoc) dequeued(operation string, retention time.Duration) *bundleDoc {
 	c := *d
+	if retention > 0 {
+		c.TTL = int(max(retention.Round(time.Second)/time.Second, 1))
+	}
 	c.State, c.Operation = stateDequeued, operation
 	return &c
 }

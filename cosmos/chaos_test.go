@@ -193,6 +193,7 @@ func (c *chaos) run() {
 		require.NoError(c, err)
 	}
 	require.NoError(c, c.audit(c.actor))
+	require.NoError(c, c.mended(c.actor))
 	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
 	for _, b := range c.seen {
 		bundles = append(bundles, b)

@@ -56,6 +56,8 @@ type head struct {
 	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
 	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit
 	Cabinets     map[cabinetName]received `json:"cabinets"`
+	Retention    map[cabinetName]retained `json:"retention,omitempty"`
+	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
 
 	etag azcore.ETag
 }
@@ -193,6 +195,7 @@ type bundleDoc struct {
 	Version       string          `json:"version"`
 	Opened        time.Time       `json:"opened"`
 	Ranges        []slots         `json:"ranges"`         // at most six
+	TTL           int             `json:"ttl,omitempty"`  // seconds after the last write; once it is dequeued
 	Next          domain.Sequence `json:"next,omitempty"` // hint: of the event behind the bundle in its last drawer
 
 	etag azcore.ETag

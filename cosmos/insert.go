@@ -48,8 +48,11 @@ func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
 // below the drawer's id, and this intent's own.
 func (p *plan) object(i int) string {
 	part := &p.intent.Parts[i]
-	return fmt.Sprintf("payloads/%s/%05d-%s", part.Drawer, part.Slot, p.intent.ID)
+	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
 }
+
+// payloadFolder is where the payloads of a drawer lie in the content store.
+func payloadFolder(drawer string) string { return "payloads/" + drawer }
 
 // putPayloads stores the payloads of p, one object for each part that has any.
 func (w *writer) putPayloads(ctx context.Context, p *plan) error {

@@ -157,6 +157,7 @@ type candidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
 	last    received
+	floor   int // the lowest ordinal that is retained
 	gate    *gate
 	at      place
 
@@ -186,7 +187,9 @@ func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]
 		at := g.At[name]
 		if last.Sequence > at.Sequence {
 			backlog += last.Total - at.Total
-			found = append(found, &candidate{group: group, cabinet: cabinet, last: last, gate: g, at: at})
+			found = append(found, &candidate{
+				group: group, cabinet: cabinet, last: last, floor: h.Retention[name].Floor, gate: g, at: at,
+			})
 		}
 	}
 	slices.SortFunc(found, func(a, b *candidate) int { return strings.Compare(nameOf(a.cabinet), nameOf(b.cabinet)) })
@@ -272,7 +275,7 @@ func (o *operation) takeEntries(ctx context.Context, q *query, candidates []*can
 
 // look reads the candidate's first event and mends its entry if need be.
 func (c *candidate) look(ctx context.Context, o *operation) error {
-	run, err := o.newRun(ctx, c.group, c.cabinet, c.last, c.gate)
+	run, err := o.newRun(ctx, c.group, c.cabinet, c.last, c.floor, c.gate)
 	if err != nil {
 		return err
 	}

@@ -48,10 +48,11 @@ func (r *run) Group() domain.Group { return r.group }
 func (r *run) Cabinet() domain.CabinetKey { return r.cabinet }
 
 // newRun returns the run behind at, as far as it may be trusted: up to six
-// drawers with events. It may be empty if a read was stale.
-func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, g *gate) (*run, error) {
+// drawers with events. It may be empty if a read was stale. Below floor there is
+// nothing to look for.
+func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate) (*run, error) {
 	at := g.At[nameOf(cabinet)]
-	extents, err := o.extents(ctx, cabinet, last, max(at.Ordinal, 1), drawersPerBundle+1)
+	extents, err := o.extents(ctx, cabinet, last, max(at.Ordinal, floor, 1), drawersPerBundle+1)
 	if err != nil {
 		return nil, err
 	}

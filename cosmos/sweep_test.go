@@ -206,6 +206,7 @@ func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool 
 	require.NoError(t, err, "call %d", n)
 	require.NoError(t, s.ledger.Check(append(s.taken, drained...)), "call %d", n)
 	require.NoError(t, s.audit(s.actor), "call %d", n)
+	require.NoError(t, s.mended(s.actor), "call %d", n)
 	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)
 	return happened
