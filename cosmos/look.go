@@ -93,16 +93,22 @@ func (l *look) everything(ctx context.Context) error {
 	if l.h.Watermark > l.h.Reserved {
 		l.found("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
 	}
-	for l.ids = newIDSet(l.c.opts.Memory); l.ids != nil; l.ids = l.ids.next() {
-		first := l.ids.pass == 0
-		scans, err := l.cabinets(ctx, bundles, !first)
-		if err == nil && first {
-			err = l.catalog(ctx, scans)
+	l.ids = newIDSet(l.c.opts.Memory)
+	scans, err := l.cabinets(ctx, bundles)
+	if err != nil {
+		return err
+	}
+	if err := l.catalog(ctx, scans); err != nil {
+		return err
+	}
+	for l.ids != nil {
+		if err := l.twice(ctx, scans); err != nil {
+			return err
 		}
-		if err == nil {
-			err = l.twice(ctx, scans)
+		if l.ids = l.ids.next(); l.ids == nil {
+			break
 		}
-		if err != nil {
+		if err := l.readAgain(ctx, scans); err != nil {
 			return err
 		}
 	}
@@ -178,8 +184,19 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 	return open, nil
 }
 
-// cabinets looks at all cabinets. Only the ids matter if it is not the first pass.
-func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc, idsOnly bool) (map[cabinetName]*scan, error) {
+// readAgain takes in the ids for which there was no room in the passes before.
+func (l *look) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for _, s := range scans {
+		s.idsOnly = true
+		g.Go(func() error { return s.readAll(ctx) })
+	}
+	return g.Wait()
+}
+
+// cabinets looks at all cabinets.
+func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
 	scans := make(map[cabinetName]*scan, len(l.h.Cabinets))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -194,7 +211,7 @@ func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc,
 		}
 		s := &scan{
 			l: l, name: name, cabinet: cabinet, last: last, floor: max(l.h.Retention[name].Floor, 1),
-			at: l.gates[group].At[name], bundle: bundles[name], idsOnly: idsOnly,
+			at: l.gates[group].At[name], bundle: bundles[name],
 		}
 		scans[name] = s
 		g.Go(func() error { return s.run(ctx) })

@@ -129,7 +129,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		next := before.advanced(last, gates[group].At[name], now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
 			if h.isFilling(name) {
-				next = before // another time
+				next.Floor = max(before.Floor, last.Ordinal) // that one another time
 			} else {
 				p.closed = append(p.closed, name)
 			}

@@ -20,7 +20,7 @@ type scan struct {
 	floor   int
 	at      place
 	bundle  *bundleDoc // that is open, or nil
-	idsOnly bool
+	idsOnly bool // all else was looked at before
 
 	seen []*drawerSeen // those that hold visible events, in order
 }
@@ -47,6 +47,15 @@ func (s *scan) run(ctx context.Context) error {
 	if err := s.drawers(ctx); err != nil {
 		return err
 	}
+	if err := s.readAll(ctx); err != nil {
+		return err
+	}
+	s.whole()
+	return nil
+}
+
+// readAll reads the drawers, several at a time.
+func (s *scan) readAll(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, d := range s.seen {
 		g.Go(func() error {
@@ -59,11 +68,7 @@ func (s *scan) run(ctx context.Context) error {
 			return s.read(ctx, d)
 		})
 	}
-	if err := g.Wait(); err != nil || s.idsOnly {
-		return err
-	}
-	s.whole()
-	return nil
+	return g.Wait()
 }
 
 // drawers looks at the drawers themselves and decides which slots are visible.
@@ -98,11 +103,9 @@ func (s *scan) drawers(ctx context.Context) error {
 	if next <= s.last.Ordinal {
 		s.missing(next, s.last.Ordinal+1)
 	}
-	if !s.idsOnly {
-		s.l.mu.Lock()
-		defer s.l.mu.Unlock()
-		s.l.drawers += int64(len(found))
-	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	s.l.drawers += int64(len(found))
 	return nil
 }
 
