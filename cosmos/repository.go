@@ -22,6 +22,7 @@ type Options struct {
 	// Exclusive says that this process owns the store alone, so that an intent
 	// of another owner is one of a process that has died.
 	Exclusive  bool
+	Ordering   domain.Ordering       // default: domain.ByCabinet
 	Retries    int                   // of the requests of one call; default 24, negative: none
 	IndexBytes int                   // memory for the ids of received events; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
@@ -40,6 +41,7 @@ type Repository struct {
 	metrics *metrics
 	writers *writers
 	hints   *hints
+	known   *known
 }
 
 var (
@@ -71,6 +73,7 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	r.owner = r.newID()
 	r.writers = newWriters(r)
 	r.hints = newHints(r)
+	r.known = newKnown()
 	return r
 }
 

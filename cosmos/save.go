@@ -114,7 +114,7 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 			w.batch = nil
 			return nil
 		}
-		p = planSave(w.head, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+		p = w.plan(w.head, fresh)
 		if err := w.reserve(ctx, o, p); err != nil {
 			return err
 		}
@@ -189,7 +189,14 @@ func (w *writer) planNext(committed *head, p *plan) *plan {
 	if err != nil || len(fresh) == 0 {
 		return nil
 	}
-	return planSave(committed, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	return w.plan(committed, fresh)
+}
+
+// plan gives fresh events their places behind all that h says is there.
+func (w *writer) plan(h *head, fresh []numbered) *plan {
+	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	p.intent.Saved = millisOf(w.r.opts.Clock())
+	return p
 }
 
 // carryOut writes everything of p but its visibility.
@@ -226,6 +233,7 @@ func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*he
 		return nil, err
 	}
 	h.etag = etag
+	o.r.known.saw(recipient, h)
 	return h, nil
 }
 
@@ -261,6 +269,7 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	}
 	h.etag = etag
 	w.head = h
+	w.r.known.saw(w.recipient, h)
 	return nil
 }
 

@@ -1,0 +1,26 @@
+package domain
+
+import "strings"
+
+// An Ordering says what the bundles of a group keep in order.
+type Ordering string
+
+// The orderings.
+const (
+	// ByCabinet keeps each cabinet in order. A bundle takes as many events of its
+	// cabinet as go in, and so overtakes older ones of other cabinets.
+	ByCabinet Ordering = "cabinet"
+
+	// ByRecipient keeps all events of a recipient and group in order. A bundle ends
+	// where an older event waits in another cabinet, so bundles may be small.
+	ByRecipient Ordering = "recipient"
+)
+
+// ParseOrdering accepts cabinet and recipient in any case.
+func ParseOrdering(s string) (Ordering, error) {
+	switch o := Ordering(strings.ToLower(s)); o {
+	case ByCabinet, ByRecipient:
+		return o, nil
+	}
+	return "", Errorf(Invalid, "ordering: want cabinet or recipient, got %q", clip(s))
+}
