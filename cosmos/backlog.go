@@ -19,8 +19,8 @@ import (
 //   - The gate knows the time of the event just behind the last bundle, if that was
 //     read along with the bundle: so it is where much is left.
 //   - Else the head has marks: the times of the last few Saves of the cabinet. So it
-//     is where little is left. Of older Saves it keeps some, spaced so that the age
-//     is never too low and seldom more than twice what it should be.
+//     is where little is left. Of older Saves it keeps some, spaced so that the age is
+//     never too low, and seldom more than twice as high as it should be.
 
 // millis is a moment, in milliseconds since 1970. 0 means that it is not known.
 type millis int64
@@ -46,7 +46,7 @@ type mark [2]int64 // its number in the cabinet, counted from 1, and its time in
 // The head is read by every Peek and written twice by every Save, so it must not
 // grow much: few cabinets have many marks, many have few.
 const (
-	maxMarks = 8
+	maxMarks = 16
 	minMarks = 2
 	allMarks = 256 // of one head, while it has no more than 128 cabinets
 )
@@ -54,9 +54,9 @@ const (
 func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
 
 // marked returns the marks of a cabinet that has received another Save. If they are
-// more than most, the one goes that tells least: whose events look the least older,
-// as a ratio, if they are counted to the mark before it. The first stays, for what
-// comes before it has no time at all, and so does the last.
+// more than most, the one goes without which the events between its neighbours look
+// the least older, as a ratio. The first stays, for what comes before it has no time
+// at all, and so does the last.
 func (c received) marked(saved millis, most int) []mark {
 	if saved == 0 {
 		return c.Marks
@@ -65,10 +65,11 @@ func (c received) marked(saved millis, most int) []mark {
 	for len(marks) > most {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
-			if ratio := age(marks[i-1], saved) / age(marks[i], saved); ratio < least {
+			if ratio := age(marks[i-1], saved) / age(marks[i+1], saved); ratio < least {
 				least, at = ratio, i
 			}
 		}
+		marks[at-1][1] = min(marks[at-1][1], marks[at][1]) // clocks differ
 		marks = slices.Delete(marks, at, at+1)
 	}
 	return marks
