@@ -95,22 +95,22 @@ func (c received) savedAt(n int64) millis {
 }
 
 // behind returns what a cabinet has behind a place.
-func (c received) behind(at place) repository.Backlog {
+func (c received) behind(at place) domain.Backlog {
 	n := c.Total - at.Total
 	if n <= 0 {
-		return repository.Backlog{}
+		return domain.Backlog{}
 	}
 	oldest := at.NextSaved
 	if oldest == 0 {
 		oldest = c.savedAt(at.Total + 1)
 	}
-	return repository.Backlog{Events: n, Oldest: oldest.time()}
+	return domain.Backlog{Events: n, Oldest: oldest.time()}
 }
 
 // behindGates returns what h shows behind the gates of the groups that are asked
 // for.
-func (r *Repository) behindGates(h *head, gates map[domain.Group]*gate) repository.Backlog {
-	var sum repository.Backlog
+func (r *Repository) behindGates(h *head, gates map[domain.Group]*gate) domain.Backlog {
+	var sum domain.Backlog
 	for name, c := range h.Cabinets {
 		group, err := r.groupOf(name)
 		if g, asked := gates[group]; err == nil && asked {
@@ -131,14 +131,14 @@ func (r *Repository) groupOf(name cabinetName) (domain.Group, error) {
 }
 
 // Behind implements repository.Run.
-func (r *run) Behind(n int) repository.Backlog {
+func (r *run) Behind(n int) domain.Backlog {
 	b, _ := r.behind(n)
 	return b
 }
 
 // behind also returns the watermark of the head that it is counted from: the
 // newest that this node has seen.
-func (r *run) behind(n int) (repository.Backlog, domain.Sequence) {
+func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
 	h := r.o.r.known.head(r.cabinet.Recipient)
 	if h == nil { // forgotten, because of many others
 		h = r.head
@@ -197,10 +197,10 @@ func (r *run) behindNew(n int) behind {
 
 // behindDequeued returns what waits behind a bundle that has just been dequeued,
 // in the groups that were asked for when it was opened.
-func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) repository.Backlog {
+func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
 	h := r.known.head(recipient)
 	if h == nil || h.Watermark < d.Behind.Seen {
-		return repository.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.time()}
+		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.time()}
 	}
 	asked := make(map[domain.Group]*gate, len(gates))
 	for group, g := range gates {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -168,19 +167,19 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	for i := 1; i < 100; i++ {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
-		want := repository.Backlog{Events: int64(100 - i), Oldest: saved[i]}
+		want := domain.Backlog{Events: int64(100 - i), Oldest: saved[i]}
 		require.Equal(t, want, closed.Behind, "the gate knows the event that was read behind the bundle")
 		require.Equal(t, want, peeked.Behind)
 		peeked = peek()
 	}
 	closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 	require.NoError(t, err)
-	require.Equal(t, repository.Backlog{}, closed.Behind)
+	require.Equal(t, domain.Backlog{}, closed.Behind)
 
 	h.pass(24 * 7)
 	save(1)
 	save(1)
-	require.Equal(t, repository.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
+	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
 }
 
 // A Dequeue reads no head. A node that has none in mind tells what waited when the
@@ -281,7 +280,7 @@ func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
 	again, err := repositorytest.Peek(ctx, s.stores(fresh), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	assert.Equal(t, open.Bundle, again.Bundle)
-	assert.Equal(t, repository.Backlog{Events: 2}, again.Behind)
+	assert.Equal(t, domain.Backlog{Events: 2}, again.Behind)
 	s.save(fresh, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
 	for left := int64(3); left > 0; left-- {
 		closed, err := fresh.Acknowledge(ctx, s.actor, again.ID)

@@ -83,7 +83,7 @@ type Run interface {
 	// that were asked for, as of the moment when the run was obtained or a later
 	// one. Those n have been yielded, or are all the events of an open bundle. It
 	// asks no store, and is at its most exact right after the events were read.
-	Behind(n int) Backlog
+	Behind(n int) domain.Backlog
 }
 
 // A StoredEvent is an event as the store gives it back. Its Payload is nil;

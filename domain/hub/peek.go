@@ -22,8 +22,8 @@ type PeekRequest struct {
 // A Peeked is a bundle in the hands of its actor.
 type Peeked struct {
 	domain.Bundle
-	Backlog int64              // visible unacknowledged events in the groups asked for, the bundle's included
-	Behind  repository.Backlog // what waits behind the bundle in those groups
+	Backlog int64          // visible unacknowledged events in the groups asked for, the bundle's included
+	Behind  domain.Backlog // what waits behind the bundle in those groups
 
 	events  iter.Seq2[repository.StoredEvent, error]
 	content repository.Content
@@ -135,4 +135,9 @@ func withoutErrors(events []repository.StoredEvent) iter.Seq2[repository.StoredE
 // not open for the actor, for whatever reason.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	return h.bundles.Acknowledge(ctx, actor, id)
+}
+
+// Queues tells what waits for actor in each group, in the order of their names.
+func (h *Hub) Queues(ctx context.Context, actor domain.ActorID) ([]repository.Queue, error) {
+	return h.events.Queues(ctx, actor)
 }

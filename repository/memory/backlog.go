@@ -10,21 +10,21 @@ import (
 )
 
 // backlogOf returns what events amount to. The first of a cabinet is the oldest.
-func backlogOf(events []repository.StoredEvent) repository.Backlog {
+func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	if len(events) == 0 {
-		return repository.Backlog{}
+		return domain.Backlog{}
 	}
-	return repository.Backlog{Events: int64(len(events)), Oldest: events[0].Saved}
+	return domain.Backlog{Events: int64(len(events)), Oldest: events[0].Saved}
 }
 
 // backlog returns what waits in groups.
-func (r *recipient) backlog(groups []domain.Group) repository.Backlog {
+func (r *recipient) backlog(groups []domain.Group) domain.Backlog {
 	return r.backlogBut(nil, groups)
 }
 
 // backlogBut returns what waits in groups, without one cabinet.
-func (r *recipient) backlogBut(without *cabinet, groups []domain.Group) repository.Backlog {
-	var sum repository.Backlog
+func (r *recipient) backlogBut(without *cabinet, groups []domain.Group) domain.Backlog {
+	var sum domain.Backlog
 	for _, c := range r.cabinets {
 		if c != without && slices.Contains(groups, c.group) {
 			sum = sum.Plus(backlogOf(c.waiting()))

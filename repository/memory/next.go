@@ -104,7 +104,7 @@ type run struct {
 
 	groups    []domain.Group           // that were asked for
 	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them
-	elsewhere repository.Backlog       // in the other cabinets of the groups
+	elsewhere domain.Backlog       // in the other cabinets of the groups
 }
 
 func (r *run) Group() domain.Group { return r.cabinet.group }
@@ -112,7 +112,7 @@ func (r *run) Group() domain.Group { return r.cabinet.group }
 func (r *run) Cabinet() domain.CabinetKey { return r.cabinet.key }
 
 // Behind implements [repository.Run].
-func (r *run) Behind(n int) repository.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
+func (r *run) Behind(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
 
 // Events implements [repository.Run].
 func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {

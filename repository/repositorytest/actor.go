@@ -14,7 +14,7 @@ type Peeked struct {
 	domain.Bundle
 	Events  []repository.StoredEvent
 	Backlog int64
-	Behind  repository.Backlog
+	Behind  domain.Backlog
 }
 
 // Peek does what a Peek does: it returns the open bundle of the groups or, if

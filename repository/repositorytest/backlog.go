@@ -57,7 +57,7 @@ var backlogRules = []rule{
 		f.stored(1)
 		require.Equal(f, int64(1), f.closed(f.peek(TimeSeries)).Events)
 		require.Equal(f, int64(0), f.closed(f.peek(MasterData)).Events)
-		require.Equal(f, repository.Backlog{}, f.closed(f.peek()))
+		require.Equal(f, domain.Backlog{}, f.closed(f.peek()))
 	}},
 
 	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
@@ -153,7 +153,7 @@ func (f *fixture) behind(want int64, b Peeked) {
 }
 
 // closed acknowledges a bundle and returns what waits behind it.
-func (f *fixture) closed(b Peeked) repository.Backlog {
+func (f *fixture) closed(b Peeked) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
@@ -164,7 +164,7 @@ func (f *fixture) closed(b Peeked) repository.Backlog {
 // notOlder demands that a backlog covers those of the events that are not of b,
 // each of which was saved before the time that is noted for it, and that it is
 // at least as old as the oldest of them.
-func (f *fixture) notOlder(b Peeked, backlog repository.Backlog, ages map[domain.EventID]time.Time) {
+func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)
 	for _, e := range b.Events {
