@@ -1,7 +1,5 @@
 package domain
 
-import "strings"
-
 // An Ordering says what the bundles of a group keep in order.
 type Ordering string
 
@@ -15,12 +13,3 @@ const (
 	// where an older event waits in another cabinet, so bundles may be small.
 	ByRecipient Ordering = "recipient"
 )
-
-// ParseOrdering accepts cabinet and recipient in any case.
-func ParseOrdering(s string) (Ordering, error) {
-	switch o := Ordering(strings.ToLower(s)); o {
-	case ByCabinet, ByRecipient:
-		return o, nil
-	}
-	return "", Errorf(Invalid, "ordering: want cabinet or recipient, got %q", clip(s))
-}
