@@ -14,7 +14,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 
 // readyz says whether requests should be sent here.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
-	if s.draining.Load() {
+	if s.draining.Err() != nil {
 		return refuse(notReady, "The hub is about to stop; send requests to another node.")
 	}
 	if err := s.opts.Ready(r.Context()); err != nil {

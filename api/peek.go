@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -13,26 +14,25 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peek answers with the actor's open bundle or, if none is open, the next one.
+// peek answers with the actor's open bundle or, if none is open, the next one. It
+// waits for one if it is asked to.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
-	req, err := s.peekRequest(r)
+	req, wait, err := s.peekRequest(r)
 	if err != nil {
 		return err
 	}
-	if err := s.peeks.take(r.Context(), 1); err != nil {
-		return err
-	}
-	defer s.peeks.room.Release(1)
-	peeked, err := s.opts.Hub.Peek(r.Context(), req)
+	peeked, leave, err := s.fetch(r.Context(), req, wait)
 	switch {
 	case errors.Is(err, domain.ErrNoData):
 		s.metrics.backlog.Observe(0)
+		s.tellBacklog(w.Header(), domain.Backlog{})
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	case err != nil:
 		return err
 	}
+	defer leave()
 	s.metrics.backlog.Observe(float64(peeked.Backlog))
 	rec := recordOf(r.Context())
 	rec.note(
@@ -40,7 +40,7 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 		slog.Int("events", peeked.Count),
 		slog.Int64("backlog", peeked.Backlog),
 	)
-	body := &bundleBody{w: w, bundle: &peeked.Bundle}
+	body := &bundleBody{w: w, bundle: &peeked.Bundle, tell: func(h http.Header) { s.tellBacklog(h, peeked.Behind) }}
 	if err := peeked.WriteBody(r.Context(), body); err != nil {
 		if !body.begun {
 			return err
@@ -54,36 +54,39 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) peekRequest(r *http.Request) (hub.PeekRequest, error) {
-	req := hub.PeekRequest{Actor: actorOf(r.Context())}
+func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Duration, err error) {
+	req = hub.PeekRequest{Actor: actorOf(r.Context())}
 	if name := chi.URLParam(r, "group"); name != "" {
 		group, err := s.group(name)
 		if err != nil {
-			return req, err
+			return req, 0, err
 		}
 		req.Groups = []domain.Group{group}
 	}
-	values, err := query(r, "bundleId", "format", "version")
+	values, err := query(r, "bundleId", "format", "version", "wait")
 	if err != nil {
-		return req, err
+		return req, 0, err
 	}
 	if values.Has("bundleId") {
 		if req.BundleID, err = domain.ParseBundleID(values.Get("bundleId")); err != nil {
-			return req, err
+			return req, 0, err
 		}
 	}
 	if values.Has("format") {
 		if req.Format, err = domain.ParseFormat(values.Get("format")); err != nil {
-			return req, err
+			return req, 0, err
 		}
 	}
 	if values.Has("version") {
 		req.Version = values.Get("version")
 		if !isWord(req.Version, 32) {
-			return req, refuse(invalid, "version: want 1 to 32 characters of A-Z a-z 0-9 . _ -, got %q", clip(req.Version))
+			return req, 0, refuse(invalid, "version: want 1 to 32 characters of A-Z a-z 0-9 . _ -, got %q", clip(req.Version))
 		}
 	}
-	return req, nil
+	if values.Has("wait") {
+		wait, err = parseWait(values.Get("wait"), s.opts.Limits.Wait)
+	}
+	return req, wait, err
 }
 
 // group returns the group that a part of a path names.
@@ -103,6 +106,7 @@ func (s *Server) group(name string) (domain.Group, error) {
 type bundleBody struct {
 	w      http.ResponseWriter
 	bundle *domain.Bundle
+	tell   func(http.Header) // what waits behind it
 	begun  bool
 }
 
@@ -115,6 +119,7 @@ func (b *bundleBody) Write(p []byte) (int, error) {
 		h["MessageType"] = []string{b.bundle.MessageType()}
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "no-store")
+		b.tell(h)
 		b.w.WriteHeader(http.StatusOK)
 	}
 	return b.w.Write(p)

@@ -23,6 +23,7 @@ func (s *Server) routes() chi.Router {
 		r.Get("/v1/peek", s.handle(s.peek))
 		r.Get("/v1/peek/{group}", s.handle(s.peek))
 		r.Delete("/v1/dequeue/{bundleId}", s.handle(s.dequeue))
+		r.Get("/v1/queues", s.handle(s.queues))
 	})
 
 	// Operators and their tools look.

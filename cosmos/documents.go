@@ -71,6 +71,7 @@ type received struct {
 	Ordinal  int             `json:"ordinal"`          // the highest one used, Drawer's if there is one
 	Sequence domain.Sequence `json:"sequence"`         // of the last event
 	Total    int64           `json:"total"`            // events ever
+	Marks    []mark          `json:"marks,omitempty"`  // when they were saved, in order
 }
 
 // An intent is a Save in flight: what it is going to write, told beforehand so
@@ -81,6 +82,7 @@ type intent struct {
 	First   domain.Sequence `json:"first"`
 	Last    domain.Sequence `json:"last"`
 	Aborted bool            `json:"aborted,omitempty"` // claimed for rollback: can only be undone
+	Saved   millis          `json:"saved,omitempty"`   // the time of the Save
 	Parts   []part          `json:"parts"`
 }
 
@@ -134,7 +136,8 @@ type page struct {
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Payloads      string          `json:"payloads,omitempty"` // object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
-	Events        []byte          `json:"events"` // see encodeEvents
+	Saved         millis          `json:"saved,omitempty"` // the time of the Save
+	Events        []byte          `json:"events"`          // see encodeEvents
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
@@ -174,6 +177,8 @@ type place struct {
 	Slot     int             `json:"slot"`
 	Sequence domain.Sequence `json:"sequence"`
 	Total    int64           `json:"total"` // events acknowledged ever
+
+	NextSaved millis `json:"nextSaved,omitempty"` // when the event just behind was saved, if that is known
 }
 
 // A bundleDoc is a bundle: not the ids of its events but where they lie.
@@ -197,6 +202,8 @@ type bundleDoc struct {
 	Ranges        []slots         `json:"ranges"`         // at most six
 	TTL           int             `json:"ttl,omitempty"`  // seconds after the last write; once it is dequeued
 	Next          domain.Sequence `json:"next,omitempty"` // hint: of the event behind the bundle in its last drawer
+	NextSaved     millis          `json:"nextSaved,omitempty"`
+	Behind        behind          `json:"behind,omitzero"`
 
 	etag azcore.ETag
 }

@@ -23,7 +23,8 @@ type Options struct {
 	// Exclusive says that this process owns the store alone, so that an intent
 	// of another owner is one of a process that has died.
 	Exclusive bool
-	Retries   int // of the requests of one call; default 24, negative: none
+	Ordering  domain.Ordering // default: domain.ByCabinet
+	Retries   int             // of the requests of one call; default 24, negative: none
 	// Retention is how long acknowledged events and closed bundles are kept, at
 	// least; up to a quarter longer, and until the next sweep. Default 7 days,
 	// negative: for ever.
@@ -46,6 +47,7 @@ type Repository struct {
 	metrics *metrics
 	writers *writers
 	hints   *hints
+	known   *known
 }
 
 var (
@@ -79,6 +81,7 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	r.owner = r.newID()
 	r.writers = newWriters(r)
 	r.hints = newHints(r)
+	r.known = newKnown()
 	return r
 }
 

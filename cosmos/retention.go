@@ -9,29 +9,29 @@ import (
 // Acknowledged events are kept for a while, so that what is sent again is still
 // known and a bundle can be replayed. Then whole drawers go. That rests on two
 // numbers in the head: the floor says which drawers may be gone, so that a reader
-// does not take "gone" for "not seen yet"; the marks say since when drawers are
+// does not take "gone" for "not seen yet"; the milestones say since when drawers are
 // known to be acknowledged, for neither head nor gate remembers that.
 
 // retained says what is still kept of a cabinet.
 type retained struct {
-	Floor   int    `json:"floor,omitempty"`   // drawers with a smaller ordinal are gone, or about to go
-	Cleared int    `json:"cleared,omitempty"` // drawers with a smaller ordinal are gone
-	Marks   []mark `json:"marks,omitempty"`   // oldest first
+	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
+	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
+	Milestones []milestone `json:"milestones,omitempty"` // oldest first
 }
 
-// A mark notes when every drawer below an ordinal was first seen acknowledged.
-type mark struct {
+// A milestone notes when every drawer below an ordinal was first seen acknowledged.
+type milestone struct {
 	Below int `json:"below"`
-	// Filled is how many events the cabinet had received if the mark takes in the
+	// Filled is how many events the cabinet had received if the milestone takes in the
 	// drawer that was being filled, else 0. If more have come, it says nothing of
 	// that drawer.
 	Filled int64 `json:"filled,omitempty"`
 	At     int64 `json:"at"` // Unix time in ms
 }
 
-// marksPerGrace is how many marks a grace period has at most: what is
+// milestonesPerGrace is how many milestones a grace period has at most: what is
 // acknowledged just after one waits for the next, a quarter of the period later.
-const marksPerGrace = 4
+const milestonesPerGrace = 4
 
 // acknowledgedBelow returns the ordinal below which the gate has let everything
 // through.
@@ -43,44 +43,44 @@ func acknowledgedBelow(last received, at place) int {
 }
 
 // advanced returns t as it is to be at now, when the head says last and the gate
-// at of the cabinet: with a mark for what is acknowledged, and with its floor
-// raised to the marks that are older than grace.
+// at of the cabinet: with a milestone for what is acknowledged, and with its floor
+// raised to the milestones that are older than grace.
 func (t retained) advanced(last received, at place, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
 	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared}
 	latest := next.Floor
-	for _, m := range t.Marks {
+	for _, m := range t.Milestones {
 		if m.Filled != 0 && m.Filled != last.Total {
 			m.Filled, m.Below = 0, m.Below-1
 		}
-		if m.At > now.Add(grace/marksPerGrace).UnixMilli() {
+		if m.At > now.Add(grace/milestonesPerGrace).UnixMilli() {
 			m.At = now.UnixMilli() // made by a clock that was ahead
 		}
 		if m.Below > latest {
-			next.Marks = append(next.Marks, m)
+			next.Milestones = append(next.Milestones, m)
 			latest = m.Below
 		}
 	}
-	if n := len(next.Marks); below > latest && (n == 0 || now.UnixMilli()-next.Marks[n-1].At >= (grace/marksPerGrace).Milliseconds()) {
-		m := mark{Below: below, At: now.UnixMilli()}
+	if n := len(next.Milestones); below > latest && (n == 0 || now.UnixMilli()-next.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()) {
+		m := milestone{Below: below, At: now.UnixMilli()}
 		if last.Drawer != "" && below > last.Ordinal {
 			m.Filled = last.Total
 		}
-		next.Marks = append(next.Marks, m)
+		next.Milestones = append(next.Milestones, m)
 	}
-	for len(next.Marks) > 0 && next.Marks[0].Below <= below && now.UnixMilli()-next.Marks[0].At >= grace.Milliseconds() {
-		next.Floor, next.Marks = next.Marks[0].Below, next.Marks[1:]
+	for len(next.Milestones) > 0 && next.Milestones[0].Below <= below && now.UnixMilli()-next.Milestones[0].At >= grace.Milliseconds() {
+		next.Floor, next.Milestones = next.Milestones[0].Below, next.Milestones[1:]
 	}
 	return next
 }
 
 // same reports whether t and u say the same.
 func (t retained) same(u retained) bool {
-	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || len(t.Marks) != len(u.Marks) {
+	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || len(t.Milestones) != len(u.Milestones) {
 		return false
 	}
-	for i := range t.Marks {
-		if t.Marks[i] != u.Marks[i] {
+	for i := range t.Milestones {
+		if t.Milestones[i] != u.Milestones[i] {
 			return false
 		}
 	}
@@ -140,7 +140,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if !next.same(before) {
 			p.fresh = true
 		}
-		if next.Floor > 1 || len(next.Marks) > 0 {
+		if next.Floor > 1 || len(next.Milestones) > 0 {
 			p.of[name] = next
 		}
 	}

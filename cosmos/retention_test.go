@@ -21,14 +21,14 @@ const day = 24 * time.Hour
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func TestAFloorRisesWhenAMarkIsOldEnough(t *testing.T) {
+func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	const grace = 8 * time.Hour
 	type step struct {
-		after time.Duration // since noon
-		last  received
-		at    place
-		floor int
-		marks []int // what they are below
+		after      time.Duration // since noon
+		last       received
+		at         place
+		floor      int
+		milestones []int // what they are below
 	}
 	filling := func(ordinal, fill int, total int64) received {
 		return received{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
@@ -51,14 +51,14 @@ func TestAFloorRisesWhenAMarkIsOldEnough(t *testing.T) {
 			{0, filling(3, 5, 25), at(3, 5, 25), 1, []int{4}},
 			{grace, filling(3, 5, 25), at(3, 5, 25), 4, nil},
 		}},
-		{"a drawer that is filled on after its mark stays", []step{
+		{"a drawer that is filled on after its milestone stays", []step{
 			{0, filling(3, 5, 25), at(3, 5, 25), 1, []int{4}},
 			{grace - time.Millisecond, filling(3, 6, 26), at(3, 6, 26), 1, []int{3, 4}},
 			{grace, filling(3, 6, 26), at(3, 6, 26), 3, []int{4}},
 			{2*grace - 2*time.Millisecond, filling(3, 6, 26), at(3, 6, 26), 3, []int{4}},
 			{2 * grace, filling(3, 6, 26), at(3, 6, 26), 4, nil},
 		}},
-		{"marks come a quarter of the time apart", []step{
+		{"milestones come a quarter of the time apart", []step{
 			{0, filling(9, 1, 81), at(2, 0, 10), 1, []int{2}},
 			{grace / 8, filling(9, 1, 81), at(3, 0, 20), 1, []int{2}},
 			{grace / 4, filling(9, 1, 81), at(4, 0, 30), 1, []int{2, 4}},
@@ -85,12 +85,12 @@ func TestAFloorRisesWhenAMarkIsOldEnough(t *testing.T) {
 			var r retained
 			for i, s := range tc.steps {
 				r = r.advanced(s.last, s.at, noon.Add(s.after), grace)
-				var marks []int
-				for _, m := range r.Marks {
-					marks = append(marks, m.Below)
+				var milestones []int
+				for _, m := range r.Milestones {
+					milestones = append(milestones, m.Below)
 				}
 				require.Equal(t, s.floor, max(r.Floor, 1), "step %d: %+v", i, r)
-				require.Equal(t, s.marks, marks, "step %d: %+v", i, r)
+				require.Equal(t, s.milestones, milestones, "step %d: %+v", i, r)
 			}
 		})
 	}
@@ -334,4 +334,3 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 	require.LessOrEqual(t, late, early+early/50)
 	require.NoError(t, k.mended(k.actor))
 }
-

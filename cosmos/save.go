@@ -112,7 +112,7 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 			w.batch = nil
 			return nil
 		}
-		p = planSave(w.head, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+		p = w.plan(w.head, fresh)
 		if err := w.reserve(ctx, o, p); err != nil {
 			return err
 		}
@@ -197,7 +197,14 @@ func (w *writer) planNext(committed *head, p *plan) *plan {
 	if err != nil || len(fresh) == 0 {
 		return nil
 	}
-	return planSave(committed, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	return w.plan(committed, fresh)
+}
+
+// plan gives fresh events their places behind all that h says is there.
+func (w *writer) plan(h *head, fresh []numbered) *plan {
+	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	p.intent.Saved = millisOf(w.r.opts.Clock())
+	return p
 }
 
 // carryOut writes everything of p but its visibility.
@@ -238,6 +245,7 @@ func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
 		return nil, err
 	}
 	h.etag = etag
+	o.r.known.saw(recipient, h)
 	return h, nil
 }
 
@@ -274,6 +282,7 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	}
 	h.etag = etag
 	w.head = h
+	w.r.known.saw(w.recipient, h)
 	return nil
 }
 

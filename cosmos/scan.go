@@ -20,7 +20,7 @@ type scan struct {
 	floor   int
 	at      place
 	bundle  *bundleDoc // that is open, or nil
-	idsOnly bool // all else was looked at before
+	idsOnly bool       // all else was looked at before
 
 	seen []*drawerSeen // those that hold visible events, in order
 }

@@ -37,7 +37,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 		bundle.Opened = s.opts.Clock()
 	}
 	r.used[bundle.ID] = true
-	gate.open = clone(&bundle)
+	gate.open, gate.asked = clone(&bundle), run.groups
 	gate.generation++
 	return bundle, nil
 }
@@ -57,9 +57,9 @@ func (r *run) fits(b *domain.Bundle) error {
 }
 
 // Acknowledge implements [repository.Bundles].
-func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	if err := ctx.Err(); err != nil {
-		return domain.Bundle{}, fmt.Errorf("acknowledge: %w", err)
+		return repository.Acknowledged{}, fmt.Errorf("acknowledge: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,9 +72,9 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 		r.cabinets[closed.Cabinet].acknowledged += closed.Count
 		gate.open = nil
 		gate.generation++
-		return *closed, nil
+		return repository.Acknowledged{Bundle: *closed, Behind: r.backlog(gate.asked)}, nil
 	}
-	return domain.Bundle{}, domain.Errorf(domain.NotFound, "bundle %s: not open for actor %s", id, recipient)
+	return repository.Acknowledged{}, domain.Errorf(domain.NotFound, "bundle %s: not open for actor %s", id, recipient)
 }
 
 // clone returns a copy of b that shares nothing with it.
