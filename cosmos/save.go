@@ -232,7 +232,11 @@ func (w *writer) readHead(ctx context.Context, o *operation) error {
 
 // readHead returns the head of recipient; before the first Save it is empty.
 func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
-	return o.readHeadOf(ctx, headKey(recipient))
+	h, err := o.readHeadOf(ctx, headKey(recipient))
+	if err == nil {
+		o.r.known.saw(recipient, h)
+	}
+	return h, err
 }
 
 func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
@@ -245,7 +249,6 @@ func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
 		return nil, err
 	}
 	h.etag = etag
-	o.r.known.saw(recipient, h)
 	return h, nil
 }
 
