@@ -40,7 +40,7 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 			// deadline, to notice that the client goes away.
 			_ = p.conn.SetReadDeadline(now.Add(p.span)) // not every writer has a connection
 		}
-		next.ServeHTTP(p, r.WithContext(ctx))
+		next.ServeHTTP(p, r.WithContext(context.WithValue(ctx, paceKey{}, p)))
 	})
 }
 
@@ -51,6 +51,21 @@ type pace struct {
 	span  time.Duration
 	timer *time.Timer
 	last  time.Time // the deadline never moves beyond it
+}
+
+type paceKey struct{}
+
+// paceOf returns the pace of a request.
+func paceOf(ctx context.Context) *pace {
+	p, _ := ctx.Value(paceKey{}).(*pace)
+	return p
+}
+
+// allow moves the deadline by what a request will wait before its work begins.
+func (p *pace) allow(wait time.Duration) {
+	p.last = p.last.Add(wait)
+	p.timer.Reset(wait + p.span)
+	p.writeBefore(time.Now().Add(wait + p.span + grace))
 }
 
 func (p *pace) Write(b []byte) (int, error) {

@@ -35,15 +35,7 @@ type bubble struct {
 func inBubble(t *testing.T, size int, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t)
-		b := &bubble{t, f, make(chan net.Conn)}
-		server := &http.Server{Handler: f.server.Handler()}
-		stopped := make(chan error)
-		go func() { stopped <- server.Serve(b) }()
-		t.Cleanup(func() {
-			require.NoError(t, server.Close())
-			require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		})
+		b := serveBubble(t, newFixture(t))
 		if size > 0 {
 			payload := strings.Repeat("x", size)
 			a := b.exchange(b.dial(), post(array(newEvent(1, "weight", 50_000, "payload", payload))))
@@ -51,6 +43,20 @@ func inBubble(t *testing.T, size int, test func(b *bubble)) {
 		}
 		test(b)
 	})
+}
+
+// serveBubble serves f in the bubble that the caller is in.
+func serveBubble(t *testing.T, f *fixture) *bubble {
+	t.Helper()
+	b := &bubble{t, f, make(chan net.Conn)}
+	server := &http.Server{Handler: f.server.Handler()}
+	stopped := make(chan error)
+	go func() { stopped <- server.Serve(b) }()
+	t.Cleanup(func() {
+		require.NoError(t, server.Close())
+		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
+	})
+	return b
 }
 
 // Accept, Close and Addr make a bubble a net.Listener.

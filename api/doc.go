@@ -20,6 +20,8 @@
 // and a client that stops reading is cut off. [Harden] says why the timeouts of
 // http.Server cannot do this.
 //
+// A Peek that is asked to wait for data has so much more time.
+//
 // # Half a body is no body
 //
 // A failure before the first byte of a body is a problem document. After that

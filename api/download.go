@@ -29,6 +29,7 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	rec := recordOf(r.Context())
 	r = ranged(r)
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && acceptsGzip(r.Header))
+	s.tellBacklog(d.header, peeked.Behind)
 	http.ServeContent(d, r, "", time.Time{}, body)
 	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {
 		if !d.begun {

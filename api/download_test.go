@@ -46,7 +46,7 @@ func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
 				require.Equal(t, first.body, got.body)
 				head := on.do("HEAD", path, "").wants(200)
 				require.Empty(t, head.body)
-				for _, name := range []string{"ETag", "MessageId", "MessageType", "Content-Length", "Content-Type", "Accept-Ranges", "Vary", "Cache-Control"} {
+				for _, name := range []string{"ETag", "MessageId", "MessageType", "Content-Length", "Content-Type", "Accept-Ranges", "Vary", "Cache-Control", "MessageHub-Backlog"} {
 					require.NotEmpty(t, first.header.Get(name), name)
 					require.Equal(t, first.header.Values(name), got.header.Values(name), name)
 					require.Equal(t, first.header.Values(name), head.header.Values(name), name)

@@ -100,10 +100,10 @@ func (p *ports) NextUnacknowledged(ctx context.Context, recipient domain.ActorID
 	return p.Store.NextUnacknowledged(ctx, recipient, groups)
 }
 
-func (p *ports) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+func (p *ports) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	if p.acknowledge != nil {
 		if err := p.acknowledge(); err != nil {
-			return domain.Bundle{}, err
+			return repository.Acknowledged{}, err
 		}
 	}
 	return p.Store.Acknowledge(ctx, recipient, id)

@@ -25,7 +25,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) isReady(ctx context.Context) error {
-	if s.draining.Load() {
+	if s.draining.Err() != nil {
 		return refuse(notReady, "The hub is about to stop; send requests to another node.")
 	}
 	if err := s.opts.Ready(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 // values from requests.
 type metrics struct {
 	inFlight prometheus.Gauge
+	waiting  prometheus.Gauge
 	duration *prometheus.HistogramVec // route, status
 	received *prometheus.CounterVec   // route
 	sent     *prometheus.CounterVec   // route
@@ -32,6 +33,10 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		inFlight: make.NewGauge(prometheus.GaugeOpts{
 			Name: "messagehub_http_requests_in_flight",
 			Help: "HTTP requests being served.",
+		}),
+		waiting: make.NewGauge(prometheus.GaugeOpts{
+			Name: "messagehub_http_peeks_waiting",
+			Help: "HTTP requests that wait for data to come.",
 		}),
 		duration: make.NewHistogramVec(native(prometheus.HistogramOpts{
 			Name:    "messagehub_http_request_duration_seconds",

@@ -48,7 +48,7 @@ func (s *Server) originalPeek(group string) handler {
 			}
 			req.Groups = []domain.Group{known}
 		}
-		return s.hand(w, r, req)
+		return s.hand(w, r, req, 0)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -12,25 +13,24 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peek answers with the actor's open bundle or, if none is open, the next one.
+// peek answers with the actor's open bundle or, if none is open, the next one. It
+// waits for one if it is asked to.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
-	req, err := s.peekRequest(r)
+	req, wait, err := s.peekRequest(r)
 	if err != nil {
 		return err
 	}
-	return s.hand(w, r, req)
+	return s.hand(w, r, req, wait)
 }
 
 // hand answers with the bundle that req asks for. HEAD only looks, and If-Match
-// names a bundle that the client knows, so neither opens one.
-func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekRequest) error {
+// names a bundle that the client knows, so neither opens one, nor waits for one.
+func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
 	known := len(r.Header["If-Match"]) > 0
-	req.OpenOnly = known || r.Method == http.MethodHead
-	if err := s.peeks.take(r.Context(), 1); err != nil {
-		return err
+	if req.OpenOnly = known || r.Method == http.MethodHead; req.OpenOnly {
+		wait = 0
 	}
-	defer s.peeks.room.Release(1)
-	peeked, err := s.opts.Hub.Peek(r.Context(), req)
+	peeked, leave, err := s.fetch(r.Context(), req, wait)
 	switch {
 	case errors.Is(err, domain.ErrNoData) && known:
 		return errPrecondition
@@ -40,12 +40,14 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 		return nil
 	case errors.Is(err, domain.ErrNoData):
 		s.metrics.backlog.Observe(0)
+		s.tellBacklog(w.Header(), domain.Backlog{})
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	case err != nil:
 		return err
 	}
+	defer leave()
 	s.metrics.backlog.Observe(float64(peeked.Backlog))
 	rec := recordOf(r.Context())
 	rec.note(
@@ -56,36 +58,39 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	return s.sendBundle(w, r, peeked)
 }
 
-func (s *Server) peekRequest(r *http.Request) (hub.PeekRequest, error) {
-	req := hub.PeekRequest{Actor: actorOf(r.Context())}
+func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Duration, err error) {
+	req = hub.PeekRequest{Actor: actorOf(r.Context())}
 	if name := chi.URLParam(r, "group"); name != "" {
 		group, err := s.group(name)
 		if err != nil {
-			return req, err
+			return req, 0, err
 		}
 		req.Groups = []domain.Group{group}
 	}
-	values, err := query(r, "bundleId", "format", "version")
+	values, err := query(r, "bundleId", "format", "version", "wait")
 	if err != nil {
-		return req, err
+		return req, 0, err
 	}
 	if values.Has("bundleId") {
 		if req.BundleID, err = domain.ParseBundleID(values.Get("bundleId")); err != nil {
-			return req, err
+			return req, 0, err
 		}
 	}
 	if values.Has("format") {
 		if req.Format, err = domain.ParseFormat(values.Get("format")); err != nil {
-			return req, err
+			return req, 0, err
 		}
 	}
 	if values.Has("version") {
 		req.Version = values.Get("version")
 		if !isWord(req.Version, 32) {
-			return req, refuse(invalid, "version: want 1 to 32 characters of A-Z a-z 0-9 . _ -, got %q", clip(req.Version))
+			return req, 0, refuse(invalid, "version: want 1 to 32 characters of A-Z a-z 0-9 . _ -, got %q", clip(req.Version))
 		}
 	}
-	return req, nil
+	if values.Has("wait") {
+		wait, err = parseWait(values.Get("wait"), s.opts.Limits.Wait)
+	}
+	return req, wait, err
 }
 
 // group returns the group that a part of a path names.

@@ -94,7 +94,7 @@ func TestParametersThatMakeNoSenseAreRefused(t *testing.T) {
 		{"format=", "format: want json or xml"},
 		{"version=", "version: want 1 to 32 characters"},
 		{"version=1%200", `got "1 0"`},
-		{"bundleid=" + id(1), `Unknown query parameter "bundleid"; known are bundleId, format, version.`},
+		{"bundleid=" + id(1), `Unknown query parameter "bundleid"; known are bundleId, format, version, wait.`},
 		{"version=1&format=json&version=1", "Query parameter version is there 2 times; send it once."},
 		{"%zz", "The query is malformed"},
 		{"a;b", "The query is malformed"},

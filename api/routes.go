@@ -29,6 +29,7 @@ func (s *Server) routes() chi.Router {
 		look(r, "/v1/peek/{group}", s.handle(s.peek))
 		look(r, "/v1/bundles/{bundleId}", s.handle(s.bundle))
 		r.Delete("/v1/dequeue/{bundleId}", s.handle(s.dequeue))
+		r.Get("/v1/queues", s.handle(s.queues))
 	})
 
 	// The same for the clients of the original, in its words.

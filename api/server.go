@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +33,8 @@ type Limits struct {
 	Events      int   // of one request; default 10,000
 	Bodies      int64 // bytes of all request bodies in memory at the same time; default 128 MB, and four RequestBody at least
 	Peeks       int64 // under way at the same time; default 32. A big bundle takes some 20 MB while it is sent
+
+	Wait time.Duration // the longest that a Peek waits for data; default 1 min
 }
 
 const (
@@ -49,7 +50,8 @@ type Server struct {
 	bodies   *admission
 	peeks    *admission
 	handler  http.Handler
-	draining atomic.Bool
+	draining context.Context //nolint:containedctx // ends when the server is told to drain
+	drain    context.CancelFunc
 }
 
 // New returns a Server over opts.Hub. It panics if opts.Registerer has the
@@ -61,6 +63,7 @@ func New(opts Options) *Server {
 		bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
 		peeks:  newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
 	}
+	s.draining, s.drain = context.WithCancel(context.Background())
 	s.handler = s.routes()
 	return s
 }
@@ -68,9 +71,9 @@ func New(opts Options) *Server {
 // Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// SetDraining makes /readyz answer that no more requests should be sent here.
-// Those that come anyway are served.
-func (s *Server) SetDraining() { s.draining.Store(true) }
+// SetDraining makes /readyz answer that no more requests should be sent here, and
+// those that wait for data give up. Those that come anyway are served.
+func (s *Server) SetDraining() { s.drain() }
 
 func (o *Options) setDefaults() {
 	if o.Logger == nil {
@@ -106,6 +109,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Limits.Peeks <= 0 {
 		o.Limits.Peeks = 32
+	}
+	if o.Limits.Wait <= 0 {
+		o.Limits.Wait = time.Minute
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 30 * time.Second

@@ -160,3 +160,66 @@ func BenchmarkDrain(b *testing.B) {
 	m.report(events)
 	b.ReportMetric(float64(m.requests)/float64(m.ops*bundles), "requests/bundle")
 }
+
+func BenchmarkCheck(b *testing.B) {
+	for _, size := range []int{125, 1000} {
+		b.Run(fmt.Sprintf("of batches of %d", size), func(b *testing.B) {
+			const events = 200_000
+			m, node := newMeter(b, true)
+			ctx := context.Background()
+			for range 4 {
+				actor := repositorytest.NewActor()
+				for n := 0; n < events/4; n += size {
+					_, err := node.Save(ctx, actor, repositorytest.Events(size, actor))
+					require.NoError(b, err)
+				}
+				node.hints.wait(ctx, actor)
+			}
+			b.ResetTimer()
+			b.StopTimer()
+			for range b.N {
+				m.measure(func() {
+					report, err := node.Check(ctx, CheckOptions{})
+					require.NoError(b, err)
+					require.Zero(b, report.Found, "%v", report.Findings)
+					require.EqualValues(b, events, report.Events)
+				})
+			}
+			m.report(events)
+		})
+	}
+}
+
+func BenchmarkSweep(b *testing.B) {
+	for _, size := range []int{1, 125, 1000} {
+		b.Run(fmt.Sprintf("of batches of %d", size), func(b *testing.B) {
+			events, capacity := 20_000, 10_000
+			if size == 1 {
+				events, capacity = 2000, 1000
+			}
+			r := newRig(b, embedded.Options{Dir: b.TempDir(), Pessimistic: true})
+			m := &meter{B: b, rig: r}
+			b.ReportAllocs()
+			ctx := context.Background()
+			b.StopTimer()
+			for range b.N {
+				node := r.node(Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: capacity}, true)
+				actor := repositorytest.NewActor()
+				for n := 0; n < events; n += size {
+					_, err := node.Save(ctx, actor, repositorytest.Events(size, actor))
+					require.NoError(b, err)
+				}
+				_, err := repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
+				require.NoError(b, err)
+				node.hints.wait(ctx, actor)
+				sweeper := r.node(Options{Exclusive: true, Retention: 1}, false)
+				m.measure(func() {
+					swept, err := sweeper.sweepRecipient(ctx, actor)
+					require.NoError(b, err)
+					require.Equal(b, 2, swept.Drawers)
+				})
+			}
+			m.report(events)
+		})
+	}
+}

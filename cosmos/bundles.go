@@ -46,12 +46,15 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 		err := o.whyNotAdded(ctx, doc, &failure{err: errors.New("the group has an open bundle")})
 		return bundle, classified("open bundle "+doc.ID, err)
 	}
-	var behind domain.Sequence // the event behind the bundle, if it was seen in the same drawer
 	ranges := run.ranges(bundle.Count)
-	if end := ranges[len(ranges)-1]; run.yielded == bundle.Count+1 && end.To < run.limitOf(end.Drawer) {
-		behind = run.last
+	doc := newBundleDoc(&bundle, operation, ranges, 0)
+	if next := run.next(bundle.Count); next != nil {
+		doc.NextSaved = millisOf(next.Saved)
+		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) {
+			doc.Next = next.Sequence
+		}
 	}
-	doc := newBundleDoc(&bundle, operation, ranges, behind)
+	doc.Behind = run.behindNew(bundle.Count)
 	opened := run.gate.clone()
 	opened.Operation, opened.Generation = operation, run.gate.Generation+1
 	opened.Open, opened.Opened, opened.First = doc.ID, bundle.Opened, bundle.First
@@ -120,66 +123,72 @@ func (r *run) limitOf(drawer string) int {
 }
 
 // Acknowledge implements repository.Bundles.
-func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	o := r.begin("dequeue")
 	operation := r.newID()
-	var bundle domain.Bundle
+	var closed repository.Acknowledged
 	err := o.startOver(ctx, func() (err error) {
-		bundle, err = o.acknowledge(ctx, recipient, id, operation)
+		closed, err = o.acknowledge(ctx, recipient, id, operation)
 		return err
 	})
-	return bundle, o.outcome("dequeue", err)
+	return closed, o.outcome("dequeue", err)
 }
 
 func errNotOpen(id domain.BundleID) error {
 	return domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
 }
 
-func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID, operation string) (domain.Bundle, error) {
+func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID, operation string) (closed repository.Acknowledged, err error) {
 	doc, gates, err := o.bundleAndGates(ctx, recipient, id)
 	if err != nil {
-		return domain.Bundle{}, err
+		return closed, err
 	}
 	if doc == nil {
 		if o.r.db.readsMayBeStale() {
 			if err := o.confirm(ctx, recipient, gates); err != nil {
-				return domain.Bundle{}, err
+				return closed, err
 			}
 			for _, g := range gates {
 				if g.Open == id.String() {
-					return domain.Bundle{}, errMoved // it is there, only not seen yet
+					return closed, errMoved // it is there, only not seen yet
 				}
 			}
 		}
-		return domain.Bundle{}, errNotOpen(id)
+		return closed, errNotOpen(id)
 	}
 	bundle, err := doc.bundle()
 	if err != nil {
-		return bundle, err
+		return closed, err
 	}
+	closed.Bundle = bundle
 	if doc.State != stateOpen { // for good, so it does not matter how old the copy is
 		if doc.Operation == operation {
-			return bundle, nil
+			closed.Behind = o.r.behindDequeued(recipient, doc, gates)
+			return closed, nil
 		}
-		return bundle, errNotOpen(id)
+		return closed, errNotOpen(id)
 	}
 	g := gates[bundle.Group]
 	if g == nil || g.Open != doc.ID {
-		return bundle, errMoved // the two contradict each other: they were read at different times
+		return closed, errMoved // the two contradict each other: they were read at different times
 	}
-	closed, through := doc.dequeued(operation), g.through(doc, operation)
+	dequeued, through := doc.dequeued(operation, o.r.opts.Retention), g.through(doc, operation)
 	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		putInBatch(b, doc.ID, doc.etag, encoded(closed))
+		putInBatch(b, doc.ID, doc.etag, encoded(dequeued))
 		putInBatch(b, g.ID, g.ETag, encoded(through))
 	})
 	if isRefused(err) {
-		return bundle, errMoved // by another Dequeue, or by this one: the next look tells
+		return closed, errMoved // by another Dequeue, or by this one: the next look tells
 	}
 	if err != nil {
-		return bundle, err
+		return closed, err
 	}
 	o.r.hints.afterDequeue(bundle.Cabinet, doc, through.At[doc.Cabinet])
-	return bundle, nil
+	if doc.Next > 0 {
+		o.r.known.sawFirst(bundle.Cabinet, through.At[doc.Cabinet], doc.Next)
+	}
+	closed.Behind = o.r.behindDequeued(recipient, doc, gates)
+	return closed, nil
 }
 
 // bundleAndGates reads a bundle, nil if there is none, and all gates of its
@@ -204,9 +213,13 @@ func (o *operation) bundleAndGates(ctx context.Context, recipient domain.ActorID
 	return doc, gates, err
 }
 
-// dequeued returns d as it is once its actor holds it safely.
-func (d *bundleDoc) dequeued(operation string) *bundleDoc {
+// dequeued returns d as it is once its actor holds it safely. Cosmos removes it
+// when it has been that for the time of retention.
+func (d *bundleDoc) dequeued(operation string, retention time.Duration) *bundleDoc {
 	c := *d
+	if retention > 0 {
+		c.TTL = int(max(retention.Round(time.Second)/time.Second, 1))
+	}
 	c.State, c.Operation = stateDequeued, operation
 	return &c
 }
@@ -219,7 +232,7 @@ func (g *gate) through(d *bundleDoc, operation string) *gate {
 	c.Open, c.Opened, c.First = "", time.Time{}, 0
 	c.At[d.Cabinet] = place{
 		Ordinal: end.Ordinal, Slot: end.To, Sequence: d.Last,
-		Total: g.At[d.Cabinet].Total + int64(d.Count),
+		Total: g.At[d.Cabinet].Total + int64(d.Count), NextSaved: d.NextSaved,
 	}
 	return c
 }

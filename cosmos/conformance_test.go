@@ -23,7 +23,7 @@ func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) reposi
 			opts.Dir = t.TempDir()
 		}
 		r := newRig(t, opts)
-		options := Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock}
+		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock}
 		if !hints {
 			options.IndexBytes = 1 // nothing is remembered from one Save to the next, either
 		}
@@ -39,7 +39,7 @@ func TestConformanceWithoutHints(t *testing.T) { repositorytest.Run(t, openOn(fa
 
 func TestRandomOperationsAsInMemory(t *testing.T) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
-		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
+		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
 		return repositorytest.Stores{Events: s, Bundles: s, Content: s}
 	}
 	repositorytest.Random(t, oracle, openOn(false, true))
@@ -78,7 +78,7 @@ func TestConformanceOnAnAccount(t *testing.T) {
 	})
 	repositorytest.Run(t, func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		content := memory.NewContent()
-		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
+		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
 		return repositorytest.Stores{Events: node, Bundles: node, Content: content}
 	})
 }

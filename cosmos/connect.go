@@ -169,11 +169,31 @@ func (db *Database) Provision(ctx context.Context) error {
 		return classified("open database "+db.name, err)
 	}
 	for _, c := range containers() {
-		if _, err := d.CreateContainer(ctx, c, nil); exists(err) != nil {
+		_, err := d.CreateContainer(ctx, c, nil)
+		if statusOf(err) == http.StatusConflict {
+			err = letExpire(ctx, d, c)
+		}
+		if err != nil {
 			return classified("create container "+c.ID, err)
 		}
 	}
 	return nil
+}
+
+// letExpire lets the items of a container that is there already expire, if they
+// are to and cannot yet.
+func letExpire(ctx context.Context, d *azcosmos.DatabaseClient, want azcosmos.ContainerProperties) error {
+	c, err := d.NewContainer(want.ID)
+	if err != nil || want.DefaultTimeToLive == nil {
+		return err
+	}
+	have, err := c.Read(ctx, nil)
+	if err != nil || have.ContainerProperties.DefaultTimeToLive != nil {
+		return err
+	}
+	have.ContainerProperties.DefaultTimeToLive = want.DefaultTimeToLive
+	_, err = c.Replace(ctx, *have.ContainerProperties, nil)
+	return err
 }
 
 // containers returns the containers with their partition keys. Everything is
@@ -199,6 +219,13 @@ func containers() []azcosmos.ContainerProperties {
 	return []azcosmos.ContainerProperties{
 		container(catalogContainer, "/partitionKey", "/contentType/?", "/ordinal/?"),
 		container(cabinetContainer, "/partitionKey", "/ordinal/?", "/until/?"),
-		container(bundlesContainer, "/recipient", "/kind/?"),
+		expiring(container(bundlesContainer, "/recipient", "/kind/?")),
 	}
+}
+
+// expiring lets the items of a container expire that say so of themselves.
+func expiring(c azcosmos.ContainerProperties) azcosmos.ContainerProperties {
+	onlyIfTheySaySo := int32(-1)
+	c.DefaultTimeToLive = &onlyIfTheySaySo
+	return c
 }

@@ -56,6 +56,8 @@ type head struct {
 	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
 	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit
 	Cabinets     map[cabinetName]received `json:"cabinets"`
+	Retention    map[cabinetName]retained `json:"retention,omitempty"`
+	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
 
 	etag azcore.ETag
 }
@@ -69,6 +71,7 @@ type received struct {
 	Ordinal  int             `json:"ordinal"`          // the highest one used, Drawer's if there is one
 	Sequence domain.Sequence `json:"sequence"`         // of the last event
 	Total    int64           `json:"total"`            // events ever
+	Marks    []mark          `json:"marks,omitempty"`  // when they were saved, in order
 }
 
 // An intent is a Save in flight: what it is going to write, told beforehand so
@@ -79,6 +82,7 @@ type intent struct {
 	First   domain.Sequence `json:"first"`
 	Last    domain.Sequence `json:"last"`
 	Aborted bool            `json:"aborted,omitempty"` // claimed for rollback: can only be undone
+	Saved   millis          `json:"saved,omitempty"`   // the time of the Save
 	Parts   []part          `json:"parts"`
 }
 
@@ -132,7 +136,8 @@ type page struct {
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Payloads      string          `json:"payloads,omitempty"` // object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
-	Events        []byte          `json:"events"` // see encodeEvents
+	Saved         millis          `json:"saved,omitempty"` // the time of the Save
+	Events        []byte          `json:"events"`          // see encodeEvents
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
@@ -172,6 +177,8 @@ type place struct {
 	Slot     int             `json:"slot"`
 	Sequence domain.Sequence `json:"sequence"`
 	Total    int64           `json:"total"` // events acknowledged ever
+
+	NextSaved millis `json:"nextSaved,omitempty"` // when the event just behind was saved, if that is known
 }
 
 // A bundleDoc is a bundle: not the ids of its events but where they lie.
@@ -193,7 +200,10 @@ type bundleDoc struct {
 	Version       string          `json:"version"`
 	Opened        time.Time       `json:"opened"`
 	Ranges        []slots         `json:"ranges"`         // at most six
+	TTL           int             `json:"ttl,omitempty"`  // seconds after the last write; once it is dequeued
 	Next          domain.Sequence `json:"next,omitempty"` // hint: of the event behind the bundle in its last drawer
+	NextSaved     millis          `json:"nextSaved,omitempty"`
+	Behind        behind          `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 

@@ -22,10 +22,12 @@ type index struct {
 	loaded    map[string]map[domain.EventID]domain.Digest // sealed drawers read for this Save
 }
 
-// A cabinetIndex knows the drawers 1 to len(sealed), and Fill slots of the one
-// behind them if it has a name.
+// A cabinetIndex knows the sealed drawers from the ordinal gone+1 on, and fill
+// slots of the one behind them if it has a name. Those up to gone are no longer
+// retained.
 type cabinetIndex struct {
 	cabinet domain.CabinetKey
+	gone    int
 	sealed  []sealedDrawer
 	drawer  string
 	fill    int
@@ -68,6 +70,7 @@ func (x *index) refresh(ctx context.Context, o *operation, h *head) error {
 			c = &cabinetIndex{cabinet: cabinet}
 			x.cabinets[name] = c
 		}
+		c.dropBelow(h.Retention[name].Floor)
 		if !c.knows(last) {
 			g.Go(func() error { return c.catchUp(ctx, o, last) })
 		}
@@ -75,18 +78,34 @@ func (x *index) refresh(ctx context.Context, o *operation, h *head) error {
 	return g.Wait()
 }
 
+// next is the ordinal behind the sealed drawers.
+func (c *cabinetIndex) next() int { return c.gone + len(c.sealed) + 1 }
+
+// dropBelow forgets the drawers with an ordinal below floor: their pages may be
+// gone at any time.
+func (c *cabinetIndex) dropBelow(floor int) {
+	if floor <= c.gone+1 {
+		return
+	}
+	if floor > c.next() {
+		c.drawer, c.fill, c.open = "", 0, nil
+	}
+	c.sealed = c.sealed[min(floor-1-c.gone, len(c.sealed)):]
+	c.gone = floor - 1
+}
+
 // knows reports whether there is nothing in the cabinet that c has not seen.
 func (c *cabinetIndex) knows(last received) bool {
-	return last.Ordinal <= len(c.sealed) ||
-		last.Ordinal == len(c.sealed)+1 && last.Drawer != "" && last.Drawer == c.drawer && last.Fill <= c.fill
+	return last.Ordinal < c.next() ||
+		last.Ordinal == c.next() && last.Drawer != "" && last.Drawer == c.drawer && last.Fill <= c.fill
 }
 
 func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received) error {
-	extents, err := o.extents(ctx, c.cabinet, last, len(c.sealed)+1, 0)
+	extents, err := o.extents(ctx, c.cabinet, last, c.next(), 0)
 	if err != nil {
 		return err
 	}
-	if len(extents) != last.Ordinal-len(c.sealed) {
+	if len(extents) != last.Ordinal-c.next()+1 {
 		return errMissing // a stale read: not every drawer was seen
 	}
 	filters := make([]filter, len(extents))
@@ -235,7 +254,7 @@ func (x *index) load(ctx context.Context, o *operation, c *cabinetIndex, at int)
 	if ids, ok := x.loaded[s.id]; ok {
 		return ids, nil
 	}
-	ids, err := o.readIDs(ctx, c.cabinet, slots{Drawer: s.id, Ordinal: at + 1, To: s.count})
+	ids, err := o.readIDs(ctx, c.cabinet, slots{Drawer: s.id, Ordinal: c.gone + at + 1, To: s.count})
 	if err != nil {
 		return nil, err
 	}
@@ -264,12 +283,12 @@ func (x *index) add(r *Repository, p *plan) {
 			x.cabinets[part.Cabinet] = c
 		}
 		if part.New {
-			if part.Ordinal == len(c.sealed)+2 && c.drawer != "" {
+			if part.Ordinal == c.next()+1 && c.drawer != "" {
 				f := filterOf(c.open)
 				r.hints.leaveSealed(c.cabinet, c.drawer, c.fill, f)
 				c.seal(c.drawer, c.fill, f)
 			}
-			if part.Ordinal != len(c.sealed)+1 {
+			if part.Ordinal != c.next() {
 				continue // something lies between: refresh will read it
 			}
 			c.drawer, c.fill, c.open = part.Drawer, 0, make(map[domain.EventID]domain.Digest, part.Count)

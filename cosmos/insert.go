@@ -29,7 +29,7 @@ func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
 	g.SetLimit(partsAtOnce)
 	for i := range p.intent.Parts {
 		part, events := &p.intent.Parts[i], p.events[i]
-		pages := pagesOf(p.intent.ID, p.object(i), part, events)
+		pages := pagesOf(p.intent, p.object(i), part, events)
 		for len(pages) > 0 {
 			n, size := 0, 0
 			for n < len(pages) && n < batchPages && size < batchBytes {
@@ -48,8 +48,11 @@ func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
 // below the drawer's id, and this intent's own.
 func (p *plan) object(i int) string {
 	part := &p.intent.Parts[i]
-	return fmt.Sprintf("payloads/%s/%05d-%s", part.Drawer, part.Slot, p.intent.ID)
+	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
 }
+
+// payloadFolder is where the payloads of a drawer lie in the content store.
+func payloadFolder(drawer string) string { return "payloads/" + drawer }
 
 // putPayloads stores the payloads of p, one object for each part that has any.
 func (w *writer) putPayloads(ctx context.Context, p *plan) error {
@@ -79,13 +82,13 @@ func (w *writer) dropPayloads(ctx context.Context, p *plan) {
 }
 
 // pagesOf cuts the events of a part into pages.
-func pagesOf(intent, object string, part *part, events []numbered) []*page {
+func pagesOf(it *intent, object string, part *part, events []numbered) []*page {
 	var pages []*page
 	slot, payloadsFrom := part.Slot, int64(0)
 	for len(events) > 0 {
 		data, n := encodePage(events)
 		pg := &page{
-			ID: pageID(slot), PartitionKey: part.Drawer, Intent: intent,
+			ID: pageID(slot), PartitionKey: part.Drawer, Intent: it.ID, Saved: it.Saved,
 			Slot: slot, Until: slot + n, FirstSequence: events[0].sequence, Events: data,
 		}
 		length := int64(0)

@@ -13,6 +13,7 @@ type metrics struct {
 	retries  *prometheus.CounterVec
 	repairs  *prometheus.CounterVec
 	dropped  prometheus.Counter
+	swept    *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -37,9 +38,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "messagehub_hints_dropped_total",
 			Help: "Hints that were not written because too many were waiting; the next Peek mends them.",
 		}),
+		swept: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_swept_total",
+			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, or document (page or filter) in one.",
+		}, []string{"what"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.units, m.retries, m.repairs, m.dropped)
+		reg.MustRegister(m.requests, m.units, m.retries, m.repairs, m.dropped, m.swept)
 	}
 	return m
 }

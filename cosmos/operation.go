@@ -263,11 +263,12 @@ func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 
 // A query reads the items of one partition, a result page at a time.
 type query struct {
-	o         *operation
-	container *azcosmos.ContainerClient
-	key       string
-	text      string
-	params    []azcosmos.QueryParameter
+	o          *operation
+	container  *azcosmos.ContainerClient
+	key        string
+	everywhere bool // the items of all partitions, whatever the key
+	text       string
+	params     []azcosmos.QueryParameter
 
 	continuation *string
 	done         bool
@@ -280,10 +281,14 @@ func (o *operation) query(c *azcosmos.ContainerClient, key, text string, params 
 // next returns the next result page, of at most size items; an empty one does
 // not mean that it was the last.
 func (q *query) next(ctx context.Context, size int) ([][]byte, error) {
+	key := azcosmos.NewPartitionKey()
+	if !q.everywhere {
+		key = azcosmos.NewPartitionKeyString(q.key)
+	}
 	var items [][]byte
 	err := q.o.do(ctx, q.container, false, func(ctx context.Context) (float32, error) {
 		// A fresh pager each time: one that has failed cannot be asked again.
-		pager := q.container.NewQueryItemsPager(q.text, azcosmos.NewPartitionKeyString(q.key), &azcosmos.QueryOptions{
+		pager := q.container.NewQueryItemsPager(q.text, key, &azcosmos.QueryOptions{
 			PageSizeHint:      int32(min(size, 1000)), //nolint:gosec // at most 1000
 			ContinuationToken: q.continuation,
 			QueryParameters:   q.params,

@@ -106,14 +106,14 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 		return errPage
 	}
 	var types []domain.DocumentType
-	sequence, payloadAt := p.FirstSequence, p.PayloadsFrom
+	sequence, payloadAt, saved := p.FirstSequence, p.PayloadsFrom, p.Saved.time()
 	for slot := p.Slot; slot < p.Until; slot++ {
 		var e storedEvent
 		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
 		d.copy(e.ID[:])
 		d.copy(e.digest[:])
 		sequence += domain.Sequence(d.uvarint()) //nolint:gosec // written from an int64
-		e.Sequence = sequence
+		e.Sequence, e.Saved = sequence, saved
 		e.Weight = domain.Weight(d.uvarint()) //nolint:gosec // written from an int64
 		flags, _ := d.byte()
 		e.SupportsBundling = flags&flagBundling != 0

@@ -56,7 +56,7 @@ func TestWhatIsWrittenToPagesIsReadBack(t *testing.T) {
 		part := &part{Drawer: "d", Slot: 11, Count: n}
 
 		var out []storedEvent
-		for _, p := range pagesOf("intent", "object", part, in) {
+		for _, p := range pagesOf(&intent{ID: "intent"}, "object", part, in) {
 			assert.LessOrEqual(t, base64.StdEncoding.EncodedLen(len(p.Events)), 66<<10)
 			assert.Equal(t, 11+len(out), p.Slot, "pages are dense")
 			out = append(out, decodeAll(t, p, cabinet)...)

@@ -39,7 +39,9 @@ func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups [
 		return repository.Next{}, err
 	}
 	if open := oldestOpen(gates); open != nil {
-		return o.openBundle(ctx, open, backlog)
+		next, err := o.openBundle(ctx, open, gates, h)
+		next.Backlog = backlog
+		return next, err
 	}
 	if len(candidates) == 0 {
 		return repository.Next{}, domain.ErrNoData
@@ -48,6 +50,7 @@ func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups [
 	if err != nil {
 		return repository.Next{}, err
 	}
+	run.head, run.asked = h, gates
 	return repository.Next{Run: run, Backlog: backlog}, nil
 }
 
@@ -116,7 +119,7 @@ func oldestOpen(gates map[domain.Group]*gate) *gate {
 
 // openBundle returns the open bundle of g. Where reads may be stale, a
 // conditional write of the gate first proves that it is still open.
-func (o *operation) openBundle(ctx context.Context, g *gate, backlog int64) (repository.Next, error) {
+func (o *operation) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
 	if o.r.db.readsMayBeStale() {
 		confirmed := g.clone()
 		confirmed.Generation++
@@ -128,11 +131,7 @@ func (o *operation) openBundle(ctx context.Context, g *gate, backlog int64) (rep
 			return repository.Next{}, err
 		}
 	}
-	var doc bundleDoc
-	_, err := o.read(ctx, o.r.db.bundles, g.Recipient, g.Open, &doc)
-	if isNotFound(err) {
-		return repository.Next{}, errMissing
-	}
+	doc, err := o.readOpen(ctx, g)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -140,7 +139,19 @@ func (o *operation) openBundle(ctx context.Context, g *gate, backlog int64) (rep
 	if err != nil {
 		return repository.Next{}, err
 	}
-	return repository.Next{Open: &b, Run: o.runOf(&b, &doc), Backlog: backlog}, nil
+	run := o.runOf(&b, doc)
+	run.head, run.asked = h, asked
+	return repository.Next{Open: &b, Run: run}, nil
+}
+
+// readOpen reads the open bundle of g.
+func (o *operation) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+	var doc bundleDoc
+	_, err := o.read(ctx, o.r.db.bundles, g.Recipient, g.Open, &doc)
+	if isNotFound(err) {
+		return nil, errMissing
+	}
+	return &doc, err
 }
 
 // Find implements repository.Bundles.
@@ -159,13 +170,13 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 
 // find looks into the gates, which alone say what is open.
 func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
-	gates := make(map[domain.Group]*gate)
-	if err := o.readGates(ctx, recipient, o.r.opts.Groups.All(), gates); err != nil {
+	gates, h, err := o.gatesAndHead(ctx, recipient, o.r.opts.Groups.All())
+	if err != nil {
 		return repository.Next{}, err
 	}
 	for _, g := range gates {
 		if g.Open == id.String() {
-			return o.openBundle(ctx, g, 0)
+			return o.openBundle(ctx, g, gates, h)
 		}
 	}
 	if o.r.db.readsMayBeStale() {
@@ -178,7 +189,7 @@ func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domai
 
 // runOf returns the run of a bundle that is open.
 func (o *operation) runOf(b *domain.Bundle, doc *bundleDoc) *run {
-	r := &run{o: o, group: b.Group, cabinet: b.Cabinet}
+	r := &run{o: o, group: b.Group, cabinet: b.Cabinet, open: doc}
 	for _, s := range doc.Ranges {
 		r.parts = append(r.parts, stretch{slots: s})
 	}
@@ -190,6 +201,7 @@ type candidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
 	last    received
+	floor   int // the lowest ordinal that is retained
 	gate    *gate
 	at      place
 
@@ -219,7 +231,9 @@ func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]
 		at := g.At[name]
 		if last.Sequence > at.Sequence {
 			backlog += last.Total - at.Total
-			found = append(found, &candidate{group: group, cabinet: cabinet, last: last, gate: g, at: at})
+			found = append(found, &candidate{
+				group: group, cabinet: cabinet, last: last, floor: h.Retention[name].Floor, gate: g, at: at,
+			})
 		}
 	}
 	slices.SortFunc(found, func(a, b *candidate) int { return strings.Compare(nameOf(a.cabinet), nameOf(b.cabinet)) })
@@ -231,6 +245,9 @@ func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]
 // has the last word, and an entry that turns out to be missing or too low is
 // mended on the way.
 func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, error) {
+	if o.r.opts.Ordering == domain.ByRecipient {
+		return o.chooseInOrder(ctx, candidates)
+	}
 	if err := o.readEntries(ctx, candidates); err != nil {
 		return nil, err
 	}
@@ -241,20 +258,25 @@ func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, 
 			c.first = c.entry.NextSequence
 			continue
 		}
-		g.Go(func() error { return c.look(gctx, o) })
+		g.Go(func() error { return c.lookAndMend(gctx, o) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
 	for {
-		c := slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.first, b.first) })
+		c := oldest(candidates)
 		if c.run != nil {
 			return c.run, nil
 		}
-		if err := c.look(ctx, o); err != nil {
+		if err := c.lookAndMend(ctx, o); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// oldest returns the candidate whose first event has the smallest number.
+func oldest(candidates []*candidate) *candidate {
+	return slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.first, b.first) })
 }
 
 // fewCandidates is up to how many cabinets of one origin are looked up in the
@@ -303,9 +325,9 @@ func (o *operation) takeEntries(ctx context.Context, q *query, candidates []*can
 	return nil
 }
 
-// look reads the candidate's first event and mends its entry if need be.
+// look reads the candidate's first event.
 func (c *candidate) look(ctx context.Context, o *operation) error {
-	run, err := o.newRun(ctx, c.group, c.cabinet, c.last, c.gate)
+	run, err := o.newRun(ctx, c.group, c.cabinet, c.last, c.floor, c.gate)
 	if err != nil {
 		return err
 	}
@@ -313,10 +335,18 @@ func (c *candidate) look(ctx context.Context, o *operation) error {
 	if err != nil {
 		return err
 	}
-	if c.entry == nil || c.entry.NextSequence < first.Sequence {
-		o.mendEntry(ctx, c.cabinet, c.entry, run.parts[0].slots, first.Sequence)
-	}
 	c.run, c.first = run, first.Sequence
+	return nil
+}
+
+// lookAndMend reads the candidate's first event and mends its entry if need be.
+func (c *candidate) lookAndMend(ctx context.Context, o *operation) error {
+	if err := c.look(ctx, o); err != nil {
+		return err
+	}
+	if c.entry == nil || c.entry.NextSequence < c.first {
+		o.mendEntry(ctx, c.cabinet, c.entry, c.run.parts[0].slots, c.first)
+	}
 	return nil
 }
 

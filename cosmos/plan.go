@@ -86,6 +86,7 @@ func (h *head) committed() *head {
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total: c.Cabinets[p.Cabinet].Total + int64(p.Count),
+			Marks: c.Cabinets[p.Cabinet].marked(h.Intent.Saved, marksOf(len(c.Cabinets))),
 		}
 	}
 	return c

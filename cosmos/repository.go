@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -21,8 +22,14 @@ type Options struct {
 	DrawerCapacity int           // events; default 10,000. All nodes must agree on it
 	// Exclusive says that this process owns the store alone, so that an intent
 	// of another owner is one of a process that has died.
-	Exclusive  bool
-	Retries    int                   // of the requests of one call; default 24, negative: none
+	Exclusive bool
+	Ordering  domain.Ordering // default: domain.ByCabinet
+	Retries   int             // of the requests of one call; default 24, negative: none
+	// Retention is how long acknowledged events and closed bundles are kept, at
+	// least; up to a quarter longer, and until the next sweep. Default 7 days,
+	// negative: for ever.
+	Retention  time.Duration
+	SweepEvery time.Duration         // how often one of the nodes sweeps; default 1 h, negative: never by itself
 	IndexBytes int                   // memory for the ids of received events; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
@@ -40,6 +47,7 @@ type Repository struct {
 	metrics *metrics
 	writers *writers
 	hints   *hints
+	known   *known
 }
 
 var (
@@ -60,6 +68,8 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	opts.DrawerCapacity = cmp.Or(opts.DrawerCapacity, 10_000)
 	opts.Retries = max(cmp.Or(opts.Retries, 24), 0)
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
+	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)
+	opts.SweepEvery = cmp.Or(opts.SweepEvery, time.Hour)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -71,12 +81,21 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	r.owner = r.newID()
 	r.writers = newWriters(r)
 	r.hints = newHints(r)
+	r.known = newKnown()
 	return r
 }
 
-// Run writes hints in the background until ctx ends. Without it the hub is just
-// as right, but every Peek has to mend pointers.
-func (r *Repository) Run(ctx context.Context) error { return r.hints.run(ctx) }
+// Run writes hints and sweeps in the background until ctx ends. Without it the
+// hub is just as right, but every Peek has to mend pointers and nothing is ever
+// removed.
+func (r *Repository) Run(ctx context.Context) error {
+	var g errgroup.Group
+	g.Go(func() error { return r.hints.run(ctx) })
+	if r.opts.Retention > 0 && r.opts.SweepEvery > 0 {
+		g.Go(func() error { r.sweepAgainAndAgain(ctx); return nil })
+	}
+	return g.Wait()
+}
 
 // newID returns a random UUID, the name of a drawer, an intent or a write.
 func (r *Repository) newID() string {

@@ -58,7 +58,7 @@ func (w *writer) wait(ctx context.Context, o *operation) error {
 		if w.head.Wanted == "" {
 			marked := w.head.clone()
 			marked.Wanted = w.r.owner
-			if err := w.writeHead(ctx, o, marked); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errWanted) {
+			if err := w.writeHead(ctx, o, marked); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errStands) {
 				return err
 			}
 		}
@@ -87,7 +87,7 @@ func (w *writer) undo(ctx context.Context, o *operation) error {
 	it := w.head.Intent
 	if !it.Aborted {
 		if err := w.writeHead(ctx, o, w.head.claimed()); err != nil {
-			return ifWanted(err)
+			return lookAgain(err)
 		}
 	}
 	if w.undoing.intent != it.ID {
@@ -113,7 +113,7 @@ func (w *writer) undo(ctx context.Context, o *operation) error {
 		return err
 	}
 	if err := w.writeHead(ctx, o, w.head.cleared()); err != nil {
-		return ifWanted(err)
+		return lookAgain(err)
 	}
 	w.undoing.intent, w.undoing.sealed = "", nil
 	w.r.metrics.repairs.WithLabelValues("rollback").Inc()
@@ -122,9 +122,10 @@ func (w *writer) undo(ctx context.Context, o *operation) error {
 	return errMoved
 }
 
-// ifWanted takes a mark that came in between for what it is here: a reason to look again.
-func ifWanted(err error) error {
-	if errors.Is(err, errWanted) {
+// lookAgain takes a change that came in between for what it is here: a reason to
+// look again.
+func lookAgain(err error) error {
+	if errors.Is(err, errStands) {
 		return errMoved
 	}
 	return err

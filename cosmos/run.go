@@ -25,8 +25,14 @@ type run struct {
 
 	first *chunk // what was read to find the first event, to be used once more
 
-	yielded int             // events in the last iteration
-	last    domain.Sequence // the last of them
+	head   *head                  // as of which the run may be trusted
+	asked  map[domain.Group]*gate // the gates of all groups that were asked for
+	before domain.Sequence        // the run ends before it, so as to overtake nobody; 0: it need not
+	open   *bundleDoc             // whose run this is, or nil
+
+	yielded int                     // events in the last iteration
+	last    *repository.StoredEvent // the last of them
+	beyond  *repository.StoredEvent // the one behind it in the same drawer, if it was read too
 }
 
 // A stretch is a run of slots of one drawer, with an estimate of its weight.
@@ -48,10 +54,11 @@ func (r *run) Group() domain.Group { return r.group }
 func (r *run) Cabinet() domain.CabinetKey { return r.cabinet }
 
 // newRun returns the run behind at, as far as it may be trusted: up to six
-// drawers with events. It may be empty if a read was stale.
-func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, g *gate) (*run, error) {
+// drawers with events. It may be empty if a read was stale. Below floor there is
+// nothing to look for.
+func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate) (*run, error) {
 	at := g.At[nameOf(cabinet)]
-	extents, err := o.extents(ctx, cabinet, last, max(at.Ordinal, 1), drawersPerBundle+1)
+	extents, err := o.extents(ctx, cabinet, last, max(at.Ordinal, floor, 1), drawersPerBundle+1)
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +95,10 @@ func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 // Events implements repository.Run.
 func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	return func(yield func(repository.StoredEvent, error) bool) {
-		r.yielded = 0
+		r.yielded, r.last, r.beyond = 0, nil, nil
 		err := r.each(ctx, func(e *storedEvent) bool {
 			r.yielded++
-			r.last = e.Sequence
+			r.last = &e.StoredEvent
 			return yield(e.StoredEvent, nil)
 		})
 		if errors.Is(err, errMoved) && r.gate != nil && r.yielded > 0 {
@@ -121,7 +128,14 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	}
 	give := func(events []storedEvent) error {
 		for i := range events {
+			if r.before > 0 && events[i].Sequence >= r.before {
+				r.beyond = &events[i].StoredEvent
+				return errStopped
+			}
 			if !yield(&events[i]) {
+				if i+1 < len(events) {
+					r.beyond = &events[i+1].StoredEvent
+				}
 				return errStopped
 			}
 		}

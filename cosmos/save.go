@@ -100,13 +100,11 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 		if w.head.Intent != nil {
 			return w.meet(ctx, o)
 		}
-		if err := w.index.refresh(ctx, o, w.head); err != nil {
-			return err
-		}
-		fresh, err := w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
-			return w.index.lookup(ctx, o, id)
-		})
+		fresh, err := w.fresh(ctx, o)
 		if err != nil {
+			if errors.Is(err, errMoved) { // a drawer may be gone that only a newer head knows to be gone
+				w.head = nil
+			}
 			return err
 		}
 		if len(fresh) == 0 {
@@ -114,7 +112,7 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 			w.batch = nil
 			return nil
 		}
-		p = planSave(w.head, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+		p = w.plan(w.head, fresh)
 		if err := w.reserve(ctx, o, p); err != nil {
 			return err
 		}
@@ -128,6 +126,16 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 		return err
 	}
 	return w.commit(ctx, o, p)
+}
+
+// fresh returns what of the batch is new to the recipient.
+func (w *writer) fresh(ctx context.Context, o *operation) ([]numbered, error) {
+	if err := w.index.refresh(ctx, o, w.head); err != nil {
+		return nil, err
+	}
+	return w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
+		return w.index.lookup(ctx, o, id)
+	})
 }
 
 // reserve stores the payloads of p, and then the intent. In this order a content
@@ -160,8 +168,8 @@ func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
 		save.attempt()
 	}
 	err := w.writeHead(ctx, o, next)
-	if errors.Is(err, errWanted) {
-		wanted, following = true, nil
+	for errors.Is(err, errStands) {
+		wanted, following = w.head.Wanted != "", nil
 		err = w.writeHead(ctx, o, w.head.committed())
 	}
 	w.deciding = nil
@@ -189,7 +197,14 @@ func (w *writer) planNext(committed *head, p *plan) *plan {
 	if err != nil || len(fresh) == 0 {
 		return nil
 	}
-	return planSave(committed, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	return w.plan(committed, fresh)
+}
+
+// plan gives fresh events their places behind all that h says is there.
+func (w *writer) plan(h *head, fresh []numbered) *plan {
+	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	p.intent.Saved = millisOf(w.r.opts.Clock())
+	return p
 }
 
 // carryOut writes everything of p but its visibility.
@@ -217,10 +232,18 @@ func (w *writer) readHead(ctx context.Context, o *operation) error {
 
 // readHead returns the head of recipient; before the first Save it is empty.
 func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
+	h, err := o.readHeadOf(ctx, headKey(recipient))
+	if err == nil {
+		o.r.known.saw(recipient, h)
+	}
+	return h, err
+}
+
+func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
 	h := &head{}
-	etag, err := o.read(ctx, o.r.db.catalog, headKey(recipient), headID, h)
+	etag, err := o.read(ctx, o.r.db.catalog, key, headID, h)
 	if isNotFound(err) {
-		return &head{ID: headID, PartitionKey: headKey(recipient)}, nil
+		return &head{ID: headID, PartitionKey: key}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -229,14 +252,15 @@ func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*he
 	return h, nil
 }
 
-// errWanted reports that the head was not replaced because another process has
-// marked it: the intent in it stands.
-var errWanted = errors.New("another process waits for the head")
+// errStands reports that the head was not replaced because others have changed
+// it, but that the intent in it stands: a process has marked it as wanted, or
+// the retention has moved.
+var errStands = errors.New("the head has changed under an intent that stands")
 
 // writeHead replaces w.head by h, or fails with errMoved if it is no longer the
 // head. A refusal is a question: it may have been this very write, sent twice.
-// If all that has changed is that another process wants the head, w.head is what
-// is stored now, and the error is errWanted.
+// If the intent in w.head stands, w.head is what is stored now, and the error is
+// errStands.
 func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	h.Operation = w.r.newID()
 	before := w.head
@@ -248,9 +272,9 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 			err = rerr
 		case stored.Operation == h.Operation:
 			etag, err = stored.etag, nil
-		case before.stands(stored) && before.Wanted == "" && stored.Wanted != "":
+		case before.stands(stored):
 			w.head = stored
-			return errWanted
+			return errStands
 		default:
 			err = errMoved
 		}
@@ -261,6 +285,7 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	}
 	h.etag = etag
 	w.head = h
+	w.r.known.saw(w.recipient, h)
 	return nil
 }
 

@@ -45,6 +45,11 @@ type Content interface {
 
 	// Delete removes an object. Deleting what is not there is no error.
 	Delete(ctx context.Context, name string) error
+
+	// DeleteFolder removes every object whose name begins with folder and a slash;
+	// folder is formed like a name. If it fails, some may be gone. What is put
+	// there while it is under way may or may not stay.
+	DeleteFolder(ctx context.Context, folder string) error
 }
 
 const maxObjectName = 512

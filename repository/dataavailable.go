@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -31,7 +32,21 @@ type DataAvailable interface {
 	// none is open, a run of the cabinet whose first unacknowledged event has
 	// the smallest sequence number. It fails with ErrNoData if there is neither;
 	// what is saved while the call is under way may or may not be seen.
+	//
+	// A store whose ordering is domain.ByRecipient gives a run that ends before it
+	// would overtake: before the first event that is younger than one that waits in
+	// another cabinet of the same group.
 	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
+
+	// Queues tells what waits for recipient in each group that the store knows, in
+	// the order of their names.
+	Queues(ctx context.Context, recipient domain.ActorID) ([]Queue, error)
+
+	// Watermark returns the highest sequence number of recipient that is visible,
+	// 0 before the first Save. If it is what it was, nothing has been saved since.
+	// It costs as little as a store can make it, for callers that ask again and
+	// again.
+	Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error)
 }
 
 // Saved says what became of the events of a Save.
@@ -63,6 +78,12 @@ type Run interface {
 	//
 	// A Run for a new bundle yields at most what six drawers hold.
 	Events(ctx context.Context) iter.Seq2[StoredEvent, error]
+
+	// Behind returns what waits behind the first n events of the run in the groups
+	// that were asked for, as of the moment when the run was obtained or a later
+	// one. Those n have been yielded, or are all the events of an open bundle. It
+	// asks no store, and is at its most exact right after the events were read.
+	Behind(n int) domain.Backlog
 }
 
 // A StoredEvent is an event as the store gives it back. Its Payload is nil;
@@ -71,4 +92,5 @@ type StoredEvent struct {
 	domain.Event
 	Sequence  domain.Sequence
 	PayloadAt Section
+	Saved     time.Time // by the clock of the node that saved it; zero if that is not known
 }

@@ -136,6 +136,8 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"peek", "--url", url, "--actor", "a", "--bundle-id", "7"}, `--bundle-id: bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "7"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--format", "pdf"}, `--format: format: want json or xml, got "pdf"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--group", "a/b"}, `--group: group: want only A-Z a-z 0-9 . _ -, got "a/b"`},
+		{[]string{"peek", "--url", url, "--actor", "a", "--wait", "-1s"}, "--wait: want a time such as 20s, got -1s"},
+		{[]string{"queues", "--url", url}, "--actor is missing; say who you are"},
 		{[]string{"peek", "--url", url, "--actor", "a", "b"}, `unknown command "b" for "messagehub peek"`},
 		{[]string{"dequeue", "--url", url, "--actor", "a"}, "want one BUNDLE, the MessageId that peek printed"},
 		{[]string{"dequeue", "--url", url, "--actor", "a", "b"}, `bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "b"`},
@@ -188,7 +190,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)
-		for _, name := range []string{"serve", "send", "peek", "dequeue", "demo", "version"} {
+		for _, name := range []string{"serve", "send", "peek", "dequeue", "queues", "demo", "version"} {
 			require.Contains(t, got.out, "\n  "+name+" ")
 		}
 	}

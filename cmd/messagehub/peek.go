@@ -39,6 +39,7 @@ func (a *actorCommand) check() (*client, error) {
 func (p *process) peekCommand() *cobra.Command {
 	var a actorCommand
 	var group, bundle, format string
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "peek --actor ID",
 		Short: "Fetch the next bundle of an actor",
@@ -53,8 +54,9 @@ func (p *process) peekCommand() *cobra.Command {
 	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
 	cmd.Flags().StringVar(&bundle, "bundle-id", "", "suggest an `ID` for the bundle, a UUID")
 	cmd.Flags().StringVar(&format, "format", "", "ask a domain for this `FORMAT`, json or xml")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "if there is no data, wait for some up to this `TIME`, such as 20s")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		path, err := peekPath(group, bundle, format)
+		path, err := peekPath(group, bundle, format, wait)
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -63,14 +65,14 @@ func (p *process) peekCommand() *cobra.Command {
 			return p.usage("%w", err)
 		}
 		defer hub.close()
-		ctx, cancel := context.WithTimeout(ctx, a.timeout)
+		ctx, cancel := context.WithTimeout(ctx, wait+a.timeout)
 		defer cancel()
 		return p.peek(ctx, hub, a.actor, path)
 	})
 	return cmd
 }
 
-func peekPath(group, bundle, format string) (string, error) {
+func peekPath(group, bundle, format string, wait time.Duration) (string, error) {
 	path, query := "/v1/peek", url.Values{}
 	if group != "" {
 		if _, err := domain.ParseGroup(group); err != nil {
@@ -90,6 +92,12 @@ func peekPath(group, bundle, format string) (string, error) {
 			return "", fmt.Errorf("--format: %w", err)
 		}
 		query.Set("format", string(f))
+	}
+	if wait < 0 {
+		return "", fmt.Errorf("--wait: want a time such as 20s, got %v", wait)
+	}
+	if wait > 0 {
+		query.Set("wait", wait.String())
 	}
 	if len(query) > 0 {
 		path += "?" + query.Encode()

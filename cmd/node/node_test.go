@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,6 +137,32 @@ func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {
 	status, body = call(t, http.MethodGet, n.URL()+"/v1/peek/New", "a", "")
 	require.Equal(t, 204, status, body)
 	require.NoError(t, stop())
+}
+
+func TestTheOrderingOfTheConfigurationIsThatOfTheStore(t *testing.T) {
+	for ordering, bundles := range map[domain.Ordering]int{domain.ByCabinet: 2, domain.ByRecipient: 3} {
+		cfg := settings("")
+		cfg.Ordering = ordering
+		n, stop := start(t, cfg, node.Options{})
+		for i, contentType := range []string{"a", "b", "a"} {
+			status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", fmt.Sprintf(
+				`[{"id":"00000000-0000-4000-8000-00000000000%d","recipient":"a","origin":"Charges","contentType":%q,`+
+					`"documentType":"d","supportsBundling":true,"weight":1}]`, i+1, contentType))
+			require.Equal(t, 202, status, body)
+		}
+		got := 0
+		for ; ; got++ {
+			status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek?bundleId="+fmt.Sprintf("00000000-0000-4000-8000-%012d", got+1), "a", "")
+			if status == 204 {
+				break
+			}
+			require.Equal(t, 200, status)
+			status, _ = call(t, http.MethodDelete, n.URL()+"/v1/dequeue/"+fmt.Sprintf("00000000-0000-4000-8000-%012d", got+1), "a", "")
+			require.Equal(t, 200, status)
+		}
+		require.Equal(t, bundles, got)
+		require.NoError(t, stop())
+	}
 }
 
 func TestTheLimitsOfTheConfigurationAreThoseOfTheServer(t *testing.T) {

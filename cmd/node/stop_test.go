@@ -68,6 +68,38 @@ func TestARequestUnderWayIsFinished(t *testing.T) {
 	require.False(t, h.cut.Load())
 }
 
+func TestAPeekThatWaitsDoesNotHoldUpTheEnd(t *testing.T) {
+	waiting := make(chan struct{})
+	n, stop := start(t, settings(""), node.Options{WrapTransport: func(next policy.Transporter) policy.Transporter {
+		return &firstOf{next: next, actor: "waiting", seen: waiting}
+	}})
+	var answering sync.WaitGroup
+	answering.Go(func() {
+		status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek?wait=60s", "waiting", "")
+		if status != 204 {
+			t.Errorf("status %d", status)
+		}
+	})
+	<-waiting // its Peek is under way, or over
+	require.NoError(t, stop())
+	answering.Wait()
+}
+
+// firstOf closes seen at the first request for documents of an actor.
+type firstOf struct {
+	next  policy.Transporter
+	actor string
+	once  sync.Once
+	seen  chan struct{}
+}
+
+func (f *firstOf) Do(req *http.Request) (*http.Response, error) {
+	if strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), f.actor) {
+		f.once.Do(func() { close(f.seen) })
+	}
+	return f.next.Do(req)
+}
+
 // said is done when a text has been logged.
 type said struct {
 	text string

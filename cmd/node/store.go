@@ -73,6 +73,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	s.Repository = cosmos.New(db, s.content, cosmos.Options{
 		Groups:     cfg.Groups(),
 		Exclusive:  cfg.Embedded(),
+		Ordering:   cfg.Ordering,
 		Clock:      opts.Clock,
 		Random:     opts.Random,
 		Logger:     opts.Logger,

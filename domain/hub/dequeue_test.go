@@ -79,7 +79,7 @@ func TestOfConcurrentDequeuesOneSucceeds(t *testing.T) {
 		together(8, func() {
 			bundle, err := w.hub.Dequeue(w.ctx, w.actor, open.ID)
 			if err == nil {
-				succeeded <- bundle
+				succeeded <- bundle.Bundle
 				return
 			}
 			assert.Equal(t, domain.NotFound, domain.KindOf(err))

@@ -5,12 +5,13 @@
 // It joins the rules of package domain with the ports of package repository and
 // adds what neither can say alone: which events of a request are sound, what a
 // Peek does when another Peek was faster, and what the body of a bundle is made
-// of. It keeps no state, so any number of nodes may run it over one store, and
-// a node that dies leaves nothing of its own behind.
+// of. It keeps nothing but who listens for data, so any number of nodes may run it
+// over one store, and a node that dies leaves nothing of its own behind.
 package hub
 
 import (
 	"crypto/rand"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -22,6 +23,8 @@ type Hub struct {
 	bundles repository.Bundles
 	content repository.Content
 	opts    Options
+
+	listeners listeners
 }
 
 // Options of a Hub. The zero value is that of the energy market.
@@ -30,6 +33,10 @@ type Options struct {
 	Content  map[domain.Origin]domain.ContentMode // default: manifest for every origin
 	NewID    func() domain.BundleID               // default: random version 4 UUIDs
 	Parallel int                                  // recipients of one Ingest that are saved at the same time; default 8
+
+	Listeners         int                     // at the same time; default 1000
+	ListenersPerActor int                     // default 8
+	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
 }
 
 // New returns a Hub over the three ports. It starts nothing, so there is
@@ -43,6 +50,15 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = 8
+	}
+	if opts.Listeners <= 0 {
+		opts.Listeners = 1000
+	}
+	if opts.ListenersPerActor <= 0 {
+		opts.ListenersPerActor = 8
+	}
+	if opts.LookAgain == nil {
+		opts.LookAgain = lookAgain
 	}
 	return &Hub{events: events, bundles: bundles, content: content, opts: opts}
 }

@@ -61,6 +61,9 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 				own[i] = events[index]
 			}
 			saved, err := h.events.Save(ctx, recipient, own)
+			if saved.Accepted > 0 || err != nil { // after a failure, some may be stored
+				h.wake(own)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

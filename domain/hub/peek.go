@@ -23,7 +23,8 @@ type PeekRequest struct {
 // A Peeked is a bundle in the hands of its actor.
 type Peeked struct {
 	domain.Bundle
-	Backlog int64 // visible unacknowledged events in the groups asked for, the bundle's included
+	Backlog int64          // visible unacknowledged events in the groups asked for, the bundle's included
+	Behind  domain.Backlog // what waits behind the bundle in those groups
 
 	events  iter.Seq2[repository.StoredEvent, error]
 	content repository.Content
@@ -58,7 +59,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			if err := isWhatIsAskedFor(next.Open, req); err != nil {
 				return nil, err
 			}
-			return &Peeked{*next.Open, next.Backlog, next.Run.Events(ctx), h.content}, nil
+			return &Peeked{*next.Open, next.Backlog, next.Run.Behind(next.Open.Count), next.Run.Events(ctx), h.content}, nil
 		}
 		if req.OpenOnly {
 			return nil, domain.ErrNoData
@@ -120,7 +121,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, events.all, h.content}, nil
+	return &Peeked{bundle, next.Backlog, next.Run.Behind(bundle.Count), events.all, h.content}, nil
 }
 
 // Bundle returns the open bundle id of actor, and opens none. It fails with
@@ -130,7 +131,8 @@ func (h *Hub) Bundle(ctx context.Context, actor domain.ActorID, id domain.Bundle
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{Bundle: bundle, events: run.Events(ctx), content: h.content}, nil
+	behind := run.Behind(bundle.Count)
+	return &Peeked{bundle, int64(bundle.Count) + behind.Events, behind, run.Events(ctx), h.content}, nil
 }
 
 // isWhatIsAskedFor refuses to hand out an open bundle in place of another.
@@ -144,9 +146,14 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 	return nil
 }
 
-// Dequeue confirms that actor holds bundle id safely and returns the bundle. Its
-// events are never handed out again. It fails with NotFound if that bundle is
+// Dequeue confirms that actor holds bundle id safely and returns the bundle, with
+// what waits behind it. Its events are never handed out again. It fails with NotFound if that bundle is
 // not open for the actor, for whatever reason.
-func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	return h.bundles.Acknowledge(ctx, actor, id)
+}
+
+// Queues tells what waits for actor in each group, in the order of their names.
+func (h *Hub) Queues(ctx context.Context, actor domain.ActorID) ([]repository.Queue, error) {
+	return h.events.Queues(ctx, actor)
 }

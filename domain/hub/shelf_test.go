@@ -97,6 +97,10 @@ type cannedRun struct {
 func (r cannedRun) Group() domain.Group        { return r.bundle.Group }
 func (r cannedRun) Cabinet() domain.CabinetKey { return r.bundle.Cabinet }
 
+func (r cannedRun) Behind(n int) domain.Backlog {
+	return domain.Backlog{Events: int64(len(r.events) - n)}
+}
+
 func (r cannedRun) Events(context.Context) iter.Seq2[repository.StoredEvent, error] {
 	return func(yield func(repository.StoredEvent, error) bool) {
 		for _, e := range r.events {

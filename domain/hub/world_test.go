@@ -75,7 +75,7 @@ func (w *world) dequeues(p *hub.Peeked) {
 	w.Helper()
 	closed, err := w.hub.Dequeue(w.ctx, w.actor, p.ID)
 	require.NoError(w, err)
-	require.Equal(w, p.Bundle, closed)
+	require.Equal(w, p.Bundle, closed.Bundle)
 }
 
 // nothingIn demands that there is no data in groups; none means all.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -268,6 +270,38 @@ func (d *Dir) remove(file string) error {
 		return fault(err)
 	}
 	return fault(d.sync(path.Dir(file)))
+}
+
+// DeleteFolder implements [repository.Content]. It is durable once it returns.
+func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
+	file, err := fileOf(folder)
+	if err != nil {
+		return err
+	}
+	if err = ctx.Err(); err == nil {
+		err = d.removeFolder(strings.TrimSuffix(file, "="))
+	}
+	if err != nil {
+		return fmt.Errorf("delete folder %s: %w", folder, err)
+	}
+	return nil
+}
+
+// removeFolder also forgets that the folder is durable: whoever makes it again
+// has to see to that again.
+func (d *Dir) removeFolder(folder string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, err := d.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	maps.DeleteFunc(d.durable, func(known string, _ bool) bool {
+		return known == folder || strings.HasPrefix(known, folder+"/")
+	})
+	if err := d.root.RemoveAll(folder); err != nil {
+		return fault(err)
+	}
+	return fault(d.sync(path.Dir(folder)))
 }
 
 // A writer is a file whose errors are told apart from those of what is read.

@@ -37,7 +37,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 		bundle.Opened = s.opts.Clock()
 	}
 	r.used[bundle.ID] = true
-	gate.open = clone(&bundle)
+	gate.open, gate.asked = clone(&bundle), run.groups
 	gate.generation++
 	return bundle, nil
 }
@@ -69,7 +69,7 @@ func (s *Store) Find(ctx context.Context, recipient domain.ActorID, id domain.Bu
 			continue
 		}
 		c := r.cabinets[gate.open.Cabinet]
-		return *clone(gate.open), s.run(r, c, c.waiting()[:gate.open.Count]), nil
+		return *clone(gate.open), s.run(r, c, s.opts.Groups.All(), c.waiting()[:gate.open.Count]), nil
 	}
 	return domain.Bundle{}, nil, notOpen(recipient, id)
 }
@@ -79,9 +79,9 @@ func notOpen(recipient domain.ActorID, id domain.BundleID) error {
 }
 
 // Acknowledge implements [repository.Bundles].
-func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	if err := ctx.Err(); err != nil {
-		return domain.Bundle{}, fmt.Errorf("acknowledge: %w", err)
+		return repository.Acknowledged{}, fmt.Errorf("acknowledge: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,9 +94,9 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 		r.cabinets[closed.Cabinet].acknowledged += closed.Count
 		gate.open = nil
 		gate.generation++
-		return *closed, nil
+		return repository.Acknowledged{Bundle: *closed, Behind: r.backlog(gate.asked)}, nil
 	}
-	return domain.Bundle{}, notOpen(recipient, id)
+	return repository.Acknowledged{}, notOpen(recipient, id)
 }
 
 // clone returns a copy of b that shares nothing with it.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/messagehub/messagehub/domain"
@@ -82,6 +84,20 @@ func (c *Content) Delete(ctx context.Context, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.objects, name)
+	return nil
+}
+
+// DeleteFolder implements [repository.Content].
+func (c *Content) DeleteFolder(ctx context.Context, folder string) error {
+	if err := repository.CheckObjectName(folder); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delete folder %s: %w", folder, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.objects, func(name string, _ []byte) bool { return strings.HasPrefix(name, folder+"/") })
 	return nil
 }
 

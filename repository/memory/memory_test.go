@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) { repositorytest.Run(t, open) }
 func TestRandom(t *testing.T) { repositorytest.Random(t, open, open) }
 
 func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
-	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Clock: o.Clock})
+	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
 	return repositorytest.Stores{Events: s, Bundles: s, Content: s}
 }
 

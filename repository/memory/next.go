@@ -38,10 +38,10 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	if open := r.openLongest(groups); open != nil {
 		c := r.cabinets[open.Cabinet]
 		next.Open = clone(open)
-		next.Run = s.run(r, c, c.waiting()[:open.Count])
+		next.Run = s.run(r, c, groups, c.waiting()[:open.Count])
 		return next, nil
 	}
-	next.Run = s.run(r, first, s.withinSixDrawers(first))
+	next.Run = s.run(r, first, groups, s.overtakingNobody(r, first, s.withinSixDrawers(first)))
 	return next, nil
 }
 
@@ -67,8 +67,30 @@ func (s *Store) withinSixDrawers(c *cabinet) []repository.StoredEvent {
 	return c.events[c.acknowledged:min(end, len(c.events))]
 }
 
-func (s *Store) run(r *recipient, c *cabinet, events []repository.StoredEvent) *run {
-	return &run{store: s, cabinet: c, generation: r.gate(c.group).generation, events: events}
+// overtakingNobody returns those of events, the first of c, that are older than
+// all that waits in other cabinets of the group, if the ordering wants that. If c
+// has the oldest of all, there is at least one.
+func (s *Store) overtakingNobody(r *recipient, c *cabinet, events []repository.StoredEvent) []repository.StoredEvent {
+	if s.opts.Ordering != domain.ByRecipient {
+		return events
+	}
+	for _, other := range r.cabinets {
+		if waiting := other.waiting(); other != c && other.group == c.group && len(waiting) > 0 {
+			end, _ := slices.BinarySearchFunc(events, waiting[0].Sequence, func(e repository.StoredEvent, at domain.Sequence) int {
+				return cmp.Compare(e.Sequence, at)
+			})
+			events = events[:end]
+		}
+	}
+	return events
+}
+
+func (s *Store) run(r *recipient, c *cabinet, groups []domain.Group, events []repository.StoredEvent) *run {
+	groups = slices.Clone(groups)
+	return &run{
+		store: s, cabinet: c, generation: r.gate(c.group).generation, events: events,
+		groups: groups, waiting: c.waiting(), elsewhere: r.backlogBut(c, groups),
+	}
 }
 
 // A run is a stretch of a cabinet. Since events are only ever appended, it needs
@@ -79,12 +101,20 @@ type run struct {
 	generation int // of the gate, when the run was obtained
 	events     []repository.StoredEvent
 	yielded    int // so many of the events, by whichever range went furthest
+
+	groups    []domain.Group           // that were asked for
+	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them
+	elsewhere domain.Backlog           // in the other cabinets of the groups
 }
 
 func (r *run) Group() domain.Group { return r.cabinet.group }
 
 func (r *run) Cabinet() domain.CabinetKey { return r.cabinet.key }
 
+// Behind implements [repository.Run].
+func (r *run) Behind(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
+
+// Events implements [repository.Run].
 func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	return func(yield func(repository.StoredEvent, error) bool) {
 		for i, e := range r.events {

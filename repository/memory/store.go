@@ -15,6 +15,7 @@ type Options struct {
 	DrawerCapacity int              // events in a drawer; default 10,000
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
+	Ordering       domain.Ordering  // default domain.ByCabinet
 }
 
 // drawersPerRun is the most drawers that a run for a new bundle extends over.
@@ -73,6 +74,7 @@ type cabinet struct {
 type gate struct {
 	generation int
 	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
+	asked      []domain.Group // for, when open was opened
 }
 
 // of returns the recipient id, new if need be.
@@ -136,6 +138,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	r := s.of(to)
 	var saved repository.Saved
 	payloads := make(map[domain.CabinetKey]*object)
+	now := s.opts.Clock()
 	for i, e := range events {
 		digest := e.Digest()
 		switch earlier, again := r.received[e.ID]; {
@@ -149,7 +152,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 		saved.Accepted++
 		r.received[e.ID] = digest
 		r.last++
-		stored := repository.StoredEvent{Event: e, Sequence: r.last, PayloadAt: s.place(payloads, &e)}
+		stored := repository.StoredEvent{Event: e, Sequence: r.last, PayloadAt: s.place(payloads, &e), Saved: now}
 		stored.Payload = nil
 		c := r.cabinet(e.Cabinet(), groups[i])
 		c.events = append(c.events, stored)

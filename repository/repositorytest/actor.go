@@ -14,6 +14,7 @@ type Peeked struct {
 	domain.Bundle
 	Events  []repository.StoredEvent
 	Backlog int64
+	Behind  domain.Backlog
 }
 
 // Peek does what a Peek does: it returns the open bundle of the groups or, if
@@ -26,7 +27,7 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 	}
 	if next.Open != nil {
 		events, err := Read(ctx, next.Run)
-		return Peeked{*next.Open, events, next.Backlog}, err
+		return Peeked{*next.Open, events, next.Backlog, next.Run.Behind(next.Open.Count)}, err
 	}
 	bundle, events, err := Fill(ctx, next.Run)
 	if err != nil {
@@ -36,7 +37,7 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 		bundle.ID = id
 	}
 	bundle, err = s.Bundles.Add(ctx, bundle, next.Run)
-	return Peeked{bundle, events, next.Backlog}, err
+	return Peeked{bundle, events, next.Backlog, next.Run.Behind(bundle.Count)}, err
 }
 
 // Fill makes a bundle, under a new id, of the events of run.

@@ -64,6 +64,7 @@ var bundleRules = []rule{
 			f.same(events, f.read(run))
 			require.Equal(f, open.Cabinet, run.Cabinet())
 			require.Equal(f, open.Group, run.Group())
+			require.Equal(f, int64(2), run.Behind(open.Count).Events, "in all groups")
 			found.DocumentTypes[0] = documentType("other")
 
 			found, _, err = f.Bundles.Find(f.ctx, f.actor, other.ID)

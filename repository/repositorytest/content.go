@@ -175,6 +175,31 @@ var contentRules = []rule{
 		require.NoError(f, f.Content.Delete(f.ctx, name+"/below"))
 	}},
 
+	{name: "a deleted folder takes along what lies in it, and its names are free", test: func(f *fixture) {
+		folder := f.name("folder")
+		in := []string{folder + "/a", folder + "/b/c", folder + "/" + strings.Repeat("x", 250)}
+		out := []string{folder, folder + "-not/a", f.name("folders/a")}
+		for range 2 {
+			for _, name := range in {
+				f.puts(name, "goes")
+			}
+			for _, name := range out {
+				_ = f.Content.Put(f.ctx, name, strings.NewReader("stays"))
+			}
+			require.NoError(f, f.Content.DeleteFolder(f.ctx, folder))
+			for _, name := range in {
+				f.missing(name)
+			}
+			for _, name := range out {
+				require.Equal(f, "stays", f.payload(repository.Section{Object: name, Length: 5}))
+			}
+		}
+		require.NoError(f, f.Content.DeleteFolder(f.ctx, folder), "a second time")
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		require.ErrorIs(f, f.Content.DeleteFolder(ended, f.name("folders")), context.Canceled)
+	}},
+
 	{name: "every name that the contract allows is a name of its own", test: func(f *fixture) {
 		prefix := f.name("")
 		names := []string{
@@ -199,6 +224,7 @@ var contentRules = []rule{
 		} {
 			f.refuses(domain.Invalid, f.Content.Put(f.ctx, n, strings.NewReader("x")))
 			f.refuses(domain.Invalid, f.Content.Delete(f.ctx, n))
+			f.refuses(domain.Invalid, f.Content.DeleteFolder(f.ctx, n))
 			_, err := f.Content.Open(f.ctx, repository.Section{Object: n, Length: 1})
 			f.refuses(domain.Invalid, err)
 		}

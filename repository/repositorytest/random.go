@@ -20,19 +20,27 @@ import (
 // numbers may have gaps, but no other order, and a bundle may be opened at
 // another moment, but in no other order.
 //
-// The stores are opened once for each of a few small drawer capacities, and must
+// The stores are opened once for each ordering and a few small drawer capacities, and must
 // not be broken on purpose: a drawer that is given up early ends a run earlier.
 func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
-	capacities := []int{1, 3, 10}
-	oracles, tested := make(map[int]Stores), make(map[int]Stores)
-	for _, capacity := range capacities {
-		oracles[capacity] = oracle(t, Options{DrawerCapacity: capacity, Clock: newClock()})
-		tested[capacity] = open(t, Options{DrawerCapacity: capacity, Clock: newClock()})
+	type kind struct {
+		capacity int
+		ordering domain.Ordering
+	}
+	var kinds []kind
+	oracles, tested := make(map[kind]Stores), make(map[kind]Stores)
+	for _, capacity := range []int{1, 3, 10} {
+		for _, ordering := range []domain.Ordering{domain.ByCabinet, domain.ByRecipient} {
+			k := kind{capacity, ordering}
+			kinds = append(kinds, k)
+			oracles[k] = oracle(t, Options{DrawerCapacity: capacity, Ordering: ordering, Clock: newClock()})
+			tested[k] = open(t, Options{DrawerCapacity: capacity, Ordering: ordering, Clock: newClock()})
+		}
 	}
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
-		capacity := rapid.SampledFrom(capacities).Draw(t, "drawer capacity")
-		m := newTwins(ctx, oracles[capacity], tested[capacity])
+		k := rapid.SampledFrom(kinds).Draw(t, "drawer capacity and ordering")
+		m := newTwins(ctx, oracles[k], tested[k])
 		t.Repeat(map[string]func(*rapid.T){
 			"save":        m.save,
 			"save again":  m.save, // twice as often as the others
@@ -41,6 +49,7 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 			"peek again":  m.peek,
 			"open late":   m.openLate,
 			"acknowledge": m.acknowledge,
+			"queues":      func(t *rapid.T) { m.queues(t, m.anyActor(t)) },
 		})
 		m.drain(t)
 	})
@@ -150,6 +159,7 @@ func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, mo
 	wantEvents, gotEvents := m.read(t, want.Run, got.Run)
 	require.Equal(t, want.Open != nil, got.Open != nil, "whether a bundle is open")
 	if want.Open != nil {
+		require.Equal(t, want.Run.Behind(want.Open.Count).Events, got.Run.Behind(got.Open.Count).Events, "events behind the open bundle")
 		m.sameBundle(t, *want.Open, *got.Open)
 		require.Len(t, gotEvents, got.Open.Count)
 		m.looks = append(m.looks, look{want.Run, got.Run, *want.Open, *got.Open}) // nothing can be opened from it
@@ -161,6 +171,7 @@ func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, mo
 		n++
 	}
 	var id domain.BundleID // is decided on later
+	require.Equal(t, want.Run.Behind(n).Events, got.Run.Behind(n).Events, "events behind the first %d", n)
 	l := look{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
 	m.looks = append(m.looks, l)
 	return nil, &l
@@ -235,7 +246,24 @@ func (m *twins) close(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	got, gotErr := m.tested.Bundles.Acknowledge(m.ctx, actor, id)
 	sameError(t, wantErr, gotErr)
 	if wantErr == nil {
-		m.sameBundle(t, want, got)
+		m.sameBundle(t, want.Bundle, got.Bundle)
+		require.Equal(t, want.Behind.Events, got.Behind.Events, "events behind the bundle that was acknowledged")
+	}
+}
+
+// queues compares what both say of each group.
+func (m *twins) queues(t *rapid.T, actor domain.ActorID) {
+	want, wantErr := m.oracle.Events.Queues(m.ctx, actor)
+	got, gotErr := m.tested.Events.Queues(m.ctx, actor)
+	require.NoError(t, errors.Join(wantErr, gotErr))
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, want[i].Group, got[i].Group)
+		require.Equal(t, want[i].Waiting.Events, got[i].Waiting.Events, "events waiting in %s", want[i].Group)
+		require.Equal(t, want[i].Open != nil, got[i].Open != nil, "whether a bundle is open in %s", want[i].Group)
+		if want[i].Open != nil {
+			m.sameBundle(t, *want[i].Open, *got[i].Open)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type Stores struct {
 // Options are what a case asks of the stores it opens.
 type Options struct {
 	DrawerCapacity int              // 0 means 10,000
+	Ordering       domain.Ordering  // "" means domain.ByCabinet
 	Clock          func() time.Time // nil means time.Now; else it never stands still
 }
 
@@ -31,6 +32,7 @@ type Options struct {
 type rule struct {
 	name     string
 	capacity int // of a drawer; 0 means 10,000
+	ordering domain.Ordering
 	test     func(f *fixture)
 }
 
@@ -46,11 +48,13 @@ func Run(t *testing.T, open func(t *testing.T, o Options) Stores) {
 		{"Bundle", bundleRules},
 		{"Race", raceRules},
 		{"Weak", weakRules},
+		{"Backlog", backlogRules},
+		{"Ordering", orderingRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {
 				t.Run(r.name, func(t *testing.T) {
-					stores := open(t, Options{DrawerCapacity: r.capacity, Clock: newClock()})
+					stores := open(t, Options{DrawerCapacity: r.capacity, Ordering: r.ordering, Clock: newClock()})
 					r.test(&fixture{T: t, Stores: stores, ctx: t.Context(), actor: NewActor()})
 				})
 			}
@@ -152,7 +156,7 @@ func (f *fixture) acknowledge(b Peeked) {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
-	f.sameBundle(b.Bundle, closed)
+	f.sameBundle(b.Bundle, closed.Bundle)
 }
 
 // dequeues demands that the next bundle holds exactly these events, and closes it.

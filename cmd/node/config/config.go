@@ -16,6 +16,7 @@ type Config struct {
 	Insecure bool // listen to others than this machine, though nothing proves who an actor is
 	Cosmos   Cosmos
 	Domains  Domains
+	Ordering domain.Ordering
 	Log      Log
 	Limits   Limits
 
@@ -58,11 +59,12 @@ type Limits struct {
 // Default is what a node does if nobody says anything.
 func Default() Config {
 	return Config{
-		Listen: "127.0.0.1:8080",
-		Data:   "messagehub-data",
-		Cosmos: Cosmos{Database: "messagehub"},
-		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
-		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Events: 10_000},
+		Listen:   "127.0.0.1:8080",
+		Data:     "messagehub-data",
+		Cosmos:   Cosmos{Database: "messagehub"},
+		Ordering: domain.ByCabinet,
+		Log:      Log{Level: slog.LevelInfo, Format: "auto"},
+		Limits:   Limits{RequestBody: 32 << 20, Payload: 1 << 20, Events: 10_000},
 	}
 }
 

@@ -76,6 +76,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"cosmos: {database: other}", "MESSAGEHUB_COSMOS_DATABASE=other", "cosmos.database = other"},
 		{"cosmos: {consistency: session}", "MESSAGEHUB_COSMOS_CONSISTENCY=session", "cosmos.consistency = Session"},
 		{"domains: [{name: Billing}]", "MESSAGEHUB_DOMAINS=[{name: Billing}]", "domains = Billing"},
+		{"ordering: Recipient", "MESSAGEHUB_ORDERING=recipient", "ordering = recipient"},
 		{"log: {level: DEBUG}", "MESSAGEHUB_LOG_LEVEL=DEBUG", "log.level = debug"},
 		{"log: {format: text}", "MESSAGEHUB_LOG_FORMAT=text", "log.format = text"},
 		{"limits: {request-body: 64 MB}", "MESSAGEHUB_LIMITS_REQUEST_BODY=64MB", "limits.request-body = 64MB"},
@@ -118,6 +119,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "an empty variable", environ: []string{"MESSAGEHUB_DATA="}, want: `data = "" (MESSAGEHUB_DATA): want a text, got nothing; leave the key out to get the default`},
 		{name: "no truth", environ: []string{"MESSAGEHUB_IN_MEMORY=maybe"}, want: `in-memory = "maybe" (MESSAGEHUB_IN_MEMORY): want true or false`},
 		{name: "no level", args: []string{"--log-level", "loud"}, want: `log.level = "loud" (--log-level): want debug, info, warn or error`},
+		{name: "no ordering", yaml: "ordering: fifo", want: `ordering = "fifo" (hub.yaml line 1): want cabinet or recipient`},
 		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
 		{name: "no number", yaml: "limits: {events: 0}", want: `limits.events = "0" (hub.yaml line 1): want a whole number of at least 1`},
 		{name: "a payload that fits no request", yaml: "limits: {payload: 2GB}", want: `limits.payload = "2GB" (hub.yaml line 1): a request has at most limits.request-body = 32MB; raise that, or lower this`},
@@ -148,7 +150,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.events, limits.payload, limits.request-body, listen, log.format, log.level"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.events, limits.payload, limits.request-body, listen, log.format, log.level, ordering"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)

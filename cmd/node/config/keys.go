@@ -38,6 +38,9 @@ var keys = []key{
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
 	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
+	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
+		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
+	}},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},

@@ -19,19 +19,19 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The sweep breaks every call of an operation once, in every way, lets the
+// The breakage test breaks every call of an operation once, in every way, lets the
 // caller try again as a caller would, and then looks at all that is stored and
 // at all that is delivered.
 
-// A swept operation acts on a node; it is repeated until it succeeds.
-type swept struct {
+// A broken operation acts on a node; it is repeated until it succeeds.
+type broken struct {
 	name      string
-	prepare   func(s *sweep) // with an unbroken line
-	act       func(s *sweep, node *Repository) error
+	prepare   func(s *breakage) // with an unbroken line
+	act       func(s *breakage, node *Repository) error
 	rollbacks bool // it finds something to roll back
 }
 
-type sweep struct {
+type breakage struct {
 	*testing.T
 	*rig
 	actor  domain.ActorID
@@ -44,7 +44,7 @@ type sweep struct {
 }
 
 // save remembers what was asked for, and what was answered.
-func (s *sweep) save(node *Repository, events []domain.Event) error {
+func (s *breakage) save(node *Repository, events []domain.Event) error {
 	s.ledger.Unsure(0, events...)
 	saved, err := node.Save(context.Background(), s.actor, events)
 	if err == nil {
@@ -54,10 +54,10 @@ func (s *sweep) save(node *Repository, events []domain.Event) error {
 	return err
 }
 
-func (s *sweep) must(err error) { s.Helper(); require.NoError(s, err) }
+func (s *breakage) must(err error) { s.Helper(); require.NoError(s, err) }
 
 // events returns n events in two cabinets of two origins, one in three with a payload.
-func (s *sweep) events(n int) []domain.Event {
+func (s *breakage) events(n int) []domain.Event {
 	events := repositorytest.Events(n, s.actor, repositorytest.From(domain.TimeSeries))
 	for i := range events {
 		if i%2 == 1 {
@@ -70,23 +70,23 @@ func (s *sweep) events(n int) []domain.Event {
 	return events
 }
 
-var sweptOperations = []swept{
+var brokenOperations = []broken{
 	{
 		name: "first save of a recipient",
-		act:  func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
+		act:  func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
 	},
 	{
 		name: "save into drawers that are half full, over their brim",
-		prepare: func(s *sweep) {
+		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.must(s.save(node, s.events(5)))
 		},
-		act: func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
+		act: func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
 	},
 	{
 		name:      "save behind an intent that somebody has left",
 		rollbacks: true,
-		prepare: func(s *sweep) {
+		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.must(s.save(node, s.events(3)))
 			dying := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Retries: -1}, false)
@@ -99,21 +99,21 @@ var sweptOperations = []swept{
 			require.Error(s, s.save(dying, s.events(4)))
 			s.line.Break(nil)
 		},
-		act: func(s *sweep, node *Repository) error { return s.save(node, s.batch) },
+		act: func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
 	},
 	{
 		name: "peek that opens a bundle",
-		prepare: func(s *sweep) {
+		prepare: func(s *breakage) {
 			s.must(s.save(s.node(s.opts, false), s.batch))
 		},
-		act: func(s *sweep, node *Repository) (err error) {
+		act: func(s *breakage, node *Repository) (err error) {
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			return err
 		},
 	},
 	{
 		name: "peek whose pointers are all wrong",
-		prepare: func(s *sweep) {
+		prepare: func(s *breakage) {
 			node := s.node(s.opts, false) // leaves no hints
 			s.must(s.save(node, s.batch))
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
@@ -122,21 +122,41 @@ var sweptOperations = []swept{
 			s.must(err)
 			s.taken = append(s.taken, b)
 		},
-		act: func(s *sweep, node *Repository) (err error) {
+		act: func(s *breakage, node *Repository) (err error) {
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			return err
 		},
 	},
 	{
+		name: "remove what was acknowledged",
+		prepare: func(s *breakage) {
+			node := s.node(s.opts, false)
+			s.must(s.save(node, s.batch))
+			for range 2 { // and a third bundle stays
+				b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+				s.must(err)
+				_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
+				s.must(err)
+				s.taken = append(s.taken, b)
+			}
+			s.must(s.save(node, s.events(5)))
+		},
+		act: func(s *breakage, node *Repository) error {
+			node.opts.Retention = 1
+			_, err := node.Sweep(context.Background())
+			return err
+		},
+	},
+	{
 		name: "dequeue",
-		prepare: func(s *sweep) {
+		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
 			s.must(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			s.must(err)
 		},
-		act: func(s *sweep, node *Repository) error {
+		act: func(s *breakage, node *Repository) error {
 			_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
 			if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
 				s.taken = append(s.taken, s.open)
@@ -148,7 +168,7 @@ var sweptOperations = []swept{
 }
 
 func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
-	for _, op := range sweptOperations {
+	for _, op := range brokenOperations {
 		for _, fault := range faulty.Faults() {
 			for _, retries := range []int{-1, 0} {
 				who := "by the caller"
@@ -158,7 +178,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/retried %s", op.name, fault, who), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
 						n := 1
-						for sweepOnce(t, op, fault, n, retries) {
+						for breakOnce(t, op, fault, n, retries) {
 							n++
 						}
 						assert.Greater(t, n, 1, "no call was ever broken")
@@ -169,9 +189,9 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// sweepOnce breaks call n and reports whether there was one.
-func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool {
-	s := &sweep{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+// breakOnce breaks call n and reports whether there was one.
+func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
+	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 3, Exclusive: true}
 	s.batch = s.events(9)
 	if op.prepare != nil {
@@ -206,8 +226,16 @@ func sweepOnce(t *testing.T, op swept, fault faulty.Fault, n, retries int) bool 
 	require.NoError(t, err, "call %d", n)
 	require.NoError(t, s.ledger.Check(append(s.taken, drained...)), "call %d", n)
 	require.NoError(t, s.audit(s.actor), "call %d", n)
+	require.NoError(t, s.mended(s.actor), "call %d", n)
 	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)
+
+	sweeper := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Exclusive: true, Retention: 1}, false)
+	_, err = sweeper.Sweep(context.Background())
+	require.NoError(t, err, "call %d", n)
+	left, err := all[drawer](context.Background(), &query{o: sweeper.begin("test"), container: sweeper.db.cabinets, everywhere: true, text: "SELECT * FROM c"})
+	require.NoError(t, err, "call %d", n)
+	require.Empty(t, left, "call %d: all is acknowledged, so all goes", n)
 	return happened
 }
 

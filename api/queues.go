@@ -1,0 +1,46 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// A queue is what waits for an actor in one group.
+type queue struct {
+	Group      string `json:"group"`
+	Waiting    int64  `json:"waiting"`              // events, those of the open bundle included
+	AgeSeconds *int64 `json:"ageSeconds,omitempty"` // of the oldest of them; nil: not known
+	Open       *open  `json:"open,omitempty"`
+}
+
+type open struct {
+	BundleID string    `json:"bundleId"`
+	Events   int       `json:"events"`
+	Opened   time.Time `json:"opened"`
+}
+
+// queues tells an actor what waits for it, group by group. It opens nothing.
+func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	found, err := s.opts.Hub.Queues(r.Context(), actorOf(r.Context()))
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Queues []queue `json:"queues"`
+	}{Queues: make([]queue, 0, len(found))}
+	for _, f := range found {
+		q := queue{Group: f.Group.String(), Waiting: f.Waiting.Events}
+		if age, ok := s.ageOf(f.Waiting); ok {
+			q.AgeSeconds = &age
+		}
+		if f.Open != nil {
+			q.Open = &open{f.Open.ID.String(), f.Open.Count, f.Open.Opened.UTC()}
+		}
+		answer.Queues = append(answer.Queues, q)
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// fetch returns a bundle that is admitted, and leave to call once it is sent. If
+// nothing is there, it waits so long for something to come. A request that waits
+// takes nothing from those that fetch; when the server drains, it waits no longer.
+func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, leave func(), err error) {
+	if wait == 0 {
+		return s.fetchNow(ctx, req)
+	}
+	listener, full := s.opts.Hub.Listen(req.Actor, req.Groups)
+	if full == nil {
+		defer listener.Close()
+	}
+	paceOf(ctx).allow(wait)
+	until, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	defer context.AfterFunc(s.draining, cancel)()
+	for {
+		peeked, leave, err = s.fetchNow(ctx, req)
+		if !errors.Is(err, domain.ErrNoData) {
+			return peeked, leave, err
+		}
+		if full != nil {
+			return nil, nil, full
+		}
+		s.metrics.waiting.Inc()
+		over := listener.Wait(until)
+		s.metrics.waiting.Dec()
+		if over == nil {
+			continue
+		}
+		if gone := ctx.Err(); gone != nil {
+			return nil, nil, gone
+		}
+		return nil, nil, domain.ErrNoData
+	}
+}
+
+// fetchNow returns what is there.
+func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, func(), error) {
+	if err := s.peeks.take(ctx, 1); err != nil {
+		return nil, nil, err
+	}
+	leave := func() { s.peeks.room.Release(1) }
+	peeked, err := s.opts.Hub.Peek(ctx, req)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return peeked, leave, nil
+}
+
+// parseWait accepts a duration such as 20s or 1m30s, or a number of seconds.
+func parseWait(text string, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if seconds, serr := strconv.ParseUint(text, 10, 16); serr == nil {
+		d, err = time.Duration(seconds)*time.Second, nil //nolint:gosec // 16 bits
+	}
+	if err != nil || d < 0 || d > most {
+		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", most, clip(text))
+	}
+	return d, nil
+}

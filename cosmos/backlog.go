@@ -1,0 +1,216 @@
+package cosmos
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// How much waits behind a bundle, and since when, is worked out from what Peek
+// and Dequeue read anyhow: the head says how many events a cabinet has received,
+// the gate how many are acknowledged. The number of the oldest that is left, among
+// all events of its cabinet, leads to its time:
+//
+//   - The gate knows the time of the event just behind the last bundle, if that was
+//     read along with the bundle: so it is where much is left.
+//   - Else the head has marks: the times of the last few Saves of the cabinet. So it
+//     is where little is left. Of older Saves it keeps some, spaced so that the age is
+//     never too low, and seldom more than twice as high as it should be.
+
+// millis is a moment, in milliseconds since 1970. 0 means that it is not known.
+type millis int64
+
+func millisOf(t time.Time) millis {
+	if t.IsZero() {
+		return 0
+	}
+	return millis(t.UnixMilli())
+}
+
+func (m millis) time() time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(m)).UTC()
+}
+
+// A mark says of an event when it was saved. Those behind it, up to the next
+// mark, were saved then or later.
+type mark [2]int64 // its number in the cabinet, counted from 1, and its time in millis
+
+// The head is read by every Peek and written twice by every Save, so it must not
+// grow much: few cabinets have many marks, many have few.
+const (
+	maxMarks = 16
+	minMarks = 2
+	allMarks = 256 // of one head, while it has no more than 128 cabinets
+)
+
+func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
+
+// marked returns the marks of a cabinet that has received another Save. If they are
+// more than most, the one goes without which the events between its neighbours look
+// the least older, as a ratio. The first stays, for what comes before it has no time
+// at all, and so does the last.
+func (c received) marked(saved millis, most int) []mark {
+	if saved == 0 {
+		return c.Marks
+	}
+	marks := append(slices.Clone(c.Marks), mark{c.Total + 1, int64(saved)})
+	for len(marks) > most {
+		least, at := math.Inf(1), 1
+		for i := 1; i < len(marks)-1; i++ {
+			if ratio := age(marks[i-1], saved) / age(marks[i+1], saved); ratio < least {
+				least, at = ratio, i
+			}
+		}
+		marks[at-1][1] = min(marks[at-1][1], marks[at][1]) // clocks differ
+		marks = slices.Delete(marks, at, at+1)
+	}
+	return marks
+}
+
+// age is in milliseconds, and at least one second.
+func age(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
+
+// savedAt returns when event n of the cabinet was saved, or a moment before that.
+func (c received) savedAt(n int64) millis {
+	at, found := slices.BinarySearchFunc(c.Marks, n, func(m mark, n int64) int { return cmp.Compare(m[0], n) })
+	if found {
+		at++
+	}
+	if at == 0 {
+		return 0 // saved by a version that left no marks
+	}
+	saved := c.Marks[at-1][1]
+	for _, later := range c.Marks[at:] { // by a node whose clock is behind
+		saved = min(saved, later[1])
+	}
+	return millis(saved)
+}
+
+// behind returns what a cabinet has behind a place.
+func (c received) behind(at place) domain.Backlog {
+	n := c.Total - at.Total
+	if n <= 0 {
+		return domain.Backlog{}
+	}
+	oldest := at.NextSaved
+	if oldest == 0 {
+		oldest = c.savedAt(at.Total + 1)
+	}
+	return domain.Backlog{Events: n, Oldest: oldest.time()}
+}
+
+// behindGates returns what h shows behind the gates of the groups that are asked
+// for.
+func (r *Repository) behindGates(h *head, gates map[domain.Group]*gate) domain.Backlog {
+	var sum domain.Backlog
+	for name, c := range h.Cabinets {
+		group, err := r.groupOf(name)
+		if g, asked := gates[group]; err == nil && asked {
+			sum = sum.Plus(c.behind(g.At[name]))
+		}
+	}
+	return sum
+}
+
+// groupOf returns the group of a cabinet.
+func (r *Repository) groupOf(name cabinetName) (domain.Group, error) {
+	text, _, _ := strings.Cut(name, "|")
+	origin, err := domain.ParseOrigin(text)
+	if err != nil {
+		return domain.Group{}, err
+	}
+	return r.opts.Groups.Of(origin)
+}
+
+// Behind implements repository.Run.
+func (r *run) Behind(n int) domain.Backlog {
+	b, _ := r.behind(n)
+	return b
+}
+
+// behind also returns the watermark of the head that it is counted from: the
+// newest that this node has seen.
+func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
+	h := r.o.r.known.head(r.cabinet.Recipient)
+	if h == nil { // forgotten, because of many others
+		h = r.head
+	}
+	gates := make(map[domain.Group]*gate, len(r.asked))
+	for group, g := range r.asked {
+		gates[group] = g
+	}
+	name := nameOf(r.cabinet)
+	passed := gates[r.group].clone()
+	at := passed.At[name]
+	at.Total, at.NextSaved = at.Total+int64(n), 0
+	if r.open != nil && n == r.open.Count {
+		at.NextSaved = r.open.NextSaved
+	} else if next := r.next(n); next != nil {
+		at.NextSaved = millisOf(next.Saved)
+	}
+	passed.At[name] = at
+	gates[r.group] = passed
+	return r.o.r.behindGates(h, gates), h.Watermark
+}
+
+// next returns the event behind the first n, if it was read along with them.
+func (r *run) next(n int) *repository.StoredEvent {
+	switch r.yielded {
+	case n:
+		return r.beyond
+	case n + 1:
+		return r.last
+	}
+	return nil
+}
+
+// A behind is what waited when a bundle was opened. It is asked only by a node
+// that knows no more about the recipient.
+type behind struct {
+	Asked  []string        `json:"asked,omitempty"` // groups; none means all
+	Events int64           `json:"events,omitempty"`
+	Oldest millis          `json:"oldest,omitempty"`
+	Seen   domain.Sequence `json:"seen"` // watermark
+}
+
+// behindNew returns what waits behind a new bundle, as its document remembers it.
+func (r *run) behindNew(n int) behind {
+	backlog, seen := r.behind(n)
+	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
+	if all := r.o.r.opts.Groups.All(); len(r.asked) < len(all) {
+		for _, group := range all {
+			if r.asked[group] != nil {
+				b.Asked = append(b.Asked, group.String())
+			}
+		}
+	}
+	return b
+}
+
+// behindDequeued returns what waits behind a bundle that has just been dequeued,
+// in the groups that were asked for when it was opened.
+func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
+	h := r.known.head(recipient)
+	if h == nil || h.Watermark < d.Behind.Seen {
+		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.time()}
+	}
+	asked := make(map[domain.Group]*gate, len(gates))
+	for group, g := range gates {
+		if d.Behind.Asked != nil && !slices.Contains(d.Behind.Asked, group.String()) {
+			continue
+		}
+		if g.Open == d.ID {
+			g = g.through(d, "")
+		}
+		asked[group] = g
+	}
+	return r.behindGates(h, asked)
+}

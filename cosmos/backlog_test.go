@@ -1,0 +1,311 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestMarksNeverMakeAnEventYounger(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(minMarks, maxMarks).Draw(t, "most")
+		var c received
+		var all []millis // by event
+		now := millis(1_700_000_000_000)
+		for range rapid.IntRange(1, 60).Draw(t, "saves") {
+			now += millis(rapid.Int64Range(-500, 86_400_000).Draw(t, "gap"))
+			n := rapid.IntRange(1, 3).Draw(t, "events")
+			c.Marks = c.marked(now, most)
+			c.Total += int64(n)
+			for range n {
+				all = append(all, now)
+			}
+			require.LessOrEqual(t, len(c.Marks), most)
+		}
+		for i := range all {
+			n := int64(i + 1)
+			oldest := all[i]
+			for _, later := range all[i:] {
+				oldest = min(oldest, later)
+			}
+			require.LessOrEqual(t, c.savedAt(n), oldest, "event %d of %d, marks %v", n, len(all), c.Marks)
+			require.GreaterOrEqual(t, c.savedAt(n), all[0]-500*60)
+			if n == c.Total {
+				require.Equal(t, all[i], c.savedAt(n), "the last Save is exact")
+			}
+		}
+	})
+}
+
+func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
+	var c received
+	for i := range maxMarks {
+		c.Marks = c.marked(millis(1_000_000*(i+1)), maxMarks)
+		c.Total += 10
+	}
+	for i := range maxMarks {
+		for _, n := range []int64{1, 10} {
+			assert.Equal(t, millis(1_000_000*(i+1)), c.savedAt(int64(10*i)+n))
+		}
+	}
+}
+
+// A Save every ten seconds for three days, none of which was acknowledged.
+func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
+	var c received
+	const saves = 3 * 24 * 360
+	at := func(i int) millis { return millis(1_700_000_000_000 + 10_000*i) }
+	for i := range saves {
+		c.Marks = c.marked(at(i), maxMarks)
+		c.Total++
+	}
+	now, sum, worst := at(saves-1)+1000, 0.0, 0.0
+	for i := range saves {
+		ratio := float64(now-c.savedAt(int64(i+1))) / float64(now-at(i))
+		sum, worst = sum+ratio, max(worst, ratio)
+	}
+	t.Logf("too high by a factor of %.2f in the mean, %.2f at worst", sum/saves, worst)
+	assert.Less(t, sum/saves, 2.0)
+	assert.Less(t, worst, 4.0)
+}
+
+func TestAHeadOfManyCabinetsHasFewMarks(t *testing.T) {
+	assert.Equal(t, maxMarks, marksOf(0))
+	assert.Equal(t, maxMarks, marksOf(16))
+	assert.Equal(t, 4, marksOf(64))
+	assert.Equal(t, minMarks, marksOf(maxCabinets))
+}
+
+// Backlog costs nothing: these were the numbers of requests before there was any.
+func TestWhatWaitsIsToldWithoutARequest(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{Exclusive: true}, false)
+	ctx := context.Background()
+	s.save(node, 0, repositorytest.Events(10, s.actor, repositorytest.Alone))
+	var b repositorytest.Peeked
+	for _, step := range []struct {
+		name     string
+		requests int
+		do       func()
+	}{
+		{"a new bundle: gates, head, entry, page, batch", 5, func() {
+			var err error
+			b, err = repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
+			require.NoError(t, err)
+			assert.Equal(t, int64(9), b.Behind.Events)
+		}},
+		{"again: gates, head, bundle, page", 4, func() {
+			again, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
+			require.NoError(t, err)
+			assert.Equal(t, b.Behind, again.Behind)
+		}},
+		{"a Dequeue: gates, bundle, batch", 3, func() {
+			closed, err := node.Acknowledge(ctx, s.actor, b.ID)
+			require.NoError(t, err)
+			assert.Equal(t, b.Behind, closed.Behind)
+		}},
+		{"nothing there: gates, head", 2, func() {
+			_, err := node.NextUnacknowledged(ctx, repositorytest.NewActor(), allGroups)
+			require.ErrorIs(t, err, domain.ErrNoData)
+		}},
+		{"all queues: gates, head", 2, func() {
+			queues, err := node.Queues(ctx, s.actor)
+			require.NoError(t, err)
+			require.Len(t, queues, len(allGroups))
+		}},
+		{"the watermark: head", 1, func() {
+			w, err := node.Watermark(ctx, s.actor)
+			require.NoError(t, err)
+			require.Equal(t, domain.Sequence(10), w)
+		}},
+	} {
+		s.line.Break(nil)
+		step.do()
+		assert.Equal(t, step.requests, s.line.Calls(), step.name)
+	}
+}
+
+// hours returns a clock that a test sets.
+type hours struct{ now time.Time }
+
+func (h *hours) clock() time.Time { return h.now }
+func (h *hours) pass(n int)       { h.now = h.now.Add(time.Duration(n) * time.Hour) }
+
+func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
+	s := newTrust(t)
+	h := &hours{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	node := s.node(Options{Exclusive: true, Clock: h.clock}, true)
+	ctx := context.Background()
+	peek := func() repositorytest.Peeked {
+		b, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		return b
+	}
+	var saved []time.Time
+	save := func(n int) {
+		h.pass(1)
+		s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Weighing(domain.MaxBundleWeight)))
+		for range n {
+			saved = append(saved, h.now)
+		}
+	}
+	for range 100 { // much: far more Saves than there are marks
+		save(1)
+	}
+	peeked := peek() // the first: of what lies far behind it, only marks tell
+	for i := 1; i < 100; i++ {
+		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
+		require.NoError(t, err)
+		want := domain.Backlog{Events: int64(100 - i), Oldest: saved[i]}
+		require.Equal(t, want, closed.Behind, "the gate knows the event that was read behind the bundle")
+		require.Equal(t, want, peeked.Behind)
+		peeked = peek()
+	}
+	closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
+	require.NoError(t, err)
+	require.Equal(t, domain.Backlog{}, closed.Behind)
+
+	h.pass(24 * 7)
+	save(1)
+	save(1)
+	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
+}
+
+// A Dequeue reads no head. A node that has none in mind tells what waited when the
+// bundle was opened.
+func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
+	for _, groups := range [][]domain.Group{allGroups, {repositorytest.TimeSeries}} {
+		t.Run(fmt.Sprint(len(groups)), func(t *testing.T) {
+			s := newTrust(t)
+			node := s.node(small, false)
+			s.save(node, 0, repositorytest.Events(4, s.actor, repositorytest.Alone))
+			s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.From(domain.Charges)))
+			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, groups, domain.BundleID{})
+			require.NoError(t, err)
+			s.save(node, 0, repositorytest.Events(1, s.actor))
+			closed, err := s.node(small, false).Acknowledge(context.Background(), s.actor, b.ID)
+			require.NoError(t, err)
+			assert.Equal(t, b.Behind.Events, closed.Behind.Events)
+			assert.WithinDuration(t, b.Behind.Oldest, closed.Behind.Oldest, 0)
+		})
+	}
+}
+
+// A node that has seen an older head than the Peek on another node must not say
+// that less waits than that Peek has said.
+func TestADequeueDoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
+	s := newTrust(t)
+	node, other := s.node(small, false), s.node(small, false)
+	_, err := other.Watermark(context.Background(), s.actor)
+	require.NoError(t, err)
+	s.save(other, 0, repositorytest.Events(1, s.actor))
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.From(domain.Charges)))
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	closed, err := other.Acknowledge(context.Background(), s.actor, b.ID)
+	require.NoError(t, err)
+	assert.Equal(t, int64(3), closed.Behind.Events)
+}
+
+func TestADequeueThatIsToldTwiceThatItHappenedTellsTheSame(t *testing.T) {
+	s := newTrust(t)
+	node, line := s.tapped(small)
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	line.set(nil)
+	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch
+	closed, err := node.Acknowledge(context.Background(), s.actor, b.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 1, s.line.Fired())
+	assert.Equal(t, int64(2), closed.Behind.Events)
+}
+
+// strip removes fields from every document of a partition, as if a version that
+// did not know them had written it.
+func (s *trust) strip(c *azcosmos.ContainerClient, key string, fields ...string) {
+	s.Helper()
+	pager := c.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(key), nil)
+	for pager.More() {
+		resp, err := pager.NextPage(context.Background())
+		require.NoError(s, err)
+		for _, item := range resp.Items {
+			var doc map[string]any
+			require.NoError(s, json.Unmarshal(item, &doc))
+			without(doc, fields)
+			text, err := json.Marshal(doc)
+			require.NoError(s, err)
+			_, err = c.ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
+			require.NoError(s, err)
+		}
+	}
+}
+
+func without(doc any, fields []string) {
+	if m, ok := doc.(map[string]any); ok {
+		for _, f := range fields {
+			delete(m, f)
+		}
+		for _, v := range m {
+			without(v, fields)
+		}
+	}
+}
+
+func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	ctx := context.Background()
+	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+	drawer := s.entries(node, domain.TimeSeries)[0].ID
+	open, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	new := []string{"marks", "saved", "nextSaved", "behind"}
+	s.strip(node.db.catalog, headKey(s.actor), new...)
+	s.strip(node.db.cabinets, drawer, new...)
+	s.strip(node.db.bundles, s.actor.String(), new...)
+
+	fresh := s.node(small, false)
+	again, err := repositorytest.Peek(ctx, s.stores(fresh), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	assert.Equal(t, open.Bundle, again.Bundle)
+	assert.Equal(t, domain.Backlog{Events: 2}, again.Behind)
+	s.save(fresh, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
+	for left := int64(3); left > 0; left-- {
+		closed, err := fresh.Acknowledge(ctx, s.actor, again.ID)
+		require.NoError(t, err)
+		assert.Equal(t, left, closed.Behind.Events)
+		assert.Equal(t, left > 1, closed.Behind.Oldest.IsZero(), "only what this version has saved has an age")
+		again, err = repositorytest.Peek(ctx, s.stores(fresh), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+	}
+}
+
+func TestWhatANodeKnowsOfRecipientsIsBounded(t *testing.T) {
+	k := newKnown()
+	cabinets := make(map[cabinetName]received)
+	for i := range 1000 {
+		cabinets[fmt.Sprint(i)] = received{}
+	}
+	var last domain.ActorID
+	for i := range 150 {
+		last = repositorytest.NewActor()
+		k.saw(last, &head{Watermark: domain.Sequence(i), Cabinets: cabinets})
+	}
+	assert.Equal(t, 100, len(k.of))
+	assert.Equal(t, maxKnown, k.cabinets)
+	assert.NotNil(t, k.head(last))
+	k.saw(last, &head{Watermark: 1})
+	assert.Len(t, k.head(last).Cabinets, 1000, "an older head is not taken for the newest")
+}

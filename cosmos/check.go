@@ -1,0 +1,322 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// CheckOptions say what a Check looks at.
+type CheckOptions struct {
+	Recipient domain.ActorID // only this one; zero: all
+	Repair    bool           // mend the hints and undo unfinished intents; the truth is never touched
+	Resume    string         // go on where a Check was that reported this; "" from the start
+	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
+
+	// Progress, if given, is told every now and then how far the Check is. What it
+	// is given is a copy of its own.
+	Progress func(Report)
+}
+
+// A Report is what a Check has seen so far.
+type Report struct {
+	Recipients int64     `json:"recipients"`
+	Cabinets   int64     `json:"cabinets"`
+	Drawers    int64     `json:"drawers"`
+	Events     int64     `json:"events"` // retained ones
+	Open       int64     `json:"open"`   // bundles
+	Found      int64     `json:"found"`
+	Mended     int64     `json:"mended"`
+	Findings   []Finding `json:"findings"` // the first 10,000 of them
+	Resume     string    `json:"resume,omitempty"`
+}
+
+const maxFindings = 10_000
+
+// A Finding is something that is not as the invariants want it.
+type Finding struct {
+	Rule      string `json:"rule"` // H1 to H10
+	Kind      string `json:"kind"`
+	Recipient string `json:"recipient"`
+	Where     string `json:"where"` // the document
+	Text      string `json:"text"`
+	Damage    bool   `json:"damage"` // of the truth: no repair can know what was there
+	Mended    bool   `json:"mended"`
+
+	mend func(context.Context, *operation) error
+}
+
+func (f *Finding) String() string {
+	state := "can be mended"
+	switch {
+	case f.Mended:
+		state = "mended"
+	case f.Damage:
+		state = "damage"
+	}
+	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Recipient, f.Where, f.Text, state)
+}
+
+// The kinds of findings.
+const (
+	drawerMissing  = "drawer-missing"
+	drawerTwice    = "drawer-twice"
+	drawerShort    = "drawer-short"
+	drawerUnsealed = "drawer-unsealed"
+	drawerBeyond   = "drawer-beyond"
+	positionWrong  = "position-wrong"
+	filterWrong    = "filter-wrong"
+	pageMissing    = "page-missing"
+	pageDamaged    = "page-damaged"
+	pagesOverlap   = "pages-overlap"
+	sequenceWrong  = "sequence-wrong"
+	eventTwice     = "event-twice"
+	countWrong     = "count-wrong"
+	entryGone      = "entry-gone"
+	entryLow       = "entry-low"
+	entryHigh      = "entry-high"
+	entryStale     = "entry-stale"
+	gateWrong      = "gate-wrong"
+	bundleMissing  = "bundle-missing"
+	bundleWrong    = "bundle-wrong"
+	bundleStray    = "bundle-stray"
+	headWrong      = "head-wrong"
+	intentLeft     = "intent-left"
+)
+
+// Check holds all that is stored to the invariants, while the hub may be running.
+// It takes bounded memory. The error says that it could not look; what it has
+// seen by then is in the report.
+//
+// What a head states is there for good until it is removed by the sweep, so it
+// can be checked while Saves go on. Hints follow the truth a little later; so
+// what looks wrong is looked at again, and only what stays wrong while nothing
+// else moves is a finding.
+func (r *Repository) Check(ctx context.Context, opts CheckOptions) (Report, error) {
+	c := &checker{r: r, opts: opts, report: Report{Findings: []Finding{}, Resume: opts.Resume}}
+	if c.opts.Memory <= 0 {
+		c.opts.Memory = 64 << 20
+	}
+	err := c.run(ctx)
+	return c.copied(), err
+}
+
+type checker struct {
+	r       *Repository
+	opts    CheckOptions
+	report  Report
+	intents []unfinished
+	told    time.Time
+}
+
+// An unfinished intent may be that of a Save that is under way.
+type unfinished struct {
+	recipient domain.ActorID
+	sighting
+}
+
+func (c *checker) run(ctx context.Context) error {
+	if c.opts.Recipient != (domain.ActorID{}) {
+		if err := c.recipient(ctx, c.opts.Recipient); err != nil {
+			return err
+		}
+		return c.abandoned(ctx)
+	}
+	q := heads(c.r.begin("check"))
+	if c.opts.Resume != "" {
+		q.continuation = &c.opts.Resume
+	}
+	for !q.done {
+		recipients, err := nextRecipients(ctx, q, 100)
+		if err != nil {
+			return err
+		}
+		for _, recipient := range recipients {
+			if err := c.recipient(ctx, recipient); err != nil {
+				return err
+			}
+		}
+		c.report.Resume = ""
+		if q.continuation != nil {
+			c.report.Resume = *q.continuation
+		}
+		c.tell(true)
+		q.o = c.r.begin("check") // a budget for each result page
+	}
+	return c.abandoned(ctx)
+}
+
+// heads is the query for all recipients that have one.
+func heads(o *operation) *query {
+	return &query{
+		o: o, container: o.r.db.catalog, everywhere: true, text: "SELECT c.partitionKey FROM c WHERE c.id = @id",
+		params: []azcosmos.QueryParameter{{Name: "@id", Value: headID}},
+	}
+}
+
+func nextRecipients(ctx context.Context, q *query, size int) ([]domain.ActorID, error) {
+	items, err := q.next(ctx, size)
+	if err != nil {
+		return nil, classified("list recipients", err)
+	}
+	var recipients []domain.ActorID
+	for _, item := range items {
+		var h head
+		if err := decode(item, headID, &h); err != nil {
+			return nil, err
+		}
+		recipient, err := domain.ParseActorID(h.PartitionKey)
+		if err != nil {
+			return nil, domain.Errorf(domain.Damaged, "a head lies in partition %q: %w", h.PartitionKey, err)
+		}
+		recipients = append(recipients, recipient)
+	}
+	return recipients, nil
+}
+
+// looks is how often a recipient is looked at until what is wrong stays the same.
+const looks = 6
+
+// recipient looks at one recipient until it is sure.
+func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error {
+	var before, now *look
+	for n := range looks {
+		l := newLook(c, recipient)
+		if err := l.everything(ctx); err != nil {
+			return classified("check "+recipient.String(), err)
+		}
+		before, now = now, l
+		if len(l.findings) == 0 || l.agreesWith(before) {
+			break
+		}
+		if n < looks-1 && !sleep(ctx, c.r.jitter(leasePoll<<n)) {
+			return ctx.Err()
+		}
+	}
+	confirmed := now.confirmedBy(before)
+	if c.opts.Repair && len(confirmed) > 0 {
+		if err := c.mend(ctx, recipient, confirmed); err != nil {
+			return err
+		}
+	}
+	c.report.Recipients++
+	c.report.Cabinets += int64(len(now.h.Cabinets))
+	c.report.Drawers += now.drawers
+	c.report.Events += now.events
+	c.report.Open += now.open
+	c.add(confirmed)
+	if it := now.h.Intent; it != nil {
+		c.intents = append(c.intents, unfinished{recipient, sighting{it.ID, time.Now()}})
+	}
+	c.tell(false)
+	return nil
+}
+
+// mend repairs what can be repaired, and looks whether that helped.
+func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings []Finding) error {
+	tried := false
+	for i := range findings {
+		if f := &findings[i]; f.mend != nil {
+			tried = true
+			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !isRefused(err) && !isMoved(err) {
+				return classified("repair "+recipient.String(), err)
+			}
+		}
+	}
+	if !tried {
+		return nil
+	}
+	after := newLook(c, recipient)
+	if err := after.everything(ctx); err != nil {
+		return classified("check "+recipient.String(), err)
+	}
+	for i := range findings {
+		if f := &findings[i]; f.mend != nil && !after.has(f) {
+			f.Mended = true
+			c.r.metrics.repairs.WithLabelValues(f.Kind).Inc()
+		}
+	}
+	return nil
+}
+
+// abandoned looks again at the intents that were seen: one that is still there
+// after the time that its owner is given has been left behind.
+func (c *checker) abandoned(ctx context.Context) error {
+	for _, u := range c.intents {
+		const patience = lease << 1
+		if !c.r.opts.Exclusive && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
+			return ctx.Err()
+		}
+		o := c.r.begin("check")
+		h, err := o.readHead(ctx, u.recipient)
+		if err != nil {
+			return classified("check "+u.recipient.String(), err)
+		}
+		if h.Intent == nil || h.Intent.ID != u.intent {
+			continue
+		}
+		f := Finding{
+			Rule: "H5", Kind: intentLeft, Recipient: u.recipient.String(), Where: "head",
+			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
+		}
+		if c.opts.Repair {
+			if f.Mended, err = c.undo(ctx, u); err != nil {
+				return err
+			}
+		}
+		c.add([]Finding{f})
+	}
+	c.intents = nil
+	return nil
+}
+
+// undo rolls an intent back as a writer would that came by.
+func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
+	w := &writer{r: c.r, recipient: u.recipient, index: newIndex(u.recipient)}
+	o := c.r.begin("repair")
+	err := o.startOver(ctx, func() error {
+		w.head = nil
+		if err := w.readHead(ctx, o); err != nil {
+			return err
+		}
+		if w.head.Intent == nil || w.head.Intent.ID != u.intent {
+			return nil
+		}
+		return w.undo(ctx, o)
+	})
+	return err == nil, classified("repair "+u.recipient.String(), err)
+}
+
+func (c *checker) add(findings []Finding) {
+	for i := range findings {
+		f := &findings[i]
+		c.report.Found++
+		if f.Mended {
+			c.report.Mended++
+		}
+		if len(c.report.Findings) < maxFindings {
+			f.mend = nil
+			c.report.Findings = append(c.report.Findings, *f)
+		}
+	}
+}
+
+// tell reports how far the check is, at most twice a second unless it must.
+func (c *checker) tell(must bool) {
+	const every = 500 * time.Millisecond
+	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.told) >= every) {
+		c.told = now
+		c.opts.Progress(c.copied())
+	}
+}
+
+func (c *checker) copied() Report {
+	report := c.report
+	report.Findings = slices.Clone(report.Findings)
+	return report
+}

@@ -1,0 +1,325 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// Damage of every kind is made by hand, in a store that is checked before it.
+
+// A damaged store has one recipient, with three full drawers and a fourth in one
+// cabinet of which five events are acknowledged, one drawer in another, and an
+// open bundle of two events.
+type damaged struct {
+	*testing.T
+	*rig
+	node  *Repository
+	actor domain.ActorID
+	main  domain.CabinetKey
+	other domain.CabinetKey
+}
+
+func newDamaged(t *testing.T) *damaged {
+	d := &damaged{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+	d.node = d.rig.node(Options{DrawerCapacity: 3, Exclusive: true, SweepEvery: -1}, true)
+	for range 5 {
+		d.saves(2, domain.TimeSeries)
+	}
+	d.saves(2, domain.Charges)
+	d.main = domain.CabinetKey{Recipient: d.actor, Origin: domain.TimeSeries, ContentType: d.contentType()}
+	d.other = domain.CabinetKey{Recipient: d.actor, Origin: domain.Charges, ContentType: d.contentType()}
+	b := d.peeks(5)
+	_, err := d.node.Acknowledge(t.Context(), d.actor, b.ID)
+	require.NoError(t, err)
+	d.peeks(2)
+	d.node.hints.wait(t.Context(), d.actor)
+	require.NoError(t, d.mended(d.actor))
+	require.Empty(t, d.checks(CheckOptions{}).Findings)
+	return d
+}
+
+func (d *damaged) contentType() domain.ContentType {
+	return repositorytest.Event(d.actor).ContentType
+}
+
+func (d *damaged) saves(n int, origin domain.Origin) {
+	_, err := d.node.Save(d.Context(), d.actor, repositorytest.Events(n, d.actor, repositorytest.From(origin)))
+	require.NoError(d, err)
+}
+
+// peeks opens a bundle of n events of the main cabinet.
+func (d *damaged) peeks(n int) domain.Bundle {
+	group, err := domain.DefaultGroups().Of(domain.TimeSeries)
+	require.NoError(d, err)
+	next, err := d.node.NextUnacknowledged(d.Context(), d.actor, []domain.Group{group})
+	require.NoError(d, err)
+	var filler domain.Filler
+	for e, err := range next.Run.Events(d.Context()) {
+		require.NoError(d, err)
+		require.True(d, filler.Take(&e.Event, e.Sequence))
+		if n--; n == 0 {
+			break
+		}
+	}
+	b := domain.Bundle{ID: repositorytest.NewBundleID(), Group: group, Cabinet: next.Run.Cabinet(), Content: domain.Manifest, Format: domain.JSON, Version: "1.0"}
+	filler.Fill(&b)
+	b, err = d.node.Add(d.Context(), b, next.Run)
+	require.NoError(d, err)
+	return b
+}
+
+func (d *damaged) checks(opts CheckOptions) Report {
+	opts.Recipient = d.actor
+	report, err := d.node.Check(d.Context(), opts)
+	require.NoError(d, err)
+	return report
+}
+
+func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
+	found, err := all[*drawer](d.Context(), d.node.begin("test").query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
+	require.NoError(d, err)
+	return found
+}
+
+// patches sets a field of a document, as no code of ours would.
+func (d *damaged) patches(c *azcosmos.ContainerClient, key, id, path string, value any) {
+	var ops azcosmos.PatchOperations
+	ops.AppendSet(path, value)
+	require.NoError(d, d.node.begin("test").patch(d.Context(), c, key, id, ops, &struct{}{}))
+}
+
+func (d *damaged) deletes(c *azcosmos.ContainerClient, key, id string) {
+	require.NoError(d, d.node.begin("test").discard(d.Context(), c, key, id))
+}
+
+func (d *damaged) head() *head {
+	h, err := d.node.begin("test").readHead(d.Context(), d.actor)
+	require.NoError(d, err)
+	return h
+}
+
+// leavesIntent lets a node die in the middle of a Save.
+func (d *damaged) leavesIntent() {
+	dying := d.rig.node(Options{DrawerCapacity: 3, Retries: -1}, false)
+	reserved := false
+	d.line.Break(func(_ int, req *http.Request) faulty.Fault {
+		if reserved {
+			return faulty.RequestLost
+		}
+		reserved = req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/"+headID)
+		return faulty.None
+	})
+	_, err := dying.Save(d.Context(), d.actor, repositorytest.Events(2, d.actor))
+	require.Error(d, err)
+	d.line.Break(nil)
+	require.NotNil(d, d.head().Intent)
+}
+
+func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
+	entriesOf := func(d *damaged) string { return catalogKey(d.actor, domain.TimeSeries) }
+	cases := []struct {
+		kind   string
+		mended bool
+		damage func(d *damaged)
+	}{
+		{entryGone, true, func(d *damaged) {
+			d.deletes(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID)
+		}},
+		{entryLow, true, func(d *damaged) {
+			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 2)
+		}},
+		{entryHigh, true, func(d *damaged) {
+			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 9)
+		}},
+		{entryStale, true, func(d *damaged) {
+			e := &entry{ID: d.drawers(d.main)[0].ID, PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
+			_, err := d.node.begin("test").put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
+			require.NoError(d, err)
+		}},
+		{positionWrong, true, func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/position", 3)
+		}},
+		{drawerUnsealed, true, func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[0].ID, "/sealed", false)
+		}},
+		{filterWrong, true, func(d *damaged) {
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[0].ID, filterID, "/filter", make([]byte, 64))
+		}},
+		{intentLeft, true, (*damaged).leavesIntent},
+		{pageMissing, false, func(d *damaged) {
+			d.deletes(d.node.db.cabinets, d.drawers(d.main)[2].ID, pageID(0))
+		}},
+		{pageDamaged, false, func(d *damaged) {
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[2].ID, pageID(0), "/events", []byte("not what was there"))
+		}},
+		{pagesOverlap, false, func(d *damaged) {
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(1), "/slot", 0)
+		}},
+		{sequenceWrong, false, func(d *damaged) {
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
+		}},
+		{drawerMissing, false, func(d *damaged) {
+			d.deletes(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[2].ID)
+		}},
+		{drawerTwice, false, func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[2].ID, "/ordinal", 2)
+		}},
+		{drawerShort, false, func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[3].ID, "/count", 0)
+		}},
+		{drawerBeyond, false, func(d *damaged) {
+			beyond := *d.drawers(d.main)[0]
+			beyond.ID, beyond.Ordinal = "beyond", 9
+			_, err := d.node.begin("test").put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
+			require.NoError(d, err)
+		}},
+		{bundleMissing, false, func(d *damaged) {
+			d.deletes(d.node.db.bundles, d.actor.String(), d.openBundle())
+		}},
+		{bundleWrong, false, func(d *damaged) {
+			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/last", 5)
+		}},
+		{bundleStray, false, func(d *damaged) {
+			d.patches(d.node.db.bundles, d.actor.String(), d.gate().ID, "/open", "")
+		}},
+		{gateWrong, false, func(d *damaged) {
+			g := d.gate()
+			at := g.At[nameOf(d.main)]
+			at.Slot++
+			g.At[nameOf(d.main)] = at
+			d.patches(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
+		}},
+		{countWrong, false, func(d *damaged) {
+			h := d.head()
+			last := h.Cabinets[nameOf(d.main)]
+			last.Total++
+			h.Cabinets[nameOf(d.main)] = last
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets", h.Cabinets)
+		}},
+		{headWrong, false, func(d *damaged) {
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", 99)
+		}},
+		{eventTwice, false, func(d *damaged) {
+			from := d.readsPage(d.drawers(d.main)[2].ID, 0)
+			events := []numbered{{Event: &from[0].Event, digest: from[0].digest, sequence: 10}}
+			data, _ := encodePage(events)
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/events", data)
+		}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where looking twice costs no time
+				d := newDamaged(t)
+				tc.damage(d)
+				found := d.checks(CheckOptions{})
+				at := slices.Index(kinds(found), tc.kind)
+				require.GreaterOrEqual(t, at, 0, "%v", found.Findings)
+				require.Equal(t, !tc.mended, found.Findings[at].Damage, "%v", found.Findings)
+
+				repaired := d.checks(CheckOptions{Repair: true})
+				require.Equal(t, tc.mended, repaired.Mended == repaired.Found, "%v", repaired.Findings)
+				if tc.mended {
+					require.Empty(t, d.checks(CheckOptions{}).Findings)
+					return
+				}
+				require.Contains(t, kinds(d.checks(CheckOptions{})), tc.kind, "a repair never touches the truth")
+			})
+		})
+	}
+}
+
+func kinds(r Report) (found []string) {
+	for _, f := range r.Findings {
+		found = append(found, f.Kind)
+	}
+	return found
+}
+
+func (d *damaged) gate() *gate {
+	gates := make(map[domain.Group]*gate)
+	require.NoError(d, d.node.begin("test").readGates(d.Context(), d.actor, allGroups, gates))
+	for _, g := range gates {
+		if g.Open != "" {
+			return g
+		}
+	}
+	require.Fail(d, "no gate has an open bundle")
+	return nil
+}
+
+func (d *damaged) openBundle() string { return d.gate().Open }
+
+func (d *damaged) readsPage(drawer string, slot int) []storedEvent {
+	var p page
+	_, err := d.node.begin("test").read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
+	require.NoError(d, err)
+	var events []storedEvent
+	require.NoError(d, p.decode(d.main, func(_ int, e *storedEvent) bool { events = append(events, *e); return true }))
+	return events
+}
+
+func TestACheckInLittleMemoryFindsWhatOneInMuchMemoryFinds(t *testing.T) {
+	d := newDamaged(t)
+	node := d.rig.node(Options{Exclusive: true}, false)
+	events := repositorytest.Events(20_000, d.actor)
+	_, err := node.Save(t.Context(), d.actor, events)
+	require.NoError(t, err)
+	require.NoError(t, d.mended(d.actor))
+	twice := d.readsPage(d.drawers(d.main)[3].ID, 1)
+	again := d.drawers(d.main)[4]
+	page := d.readsPage(again.ID, 0)
+	page[7].ID = twice[3].ID
+	numbers := make([]numbered, len(page))
+	for i := range page {
+		numbers[i] = numbered{Event: &page[i].Event, digest: page[i].digest, sequence: page[i].Sequence}
+	}
+	data, n := encodePage(numbers)
+	require.Len(t, page, n)
+	d.patches(d.node.db.cabinets, again.ID, pageID(0), "/events", data)
+
+	for _, memory := range []int{16 << 10, 64 << 10, 64 << 20} {
+		report := d.checks(CheckOptions{Memory: memory})
+		require.Len(t, report.Findings, 1, "%v", report.Findings)
+		require.Equal(t, eventTwice, report.Findings[0].Kind)
+		require.EqualValues(t, 20_000+12, report.Events)
+	}
+}
+
+func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	node := r.node(Options{Exclusive: true, SweepEvery: -1}, true)
+	const recipients = 250
+	for range recipients {
+		actor := repositorytest.NewActor()
+		_, err := node.Save(t.Context(), actor, repositorytest.Events(1, actor))
+		require.NoError(t, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	report, err := node.Check(ctx, CheckOptions{Progress: func(r Report) {
+		if r.Resume != "" {
+			cancel() // after the first result page
+		}
+	}})
+	require.Error(t, err)
+	require.NotEmpty(t, report.Resume)
+	rest, err := node.Check(t.Context(), CheckOptions{Resume: report.Resume})
+	require.NoError(t, err)
+	require.EqualValues(t, recipients-100, rest.Recipients)
+	whole, err := node.Check(t.Context(), CheckOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, recipients, whole.Recipients)
+	require.EqualValues(t, recipients, whole.Events)
+	require.Zero(t, whole.Found)
+}

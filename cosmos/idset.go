@@ -1,0 +1,87 @@
+package cosmos
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An idSet finds out whether an event is there twice. It keeps eight bytes an
+// id; two ids with the same eight bytes are suspects, and are looked at in full.
+// If there are too many ids for the memory at hand, the first pass keeps a half,
+// a quarter, … of them, and as many more passes take the rest.
+type idSet struct {
+	memory int // bytes; 0: no limit
+	pass   uint64
+
+	mu       sync.Mutex
+	passes   uint64
+	slots    []uint64 // open addressing, at most half full; 0 is free
+	used     int
+	suspects map[uint64]bool
+}
+
+// newIDSet returns the set of the first pass, which finds out how many it takes.
+func newIDSet(memory int) *idSet {
+	return &idSet{memory: memory, passes: 1, slots: make([]uint64, 1024), suspects: make(map[uint64]bool)}
+}
+
+// next returns the set of the pass after s, nil if s was the last one.
+func (s *idSet) next() *idSet {
+	if s.pass+1 >= s.passes {
+		return nil
+	}
+	return &idSet{pass: s.pass + 1, passes: s.passes, slots: make([]uint64, len(s.slots)), suspects: make(map[uint64]bool)}
+}
+
+// fingerprint is never 0.
+func fingerprint(id domain.EventID) uint64 {
+	return mix(binary.LittleEndian.Uint64(id[:8])^mix(binary.LittleEndian.Uint64(id[8:]))) | 1
+}
+
+func (s *idSet) add(ids []domain.EventID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		f := fingerprint(id)
+		if 2*s.used >= len(s.slots) {
+			s.grow()
+		}
+		if s.isMine(f) {
+			s.put(f)
+		}
+	}
+}
+
+func (s *idSet) put(f uint64) {
+	mask := uint64(len(s.slots) - 1)
+	for at := f >> 1 & mask; ; at = (at + 1) & mask {
+		switch s.slots[at] {
+		case 0:
+			s.slots[at] = f
+			s.used++
+			return
+		case f:
+			s.suspects[f] = true
+			return
+		}
+	}
+}
+
+func (s *idSet) isMine(f uint64) bool { return f>>32%s.passes == s.pass }
+
+// grow makes room: a larger table or, if that is too much, fewer ids in this one.
+func (s *idSet) grow() {
+	old, size := s.slots, 2*len(s.slots)
+	if s.memory > 0 && size*8 > s.memory {
+		size = len(old)
+		s.passes *= 2
+	}
+	s.slots, s.used = make([]uint64, size), 0
+	for _, f := range old {
+		if f != 0 && s.isMine(f) {
+			s.put(f)
+		}
+	}
+}

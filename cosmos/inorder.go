@@ -1,0 +1,52 @@
+package cosmos
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// With the ordering domain.ByRecipient, a bundle ends where an older event waits in
+// another cabinet of its group. Entries cannot say where that is: one that is lost
+// or too high would let the bundle overtake. So the cabinets themselves are asked,
+// each of them once behind each place; which event is the first there never
+// changes, so a node remembers it.
+//
+// The order holds for ever, however old the head was that it rests on: what it does
+// not show has higher numbers than all that it does. It cannot rest on an old gate,
+// since the bundle is only opened if the gate is still the same, and the places of
+// all cabinets of the group are in that one gate.
+
+// chooseInOrder returns the run of the candidate whose first event has the smallest
+// sequence number, up to where the next candidate of its group begins.
+func (o *operation) chooseInOrder(ctx context.Context, candidates []*candidate) (*run, error) {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for _, c := range candidates {
+		if c.first = o.r.known.first(c.cabinet, c.at); c.first > 0 {
+			continue
+		}
+		g.Go(func() error {
+			err := c.look(gctx, o)
+			if err == nil {
+				o.r.known.sawFirst(c.cabinet, c.at, c.first)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	chosen := oldest(candidates)
+	if chosen.run == nil {
+		if err := chosen.look(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range candidates {
+		if c != chosen && c.group == chosen.group && (chosen.run.before == 0 || c.first < chosen.run.before) {
+			chosen.run.before = c.first
+		}
+	}
+	return chosen.run, nil
+}

@@ -1,0 +1,83 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// The order of the recipient must not rest on pointers: here they are gone, or
+// point too high.
+func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
+	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
+	for name, spoil := range map[string]func(s *trust, node *Repository, e entry){
+		"gone": func(s *trust, node *Repository, e entry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
+		"too high": func(s *trust, node *Repository, e entry) {
+			e.NextSequence += 1000
+			_, err := node.begin("test").put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
+			require.NoError(s, err)
+		},
+		"too low": func(s *trust, node *Repository, e entry) {
+			e.NextSequence = 0
+			_, err := node.begin("test").put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
+			require.NoError(s, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTrust(t)
+			node := s.node(inOrder, false)
+			var want []domain.EventID
+			for i := range 24 {
+				e := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Typed(fmt.Sprint(i*i%5)))
+				s.save(node, 0, []domain.Event{e})
+				want = append(want, e.ID)
+			}
+			var got []domain.EventID
+			for len(got) < len(want) {
+				for _, e := range s.entries(node, domain.Charges) {
+					spoil(s, node, e)
+				}
+				fresh := s.node(inOrder, false) // remembers nothing
+				b, err := repositorytest.Peek(context.Background(), s.stores(fresh), s.actor, allGroups, domain.BundleID{})
+				require.NoError(t, err)
+				for _, e := range b.Events {
+					got = append(got, e.ID)
+				}
+				_, err = fresh.Acknowledge(context.Background(), s.actor, b.ID)
+				require.NoError(t, err)
+			}
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// Once a node has looked into the cabinets, a bundle in order costs no more
+// requests than any other.
+func TestANodeLooksOnceBehindEachPlace(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)
+	ctx := context.Background()
+	for i := range 60 {
+		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Typed(fmt.Sprint(i%20))))
+	}
+	for i := range 60 {
+		s.line.Break(nil)
+		b, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		require.Equal(t, 2, b.Count)
+		calls := s.line.Calls()
+		if i == 0 {
+			assert.Equal(t, 2+20+1, calls, "gates, head, a page of each cabinet, batch")
+		} else {
+			assert.Equal(t, 4, calls, "gates, head, page, batch")
+		}
+		_, err = node.Acknowledge(ctx, s.actor, b.ID)
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,274 @@
+package cosmos
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// The interleaving test lets two processes work on one recipient, request by
+// request, in every order in which they can take turns up to a number of times.
+// Whatever the order, nothing may be lost, doubled or out of order.
+
+// turns is how often one process is interrupted by the other while it has
+// something to send; MESSAGEHUB_INTERLEAVE_TURNS tries more.
+const turns = 1
+
+// A party is one process: what it does, in order, until all has succeeded.
+type party struct {
+	name string
+	does func(w *world, node *Repository) error
+}
+
+// A world is one run: the same store, the same parties, one order of requests.
+type world struct {
+	*testing.T
+	*rig
+	actor  domain.ActorID
+	ledger repositorytest.Ledger
+	taken  []repositorytest.Peeked
+
+	path    []int // which of the waiting requests goes next, as far as that is laid down
+	options []int // how many there were to choose from
+	mu      sync.Mutex
+	waiting []*held
+	running int
+}
+
+// A held request waits for its turn.
+type held struct {
+	party int
+	key   string
+	turn  chan struct{}
+}
+
+// A turnstile is the line of one party.
+type turnstile struct {
+	w     *world
+	party int
+	next  faulty.Doer
+}
+
+func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
+	h := &held{party: l.party, key: req.Method + " " + req.URL.Path + bodyOf(req), turn: make(chan struct{})}
+	l.w.mu.Lock()
+	l.w.waiting = append(l.w.waiting, h)
+	l.w.mu.Unlock()
+	select {
+	case <-h.turn:
+		return l.next.Do(req)
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+}
+
+// bodyOf tells requests to the same place apart, in the same way in every run.
+func bodyOf(req *http.Request) string {
+	if req.Body == nil {
+		return ""
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return err.Error()
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	return string(body)
+}
+
+// run lets the parties work until they are done, in the order of w.path, and
+// after its end without interruption.
+func (w *world) run(parties []party) {
+	for i, p := range parties {
+		db, err := Connect(Connection{Endpoint: w.engine.Endpoint(), Key: w.engine.Key(), Transport: &turnstile{w, i, w.line}})
+		require.NoError(w, err)
+		defer db.Close()
+		node := New(db, w.content, Options{
+			DrawerCapacity: 2, Random: seeded(uint64(i) + 1), Retention: 1, SweepEvery: -1,
+		})
+		w.running++
+		go func() {
+			err := p.does(w, node)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.running--
+			if err != nil {
+				w.Errorf("%s: %v", p.name, err)
+			}
+		}()
+	}
+	last := 0
+	for {
+		synctest.Wait()
+		w.mu.Lock()
+		if w.running == 0 {
+			w.mu.Unlock()
+			return
+		}
+		if len(w.waiting) == 0 {
+			w.mu.Unlock()
+			time.Sleep(time.Millisecond) // somebody waits for the clock
+			continue
+		}
+		// Who was at it goes on, unless the path says otherwise.
+		slices.SortStableFunc(w.waiting, func(a, b *held) int {
+			return cmp.Or(cmp.Compare(abs(a.party-last), abs(b.party-last)), cmp.Compare(a.key, b.key))
+		})
+		choice := 0
+		if n := len(w.options); n < len(w.path) {
+			choice = w.path[n]
+		}
+		w.options = append(w.options, len(w.waiting))
+		h := w.waiting[choice]
+		w.waiting = slices.Delete(w.waiting, choice, choice+1)
+		last = h.party
+		w.mu.Unlock()
+		close(h.turn)
+	}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// everyOrder runs the parties in every order with at most so many turns.
+func everyOrder(t *testing.T, prepare func(w *world), parties ...party) {
+	most := turns
+	if n, err := strconv.Atoi(os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS")); err == nil {
+		most = n
+	}
+	var path []int
+	orders := 0
+	for path != nil || orders == 0 {
+		var options []int
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor(), path: path}
+			prepare(w)
+			w.run(parties)
+			w.holds()
+			options = w.options
+		})
+		if t.Failed() {
+			t.Fatalf("in the order %v", path)
+		}
+		orders++
+		path = following(path, options, most)
+	}
+	t.Logf("%d orders", orders)
+	require.Greater(t, orders, 8)
+}
+
+// following returns the next path in which not the first is chosen more than
+// most times, nil if there is none.
+func following(path, options []int, most int) []int {
+	path = append(slices.Clone(path), make([]int, len(options)-min(len(path), len(options)))...)
+	used := 0
+	for _, c := range path {
+		if c > 0 {
+			used++
+		}
+	}
+	for i := len(options) - 1; i >= 0; i-- {
+		if path[i] > 0 {
+			used--
+		}
+		if path[i]+1 < options[i] && used < most {
+			path[i]++
+			return path[:i+1]
+		}
+		path = path[:i]
+	}
+	return nil
+}
+
+// holds looks at all that is stored and at all that is delivered.
+func (w *world) holds() {
+	require.NoError(w, w.audit(w.actor))
+	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
+	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
+	require.NoError(w, err)
+	require.NoError(w, w.ledger.Check(append(w.taken, drained...)))
+	require.NoError(w, w.mended(w.actor))
+}
+
+func (w *world) saves(node *Repository, events ...domain.Event) error {
+	saved, err := node.Save(context.Background(), w.actor, events)
+	if err == nil {
+		require.Equal(w, len(events), saved.Accepted+saved.Duplicates)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ledger.Saved(0, events...)
+	}
+	return err
+}
+
+// takes peeks and dequeues a bundle; one that another call has closed is fine.
+func (w *world) takes(node *Repository) error {
+	b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
+	for domain.KindOf(err) == domain.Conflict { // the group moved on: look again, as the hub does
+		b, err = repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = node.Acknowledge(context.Background(), w.actor, b.ID); err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.taken = append(w.taken, b)
+	}
+	return err
+}
+
+// half leaves five events, of which so many bundles of one are acknowledged.
+func half(acknowledged int) func(w *world) {
+	return func(w *world) {
+		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
+		for range 5 {
+			require.NoError(w, w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)))
+		}
+		for range acknowledged {
+			require.NoError(w, w.takes(node))
+		}
+	}
+}
+
+var (
+	sweeps = party{"sweep", func(w *world, node *Repository) error {
+		_, err := node.sweepRecipient(context.Background(), w.actor)
+		return err
+	}}
+	takesOne = party{"peek and dequeue", func(w *world, node *Repository) error { return w.takes(node) }}
+	savesTwo = party{"save", func(w *world, node *Repository) error {
+		return w.saves(node, repositorytest.Events(2, w.actor)...)
+	}}
+)
+
+func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		taken int
+		with  party
+	}{
+		{"peek and dequeue, in the middle", 3, takesOne},
+		{"peek and dequeue of the last", 4, takesOne},
+		{"save behind what is still there", 3, savesTwo},
+		{"save where all is acknowledged", 5, savesTwo},
+		{"another sweep", 4, sweeps},
+		{"another sweep of all", 5, sweeps},
+	} {
+		t.Run(tc.name, func(t *testing.T) { everyOrder(t, half(tc.taken), sweeps, tc.with) })
+	}
+}

@@ -1,0 +1,320 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A look goes once through all that is stored of a recipient.
+type look struct {
+	c         *checker
+	recipient domain.ActorID
+
+	h     *head
+	gates map[domain.Group]*gate
+	moved bool // head or gates changed while it lasted
+	ids   *idSet
+
+	open int64
+
+	mu       sync.Mutex // guards what follows
+	findings []Finding
+	drawers  int64
+	events   int64
+	reading  chan struct{} // bounds how many drawers are read at once
+}
+
+func newLook(c *checker, recipient domain.ActorID) *look {
+	return &look{c: c, recipient: recipient, reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
+}
+
+// found notes a finding. One without mend is damage.
+func (l *look) found(rule, kind, where string, mend func(context.Context, *operation) error, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.findings = append(l.findings, Finding{
+		Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
+		Text: fmt.Sprintf(format, args...), Damage: mend == nil, mend: mend,
+	})
+}
+
+func (l *look) has(f *Finding) bool {
+	return slices.ContainsFunc(l.findings, func(g Finding) bool { return f.Kind == g.Kind && f.Where == g.Where })
+}
+
+// agreesWith reports whether l has found what another look has found, and nothing
+// moved meanwhile.
+func (l *look) agreesWith(other *look) bool {
+	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
+}
+
+// confirmedBy returns the findings that another look has made too. While things
+// move, a hint that is not up to date yet is none.
+func (l *look) confirmedBy(other *look) []Finding {
+	if other == nil {
+		return nil
+	}
+	var confirmed []Finding
+	for i := range l.findings {
+		if f := &l.findings[i]; other.has(f) && (f.Damage || !l.moved) {
+			confirmed = append(confirmed, *f)
+		}
+	}
+	return confirmed
+}
+
+// everything looks at head, gates, cabinets and catalog.
+func (l *look) everything(ctx context.Context) error {
+	o := l.begin()
+	var err error
+	if l.h, err = o.readHead(ctx, l.recipient); err != nil {
+		return err
+	}
+	l.gates = make(map[domain.Group]*gate)
+	if err := o.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), l.gates); err != nil {
+		return err
+	}
+	bundles, err := l.bundles(ctx)
+	if err != nil {
+		return err
+	}
+	if l.h.Watermark > l.h.Reserved {
+		l.found("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
+	}
+	l.ids = newIDSet(l.c.opts.Memory)
+	scans, err := l.cabinets(ctx, bundles)
+	if err != nil {
+		return err
+	}
+	if err := l.catalog(ctx, scans); err != nil {
+		return err
+	}
+	for l.ids != nil {
+		if err := l.twice(ctx, scans); err != nil {
+			return err
+		}
+		if l.ids = l.ids.next(); l.ids == nil {
+			break
+		}
+		if err := l.readAgain(ctx, scans); err != nil {
+			return err
+		}
+	}
+	return l.again(ctx)
+}
+
+func (l *look) begin() *operation { return l.c.r.begin("check") }
+
+// again looks whether head and gates are still what they were.
+func (l *look) again(ctx context.Context) error {
+	if len(l.findings) == 0 {
+		return nil
+	}
+	o := l.begin()
+	h, err := o.readHead(ctx, l.recipient)
+	if err != nil {
+		return err
+	}
+	gates := make(map[domain.Group]*gate)
+	if err := o.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), gates); err != nil {
+		return err
+	}
+	l.moved = h.etag != l.h.etag || h.Intent != nil
+	for group, g := range gates {
+		l.moved = l.moved || g.ETag != l.gates[group].ETag
+	}
+	return nil
+}
+
+// bundles looks at the gates and the bundles that are open, and returns these.
+func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
+	found, err := all[*bundleDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
+		"SELECT * FROM c WHERE c.kind = @kind AND c.state = @state",
+		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@state", Value: stateOpen}))
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]*bundleDoc, len(found))
+	for _, d := range found {
+		byID[d.ID] = d
+	}
+	open := make(map[cabinetName]*bundleDoc)
+	for _, group := range slices.SortedFunc(maps.Keys(l.gates), func(a, b domain.Group) int { return strings.Compare(a.String(), b.String()) }) {
+		g := l.gates[group]
+		for name, at := range g.At {
+			if last := l.h.Cabinets[name]; at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal {
+				l.found("H7", gateWrong, g.ID+" "+name, nil, "it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received",
+					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal)
+			}
+		}
+		if g.Open == "" {
+			continue
+		}
+		d := byID[g.Open]
+		if d == nil {
+			l.found("H6", bundleMissing, g.ID, nil, "its open bundle %s is not there, or not open", g.Open)
+			continue
+		}
+		delete(byID, g.Open)
+		l.open++
+		open[d.Cabinet] = d
+		count := 0
+		for _, s := range d.Ranges {
+			count += s.To - s.From
+		}
+		if count != d.Count || len(d.Ranges) > drawersPerBundle || d.First > d.Last {
+			l.found("H6", bundleWrong, "bundle "+d.ID, nil, "it says %d events, %d to %d, and names %d slots in %d drawers", d.Count, d.First, d.Last, count, len(d.Ranges))
+		}
+	}
+	for _, d := range byID {
+		l.found("H6", bundleStray, "bundle "+d.ID, nil, "it is open, but no gate has it open")
+	}
+	return open, nil
+}
+
+// readAgain takes in the ids for which there was no room in the passes before.
+func (l *look) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for _, s := range scans {
+		s.idsOnly = true
+		g.Go(func() error { return s.readAll(ctx) })
+	}
+	return g.Wait()
+}
+
+// cabinets looks at all cabinets.
+func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
+	scans := make(map[cabinetName]*scan, len(l.h.Cabinets))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for name, last := range l.h.Cabinets {
+		cabinet, err := cabinetOf(l.recipient, name)
+		if err != nil {
+			return nil, err
+		}
+		group, err := l.c.r.opts.Groups.Of(cabinet.Origin)
+		if err != nil {
+			return nil, domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", name, err)
+		}
+		s := &scan{
+			l: l, name: name, cabinet: cabinet, last: last, floor: max(l.h.Retention[name].Floor, 1),
+			at: l.gates[group].At[name], bundle: bundles[name],
+		}
+		scans[name] = s
+		g.Go(func() error { return s.run(ctx) })
+	}
+	return scans, g.Wait()
+}
+
+// catalog holds the entries to what the drawers hold.
+func (l *look) catalog(ctx context.Context, scans map[cabinetName]*scan) error {
+	origins := make(map[domain.Origin]bool)
+	for _, s := range scans {
+		origins[s.cabinet.Origin] = true
+	}
+	for origin := range origins {
+		key := catalogKey(l.recipient, origin)
+		entries, err := all[*entry](ctx, l.begin().query(l.c.r.db.catalog, key, "SELECT * FROM c"))
+		if err != nil {
+			return err
+		}
+		byDrawer := make(map[string]*entry, len(entries))
+		for _, e := range entries {
+			byDrawer[e.ID] = e
+		}
+		for _, s := range scans {
+			if s.cabinet.Origin == origin {
+				l.entries(key, s, byDrawer)
+			}
+		}
+		for _, e := range byDrawer {
+			if l.isIntended(e.ID) {
+				continue
+			}
+			l.found("H10", entryStale, "entry "+e.ID, remove(l.c.r.db.catalog, key, e.ID, e.ETag),
+				"it says that number %d waits in drawer %d of %s, but nothing does", e.NextSequence, e.Ordinal, e.ContentType)
+		}
+	}
+	return nil
+}
+
+// entries holds the entries of one cabinet to what was seen there.
+func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
+	container := l.c.r.db.catalog
+	for _, d := range s.seen {
+		if d.next == 0 {
+			continue // nothing waits in it
+		}
+		want := &entry{
+			ID: d.id, PartitionKey: key, ContentType: s.cabinet.ContentType.String(), Ordinal: d.ordinal, NextSequence: d.next,
+		}
+		e := byDrawer[d.id]
+		delete(byDrawer, d.id)
+		switch where := "entry " + d.id; {
+		case e == nil:
+			l.found("H10", entryGone, where, replace(container, key, want, ""), "it is not there, but number %d waits in drawer %d of %s", d.next, d.ordinal, s.name)
+		case e.NextSequence < d.next:
+			l.found("H10", entryLow, where, replace(container, key, want, e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
+		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:
+			l.found("H10", entryHigh, where, replace(container, key, want, e.ETag),
+				"it says that number %d waits in drawer %d of %s, but the first is %d in drawer %d", e.NextSequence, e.Ordinal, e.ContentType, d.next, d.ordinal)
+		}
+	}
+}
+
+// isIntended reports whether the Save in flight is about a drawer.
+func (l *look) isIntended(drawer string) bool {
+	if l.h.Intent == nil {
+		return false
+	}
+	return slices.ContainsFunc(l.h.Intent.Parts, func(p part) bool { return p.Drawer == drawer })
+}
+
+// twice finds the events behind the ids that seem to be there twice.
+func (l *look) twice(ctx context.Context, scans map[cabinetName]*scan) error {
+	suspects := l.ids.suspects
+	if len(suspects) == 0 {
+		return nil
+	}
+	places := make(map[domain.EventID][]string)
+	for _, s := range scans {
+		for _, d := range s.seen {
+			if err := s.find(ctx, d, suspects, places); err != nil {
+				return err
+			}
+		}
+	}
+	for id, at := range places {
+		if len(at) > 1 {
+			slices.Sort(at)
+			l.found("H2", eventTwice, "event "+id.String(), nil, "it is in %s", strings.Join(at, " and in "))
+		}
+	}
+	return nil
+}
+
+func remove(c *azcosmos.ContainerClient, key, id string, etag azcore.ETag) func(context.Context, *operation) error {
+	return func(ctx context.Context, o *operation) error { return o.remove(ctx, c, key, id, etag) }
+}
+
+func replace(c *azcosmos.ContainerClient, key string, e *entry, etag azcore.ETag) func(context.Context, *operation) error {
+	return func(ctx context.Context, o *operation) error {
+		_, err := o.put(ctx, c, key, e.ID, etag, e)
+		return err
+	}
+}
+
+func isMoved(err error) bool { return errors.Is(err, errMoved) || errors.Is(err, errStands) }

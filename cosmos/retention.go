@@ -1,0 +1,148 @@
+package cosmos
+
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Acknowledged events are kept for a while, so that what is sent again is still
+// known and a bundle can be replayed. Then whole drawers go. That rests on two
+// numbers in the head: the floor says which drawers may be gone, so that a reader
+// does not take "gone" for "not seen yet"; the milestones say since when drawers are
+// known to be acknowledged, for neither head nor gate remembers that.
+
+// retained says what is still kept of a cabinet.
+type retained struct {
+	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
+	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
+	Milestones []milestone `json:"milestones,omitempty"` // oldest first
+}
+
+// A milestone notes when every drawer below an ordinal was first seen acknowledged.
+type milestone struct {
+	Below int `json:"below"`
+	// Filled is how many events the cabinet had received if the milestone takes in the
+	// drawer that was being filled, else 0. If more have come, it says nothing of
+	// that drawer.
+	Filled int64 `json:"filled,omitempty"`
+	At     int64 `json:"at"` // Unix time in ms
+}
+
+// milestonesPerGrace is how many milestones a grace period has at most: what is
+// acknowledged just after one waits for the next, a quarter of the period later.
+const milestonesPerGrace = 4
+
+// acknowledgedBelow returns the ordinal below which the gate has let everything
+// through.
+func acknowledgedBelow(last received, at place) int {
+	if at.Sequence >= last.Sequence {
+		return last.Ordinal + 1
+	}
+	return at.Ordinal
+}
+
+// advanced returns t as it is to be at now, when the head says last and the gate
+// at of the cabinet: with a milestone for what is acknowledged, and with its floor
+// raised to the milestones that are older than grace.
+func (t retained) advanced(last received, at place, now time.Time, grace time.Duration) retained {
+	below := acknowledgedBelow(last, at)
+	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared}
+	latest := next.Floor
+	for _, m := range t.Milestones {
+		if m.Filled != 0 && m.Filled != last.Total {
+			m.Filled, m.Below = 0, m.Below-1
+		}
+		if m.At > now.Add(grace/milestonesPerGrace).UnixMilli() {
+			m.At = now.UnixMilli() // made by a clock that was ahead
+		}
+		if m.Below > latest {
+			next.Milestones = append(next.Milestones, m)
+			latest = m.Below
+		}
+	}
+	if n := len(next.Milestones); below > latest && (n == 0 || now.UnixMilli()-next.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()) {
+		m := milestone{Below: below, At: now.UnixMilli()}
+		if last.Drawer != "" && below > last.Ordinal {
+			m.Filled = last.Total
+		}
+		next.Milestones = append(next.Milestones, m)
+	}
+	for len(next.Milestones) > 0 && next.Milestones[0].Below <= below && now.UnixMilli()-next.Milestones[0].At >= grace.Milliseconds() {
+		next.Floor, next.Milestones = next.Milestones[0].Below, next.Milestones[1:]
+	}
+	return next
+}
+
+// same reports whether t and u say the same.
+func (t retained) same(u retained) bool {
+	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || len(t.Milestones) != len(u.Milestones) {
+		return false
+	}
+	for i := range t.Milestones {
+		if t.Milestones[i] != u.Milestones[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// isFilling reports whether the intent of h, if it has one, fills a cabinet.
+func (h *head) isFilling(name cabinetName) bool {
+	if h.Intent == nil {
+		return false
+	}
+	for i := range h.Intent.Parts {
+		if h.Intent.Parts[i].Cabinet == name {
+			return true
+		}
+	}
+	return false
+}
+
+// A retention is what a sweep wants the head to say.
+type retention struct {
+	of     map[cabinetName]retained
+	raised map[domain.Group]bool // groups with a floor that rises: their gates have to be proved first
+	closed []cabinetName         // cabinets whose last drawer goes too, so that no Save may fill it any more
+	fresh  bool                  // it differs from what the head says
+}
+
+// planRetention decides from a head and gates, either of which may be old, what
+// is to be kept at now.
+func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration) (*retention, error) {
+	p := &retention{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
+	for name, last := range h.Cabinets {
+		recipient, err := domain.ParseActorID(h.PartitionKey)
+		if err != nil {
+			return nil, err
+		}
+		cabinet, err := cabinetOf(recipient, name)
+		if err != nil {
+			return nil, err
+		}
+		group, err := groups.Of(cabinet.Origin)
+		if err != nil {
+			return nil, err
+		}
+		before := h.Retention[name]
+		next := before.advanced(last, gates[group].At[name], now, grace)
+		if next.Floor > last.Ordinal && last.Drawer != "" {
+			if h.isFilling(name) {
+				next.Floor = max(before.Floor, last.Ordinal) // that one another time
+			} else {
+				p.closed = append(p.closed, name)
+			}
+		}
+		if next.Floor > max(before.Floor, 1) {
+			p.raised[group] = true
+		}
+		if !next.same(before) {
+			p.fresh = true
+		}
+		if next.Floor > 1 || len(next.Milestones) > 0 {
+			p.of[name] = next
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,336 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+const day = 24 * time.Hour
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
+	const grace = 8 * time.Hour
+	type step struct {
+		after      time.Duration // since noon
+		last       received
+		at         place
+		floor      int
+		milestones []int // what they are below
+	}
+	filling := func(ordinal, fill int, total int64) received {
+		return received{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
+	}
+	at := func(ordinal, slot int, total int64) place {
+		return place{Ordinal: ordinal, Slot: slot, Sequence: domain.Sequence(total), Total: total}
+	}
+	for _, tc := range []struct {
+		name  string
+		steps []step
+	}{
+		{"nothing acknowledged, nothing marked", []step{{0, filling(3, 1, 21), place{}, 1, nil}}},
+		{"the drawer that the gate stands in stays", []step{
+			{0, filling(3, 5, 25), at(2, 4, 14), 1, []int{2}},
+			{grace - time.Millisecond, filling(3, 5, 25), at(2, 4, 14), 1, []int{2}},
+			{grace, filling(3, 5, 25), at(2, 4, 14), 2, nil},
+			{10 * grace, filling(3, 5, 25), at(2, 4, 14), 2, nil},
+		}},
+		{"all goes when all is acknowledged and nothing comes", []step{
+			{0, filling(3, 5, 25), at(3, 5, 25), 1, []int{4}},
+			{grace, filling(3, 5, 25), at(3, 5, 25), 4, nil},
+		}},
+		{"a drawer that is filled on after its milestone stays", []step{
+			{0, filling(3, 5, 25), at(3, 5, 25), 1, []int{4}},
+			{grace - time.Millisecond, filling(3, 6, 26), at(3, 6, 26), 1, []int{3, 4}},
+			{grace, filling(3, 6, 26), at(3, 6, 26), 3, []int{4}},
+			{2*grace - 2*time.Millisecond, filling(3, 6, 26), at(3, 6, 26), 3, []int{4}},
+			{2 * grace, filling(3, 6, 26), at(3, 6, 26), 4, nil},
+		}},
+		{"milestones come a quarter of the time apart", []step{
+			{0, filling(9, 1, 81), at(2, 0, 10), 1, []int{2}},
+			{grace / 8, filling(9, 1, 81), at(3, 0, 20), 1, []int{2}},
+			{grace / 4, filling(9, 1, 81), at(4, 0, 30), 1, []int{2, 4}},
+			{grace / 2, filling(9, 1, 81), at(5, 0, 40), 1, []int{2, 4, 5}},
+			{grace, filling(9, 1, 81), at(6, 0, 50), 2, []int{4, 5, 6}},
+			{grace + grace/4, filling(9, 1, 81), at(6, 0, 50), 4, []int{5, 6}},
+		}},
+		{"a gate that was moved back holds the floor", []step{
+			{0, filling(9, 1, 81), at(4, 0, 30), 1, []int{4}},
+			{grace, filling(9, 1, 81), at(2, 0, 10), 1, []int{4}},
+			{2 * grace, filling(9, 1, 81), at(4, 0, 30), 4, nil},
+		}},
+		{"a clock that was ahead does not hold things for ever", []step{
+			{100 * grace, filling(3, 1, 21), at(2, 4, 14), 1, []int{2}},
+			{0, filling(3, 1, 21), at(2, 4, 14), 1, []int{2}},
+			{grace, filling(3, 1, 21), at(2, 4, 14), 2, nil},
+		}},
+		{"what a rollback has left empty goes, too", []step{
+			{0, received{Ordinal: 2}, place{}, 1, []int{3}},
+			{grace, received{Ordinal: 2}, place{}, 3, nil},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var r retained
+			for i, s := range tc.steps {
+				r = r.advanced(s.last, s.at, noon.Add(s.after), grace)
+				var milestones []int
+				for _, m := range r.Milestones {
+					milestones = append(milestones, m.Below)
+				}
+				require.Equal(t, s.floor, max(r.Floor, 1), "step %d: %+v", i, r)
+				require.Equal(t, s.milestones, milestones, "step %d: %+v", i, r)
+			}
+		})
+	}
+}
+
+// A keeper is a hub whose days pass at will.
+type keeper struct {
+	*testing.T
+	*rig
+	node  *Repository
+	actor domain.ActorID
+	now   *atomic.Int64 // after noon
+}
+
+func newKeeper(t *testing.T, capacity int) *keeper {
+	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
+	k.rig = newRig(t, embedded.Options{Clock: k.clock})
+	k.node = k.rig.node(Options{DrawerCapacity: capacity, SweepEvery: -1, Clock: k.clock}, true)
+	return k
+}
+
+func (k *keeper) clock() time.Time { return noon.Add(time.Duration(k.now.Load())) }
+
+func (k *keeper) passes(d time.Duration) { k.now.Add(int64(d)) }
+
+func (k *keeper) saves(n int, opts ...repositorytest.Change) []domain.Event {
+	events := repositorytest.Events(n, k.actor, opts...)
+	saved, err := k.node.Save(k.Context(), k.actor, events)
+	require.NoError(k, err)
+	require.Equal(k, n, saved.Accepted)
+	return events
+}
+
+func (k *keeper) takes() repositorytest.Peeked {
+	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
+	require.NoError(k, err)
+	_, err = k.node.Acknowledge(k.Context(), k.actor, b.ID)
+	require.NoError(k, err)
+	k.node.hints.wait(k.Context(), k.actor)
+	return b
+}
+
+func (k *keeper) sweeps() Swept {
+	swept, err := k.node.Sweep(k.Context())
+	require.NoError(k, err)
+	return swept
+}
+
+// expires has the engine remove what has outlived its time.
+func (k *keeper) expires() {
+	_, err := k.engine.Sweep(k.Context())
+	require.NoError(k, err)
+}
+
+// stored counts documents and their bytes.
+func (k *keeper) stored() (documents, bytes int) {
+	for _, c := range containers() {
+		client, err := k.node.db.client.NewContainer(k.node.db.name, c.ID)
+		require.NoError(k, err)
+		q := &query{o: k.node.begin("test"), container: client, everywhere: true, text: "SELECT * FROM c"}
+		for !q.done {
+			items, err := q.next(k.Context(), 1000)
+			require.NoError(k, err)
+			for _, item := range items {
+				documents++
+				bytes += len(item)
+			}
+		}
+	}
+	return documents, bytes
+}
+
+func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
+	k := newKeeper(t, 3)
+	events := k.saves(7, repositorytest.Carrying(`{"kWh":1}`))
+	payloads := k.node.begin("test")
+	first, err := payloads.extents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
+	require.NoError(t, err)
+	require.Len(t, first, 3)
+	b := k.takes()
+	require.Equal(t, 7, b.Count)
+
+	k.sweeps()
+	k.passes(7*day - time.Millisecond)
+	require.Zero(t, k.sweeps().Drawers)
+	again, err := k.node.Save(t.Context(), k.actor, events)
+	require.NoError(t, err)
+	require.Equal(t, 7, again.Duplicates, "H2: what is sent again is known for seven days")
+
+	k.passes(time.Millisecond)
+	require.Equal(t, 3, k.sweeps().Drawers)
+	require.NoError(t, k.mended(k.actor))
+	documents, _ := k.stored()
+	require.LessOrEqual(t, documents, 3, "the head and the gate, for the closed bundle has expired as well; and the groups")
+	for _, e := range b.Events {
+		_, err := k.content.Open(t.Context(), e.PayloadAt)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+	}
+	_, err = k.node.NextUnacknowledged(t.Context(), k.actor, allGroups)
+	require.ErrorIs(t, err, domain.ErrNoData)
+
+	more := k.saves(2)
+	next := k.takes()
+	require.Equal(t, more[0].ID, next.Events[0].ID)
+	require.Greater(t, next.First, b.Last, "H3: numbers are not used again")
+	require.NoError(t, k.mended(k.actor))
+}
+
+func TestNothingUnacknowledgedEverGoes(t *testing.T) {
+	k := newKeeper(t, 3)
+	events := k.saves(4, repositorytest.Alone)
+	events = append(events, k.saves(9, repositorytest.Alone)...)
+	var taken []domain.EventID
+	for range 5 { // and the gate stands in the second drawer
+		taken = append(taken, k.takes().Events[0].ID)
+	}
+	open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	for range 10 {
+		k.passes(30 * day)
+		k.sweeps()
+	}
+	require.NoError(t, k.audit(k.actor))
+	again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	require.Equal(t, open.ID, again.ID, "an open bundle stays open for ever")
+	for range 8 {
+		taken = append(taken, k.takes().Events[0].ID)
+	}
+	for i := range events {
+		require.Equal(t, events[i].ID, taken[i])
+	}
+}
+
+func TestAClosedBundleExpiresAndItsIdIsFreeAgain(t *testing.T) {
+	k := newKeeper(t, 3)
+	k.saves(1)
+	b := k.takes()
+	require.NotZero(t, b.ID)
+	k.passes(7*day + 2*time.Second)
+	k.expires()
+	_, err := k.node.Acknowledge(t.Context(), k.actor, b.ID)
+	require.Equal(t, domain.NotFound, domain.KindOf(err), "as before")
+	k.saves(1)
+	again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, b.ID)
+	require.NoError(t, err)
+	require.Equal(t, b.ID, again.ID)
+}
+
+func TestAnotherNodesIndexGivesUpWhatIsGone(t *testing.T) {
+	k := newKeeper(t, 3)
+	other := k.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: k.clock}, false)
+	events := k.saves(9)
+	_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // so that it has all ids in memory
+	require.NoError(t, err)
+	k.takes()
+	k.passes(time.Second)
+	_, err = k.rig.node(Options{Retention: 1, Clock: k.clock}, false).Sweep(t.Context())
+	require.NoError(t, err)
+	saved, err := other.Save(t.Context(), k.actor, events[:3])
+	require.NoError(t, err)
+	require.Equal(t, 3, saved.Accepted, "they were forgotten, and are new")
+	require.Equal(t, 3, k.takes().Count)
+	require.NoError(t, k.mended(k.actor))
+}
+
+func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
+	s := newTrust(t)
+	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
+	s.save(node, 0, repositorytest.Events(7, s.actor))
+	_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+	require.NoError(t, err)
+	sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
+	line.set(at(2, replacesHead, func() error { // the commit
+		swept, err := sweeper.Sweep(context.Background())
+		require.NoError(t, err)
+		require.Positive(t, swept.Drawers)
+		return nil
+	}))
+	more := repositorytest.Events(2, s.actor)
+	saved, err := node.Save(t.Context(), s.actor, more)
+	require.NoError(t, err)
+	require.Equal(t, 2, saved.Accepted)
+	require.Zero(t, counted(t, node.metrics.repairs.WithLabelValues("rollback")))
+	drained, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+	require.NoError(t, err)
+	require.Equal(t, more[0].ID, drained[0].Events[0].ID)
+	require.NoError(t, s.mended(s.actor))
+}
+
+func TestForEverIsForEver(t *testing.T) {
+	k := newKeeper(t, 3)
+	k.node.opts.Retention = -1
+	k.saves(9)
+	k.takes()
+	before, _ := k.stored()
+	k.passes(1000 * day)
+	k.expires()
+	require.Equal(t, Swept{}, k.sweeps())
+	after, _ := k.stored()
+	require.Equal(t, before, after)
+}
+
+// TestAHubInSteadyUseStaysFlat lives through thirty days of a hub that receives
+// and delivers so many events a day; MESSAGEHUB_RETENTION_EVENTS is how many.
+func TestAHubInSteadyUseStaysFlat(t *testing.T) {
+	perDay, capacity := 2000, 100
+	if n, err := strconv.Atoi(os.Getenv("MESSAGEHUB_RETENTION_EVENTS")); err == nil {
+		perDay, capacity = n, 10_000
+	}
+	k := newKeeper(t, capacity)
+	var documents, bytes [31]int
+	for d := range documents {
+		for hour := range 4 {
+			for n := 0; n < perDay/4; {
+				batch := min(1000, perDay/4-n)
+				k.saves(batch)
+				n += batch
+			}
+			for {
+				_, err := k.node.NextUnacknowledged(t.Context(), k.actor, allGroups)
+				if errors.Is(err, domain.ErrNoData) {
+					break
+				}
+				require.NoError(t, err)
+				k.takes()
+			}
+			k.passes(6 * time.Hour)
+			k.sweeps()
+			if hour == 3 {
+				k.expires()
+			}
+		}
+		documents[d], bytes[d] = k.stored()
+		t.Logf("day %2d: %7d documents, %10d bytes", d+1, documents[d], bytes[d])
+	}
+	// Removal comes in steps of a quarter of the retention, so days are compared by the fullest in ten.
+	early, late := slices.Max(documents[8:18]), slices.Max(documents[21:])
+	require.LessOrEqual(t, late, early+early/50)
+	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])
+	require.LessOrEqual(t, late, early+early/50)
+	require.NoError(t, k.mended(k.actor))
+}

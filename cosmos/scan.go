@@ -1,0 +1,322 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A scan reads a whole cabinet and holds it to the head and the gate.
+type scan struct {
+	l       *look
+	name    cabinetName
+	cabinet domain.CabinetKey
+	last    received
+	floor   int
+	at      place
+	bundle  *bundleDoc // that is open, or nil
+	idsOnly bool       // all else was looked at before
+
+	seen []*drawerSeen // those that hold visible events, in order
+}
+
+// A drawerSeen is what was read of a drawer.
+type drawerSeen struct {
+	id      string
+	ordinal int
+	limit   int // slots that hold visible events
+	sealed  bool
+
+	events  int // read
+	first   domain.Sequence
+	last    domain.Sequence
+	next    domain.Sequence // of the first that is not acknowledged, 0 if there is none
+	waiting int64           // not acknowledged
+}
+
+func (s *scan) where(d *drawerSeen) string {
+	return fmt.Sprintf("drawer %d (%s) of %s", d.ordinal, d.id, s.name)
+}
+
+func (s *scan) run(ctx context.Context) error {
+	if err := s.drawers(ctx); err != nil {
+		return err
+	}
+	if err := s.readAll(ctx); err != nil {
+		return err
+	}
+	s.whole()
+	return nil
+}
+
+// readAll reads the drawers, several at a time.
+func (s *scan) readAll(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, d := range s.seen {
+		g.Go(func() error {
+			select {
+			case s.l.reading <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			defer func() { <-s.l.reading }()
+			return s.read(ctx, d)
+		})
+	}
+	return g.Wait()
+}
+
+// drawers looks at the drawers themselves and decides which slots are visible.
+func (s *scan) drawers(ctx context.Context) error {
+	key := cabinetKey(s.cabinet)
+	found, err := all[*drawer](ctx, s.l.begin().query(s.l.c.r.db.cabinets, key,
+		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: s.floor}))
+	if err != nil {
+		return err
+	}
+	next := s.floor
+	for _, d := range found {
+		seen := &drawerSeen{id: d.ID, ordinal: d.Ordinal, sealed: d.Sealed, limit: d.Count}
+		switch {
+		case d.Ordinal < next:
+			s.l.found("H8", drawerTwice, s.where(seen), nil, "there is another drawer with this ordinal")
+			continue
+		case d.Ordinal > s.last.Ordinal:
+			if !s.l.isIntended(d.ID) {
+				s.l.found("H8", drawerBeyond, s.where(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
+			}
+			continue
+		case d.Ordinal > next:
+			s.missing(next, d.Ordinal)
+		}
+		next = d.Ordinal + 1
+		s.drawer(key, d, seen)
+		if seen.limit > 0 {
+			s.seen = append(s.seen, seen)
+		}
+	}
+	if next <= s.last.Ordinal {
+		s.missing(next, s.last.Ordinal+1)
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	s.l.drawers += int64(len(found))
+	return nil
+}
+
+func (s *scan) missing(from, to int) {
+	s.l.found("H8", drawerMissing, fmt.Sprintf("drawers %d to %d of %s", from, to-1, s.name), nil, "the head knows drawers up to %d", s.last.Ordinal)
+}
+
+func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
+	if d.ID == s.last.Drawer {
+		seen.limit = s.last.Fill
+		if d.Count < s.last.Fill || d.Sealed && d.Count != s.last.Fill {
+			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, it says %d", s.last.Fill, d.Count)
+		}
+	} else if !d.Sealed {
+		s.l.found("H8", drawerUnsealed, s.where(seen), func(ctx context.Context, o *operation) error {
+			_, err := o.seal(ctx, key, d.ID)
+			return err
+		}, "it was left behind and is not sealed")
+	}
+	position := 0
+	switch {
+	case d.Ordinal < s.at.Ordinal:
+		position = seen.limit
+	case d.Ordinal == s.at.Ordinal:
+		position = s.at.Slot
+	}
+	if d.Position != position {
+		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, o *operation) error {
+			var ops azcosmos.PatchOperations
+			ops.SetCondition(fmt.Sprintf("from c where c.position = %d", d.Position))
+			ops.AppendSet("/position", position)
+			return o.patch(ctx, o.r.db.cabinets, key, d.ID, ops, &drawer{})
+		}, "its position says that %d slots are acknowledged, the gate says %d", d.Position, position)
+	}
+}
+
+// pagesAtOnce is how many pages are read in one request: half a megabyte, when
+// they are full.
+const pagesAtOnce = 8
+
+// read goes through the pages of a drawer.
+func (s *scan) read(ctx context.Context, d *drawerSeen) error {
+	q := s.l.begin().query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		azcosmos.QueryParameter{Name: "@from", Value: 0})
+	slot := 0 // the next one
+	f := newFilter(d.limit)
+	for !q.done && slot < d.limit {
+		items, err := q.next(ctx, pagesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			var p page
+			if err := decode(item, d.id, &p); err != nil {
+				return err
+			}
+			if p.Slot >= d.limit {
+				break // of a Save that was not committed
+			}
+			slot = s.page(d, &p, slot, f)
+		}
+		q.o = s.l.begin() // a budget for each request
+	}
+	if s.idsOnly {
+		return nil
+	}
+	if slot < d.limit {
+		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.limit-1)
+	}
+	s.l.mu.Lock()
+	s.l.events += int64(d.events)
+	s.l.mu.Unlock()
+	if !d.sealed || d.events != d.limit {
+		return nil
+	}
+	return s.filter(ctx, d, f)
+}
+
+// page takes in a page and returns the slot behind it.
+func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) int {
+	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
+	if !s.idsOnly {
+		switch {
+		case p.Slot > slot:
+			s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, p.Slot-1)
+		case p.Slot < slot:
+			s.l.found("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
+		}
+	}
+	ids := make([]domain.EventID, 0, p.Until-p.Slot)
+	err := p.decode(s.cabinet, func(slot int, e *storedEvent) bool {
+		if slot >= d.limit {
+			return false
+		}
+		ids = append(ids, e.ID)
+		if !s.idsOnly {
+			f.add(e.ID)
+			s.event(d, where, slot, e.Sequence)
+		}
+		return true
+	})
+	s.l.ids.add(ids)
+	if err != nil && !s.idsOnly {
+		s.l.found("H8", pageDamaged, where, nil, "%v", err)
+	}
+	return p.Until
+}
+
+func (s *scan) event(d *drawerSeen, where string, slot int, sequence domain.Sequence) {
+	d.events++
+	if d.first == 0 {
+		d.first = sequence
+	}
+	if sequence <= d.last || sequence > s.l.h.Watermark {
+		s.l.found("H3", sequenceWrong, where, nil, "number %d in slot %d follows number %d; the watermark is %d", sequence, slot, d.last, s.l.h.Watermark)
+	}
+	d.last = sequence
+	waits := sequence > s.at.Sequence
+	if waits {
+		d.waiting++
+		if d.next == 0 {
+			d.next = sequence
+		}
+	}
+	if behind := d.ordinal > s.at.Ordinal || d.ordinal == s.at.Ordinal && slot >= s.at.Slot; behind != waits {
+		s.l.found("H7", gateWrong, s.where(d), nil, "the gate stands at drawer %d, slot %d, number %d, but slot %d holds number %d",
+			s.at.Ordinal, s.at.Slot, s.at.Sequence, slot, sequence)
+	}
+	if s.bundle != nil {
+		s.inBundle(d, slot, sequence)
+	}
+}
+
+// inBundle holds the ends of the open bundle to what lies there.
+func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
+	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
+	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
+		d.id == last.Drawer && slot == last.To-1 && sequence != s.bundle.Last {
+		s.l.found("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
+			s.bundle.First, s.bundle.Last, slot, d.ordinal, sequence)
+	}
+}
+
+// filter holds the filter of a sealed drawer, if somebody has left one, to the
+// ids that were read.
+func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
+	o := s.l.begin()
+	var doc filterDoc
+	etag, err := o.read(ctx, o.r.db.cabinets, d.id, filterID, &doc)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
+		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, o *operation) error {
+			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want}
+			_, err := o.put(ctx, o.r.db.cabinets, d.id, filterID, etag, right)
+			return err
+		}, "it does not say which events the drawer holds")
+	}
+	return nil
+}
+
+// whole holds what was read of all drawers to the head and the gate.
+func (s *scan) whole() {
+	var last domain.Sequence
+	var waiting int64
+	for _, d := range s.seen {
+		if d.events == 0 {
+			continue
+		}
+		if d.first <= last {
+			s.l.found("H3", sequenceWrong, s.where(d), nil, "it begins with number %d, the drawer before it ends with %d", d.first, last)
+		}
+		last = d.last
+		waiting += d.waiting
+	}
+	if len(s.seen) > 0 && last != s.last.Sequence {
+		s.l.found("H1", countWrong, "cabinet "+s.name, nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
+	}
+	if backlog := s.last.Total - s.at.Total; waiting != backlog {
+		s.l.found("H1", countWrong, "backlog of "+s.name, nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
+	}
+	if b := s.bundle; b != nil && waiting < int64(b.Count) {
+		s.l.found("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but only %d wait", b.Count, waiting)
+	}
+}
+
+// find looks for suspects in a drawer and notes where they are.
+func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
+	q := s.l.begin().query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		azcosmos.QueryParameter{Name: "@from", Value: 0})
+	for !q.done {
+		items, err := q.next(ctx, pagesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			var p page
+			if err := decode(item, d.id, &p); err != nil {
+				return err
+			}
+			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time
+				if slot < d.limit && suspects[fingerprint(e.ID)] {
+					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), slot))
+				}
+				return slot < d.limit
+			})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Swept counts what a sweep has removed.
+type Swept struct {
+	Recipients int // looked at
+	Drawers    int
+	Documents  int // pages and filters
+}
+
+// Sweep removes what has been acknowledged for longer than Options.Retention,
+// whole drawers at a time. Any number of nodes may do so at once, and it may end
+// anywhere: what it has begun, the next one finishes. Its error tells of the
+// recipients that it could not deal with.
+func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
+	var total Swept
+	if r.opts.Retention < 0 {
+		return total, nil
+	}
+	var faults []error
+	err := r.eachRecipient(ctx, func(recipient domain.ActorID) error {
+		swept, err := r.sweepRecipient(ctx, recipient)
+		total.Recipients++
+		total.Drawers += swept.Drawers
+		total.Documents += swept.Documents
+		if err != nil && ctx.Err() == nil {
+			faults = append(faults, classified("sweep what "+recipient.String()+" has acknowledged", err))
+			err = nil
+		}
+		return err
+	})
+	return total, errors.Join(append(faults, err)...)
+}
+
+// eachRecipient calls visit for every recipient that has a head.
+func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
+	q := heads(r.begin("sweep"))
+	for !q.done {
+		recipients, err := nextRecipients(ctx, q, 1000)
+		if err != nil {
+			return err
+		}
+		for _, recipient := range recipients {
+			if err := visit(recipient); err != nil {
+				return err
+			}
+		}
+		q.o = r.begin("sweep") // a budget for each result page
+	}
+	return nil
+}
+
+func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
+	o := r.begin("sweep")
+	var h *head
+	err := o.startOver(ctx, func() (err error) {
+		h, err = o.raiseFloors(ctx, recipient)
+		return err
+	})
+	if err != nil {
+		return Swept{}, err
+	}
+	return o.clear(ctx, recipient, h)
+}
+
+// raiseFloors brings the retention in the head of recipient up to date and
+// returns the head as it is then.
+//
+// The head is read first. Before a floor rises, a conditional write proves the
+// gate that allows it; then the head is written on condition that its retention
+// is still what was read. Whoever moves a gate back does the two in the opposite
+// order: the fence in the head first, then the gate. So one of the two fails.
+func (o *operation) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head, error) {
+	h, err := o.readHead(ctx, recipient)
+	if err != nil {
+		return nil, err
+	}
+	gates := make(map[domain.Group]*gate)
+	if err := o.readGates(ctx, recipient, o.r.opts.Groups.All(), gates); err != nil {
+		return nil, err
+	}
+	p, err := planRetention(h, gates, o.r.opts.Groups, o.r.opts.Clock(), o.r.opts.Retention)
+	if err != nil || !p.fresh {
+		return h, err
+	}
+	for group := range p.raised {
+		if err := o.prove(ctx, gates[group]); err != nil {
+			return nil, err
+		}
+	}
+	return o.writeRetention(ctx, h, p)
+}
+
+// prove writes a gate as it was read, so that it was the truth at that time.
+func (o *operation) prove(ctx context.Context, g *gate) error {
+	proved := g.clone()
+	proved.Generation++
+	proved.Operation = o.r.newID()
+	_, err := o.put(ctx, o.r.db.bundles, g.Recipient, g.ID, g.ETag, proved)
+	if isRefused(err) {
+		return errMoved
+	}
+	return err
+}
+
+// writeRetention makes the head say p. Unless a last drawer is to go, that does
+// not stand in the way of Saves: it is a patch that asks for the fence only, and
+// a Save that is under way goes on with the head as it is then.
+func (o *operation) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
+	next := h.clone()
+	next.Retention, next.Fence = p.of, o.r.newID()
+	var err error
+	if len(p.closed) > 0 {
+		for _, name := range p.closed {
+			last := next.Cabinets[name]
+			last.Drawer, last.Fill = "", 0
+			next.Cabinets[name] = last
+		}
+		_, err = o.put(ctx, o.r.db.catalog, h.PartitionKey, headID, h.etag, next)
+	} else {
+		var ops azcosmos.PatchOperations
+		ops.SetCondition(fenceIs(h.Fence))
+		ops.AppendSet("/retention", next.Retention)
+		ops.AppendSet("/fence", next.Fence)
+		err = o.patch(ctx, o.r.db.catalog, h.PartitionKey, headID, ops, &head{})
+	}
+	if isRefused(err) {
+		stored, rerr := o.readHeadOf(ctx, h.PartitionKey)
+		switch {
+		case rerr != nil:
+			return nil, rerr
+		case stored.Fence == next.Fence:
+			return stored, nil
+		}
+		return nil, errMoved
+	}
+	return next, err
+}
+
+// fenceIs is the condition of a patch that the retention is what was read.
+func fenceIs(fence string) string {
+	if fence == "" {
+		return "from c where NOT IS_DEFINED(c.fence)"
+	}
+	return "from c where c.fence = '" + fence + "'" // an id of ours
+}
+
+// clear removes the drawers below the floors of h, which is what the store says
+// or used to say: floors never sink.
+func (o *operation) clear(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
+	var swept Swept
+	cleared := make(map[cabinetName]retained, len(h.Retention))
+	fresh := false
+	for name, t := range h.Retention {
+		if t.Cleared < t.Floor {
+			cabinet, err := cabinetOf(recipient, name)
+			if err != nil {
+				return swept, err
+			}
+			if err := o.clearCabinet(ctx, cabinet, t.Floor, &swept); err != nil {
+				return swept, err
+			}
+			t.Cleared, fresh = t.Floor, true
+		}
+		cleared[name] = t
+	}
+	if !fresh {
+		return swept, nil
+	}
+	_, err := o.writeRetention(ctx, h, &retention{of: cleared})
+	if errors.Is(err, errMoved) {
+		err = nil // then the next sweep finds nothing to do and says so
+	}
+	return swept, err
+}
+
+func (o *operation) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floor int, swept *Swept) error {
+	drawers, err := all[drawer](ctx, o.query(o.r.db.cabinets, cabinetKey(cabinet),
+		"SELECT c.id, c.ordinal FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
+		azcosmos.QueryParameter{Name: "@floor", Value: floor}))
+	if err != nil {
+		return err
+	}
+	for _, d := range drawers {
+		n, err := o.r.begin("sweep").clearDrawer(ctx, cabinet, d.ID) // with a budget of its own
+		swept.Documents += n
+		if err != nil {
+			return err
+		}
+		swept.Drawers++
+		o.r.metrics.swept.WithLabelValues("drawer").Inc()
+	}
+	return nil
+}
+
+// clearDrawer removes a drawer and all that belongs to it, the drawer itself
+// last: as long as it is there, the next sweep finds what this one has left.
+func (o *operation) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
+	if err := o.r.content.DeleteFolder(ctx, payloadFolder(id)); err != nil {
+		return 0, err
+	}
+	if err := o.discard(ctx, o.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
+		return 0, err
+	}
+	n, err := o.clearPages(ctx, id)
+	if err != nil {
+		return n, err
+	}
+	return n, o.discard(ctx, o.r.db.cabinets, cabinetKey(cabinet), id)
+}
+
+// maxBatch is how many operations Cosmos takes in one batch.
+const maxBatch = 100
+
+// clearPages empties the partition of a drawer.
+func (o *operation) clearPages(ctx context.Context, id string) (int, error) {
+	n := 0
+	for q := (*query)(nil); ; {
+		if q == nil {
+			q = o.query(o.r.db.cabinets, id, "SELECT c.id FROM c")
+		}
+		items, err := q.next(ctx, maxBatch)
+		if err != nil {
+			return n, err
+		}
+		ids, err := idsOf(items, id)
+		if err != nil {
+			return n, err
+		}
+		if len(ids) > 0 {
+			_, err = o.batch(ctx, o.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
+				for _, id := range ids {
+					b.DeleteItem(id, nil)
+				}
+			})
+		}
+		switch {
+		case isRefused(err): // another sweep is at it, or this very batch was carried out before
+			if !o.pause(ctx, 0) {
+				return n, domain.Errorf(domain.Busy, "sweep drawer %s: others sweep it too: %w", id, err)
+			}
+			q = nil
+			continue
+		case err != nil:
+			return n, err
+		}
+		n += len(ids)
+		o.r.metrics.swept.WithLabelValues("document").Add(float64(len(ids)))
+		if q.done {
+			return n, nil
+		}
+	}
+}
+
+func idsOf(items [][]byte, key string) ([]string, error) {
+	var ids []string
+	for _, item := range items {
+		var doc struct {
+			ID string `json:"id"`
+		}
+		if err := decode(item, key, &doc); err != nil {
+			return nil, err
+		}
+		ids = append(ids, doc.ID)
+	}
+	return ids, nil
+}
+
+// discard deletes an item, whatever it is, if it is there.
+func (o *operation) discard(ctx context.Context, c *azcosmos.ContainerClient, key, id string) error {
+	err := o.do(ctx, c, true, func(ctx context.Context) (float32, error) {
+		resp, err := c.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
+		return resp.RequestCharge, err
+	})
+	if statusOf(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// sweepDoc says when the last sweep began, so that of many nodes one sweeps.
+type sweepDoc struct {
+	ID           string    `json:"id"`
+	PartitionKey string    `json:"partitionKey"`
+	Began        time.Time `json:"began"`
+	Owner        string    `json:"owner"`
+}
+
+const (
+	sweepID  = "sweep"
+	sweepKey = "|sweep" // no recipient is called that
+)
+
+// isDue reports whether the last sweep is long ago, and claims the next one. Two
+// nodes may think that it is theirs; that costs requests and does no harm.
+func (r *Repository) isDue(ctx context.Context) bool {
+	o := r.begin("sweep")
+	var last sweepDoc
+	etag, err := o.read(ctx, r.db.catalog, sweepKey, sweepID, &last)
+	if err != nil && !isNotFound(err) {
+		return false
+	}
+	now := r.opts.Clock()
+	if since := now.Sub(last.Began); err == nil && since >= 0 && since < r.opts.SweepEvery {
+		return false
+	}
+	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner}
+	_, err = o.put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
+	return err == nil
+}
+
+// sweepAgainAndAgain sweeps every now and then until ctx ends.
+func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
+	const looks = 4 // for each sweep
+	for sleep(ctx, r.opts.SweepEvery/(2*looks)+r.jitter(r.opts.SweepEvery/looks)) {
+		if !r.isDue(ctx) {
+			continue
+		}
+		began := r.opts.Clock()
+		swept, err := r.Sweep(ctx)
+		log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,
+			"documents", swept.Documents, "duration", r.opts.Clock().Sub(began))
+		switch {
+		case err == nil:
+			log.InfoContext(ctx, "swept what was acknowledged")
+		case ctx.Err() == nil:
+			log.ErrorContext(ctx, "the sweep was not complete; the next one goes on", "error", err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package hub
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An actor that finds nothing may listen for something rather than ask again and
+// again. What this node saves wakes it at once, and costs the store nothing. What
+// other nodes save it learns by looking at the actor's watermark every few seconds:
+// one read, of the cheapest kind there is.
+
+// A Listener hears of events for an actor.
+type Listener struct {
+	hub    *Hub
+	actor  domain.ActorID
+	groups []domain.Group
+
+	woken  chan struct{} // holds one
+	looks  int           // at the watermark
+	marked domain.Sequence
+}
+
+// Listen begins to listen for events for actor in groups; none means all of them.
+// Whatever is saved from then on will be heard, so the caller looks for data once
+// more before it waits. It fails with Busy if too many listen already. The caller
+// closes the Listener, and uses it in one goroutine.
+func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) (*Listener, error) {
+	if len(groups) == 0 {
+		groups = h.opts.Groups.All()
+	}
+	l := &Listener{hub: h, actor: actor, groups: groups, woken: make(chan struct{}, 1)}
+	return l, h.listeners.add(l, h.opts.Listeners, h.opts.ListenersPerActor)
+}
+
+// Wait returns nil when there may be something, and the error of ctx once that has
+// ended. It may be called again and again.
+func (l *Listener) Wait(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		timer := time.NewTimer(l.hub.opts.LookAgain(l.looks))
+		select {
+		case <-l.woken:
+			timer.Stop()
+			return nil
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+		watermark, err := l.hub.events.Watermark(ctx, l.actor)
+		if err != nil {
+			return ctx.Err() // unless it has ended, the Peek that follows will meet the trouble, and tell
+		}
+		l.looks++
+		if l.looks == 1 || watermark != l.marked { // the first time it is not known what it was
+			l.marked = watermark
+			return nil
+		}
+	}
+}
+
+// Close gives the place back.
+func (l *Listener) Close() { l.hub.listeners.remove(l) }
+
+// lookAgain is how long a Listener waits before it looks for the n-th time whether
+// another node has saved something: 2, 4, 8 and then 10 seconds, give or take a
+// quarter.
+func lookAgain(n int) time.Duration {
+	const most = 10 * time.Second
+	d := min(2*time.Second<<min(n, 3), most)
+	return d - d/4 + rand.N(d/2)
+}
+
+// listeners are those who listen on this node.
+type listeners struct {
+	mu sync.Mutex
+	of map[domain.ActorID][]*Listener
+	n  int
+}
+
+func (ls *listeners) add(l *Listener, most, perActor int) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	switch {
+	case ls.n >= most:
+		return domain.Errorf(domain.Busy, "too many requests wait for data already; peek without waiting")
+	case len(ls.of[l.actor]) >= perActor:
+		return domain.Errorf(domain.Busy, "%d requests of actor %s wait for data already; let them", perActor, l.actor)
+	}
+	if ls.of == nil {
+		ls.of = make(map[domain.ActorID][]*Listener)
+	}
+	ls.of[l.actor] = append(ls.of[l.actor], l)
+	ls.n++
+	return nil
+}
+
+func (ls *listeners) remove(l *Listener) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	all := ls.of[l.actor]
+	for i := range all {
+		if all[i] == l {
+			all[i] = all[len(all)-1]
+			ls.of[l.actor] = all[:len(all)-1]
+			ls.n--
+			break
+		}
+	}
+	if len(ls.of[l.actor]) == 0 {
+		delete(ls.of, l.actor)
+	}
+}
+
+// wake tells those who listen for events of one recipient that some have come.
+func (h *Hub) wake(events []domain.Event) {
+	ls := &h.listeners
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	all := ls.of[events[0].Recipient]
+	if len(all) == 0 {
+		return
+	}
+	came := make(map[domain.Group]bool)
+	for i := range events {
+		if group, err := h.opts.Groups.Of(events[i].Origin); err == nil {
+			came[group] = true
+		}
+	}
+	for _, l := range all {
+		for _, group := range l.groups {
+			if !came[group] {
+				continue
+			}
+			select {
+			case l.woken <- struct{}{}:
+			default: // it is awake already
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// An ear is a store that counts who asks for the watermark.
+type ear struct {
+	*memory.Store
+	looks     int
+	watermark func() (domain.Sequence, error)
+}
+
+func (e *ear) Watermark(ctx context.Context, actor domain.ActorID) (domain.Sequence, error) {
+	e.looks++
+	if e.watermark != nil {
+		return e.watermark()
+	}
+	return e.Store.Watermark(ctx, actor)
+}
+
+// listening runs test in a bubble, with a hub that looks again every second.
+func listening(t *testing.T, test func(t *testing.T, w *world, e *ear)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e := &ear{Store: memory.New(memory.Options{})}
+		opts := hub.Options{Listeners: 3, ListenersPerActor: 2, LookAgain: func(int) time.Duration { return time.Second }}
+		test(t, &world{t, t.Context(), e.Store, hub.New(e, e, e, opts), rt.NewActor()}, e)
+	})
+}
+
+// listens returns a Listener that the test closes.
+func (w *world) listens(groups ...domain.Group) *hub.Listener {
+	w.Helper()
+	l, err := w.hub.Listen(w.actor, groups)
+	require.NoError(w, err)
+	return l
+}
+
+// hears returns how long it takes until l hears of something, if that is at most
+// so long.
+func (w *world) hears(l *hub.Listener, most time.Duration) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, most)
+	defer cancel()
+	start := time.Now()
+	err := l.Wait(ctx)
+	return time.Since(start), err
+}
+
+func TestWhoListensHearsAtOnceWhatIsSavedOnThisNode(t *testing.T) {
+	for _, groups := range [][]domain.Group{nil, {rt.TimeSeries}, {rt.MasterData, rt.TimeSeries}} {
+		listening(t, func(t *testing.T, w *world, e *ear) {
+			l := w.listens(groups...)
+			defer l.Close()
+			go func() {
+				<-time.After(500 * time.Millisecond)
+				_, err := w.hub.Ingest(w.ctx, rt.Events(3, w.actor))
+				assert.NoError(t, err)
+			}()
+			after, err := w.hears(l, time.Minute)
+			require.NoError(t, err)
+			require.Equal(t, 500*time.Millisecond, after)
+			require.Zero(t, e.looks, "the store is not asked")
+		})
+	}
+}
+
+func TestWhatIsSavedBetweenAPeekAndTheWaitIsHeard(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, _ *ear) {
+		l := w.listens()
+		defer l.Close()
+		w.nothingIn()
+		w.sent(1)
+		w.sent(1)
+		after, err := w.hears(l, time.Minute)
+		require.NoError(t, err)
+		require.Zero(t, after)
+	})
+}
+
+func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, _ *ear) {
+		l := w.listens(rt.TimeSeries)
+		defer l.Close()
+		_, err := w.hears(l, time.Second) // which learns the watermark
+		require.NoError(t, err)
+		w.sent(1, rt.From(domain.Charges))
+		w.sends(rt.Events(1, rt.NewActor())...)
+		after, err := w.hears(l, 1500*time.Millisecond)
+		require.NoError(t, err, "the watermark has moved")
+		require.Equal(t, time.Second, after)
+		_, err = w.hears(l, 10*time.Second)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func TestWhatWasSavedBeforeIsNoNews(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, _ *ear) {
+		events := w.sent(2)
+		w.dequeues(w.peeks())
+		l := w.listens()
+		defer l.Close()
+		again, err := w.hub.Ingest(w.ctx, events)
+		require.NoError(t, err)
+		require.Equal(t, hub.Ingested{Duplicates: 2}, again)
+		after, err := w.hears(l, 10*time.Second)
+		require.NoError(t, err)
+		require.Equal(t, time.Second, after, "it is the first look, not the duplicates")
+	})
+}
+
+func TestWhoListensLooksSeldomAndOnlyAtTheWatermark(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, e *ear) {
+		l := w.listens()
+		defer l.Close()
+		_, err := w.hears(l, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, 1, e.looks)
+		_, err = w.hears(l, 10*time.Second+time.Millisecond)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 11, e.looks)
+	})
+}
+
+func TestAStoreInTroubleWakesWhoListens(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, e *ear) {
+		l := w.listens()
+		defer l.Close()
+		e.watermark = func() (domain.Sequence, error) { return 0, errors.New("out of reach") }
+		after, err := w.hears(l, time.Minute)
+		require.NoError(t, err, "the Peek that follows tells what is wrong")
+		require.Equal(t, time.Second, after)
+	})
+}
+
+func TestASaveOfUnknownOutcomeIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, hub.Options{})
+		w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+			_, err := w.store.Save(ctx, to, events)
+			return repository.Saved{}, errors.Join(err, domain.Errorf(domain.Uncertain, "the reply was lost"))
+		}}, hub.Options{})
+		l := w.listens()
+		defer l.Close()
+		_, err := w.hub.Ingest(w.ctx, rt.Events(1, w.actor))
+		require.Error(t, err)
+		after, err := w.hears(l, time.Minute)
+		require.NoError(t, err)
+		require.Zero(t, after)
+	})
+}
+
+func TestTheLooksGetRarerAndAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &ear{Store: memory.New(memory.Options{})}
+		w := &world{t, t.Context(), e.Store, hub.New(e, e, e, hub.Options{}), rt.NewActor()}
+		first := make(map[time.Duration]bool)
+		for range 20 {
+			e.looks = 0
+			l := w.listens()
+			after, err := w.hears(l, time.Minute)
+			require.NoError(t, err)
+			require.InDelta(t, 2, after.Seconds(), 0.5)
+			first[after] = true
+			_, err = w.hears(l, time.Minute-after)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.GreaterOrEqual(t, e.looks, 6, "in a minute")
+			require.LessOrEqual(t, e.looks, 10, "in a minute")
+			l.Close()
+		}
+		require.Greater(t, len(first), 1)
+	})
+}
+
+func TestOnlySoManyListenAndAPlaceIsGivenBackOnce(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, _ *ear) {
+		for range 3 {
+			one, two := w.listens(), w.listens()
+			_, err := w.hub.Listen(w.actor, nil)
+			require.Equal(t, domain.Busy, domain.KindOf(err))
+			require.ErrorContains(t, err, fmt.Sprintf("2 requests of actor %s", w.actor))
+			third, err := w.hub.Listen(rt.NewActor(), nil)
+			require.NoError(t, err)
+			_, err = w.hub.Listen(rt.NewActor(), nil)
+			require.Equal(t, domain.Busy, domain.KindOf(err))
+			one.Close()
+			one.Close()
+			fourth, err := w.hub.Listen(rt.NewActor(), nil)
+			require.NoError(t, err)
+			_, err = w.hub.Listen(rt.NewActor(), nil)
+			require.Equal(t, domain.Busy, domain.KindOf(err))
+			for _, l := range []*hub.Listener{two, third, fourth} {
+				l.Close()
+			}
+		}
+	})
+}

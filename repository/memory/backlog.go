@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// backlogOf returns what events amount to. The first of a cabinet is the oldest.
+func backlogOf(events []repository.StoredEvent) domain.Backlog {
+	if len(events) == 0 {
+		return domain.Backlog{}
+	}
+	return domain.Backlog{Events: int64(len(events)), Oldest: events[0].Saved}
+}
+
+// backlog returns what waits in groups.
+func (r *recipient) backlog(groups []domain.Group) domain.Backlog {
+	return r.backlogBut(nil, groups)
+}
+
+// backlogBut returns what waits in groups, without one cabinet.
+func (r *recipient) backlogBut(without *cabinet, groups []domain.Group) domain.Backlog {
+	var sum domain.Backlog
+	for _, c := range r.cabinets {
+		if c != without && slices.Contains(groups, c.group) {
+			sum = sum.Plus(backlogOf(c.waiting()))
+		}
+	}
+	return sum
+}
+
+// Queues implements [repository.DataAvailable].
+func (s *Store) Queues(ctx context.Context, id domain.ActorID) ([]repository.Queue, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("queues: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(id)
+	var queues []repository.Queue
+	for _, group := range s.opts.Groups.All() {
+		q := repository.Queue{Group: group, Waiting: r.backlog([]domain.Group{group})}
+		if open := r.gate(group).open; open != nil {
+			q.Open = clone(open)
+		}
+		queues = append(queues, q)
+	}
+	return queues, nil
+}
+
+// Watermark implements [repository.DataAvailable].
+func (s *Store) Watermark(ctx context.Context, id domain.ActorID) (domain.Sequence, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("watermark: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of(id).last, nil
+}

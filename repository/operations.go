@@ -1,0 +1,121 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// ErrFrozen reports that an operator has frozen the recipient's queue: nothing is
+// peeked or dequeued until it is thawed. What is sent is stored. It is of kind
+// Unavailable.
+var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an operator has frozen it; it will be thawed"))
+
+// Operations are what an operator does to the queue of one recipient when the
+// ordinary way is blocked. Each is one decision, taken together with its record;
+// there is no one without the other. One that is repeated after an Uncertain
+// failure may fail with Conflict or NotFound because the first call succeeded;
+// the records tell.
+type Operations interface {
+	// Inspect shows a queue as it is stored.
+	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
+
+	// Release takes the open bundle id back: it is no longer open, and its events
+	// wait at the front again. The next Peek opens another bundle, under another
+	// id. It fails with NotFound if the bundle is not open.
+	Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+
+	// Skip closes the open bundle id without its actor having confirmed it. Its
+	// events will not be handed out again. It fails with NotFound if the bundle is
+	// not open.
+	Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+
+	// Replay opens the bundle again that was closed last in group, and returns it:
+	// the next Peek hands it out as it was. It fails with Conflict if a bundle is
+	// open in the group, and with NotFound if none was closed or the last one is
+	// not retained any more. Replaying again after a Release goes one bundle
+	// further back.
+	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by Order) (domain.Bundle, error)
+
+	// Freeze makes Peek and Dequeue fail with ErrFrozen until Thaw. Freezing what
+	// is frozen, and thawing what is not, is recorded and changes nothing.
+	Freeze(ctx context.Context, recipient domain.ActorID, by Order) error
+
+	// Thaw ends a Freeze.
+	Thaw(ctx context.Context, recipient domain.ActorID, by Order) error
+
+	// Records returns what operators have done to a queue, the newest first, at
+	// most so many.
+	Records(ctx context.Context, recipient domain.ActorID, most int) ([]Record, error)
+}
+
+// An Order says who wants something done, and why.
+type Order struct {
+	Who string // 1 to 200 characters
+	Why string // 1 to 1,000 characters
+}
+
+// Check returns an Invalid error unless o says who and why.
+func (o Order) Check() error {
+	switch {
+	case len(o.Who) == 0 || len(o.Who) > 200:
+		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", len(o.Who))
+	case len(o.Why) == 0 || len(o.Why) > 1000:
+		return domain.Errorf(domain.Invalid, "why: want 1 to 1,000 characters that say why, got %d", len(o.Why))
+	}
+	return nil
+}
+
+// A Record is what an operator has done.
+type Record struct {
+	Order
+	What   string          // release, skip, replay, freeze, thaw
+	When   time.Time       // by the clock of the node
+	Group  domain.Group    // zero for freeze and thaw
+	Bundle domain.BundleID // zero for freeze and thaw
+	Events int             // of the bundle
+}
+
+// An Inspection is a queue as it is stored.
+type Inspection struct {
+	Recipient domain.ActorID
+	Frozen    bool
+	Reserved  domain.Sequence // the highest number given away
+	Watermark domain.Sequence // the highest number that is visible
+	Saving    bool            // a Save is under way, or was left unfinished
+	Groups    []InspectedGroup
+	Cabinets  []InspectedCabinet
+}
+
+// An InspectedGroup is one group of a queue.
+type InspectedGroup struct {
+	Group      domain.Group
+	Generation int64          // of the gate
+	Open       *domain.Bundle // or nil
+	Waiting    int64          // events, those of Open included
+}
+
+// An InspectedCabinet is one cabinet of a queue.
+type InspectedCabinet struct {
+	Cabinet      domain.CabinetKey
+	Group        domain.Group
+	Received     int64 // events ever
+	Acknowledged int64 // of them
+	Last         domain.Sequence
+	Through      domain.Sequence   // acknowledged up to this number
+	Floor        int               // drawers with a smaller ordinal are gone, or about to go
+	Drawers      []InspectedDrawer // those that are retained; none in a store that has no drawers
+}
+
+// An InspectedDrawer is one drawer of a cabinet.
+type InspectedDrawer struct {
+	ID       string
+	Ordinal  int
+	First    domain.Sequence
+	Events   int // visible
+	Weight   domain.Weight
+	Sealed   bool
+	Position int // slots acknowledged, as far as the drawer itself knows
+}

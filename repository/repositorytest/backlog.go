@@ -1,0 +1,182 @@
+package repositorytest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var backlogRules = []rule{
+	{name: "events have the time of their Save", test: func(f *fixture) {
+		f.stored(2)
+		f.stored(1)
+		events := f.read(f.next().Run)
+		require.False(f, events[0].Saved.IsZero())
+		require.Equal(f, events[0].Saved, events[1].Saved, "of one Save")
+		require.True(f, events[2].Saved.After(events[1].Saved), "of the next")
+	}},
+
+	{name: "what waits behind a bundle is counted in the groups asked for, open bundles of others included", test: func(f *fixture) {
+		f.stored(3, From(domain.Charges))
+		f.stored(2, From(domain.MarketRoles))
+		f.stored(4)
+		f.behind(2, f.peek(MasterData))
+		f.behind(2, f.peek(MasterData)) // again
+		series := f.peek(TimeSeries)
+		f.behind(0, series)
+		f.behind(6, f.peek()) // masterdata, which has been open longest, with the open bundle of the other group
+		f.stored(5, From(domain.Charges))
+		f.behind(11, f.peek())
+		f.behind(7, f.peek(MasterData))
+		f.behind(0, f.peek(TimeSeries))
+	}},
+
+	{name: "what waits behind part of a run is counted", capacity: 3, test: func(f *fixture) {
+		f.stored(8)
+		f.stored(2, From(domain.Charges))
+		run := f.next(TimeSeries, MasterData).Run
+		events := f.read(run)
+		for n := 1; n <= len(events); n++ {
+			require.Equal(f, int64(10-n), run.Behind(n).Events)
+		}
+	}},
+
+	{name: "a Dequeue tells what is left in the groups that were asked for when the bundle was opened", test: func(f *fixture) {
+		f.stored(3, Alone)
+		f.stored(4, From(domain.Charges))
+		one := f.peek(TimeSeries)
+		require.Equal(f, int64(2), f.closed(one).Events)
+		all := f.peek()
+		require.Equal(f, TimeSeries, all.Group)
+		require.Equal(f, int64(5), f.closed(all).Events)
+		f.peek(MasterData)
+		f.peek(TimeSeries)
+		f.stored(1)
+		require.Equal(f, int64(1), f.closed(f.peek(TimeSeries)).Events)
+		require.Equal(f, int64(0), f.closed(f.peek(MasterData)).Events)
+		require.Equal(f, domain.Backlog{}, f.closed(f.peek()))
+	}},
+
+	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
+		ages := make(map[domain.EventID]time.Time)
+		remember := func(events ...domain.Event) {
+			run := f.of(NewActor()) // whose one event has the time of a Save that comes after these
+			run.stored(1)
+			saved := run.read(run.next().Run)[0].Saved
+			for _, e := range events {
+				ages[e.ID] = saved
+			}
+		}
+		for i := range 60 {
+			remember(f.stored(1+i%4, From(AllOrigins[i*i%5]))...)
+			if i%5 == 4 {
+				b := f.peek()
+				f.notOlder(b, b.Behind, ages)
+				b = f.peek()
+				f.notOlder(b, b.Behind, ages)
+				for _, e := range b.Events {
+					delete(ages, e.ID)
+				}
+				f.notOlder(b, f.closed(b), ages)
+			}
+		}
+		for len(ages) > 0 {
+			b := f.peek()
+			for _, e := range b.Events {
+				delete(ages, e.ID)
+			}
+			f.notOlder(b, b.Behind, ages)
+			f.notOlder(b, f.closed(b), ages)
+		}
+	}},
+
+	{name: "the age does not go back before the first Save", test: func(f *fixture) {
+		f.stored(1)
+		first := f.read(f.next().Run)[0].Saved
+		for range 30 {
+			f.stored(1, Alone)
+			require.False(f, f.peek().Behind.Oldest.Before(first))
+		}
+	}},
+
+	{name: "a queue counts all that is not acknowledged, and shows the open bundle", test: func(f *fixture) {
+		none, err := f.Events.Queues(f.ctx, f.actor)
+		require.NoError(f, err)
+		for i, group := range domain.DefaultGroups().All() {
+			require.Equal(f, repository.Queue{Group: group}, none[i])
+		}
+		f.stored(3, Alone)
+		f.stored(2, From(domain.Charges))
+		open := f.peek(TimeSeries)
+		queues, err := f.Events.Queues(f.ctx, f.actor)
+		require.NoError(f, err)
+		byGroup := make(map[domain.Group]repository.Queue)
+		for _, q := range queues {
+			byGroup[q.Group] = q
+		}
+		require.Len(f, byGroup, 3)
+		require.Equal(f, int64(3), byGroup[TimeSeries].Waiting.Events)
+		f.sameBundle(open.Bundle, *byGroup[TimeSeries].Open)
+		require.False(f, byGroup[TimeSeries].Waiting.Oldest.After(open.Events[0].Saved))
+		require.Equal(f, int64(2), byGroup[MasterData].Waiting.Events)
+		require.Nil(f, byGroup[MasterData].Open)
+		require.Equal(f, repository.Queue{Group: Aggregations}, byGroup[Aggregations])
+	}},
+
+	{name: "the watermark moves when something is saved, and only then", test: func(f *fixture) {
+		watermark := func() domain.Sequence {
+			w, err := f.Events.Watermark(f.ctx, f.actor)
+			require.NoError(f, err)
+			return w
+		}
+		require.Zero(f, watermark())
+		events := f.stored(3)
+		first := watermark()
+		require.Positive(f, first)
+		f.save(events...)
+		f.acknowledge(f.peek())
+		f.of(NewActor()).stored(1)
+		require.Equal(f, first, watermark())
+		f.stored(1, From(domain.Charges))
+		require.Greater(f, watermark(), first)
+	}},
+}
+
+// behind demands that so many events wait behind a bundle.
+func (f *fixture) behind(want int64, b Peeked) {
+	f.Helper()
+	require.Equal(f, want, b.Behind.Events)
+	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")
+}
+
+// closed acknowledges a bundle and returns what waits behind it.
+func (f *fixture) closed(b Peeked) domain.Backlog {
+	f.Helper()
+	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
+	require.NoError(f, err)
+	f.sameBundle(b.Bundle, closed.Bundle)
+	return closed.Behind
+}
+
+// notOlder demands that a backlog covers those of the events that are not of b,
+// each of which was saved before the time that is noted for it, and that it is
+// at least as old as the oldest of them.
+func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
+	f.Helper()
+	inBundle := make(map[domain.EventID]bool)
+	for _, e := range b.Events {
+		inBundle[e.ID] = true
+	}
+	waiting := int64(0)
+	for id, saved := range ages {
+		if !inBundle[id] {
+			waiting++
+			require.False(f, backlog.Oldest.After(saved), "it says %v, but an event waits since before %v", backlog.Oldest, saved)
+		}
+	}
+	require.Equal(f, waiting, backlog.Events)
+	require.Equal(f, waiting == 0, backlog.Oldest.IsZero())
+}
