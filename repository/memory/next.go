@@ -104,7 +104,7 @@ type run struct {
 
 	groups    []domain.Group           // that were asked for
 	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them
-	elsewhere domain.Backlog       // in the other cabinets of the groups
+	elsewhere domain.Backlog           // in the other cabinets of the groups
 }
 
 func (r *run) Group() domain.Group { return r.cabinet.group }
