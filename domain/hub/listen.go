@@ -34,7 +34,10 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) (*Listener, er
 		groups = h.opts.Groups.All()
 	}
 	l := &Listener{hub: h, actor: actor, groups: groups, woken: make(chan struct{}, 1)}
-	return l, h.listeners.add(l, h.opts.Listeners, h.opts.ListenersPerActor)
+	if err := h.listeners.add(l, h.opts.Listeners, h.opts.ListenersPerActor); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Wait returns nil when there may be something, and the error of ctx once that has
