@@ -81,8 +81,8 @@
 // # What waits behind
 //
 // Peek and Dequeue tell how much is left, and since when, from what they read and
-// write anyhow: not one request, and less than a hundredth of a request unit, is
-// for that. Head and gates count; the gate has the time of the event behind the
+// write anyhow: not one request, and about a tenth of a request unit for each Save,
+// is for that. Head and gates count; the gate has the time of the event behind the
 // last bundle, if it was read, and the head the times of some Saves of each
 // cabinet (see mark). A Dequeue reads no head. It counts from the newest that this
 // node has seen or, if that is older than the one of the Peek, says what the Peek
