@@ -187,15 +187,19 @@ func (c *chaos) run() {
 		}
 	}()
 
+	var left []repositorytest.Peeked
 	for {
 		b, err := c.peek(c.nodes[0])
 		if errors.Is(err, domain.ErrNoData) {
 			break
 		}
 		require.NoError(c, err)
-		_, err = c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
+		closed, err := c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
 		require.NoError(c, err)
+		require.Equal(c, b.Behind.Events, closed.Behind.Events)
+		left = append(left, b)
 	}
+	c.countsBackwards(left)
 	require.NoError(c, c.audit(c.actor))
 	require.NoError(c, c.mended(c.actor))
 	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
@@ -210,6 +214,25 @@ func (c *chaos) run() {
 			require.Greater(c, b.First, last[b.Group], "bundle %s overtakes", b.ID)
 		}
 		last[b.Group] = b.Last
+	}
+}
+
+// countsBackwards demands of bundles that are all that was left, in order, that
+// each knew what waited behind it.
+func (c *chaos) countsBackwards(left []repositorytest.Peeked) {
+	events, oldest := int64(0), time.Now()
+	for _, b := range slices.Backward(left) {
+		require.Equal(c, events, b.Behind.Events, "events behind bundle %s", b.ID)
+		if events > 0 {
+			require.False(c, b.Behind.Oldest.IsZero())
+			require.False(c, b.Behind.Oldest.After(oldest), "an event waits since %v, not %v", oldest, b.Behind.Oldest)
+		}
+		for _, e := range b.Events {
+			events++
+			if e.Saved.Before(oldest) {
+				oldest = e.Saved
+			}
+		}
 	}
 }
 

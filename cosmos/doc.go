@@ -67,12 +67,26 @@
 // partition creates the bundle and replaces the gate: whoever loses that race
 // looks again. A crash before it leaves nothing.
 //
+// With the ordering by recipient the run ends before the smallest number that
+// waits in another cabinet of the group. Entries have no say in that; see
+// chooseInOrder.
+//
 // # Dequeue
 //
 // One round reads the bundle and the gates, one batch closes the bundle and moves
 // the gate past it. That is all that has to happen, whatever the bundle's size.
 // Positions and entries follow as hints; a crash before them costs the next Peek
 // a repair.
+//
+// # What waits behind
+//
+// Peek and Dequeue tell how much is left, and since when, from what they read and
+// write anyhow: not one request, and about a tenth of a request unit for each Save,
+// is for that. Head and gates count; the gate has the time of the event behind the
+// last bundle, if it was read, and the head the times of some Saves of each
+// cabinet (see mark). A Dequeue reads no head. It counts from the newest that this
+// node has seen or, if that is older than the one of the Peek, says what the Peek
+// has said.
 //
 // # Outcomes
 //
@@ -106,6 +120,10 @@
 //	at most six drawers                            TestConformance/Next
 //	a batch fixed once it is reserved              TestConformance/Race
 //	giving way to another process                  TestABusyNodeLetsAnotherIn
+//	the cabinets, not the entries, where order     TestTheOrderOfTheRecipientRestsOnNoPointer
+//	the place at which a first event was first     TestNothingIsLostDoubledOrReorderedInChaos
+//	a head no older than that of the Peek          TestADequeueDoesNotCountFromAHeadOlderThanThePeek
+//	the groups that the Peek was about             TestConformance/Backlog
 //
 // Two more were left out without anybody noticing: that a page at one's slot must
 // be one's own, and that a refused count must be. They are second lines of
