@@ -20,6 +20,9 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.of(id)
+	if r.frozen {
+		return repository.Next{}, repository.ErrFrozen
+	}
 	var next repository.Next
 	var first *cabinet
 	for _, c := range r.cabinets {
