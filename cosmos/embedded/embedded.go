@@ -52,6 +52,13 @@ type Options struct {
 	// state is that a read sees, but never more than 64 commits.
 	Lag func() time.Duration
 
+	// Collide is called once for each write, batch and bulk request, and says
+	// whether it is answered 449 and not done. Azure does that now and then to
+	// writes of the same document that meet; here they come one after the
+	// other, so that none does by itself. Several goroutines may call it at
+	// once. Default: no write meets another.
+	Collide func() bool
+
 	// Throttle holds every physical partition to its share of the
 	// throughput of its container, and answers 429 beyond it, as Azure does.
 	// Clock drives it. Default: throughput is accepted, and decides only how
@@ -131,7 +138,7 @@ func open(store disk.Store, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := wire.Options{Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong")}
+	w := wire.Options{Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong"), Collides: o.Collide}
 	if o.Throttle {
 		w.Throttle = physics.NewThrottle(o.Clock)
 	}

@@ -5,8 +5,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPartitionKey is the longest partition key value, in bytes.
-const maxPartitionKey = 2048
+// The longest partition key value, in bytes: that of a container made without
+// version 2 of the hash is much shorter.
+const (
+	maxPartitionKey   = 2048
+	maxPartitionKeyV1 = 101
+)
 
 // A Partition is the value of a partition key in one canonical form: a JSON
 // array in which equal values are equal text. {} stands for undefined.
@@ -71,8 +75,15 @@ func parseKey(header string) ([]query.Value, error) {
 
 // partitionOf takes the values of the first paths, or of all of them.
 func (c *Container) partitionOf(values []query.Value) (Partition, error) {
-	pk := []byte{'['}
+	longest := maxPartitionKey
+	if c.keyVersion == 1 {
+		longest = maxPartitionKeyV1
+	}
+	pk, size := []byte{'['}, 0
 	for i, v := range values {
+		if size += len(v.Text); size > longest {
+			return "", badRequest("the partition key value has more than %d bytes, which are the most that are allowed", longest)
+		}
 		if i > 0 {
 			pk = append(pk, ',')
 		}
@@ -86,9 +97,6 @@ func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 		}
 	}
 	pk = append(pk, ']')
-	if len(pk) > maxPartitionKey+2*len(values)+2 {
-		return "", badRequest("the partition key value is longer than %d bytes", maxPartitionKey)
-	}
 	return Partition(pk), nil
 }
 

@@ -42,6 +42,12 @@ type Page struct {
 const gatewayRefusal = "BadRequest: the provided cross partition query can not be directly served by the gateway. " +
 	"Only filters and projections are; scope the query to one partition key."
 
+// ParseQuery reads a query. Its functions of the current time have the clock
+// of the engine.
+func (e *Engine) ParseQuery(text string, params map[string]query.Value) (*query.Query, error) {
+	return query.Parse(text, params, query.WithClock(e.clock))
+}
+
 // Query reads one result page.
 func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
