@@ -36,8 +36,8 @@ func TestWhatConcurrentClientsAreToldHasOneOrder(t *testing.T) {
 		overHTTP  bool
 		histories int
 	}{
-		{"memory", false, false, 60},
-		{"disk", true, false, 60},
+		{"memory", false, false, 40},
+		{"disk", true, false, 40},
 		{"disk over HTTP", true, true, 20},
 	} {
 		for _, lossy := range []bool{false, true} {
