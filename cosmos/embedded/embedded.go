@@ -168,6 +168,22 @@ func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 // Requests is the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
 
+// Scaled is the throughput that a container with autoscale is billed for in
+// this hour: as much as the busiest second of its busiest physical partition
+// took, and at least a tenth of the most that it scales to. It is 0 for a
+// container without autoscale, and without Options.Throttle.
+func (e *Engine) Scaled(database, container string) (float64, error) {
+	c, err := e.inner.Container(database, container)
+	if err != nil {
+		return 0, err
+	}
+	most := float64(e.inner.Autoscale(c))
+	if e.throttle == nil || most == 0 {
+		return 0, nil
+	}
+	return most * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
+}
+
 // Sweep removes documents whose time to live is over. Nobody sees them any
 // more even before; Sweep gives back the room they take. It returns how many
 // it removed. The engine does not call it by itself.
