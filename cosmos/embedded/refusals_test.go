@@ -3,7 +3,9 @@ package embedded_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 	"time"
@@ -203,4 +205,23 @@ func TestTheFunctionsOfTheTimeHaveTheClockOfTheEngine(t *testing.T) {
 	now = now.Add(time.Second)
 	_, err = c.PatchItem(t.Context(), pk, "a", later, nil)
 	require.NoError(t, err)
+}
+
+func TestAClosedEngineSaysSoOverHTTP(t *testing.T) {
+	engine, err := embedded.Open(embedded.Options{})
+	require.NoError(t, err)
+	handler := engine.Handler()
+	ask := func() int {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, signed(t, engine, "GET", "/", "", "", ""))
+		return answer.Code
+	}
+	require.Equal(t, 200, ask())
+	require.NoError(t, engine.Close())
+	require.Equal(t, 503, ask())
+	_, err = engine.Sweep(t.Context())
+	require.ErrorIs(t, err, embedded.ErrClosed)
+	_, err = engine.Check(func(string) {})
+	require.ErrorIs(t, err, embedded.ErrClosed)
+	require.ErrorIs(t, engine.Export(io.Discard), embedded.ErrClosed)
 }
