@@ -103,3 +103,21 @@ func TestASessionNeverReadsBehindItself(t *testing.T) {
 		require.Positive(t, behind, "%s: without a token, reads are old now and then", level)
 	}
 }
+
+func TestAWriteBetweenThePagesOfAnOrderIsHeeded(t *testing.T) {
+	_, c := open(t, embedded.Options{})
+	create(t, c, doc("one", 10), doc("two", 20), doc("three", 30)) // the order of insertion is that of n
+	pager := c.NewQueryItemsPager("SELECT VALUE c.n FROM c ORDER BY c.n", pk, &azcosmos.QueryOptions{PageSizeHint: 1})
+	var got []string
+	for pager.More() {
+		page, err := pager.NextPage(t.Context())
+		require.NoError(t, err)
+		for _, item := range page.Items {
+			got = append(got, string(item))
+		}
+		if len(got) == 1 {
+			create(t, c, doc("before", 5), doc("between", 25))
+		}
+	}
+	require.Equal(t, []string{"10", "20", "25", "30"}, got)
+}
