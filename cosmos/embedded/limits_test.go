@@ -126,13 +126,3 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 		})
 	}
 }
-
-// A container made without version 2 of the hash has short partition keys.
-func TestAShortPartitionKeyHas101Bytes(t *testing.T) {
-	_, c := open(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) { p.PartitionKeyDefinition.Version = 1 })
-	for n, want := range map[int]int{101: 201, 102: 400} {
-		key := strings.Repeat("k", n)
-		answer, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(key), fmt.Appendf(nil, `{"id":"x","pk":%q}`, key), nil)
-		require.Equal(t, want, status(t, answer.RawResponse, err), "%d bytes", n)
-	}
-}
