@@ -33,7 +33,7 @@
 //
 // By default it is as fast as it can be. With Options.Throttle a physical
 // partition gives no more than its share of the throughput; with Latency,
-// Stale and Lag answers and replicas are late.
+// Stale and Lag answers and replicas are late; with Collide writes meet.
 //
 // All 43 emulator tests of azcosmos pass: make conformance-azcosmos. What the
 // engine does not have, it refuses with 400 (or 401) and says so: stored

@@ -44,7 +44,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
 		return Response{}, err
 	}
-	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+	if err := s.admitWrite(r, c, c.RangeOf(pk)); err != nil {
 		return Response{}, err
 	}
 	var written engine.Written
