@@ -30,10 +30,16 @@ const (
 type Document struct {
 	ID        string
 	Partition Partition
-	json      []byte
+	text      []byte // room for the header that it is stored with, then its JSON
 	terms     int
 	ttl       int32 // 0 if the document has none
 }
+
+func (d Document) json() []byte { return d.text[headerSize:] }
+
+// withRoom returns a buffer with room for a header in front of a document of
+// some size, and for its system properties after it.
+func withRoom(size int) []byte { return make([]byte, headerSize, headerSize+size+roomForSystem) }
 
 // ParseDocument checks a document that a client wants to store in c. With
 // anyID, it accepts ids that Azure accepts although not every gateway finds
@@ -42,12 +48,16 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if len(body) > MaxItem {
 		return Document{}, errorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
 	}
-	doc, err := rawjson.Compact(make([]byte, 0, len(body)+roomForSystem), body)
+	text, err := rawjson.Compact(withRoom(len(body)), body)
 	if err != nil {
 		return Document{}, badRequest("%v", err)
 	}
-	if doc, err = withoutSystem(doc); err != nil {
+	doc, err := withoutSystem(text[headerSize:])
+	if err != nil {
 		return Document{}, err
+	}
+	if len(doc) < len(text)-headerSize {
+		text = append(withRoom(len(doc)), doc...)
 	}
 	id, ttl, err := read(doc)
 	if err == nil && !anyID {
@@ -60,7 +70,7 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	return Document{ID: id, Partition: pk, json: doc, terms: c.policy.countTerms(doc), ttl: ttl}, nil
+	return Document{ID: id, Partition: pk, text: text, terms: c.policy.countTerms(doc), ttl: ttl}, nil
 }
 
 func isSystem(name []byte) bool {
@@ -189,15 +199,15 @@ const headerSize = 8 + 8 + 4 + 4 + 4 + 4 + 4
 // checksums are those of iSCSI, for which processors have an instruction.
 var checksums = crc32.MakeTable(crc32.Castagnoli)
 
-func (s stored) header(room int) []byte {
-	b := make([]byte, 0, headerSize+room)
-	b = binary.BigEndian.AppendUint64(b, s.version)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.changed)) //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))   //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.user))    //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.size))    //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.ttl))     //nolint:gosec // readStored turns it back
-	return binary.BigEndian.AppendUint32(b, s.sum)
+// header writes the header into the room in front of a document.
+func (s stored) header(b []byte) {
+	binary.BigEndian.PutUint64(b, s.version)
+	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[16:], uint32(s.terms))  //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[32:], s.sum)
 }
 
 // readStored never fails: what it cannot read, json reports.
@@ -256,8 +266,8 @@ func (c *Container) find(r disk.Reader, pk Partition, id string) (stored, uint64
 	return readStored(key, b), number(seq), true
 }
 
-// finished appends the system properties to doc, which is compact JSON of an
-// object with at least an id.
+// finished appends the system properties to doc, which ends in compact JSON of
+// an object with at least an id.
 func (e *Engine) finished(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
 	id := rid(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
 	doc = append(doc[:len(doc)-1], `,"_rid":"`...)

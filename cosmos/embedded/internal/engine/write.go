@@ -100,9 +100,9 @@ func (w *writer) read(old stored) Result {
 
 func (w *writer) insert(doc Document) Result {
 	seq := w.version + 1
-	entries := w.c.uniqueEntries(w.pk, doc.json)
+	entries := w.c.uniqueEntries(w.pk, doc.json())
 	if taken(w.tx, entries, seq) {
-		return uniqueViolation(len(doc.json))
+		return uniqueViolation(len(doc.json()))
 	}
 	w.version++
 	w.tx.Put(idKey(w.c.number, w.pk, doc.ID), appendNumber(seq))
@@ -134,13 +134,13 @@ func (w *writer) replace(old stored, seq uint64, doc Document) Result {
 		w.broken = err
 		return Result{}
 	}
-	entries := w.c.uniqueEntries(w.pk, doc.json)
+	entries := w.c.uniqueEntries(w.pk, doc.json())
 	if taken(w.tx, entries, seq) {
 		return uniqueViolation(old.size)
 	}
 	changed := 0
 	if user := w.userPart(before, old.user); user != nil {
-		changed = w.c.policy.changedTerms(user, doc.json)
+		changed = w.c.policy.changedTerms(user, doc.json())
 	}
 	w.release(w.c.uniqueEntries(w.pk, before))
 	w.claim(entries, seq)
@@ -169,19 +169,19 @@ func (w *writer) userPart(doc []byte, user int) []byte {
 	return append(append(make([]byte, 0, user+1), doc[:user]...), '}')
 }
 
-// put stores doc, whose JSON it takes over, under the current version.
+// put stores a document, whose text it takes over, under the current version.
 func (w *writer) put(d Document, seq uint64) Result {
-	user := len(d.json) - 1
-	doc := w.e.finished(w.c, d.json, seq, w.version, w.now)
-	s := stored{
-		version: w.version, changed: w.now.Unix(), terms: d.terms, user: user, size: len(doc), ttl: d.ttl,
+	text := w.e.finished(w.c, d.text, seq, w.version, w.now)
+	header, doc := text[:headerSize:headerSize], text[headerSize:]
+	stored{
+		version: w.version, changed: w.now.Unix(), terms: d.terms, user: len(d.json()) - 1, size: len(doc), ttl: d.ttl,
 		sum: crc32.Checksum(doc, checksums),
-	}
+	}.header(header)
 	if len(doc) > inline {
 		w.tx.Put(blobKey(w.c.number, w.version), doc)
-		w.tx.Put(documentKey(w.c.number, w.pk, seq), s.header(0))
+		w.tx.Put(documentKey(w.c.number, w.pk, seq), header)
 	} else {
-		w.tx.Put(documentKey(w.c.number, w.pk, seq), append(s.header(len(doc)), doc...))
+		w.tx.Put(documentKey(w.c.number, w.pk, seq), text)
 	}
 	w.tx.Put(changeKey(w.c.number, w.version), append(appendNumber(seq), w.pk...))
 	w.grown += int64(len(doc))
@@ -238,7 +238,7 @@ func (w *writer) patch(op *Op, old stored, seq uint64) Result {
 	if len(doc) > MaxItem {
 		return failure(http.StatusRequestEntityTooLarge, refusedCharge(old.size), "the patched document is too large")
 	}
-	r := w.replace(old, seq, Document{json: doc, terms: w.c.policy.countTerms(doc), ttl: ttl})
+	r := w.replace(old, seq, Document{text: append(withRoom(len(doc)), doc...), terms: w.c.policy.countTerms(doc), ttl: ttl})
 	if r.Status != http.StatusOK {
 		return r
 	}
