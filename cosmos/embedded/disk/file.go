@@ -15,6 +15,11 @@ import (
 // them does not wait for ever longer queues.
 const maxShared = 256
 
+// fill is how full bbolt leaves a page that it splits. Most of what is written
+// goes to the end of a range of keys, where its half would waste the rest; but
+// keys at random places, as the ids of documents may be, need room to follow.
+const fill = 0.75
+
 var bucketName = []byte("store")
 
 // file is a Store in one bbolt file. One goroutine, started by Open and
@@ -107,6 +112,7 @@ func (f *file) commit(waiting []*update) error {
 		return err
 	}
 	bucket := tx.Bucket(bucketName)
+	bucket.FillPercent = fill
 	outcomes := make([]error, len(waiting))
 	wrote := false
 	for i, u := range waiting {
