@@ -29,6 +29,7 @@ import (
 const (
 	pageSize = 4096
 	metas    = 2
+	metaEnd  = 80 // of a page header, and a meta with its checksum
 )
 
 // A commit is the file before and after one request.
@@ -67,9 +68,10 @@ func (c commit) crash(random *rand.Rand) (image []byte, happened bool) {
 		case 0: // the meta is lost
 			copy(image[from:from+pageSize], c.before[from:])
 			return image, false
-		case 1: // it is torn within what its checksum covers
-			n := 17 + random.IntN(64-17)
-			copy(image[from+n:from+pageSize], c.before[from+n:from+pageSize])
+		case 1: // it is torn: a part of it is still the old one
+			part := random.IntN(metaEnd)
+			n := part + random.IntN(metaEnd-part)
+			copy(image[from+part:from+n], c.before[from+part:])
 			return image, bytes.Equal(image[from:from+pageSize], c.after[from:from+pageSize])
 		}
 		return image, true
