@@ -291,6 +291,72 @@ func outcome(t *testing.T, image []byte, want map[string]string) string {
 	return "harmless"
 }
 
+// rowOf finds the value of a document's row, of the kind given, in all pages
+// that have or had it.
+func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
+	t.Helper()
+	found := 0
+	key := append([]byte{0, 5}, `["p"]`+end...) // after the kind and the number of the container
+	for i := 5; i < len(image)-len(key); i++ {
+		if image[i-5] == kind && bytes.HasPrefix(image[i:], key) {
+			visit(image[i+len(key):])
+			found++
+		}
+	}
+	require.Positive(t, found)
+}
+
+// TestAFlippedBitBesideADocumentIsNeverBelieved damages what leads to a
+// document, and what is noted of it: neither another document nor none may be
+// the answer.
+func TestAFlippedBitBesideADocumentIsNeverBelieved(t *testing.T) {
+	dir := t.TempDir()
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	c := container(t, engine, lives(1000))
+	for i := range 8 {
+		create(t, c, fmt.Appendf(nil, `{"id":"doc%d","pk":"p"}`, i))
+	}
+	require.NoError(t, engine.Close())
+	image := readImage(t, filepath.Join(dir, disk.FileName))
+	damages := map[string]func(image []byte, bit int){
+		"id index": func(image []byte, bit int) {
+			rowOf(t, image, 'I', "doc3", func(seq []byte) { seq[bit/8] ^= 1 << (bit % 8) })
+		},
+		"header": func(image []byte, bit int) {
+			rowOf(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
+				if header := rest[1:]; bytes.Contains(header[:80], []byte(`"doc3"`)) {
+					bit := 4*bit + bit%4 // it has more of them
+					header[bit/8] ^= 1 << (bit % 8)
+				}
+			})
+		},
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			for bit := range 64 {
+				damaged := slices.Clone(image)
+				damage(damaged, bit)
+				dir := t.TempDir()
+				writeImage(t, dir, damaged)
+				engine, err := embedded.Open(embedded.Options{Dir: dir})
+				require.NoError(t, err)
+				c, err := client(t, engine).NewContainer("db", "c")
+				require.NoError(t, err)
+				_, err = c.ReadItem(t.Context(), pk, "doc3", nil)
+				require.Equal(t, 500, status(t, nil, err), "bit %d: %v", bit, err)
+				_, err = c.ReplaceItem(t.Context(), pk, "doc3", []byte(`{"id":"doc3","pk":"p","new":1}`), nil)
+				require.Equal(t, 500, status(t, nil, err), "bit %d: %v", bit, err)
+				problems := 0
+				_, err = engine.Check(func(string) { problems++ })
+				require.NoError(t, err)
+				require.Positive(t, problems, "bit %d", bit)
+				require.NoError(t, engine.Close())
+			}
+		})
+	}
+}
+
 func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})

@@ -189,25 +189,33 @@ type stored struct {
 	user    int    // length of the JSON before the system properties
 	size    int    // length of the JSON
 	ttl     int32  // its own time to live, 0 if it has none
-	sum     uint32 // checksum of the JSON
+	sum     uint32 // checksum of all of this and the JSON
+	summed  []byte // the part of the header that it covers
 	small   []byte
 	key     []byte // where it lies; valid as long as the reader's transaction
 }
 
-const headerSize = 8 + 8 + 4 + 4 + 4 + 4 + 4
+const (
+	headerSize = sumAt + 4
+	sumAt      = 8 + 8 + 4 + 4 + 4 + 4
+)
 
 // checksums are those of iSCSI, for which processors have an instruction.
 var checksums = crc32.MakeTable(crc32.Castagnoli)
 
-// header writes the header into the room in front of a document.
-func (s stored) header(b []byte) {
+// header writes the header of doc into the room in front of it.
+func (s stored) header(b, doc []byte) {
 	binary.BigEndian.PutUint64(b, s.version)
 	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[16:], uint32(s.terms))  //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[32:], s.sum)
+	binary.BigEndian.PutUint32(b[sumAt:], checksum(b[:sumAt], doc))
+}
+
+func checksum(header, doc []byte) uint32 {
+	return crc32.Update(crc32.Checksum(header, checksums), checksums, doc)
 }
 
 // readStored never fails: what it cannot read, json reports.
@@ -222,7 +230,8 @@ func readStored(key, b []byte) stored {
 		user:    int(binary.BigEndian.Uint32(b[20:])),
 		size:    int(binary.BigEndian.Uint32(b[24:])),
 		ttl:     int32(binary.BigEndian.Uint32(b[28:])), //nolint:gosec // as header wrote it
-		sum:     binary.BigEndian.Uint32(b[32:]),
+		sum:     binary.BigEndian.Uint32(b[sumAt:]),
+		summed:  b[:sumAt],
 		small:   b[headerSize:],
 		key:     key,
 	}
@@ -231,14 +240,18 @@ func readStored(key, b []byte) stored {
 // json returns the document with its system properties, after a look at its
 // checksum. It is valid as long as the reader's transaction.
 func (s stored) json(r disk.Reader, c *Container) ([]byte, error) {
-	doc := s.small
-	if s.size > inline {
-		doc = r.Get(blobKey(c.number, s.version))
-	}
-	if len(doc) != s.size || s.user >= s.size || crc32.Checksum(doc, checksums) != s.sum {
+	doc := s.unchecked(r, c)
+	if len(doc) != s.size || s.user >= s.size || checksum(s.summed, doc) != s.sum {
 		return nil, c.damaged(s)
 	}
 	return doc, nil
+}
+
+func (s stored) unchecked(r disk.Reader, c *Container) []byte {
+	if s.size > inline {
+		return r.Get(blobKey(c.number, s.version))
+	}
+	return s.small
 }
 
 // damaged says which document is not what was written, and the way out.
@@ -252,18 +265,38 @@ func (c *Container) damaged(s stored) error {
 		disk.ErrDamaged, c.Database, c.ID, place)
 }
 
-// find looks a document up by its id.
-func (c *Container) find(r disk.Reader, pk Partition, id string) (stored, uint64, bool) {
-	seq := r.Get(idKey(c.number, pk, id))
-	if seq == nil {
-		return stored{}, 0, false
+// find looks a document up by its id. It fails if the index leads to another
+// document, or to none.
+func (c *Container) find(r disk.Reader, pk Partition, id string) (s stored, seq uint64, found bool, err error) {
+	entry := r.Get(idKey(c.number, pk, id))
+	if entry == nil {
+		return stored{}, 0, false, nil
 	}
-	key := documentKey(c.number, pk, number(seq))
+	seq = number(entry)
+	key := documentKey(c.number, pk, seq)
 	b := r.Get(key)
-	if b == nil {
-		return stored{}, 0, false
+	s = readStored(key, b)
+	if b != nil && hasID(s.unchecked(r, c), id) {
+		return s, seq, true, nil
 	}
-	return readStored(key, b), number(seq), true
+	if _, err := s.json(r, c); b != nil && err != nil {
+		return s, seq, true, nil // it says itself that it is damaged, and can be deleted
+	}
+	return stored{}, 0, false, fmt.Errorf("%w: database %q, container %q, partition %s: the id index does not lead to document %q; "+
+		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)
+}
+
+// hasID reports whether id is the id of a document.
+func hasID(doc []byte, id string) (has bool) {
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // what ends too soon has no id
+		if !rawjson.IsName(name, "id") {
+			return true
+		}
+		text, ok := rawjson.Unquote(value)
+		has = ok && string(text) == id
+		return false
+	})
+	return has
 }
 
 // finished appends the system properties to doc, which ends in compact JSON of

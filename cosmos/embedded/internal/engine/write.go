@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"hash/crc32"
 	"net/http"
 	"slices"
 
@@ -56,10 +55,16 @@ func (w *writer) do(op *Op) Result {
 	if op.Kind == Create || op.Kind == Upsert {
 		id = op.Doc.ID
 	}
-	old, seq, exists := w.c.find(w.tx, w.pk, id)
+	old, seq, exists, err := w.c.find(w.tx, w.pk, id)
+	if err != nil {
+		w.broken = err
+		return Result{}
+	}
 	if exists && w.c.expired(old, w.now) {
-		w.remove(id, old, seq)
-		exists = false
+		if _, err := old.json(w.tx, w.c); err == nil { // if it is damaged, its time may be as well
+			w.remove(id, old, seq)
+			exists = false
+		}
 	}
 	switch {
 	case op.Kind == Create && exists:
@@ -175,8 +180,7 @@ func (w *writer) put(d Document, seq uint64) Result {
 	header, doc := text[:headerSize:headerSize], text[headerSize:]
 	stored{
 		version: w.version, changed: w.now.Unix(), terms: d.terms, user: len(d.json()) - 1, size: len(doc), ttl: d.ttl,
-		sum: crc32.Checksum(doc, checksums),
-	}.header(header)
+	}.header(header, doc)
 	if len(doc) > inline {
 		w.tx.Put(blobKey(w.c.number, w.version), doc)
 		w.tx.Put(documentKey(w.c.number, w.pk, seq), header)
@@ -253,14 +257,20 @@ func (e *Engine) Read(c *Container, pk Partition, id string, consistency Consist
 	now := e.now(c)
 	err := e.view(consistency, func(reader disk.Reader) error {
 		session = number(reader.Get(counterKey))
-		old, _, ok := c.find(reader, pk, id)
+		old, _, ok, err := c.find(reader, pk, id)
+		var doc []byte
+		if ok {
+			doc, err = old.json(reader, c)
+		}
+		if err != nil {
+			return err
+		}
 		if !ok || c.expired(old, now) {
 			r = failure(http.StatusNotFound, chargeOfMiss, "no document has this id")
 			return nil
 		}
-		doc, err := old.json(reader, c)
 		r = Result{Status: http.StatusOK, Charge: readCharge(old.size), ETag: e.etag(old.version), JSON: slices.Clone(doc)}
-		return err
+		return nil
 	})
 	if consistency.Double {
 		r.Charge *= 2
