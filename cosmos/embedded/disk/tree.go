@@ -134,7 +134,7 @@ func (c *treeCheck) read(id uint64, depth int) (*page, error) {
 	}
 	p := &page{
 		id: id, leaf: flags == leafFlag, count: int(binary.LittleEndian.Uint16(b[10:])),
-		length: int64(overflow+1) * c.pageSize, first: b, at: at, file: c.file, //nolint:gosec // below largestPage
+		length: int64(overflow+1) * c.pageSize, first: b, at: at, file: c.file,
 	}
 	if !p.leaf && (flags != branchFlag || p.count == 0) {
 		return nil, wrongTree("page %d is not part of a tree", id)

@@ -265,40 +265,6 @@ func (c *Container) damaged(s stored) error {
 		disk.ErrDamaged, c.Database, c.ID, place)
 }
 
-// find looks a document up by its id. It fails if the index leads to another
-// document, or to none.
-func (c *Container) find(r disk.Reader, pk Partition, id string) (s stored, seq uint64, found bool, err error) {
-	entry := r.Get(idKey(c.number, pk, id))
-	if entry == nil {
-		return stored{}, 0, false, nil
-	}
-	seq = number(entry)
-	key := documentKey(c.number, pk, seq)
-	b := r.Get(key)
-	s = readStored(key, b)
-	if b != nil && hasID(s.unchecked(r, c), id) {
-		return s, seq, true, nil
-	}
-	if _, err := s.json(r, c); b != nil && err != nil {
-		return s, seq, true, nil // it says itself that it is damaged, and can be deleted
-	}
-	return stored{}, 0, false, fmt.Errorf("%w: database %q, container %q, partition %s: the id index does not lead to document %q; "+
-		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)
-}
-
-// hasID reports whether id is the id of a document.
-func hasID(doc []byte, id string) (has bool) {
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // what ends too soon has no id
-		if !rawjson.IsName(name, "id") {
-			return true
-		}
-		text, ok := rawjson.Unquote(value)
-		has = ok && string(text) == id
-		return false
-	})
-	return has
-}
-
 // finished appends the system properties to doc, which ends in compact JSON of
 // an object with at least an id.
 func (e *Engine) finished(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
