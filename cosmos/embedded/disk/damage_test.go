@@ -99,3 +99,60 @@ func TestDamageDuringWorkIsAnErrorAndNoCrash(t *testing.T) {
 		})
 	}
 }
+
+// TestAStartFindsWhatWouldLeadASearchAstray damages pages in ways that no
+// checksum tells.
+func TestAStartFindsWhatWouldLeadASearchAstray(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.Update(t.Context(), func(tx Tx) error {
+		for i := range 100 {
+			tx.Put(fmt.Appendf(nil, "key%03d", i), make([]byte, 500))
+		}
+		return nil
+	}))
+	require.NoError(t, s.Close())
+	image, err := os.ReadFile(filepath.Join(dir, FileName))
+	require.NoError(t, err)
+	size := os.Getpagesize()
+	flags := func(page []byte) uint16 { return binary.LittleEndian.Uint16(page[8:]) }
+	eachPage := func(image []byte, kind uint16, change func(page, behind []byte)) {
+		for at := 2 * size; at+2*size <= len(image); at += size {
+			if page := image[at : at+size]; flags(page) == kind {
+				change(page, image[at+size:])
+			}
+		}
+	}
+	for says, damage := range map[string]func(image []byte) []byte{
+		"out of order": func(image []byte) []byte { return bytes.ReplaceAll(image, []byte("key050"), []byte("kez050")) },
+		"used twice": func(image []byte) []byte {
+			eachPage(image, leafFlag, func(page, behind []byte) {
+				if flags(behind) == leafFlag {
+					page[12]++ // its overflow
+				}
+			})
+			return image
+		},
+		"not where it says": func(image []byte) []byte {
+			eachPage(image, leafFlag, func(page, _ []byte) { page[0] ^= 1 })
+			return image
+		},
+		"is not one of": func(image []byte) []byte {
+			eachPage(image, branchFlag, func(page, _ []byte) { page[headerBytes+8+7]++ }) // its first child
+			return image
+		},
+		"beyond it": func(image []byte) []byte {
+			eachPage(image, leafFlag, func(page, _ []byte) { page[headerBytes+11]++ }) // the length of its first key
+			return image
+		},
+	} {
+		t.Run(says, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), damage(bytes.Clone(image)), 0o600))
+			_, err := Open(dir)
+			require.ErrorIs(t, err, ErrDamaged)
+			require.ErrorContains(t, err, says)
+		})
+	}
+}
