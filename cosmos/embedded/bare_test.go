@@ -11,7 +11,8 @@ import (
 )
 
 // A bare store is bbolt with a group commit and nothing else: what the engine
-// is measured against. It has the options of the engine's own file.
+// is measured against. It has the options of the engine's own file, but fills
+// its pages as bbolt does by default.
 type bare struct {
 	db    *bbolt.DB
 	queue chan bareWrite
