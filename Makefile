@@ -43,6 +43,9 @@ cover: ## test it all, and print how much of the code the tests reach
 bench: ## run the benchmarks (BENCH)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 2h ./...
 
+bench-engine: ## measure the embedded Cosmos, into cosmos/embedded/RESULTS.md
+	@.ci/bench-engine
+
 fuzz: ## run every fuzz target for a while (FUZZTIME)
 	@FUZZTIME='$(FUZZTIME)' .ci/fuzz
 
@@ -67,4 +70,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench fuzz lint demo crash crash-images conformance-azcosmos check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images conformance-azcosmos check clean
