@@ -99,9 +99,12 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 }
 
 // whetherRecorded tells an order that was refused from one that was carried out
-// before.
+// before. It asks by a write that changes nothing, for that acts on the truth: an
+// old read would have the order decided anew, on what it has changed itself.
 func (o *operation) whetherRecorded(ctx context.Context, record *recordDoc) error {
-	_, err := o.read(ctx, o.r.db.bundles, record.Recipient, record.ID, &recordDoc{})
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/kind", recordKind)
+	err := o.patch(ctx, o.r.db.bundles, record.Recipient, record.ID, ops, &recordDoc{})
 	if isNotFound(err) {
 		return errMoved
 	}
@@ -146,7 +149,7 @@ func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id dom
 		return nil, nil, err
 	}
 	if doc == nil || doc.State != stateOpen {
-		return nil, nil, errNotOpen(id)
+		return nil, nil, o.whyNotOpen(ctx, recipient, id, gates)
 	}
 	for _, g := range gates {
 		if g.Open == doc.ID {
@@ -162,7 +165,10 @@ func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id dom
 // fence in the head moves first, after the gate has been read: from then on, a
 // floor that rises by what was read before is refused, and so is the gate of a
 // Replay that a proof of the sweep has overtaken. Pointers are lowered before the
-// gate moves: one that is too low heals on sight, one that is too high would not.
+// gate moves: one that is too low heals on sight. But a Save that still sees the
+// position of the drawer behind what waits again, or the hints of a Dequeue on
+// another node, may raise one afterwards; so the gate remembers up to where no
+// pointer is to be believed.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
 	r.hints.wait(ctx, recipient)
 	var bundle domain.Bundle
@@ -223,7 +229,9 @@ func (g *gate) before(d *bundleDoc, operation string) *gate {
 	c := g.clone()
 	c.Operation, c.Generation = operation, g.Generation+1
 	c.Open, c.Opened, c.First, c.Last = d.ID, d.Opened, d.First, d.Before
-	c.At[d.Cabinet] = d.Start
+	start := d.Start
+	start.Doubt = max(start.Doubt, g.At[d.Cabinet].Sequence, g.At[d.Cabinet].Doubt)
+	c.At[d.Cabinet] = start
 	return c
 }
 
