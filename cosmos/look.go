@@ -40,7 +40,9 @@ func newLook(c *checker, recipient domain.ActorID) *look {
 	return &look{c: c, recipient: recipient, reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// found notes a finding. One without mend is damage.
+// found notes a finding. One without mend is damage. Where it is must tell it from
+// what looks the same a moment later, for only what is found twice counts: the
+// gate's bundle, say, and not just the gate, which has another one open by then.
 func (l *look) found(rule, kind, where string, mend func(context.Context, *operation) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +157,7 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 		g := l.gates[group]
 		for name, at := range g.At {
 			if last := l.h.Cabinets[name]; at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal {
-				l.found("H7", gateWrong, g.ID+" "+name, nil, "it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received",
+				l.found("H7", gateWrong, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), nil, "it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received",
 					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal)
 			}
 		}
@@ -164,7 +166,7 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 		}
 		d := byID[g.Open]
 		if d == nil {
-			l.found("H6", bundleMissing, g.ID, nil, "its open bundle %s is not there, or not open", g.Open)
+			l.found("H6", bundleMissing, g.ID+", bundle "+g.Open, nil, "its open bundle is not there, or not open")
 			continue
 		}
 		delete(byID, g.Open)

@@ -286,10 +286,10 @@ func (s *scan) whole() {
 		waiting += d.waiting
 	}
 	if len(s.seen) > 0 && last != s.last.Sequence {
-		s.l.found("H1", countWrong, "cabinet "+s.name, nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
+		s.l.found("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
 	}
 	if backlog := s.last.Total - s.at.Total; waiting != backlog {
-		s.l.found("H1", countWrong, "backlog of "+s.name, nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
+		s.l.found("H1", countWrong, fmt.Sprintf("backlog of %s, events %d to %d", s.name, s.at.Total+1, s.last.Total), nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
 	}
 	if b := s.bundle; b != nil && waiting < int64(b.Count) {
 		s.l.found("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but only %d wait", b.Count, waiting)
