@@ -87,6 +87,7 @@ const (
 	bundleStray    = "bundle-stray"
 	headWrong      = "head-wrong"
 	intentLeft     = "intent-left"
+	unreadable     = "unreadable"
 )
 
 // Check holds all that is stored to the invariants, while the hub may be running.
@@ -187,7 +188,10 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	var before, now *look
 	for n := range looks {
 		l := newLook(c, recipient)
-		if err := l.everything(ctx); err != nil {
+		if err := l.everything(ctx); domain.KindOf(err) == domain.Damaged {
+			c.unreadable(recipient, err)
+			return nil
+		} else if err != nil {
 			return classified("check "+recipient.String(), err)
 		}
 		before, now = now, l
@@ -215,6 +219,16 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	}
 	c.tell(false)
 	return nil
+}
+
+// unreadable notes that a recipient cannot be looked at for a document that is not
+// what it should be. The others can.
+func (c *checker) unreadable(recipient domain.ActorID, err error) {
+	c.report.Recipients++
+	c.add([]Finding{{
+		Rule: "H1", Kind: unreadable, Recipient: recipient.String(), Where: "a document of this recipient", Text: err.Error(), Damage: true,
+	}})
+	c.tell(false)
 }
 
 // mend repairs what can be repaired, and looks whether that helped.

@@ -323,3 +323,67 @@ func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
 	require.EqualValues(t, recipients, whole.Events)
 	require.Zero(t, whole.Found)
 }
+
+func TestADocumentThatCannotBeReadIsAFindingAndNoObstacle(t *testing.T) {
+	for name, damage := range map[string]func(d *damaged){
+		"head":   func(d *damaged) { d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", "many") },
+		"gate":   func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.gate().ID, "/generation", "old") },
+		"bundle": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", "few") },
+		"drawer": func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", "some")
+		},
+		"page": func(d *damaged) {
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/events", 5)
+		},
+		"entry": func(d *damaged) {
+			d.patches(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.drawers(d.main)[2].ID, "/nextSequence", "last")
+		},
+		"cabinet": func(d *damaged) {
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets", map[string]received{"no such thing": {}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDamaged(t)
+				const others = 3
+				for range others {
+					actor := repositorytest.NewActor()
+					_, err := d.node.Save(t.Context(), actor, repositorytest.Events(1, actor))
+					require.NoError(t, err)
+				}
+				damage(d)
+				report, err := d.node.Check(t.Context(), CheckOptions{Repair: true})
+				require.NoError(t, err)
+				require.Contains(t, kinds(report), unreadable)
+				require.True(t, report.Findings[0].Damage)
+				require.Equal(t, d.actor.String(), report.Findings[0].Recipient)
+				require.EqualValues(t, others+1, report.Recipients)
+			})
+		})
+	}
+}
+
+func TestWhatIsWrongEverywhereIsSaidOncePerPlace(t *testing.T) {
+	d := newDamaged(t)
+	node := d.rig.node(Options{Exclusive: true}, false)
+	_, err := node.Save(t.Context(), d.actor, repositorytest.Events(20_000, d.actor))
+	require.NoError(t, err)
+	d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", 1)
+	report := d.checks(CheckOptions{})
+	require.Contains(t, kinds(report), sequenceWrong)
+	require.Less(t, len(report.Findings), 200, "pages, not events")
+}
+
+func TestABundleThatDoesNotBeginAtItsGateIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDamaged(t) // five events are acknowledged, the bundle has the two behind them
+		g := d.gate()
+		at := g.At[nameOf(d.main)]
+		require.Equal(t, 2, at.Slot)
+		at.Slot, at.Sequence, at.Total = at.Slot-1, at.Sequence-1, at.Total-1
+		g.At[nameOf(d.main)] = at
+		d.patches(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
+		report := d.checks(CheckOptions{})
+		require.Contains(t, kinds(report), bundleWrong, "a Dequeue would lose an event: %v", report.Findings)
+	})
+}

@@ -31,30 +31,39 @@ type look struct {
 
 	mu       sync.Mutex // guards what follows
 	findings []Finding
+	at       map[spot]bool // of the findings
 	drawers  int64
 	events   int64
 	reading  chan struct{} // bounds how many drawers are read at once
 }
 
+// A spot is what tells findings of one recipient apart.
+type spot struct{ kind, where string }
+
 func newLook(c *checker, recipient domain.ActorID) *look {
-	return &look{c: c, recipient: recipient, reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &look{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // found notes a finding. One without mend is damage. Where it is must tell it from
 // what looks the same a moment later, for only what is found twice counts: the
 // gate's bundle, say, and not just the gate, which has another one open by then.
+// Of several in one place the first is enough, and so are maxFindings in all: one
+// wrong number may put a million events in the wrong.
 func (l *look) found(rule, kind, where string, mend func(context.Context, *operation) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	at := spot{kind, where}
+	if l.at[at] || len(l.at) == maxFindings {
+		return
+	}
+	l.at[at] = true
 	l.findings = append(l.findings, Finding{
 		Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
 		Text: fmt.Sprintf(format, args...), Damage: mend == nil, mend: mend,
 	})
 }
 
-func (l *look) has(f *Finding) bool {
-	return slices.ContainsFunc(l.findings, func(g Finding) bool { return f.Kind == g.Kind && f.Where == g.Where })
-}
+func (l *look) has(f *Finding) bool { return l.at[spot{f.Kind, f.Where}] }
 
 // agreesWith reports whether l has found what another look has found, and nothing
 // moved meanwhile.
