@@ -86,8 +86,12 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 			}
 			b.CreateItem(encoded(record), nil)
 		})
-		if isRefused(err) {
-			return o.whetherRecorded(ctx, record)
+		if isRefused(err) { // perhaps because it was carried out before
+			there, err := o.isThere(ctx, recipient, record.ID, recordKind)
+			if err == nil && !there {
+				err = errMoved
+			}
+			return err
 		}
 		return err
 	})
@@ -98,17 +102,16 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	return o.outcome(what+" for "+recipient.String(), err)
 }
 
-// whetherRecorded tells an order that was refused from one that was carried out
-// before. It asks by a write that changes nothing, for that acts on the truth: an
-// old read would have the order decided anew, on what it has changed itself.
-func (o *operation) whetherRecorded(ctx context.Context, record *recordDoc) error {
+// isThere asks for a document of a recipient by a write that changes nothing, for
+// that acts on the truth, however old the reads are.
+func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id, kind string) (bool, error) {
 	var ops azcosmos.PatchOperations
-	ops.AppendSet("/kind", recordKind)
-	err := o.patch(ctx, o.r.db.bundles, record.Recipient, record.ID, ops, &recordDoc{})
+	ops.AppendSet("/kind", kind)
+	err := o.patch(ctx, o.r.db.bundles, recipient.String(), id, ops, &struct{}{})
 	if isNotFound(err) {
-		return errMoved
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // Release implements repository.Operations.
@@ -203,15 +206,27 @@ func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group 
 		return nil, nil, err
 	}
 	g := gates[group]
-	switch {
-	case g.Open != "":
-		return nil, nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", g.Open, group)
-	case g.Last == "":
+	if g.Open != "" || g.Last == "" {
+		if o.r.db.readsMayBeStale() {
+			if err := o.prove(ctx, g); err != nil {
+				return nil, nil, err
+			}
+		}
+		if g.Open != "" {
+			return nil, nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", g.Open, group)
+		}
 		return nil, nil, domain.Errorf(domain.NotFound, "no bundle was closed in group %s that could be replayed", group)
 	}
 	doc := &bundleDoc{}
 	etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), g.Last, doc)
 	if isNotFound(err) {
+		there, err := o.isThere(ctx, recipient, g.Last, bundleKind)
+		if err != nil {
+			return nil, nil, err
+		}
+		if there {
+			return nil, nil, errMoved
+		}
 		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is not retained any more", g.Last, group)
 	}
 	if err != nil {

@@ -79,6 +79,22 @@ func TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead(t *testing.T) {
 	}
 }
 
+func TestAReplayIsNotRefusedForAnOldRead(t *testing.T) {
+	for age := range int32(8) {
+		for reads := range int32(3) {
+			var old aging
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			node := s.node(small, false)
+			s.save(node, 0, repositorytest.Events(1, s.actor))
+			s.next(node)
+			old.age.Store(age)
+			old.left.Store(reads)
+			_, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
+			require.NoError(t, err, "%d reads are %d commits old", reads, age)
+		}
+	}
+}
+
 func TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen(t *testing.T) {
 	batch := func(req *http.Request) bool {
 		return req.Header.Get("x-ms-cosmos-is-batch-request") != "" && strings.Contains(req.URL.Path, bundlesContainer)
