@@ -198,7 +198,7 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 		if len(l.findings) == 0 || l.agreesWith(before) {
 			break
 		}
-		if n < looks-1 && !sleep(ctx, c.r.jitter(leasePoll<<n)) {
+		if n < looks-1 && !sleep(ctx, leasePoll<<n/2+c.r.jitter(leasePoll<<n)) { // hints may be under way
 			return ctx.Err()
 		}
 	}
@@ -262,16 +262,11 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 // after the time that its owner is given has been left behind.
 func (c *checker) abandoned(ctx context.Context) error {
 	for _, u := range c.intents {
-		const patience = lease << 1
-		if !c.r.opts.Exclusive && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
-			return ctx.Err()
-		}
-		o := c.r.begin("check")
-		h, err := o.readHead(ctx, u.recipient)
+		h, err := c.outlasting(ctx, u)
 		if err != nil {
-			return classified("check "+u.recipient.String(), err)
+			return err
 		}
-		if h.Intent == nil || h.Intent.ID != u.intent {
+		if h == nil {
 			continue
 		}
 		f := Finding{
@@ -287,6 +282,29 @@ func (c *checker) abandoned(ctx context.Context) error {
 	}
 	c.intents = nil
 	return nil
+}
+
+// outlasting gives the owner of an intent at least as long as another writer would
+// give him, and returns the head if the intent is still there then, else nil.
+func (c *checker) outlasting(ctx context.Context, u unfinished) (*head, error) {
+	for patience := lease << 1; ; {
+		if !c.r.opts.Exclusive && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
+			return nil, ctx.Err()
+		}
+		h, err := c.r.begin("check").readHead(ctx, u.recipient)
+		if err != nil {
+			return nil, classified("check "+u.recipient.String(), err)
+		}
+		if h.Intent == nil || h.Intent.ID != u.intent {
+			return nil, nil //nolint:nilnil // there is none
+		}
+		granted := lease << min(h.Undone, maxDoubled)
+		granted += granted / 4 // a writer's jitter
+		if c.r.opts.Exclusive || granted <= patience {
+			return h, nil
+		}
+		patience = granted
+	}
 }
 
 // undo rolls an intent back as a writer would that came by.

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
@@ -385,5 +387,46 @@ func TestABundleThatDoesNotBeginAtItsGateIsFound(t *testing.T) {
 		d.patches(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
 		report := d.checks(CheckOptions{})
 		require.Contains(t, kinds(report), bundleWrong, "a Dequeue would lose an event: %v", report.Findings)
+	})
+}
+
+func TestACheckGivesASaveTheTimeThatAWriterWould(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDamaged(t)
+		d.leavesIntent()
+		d.patches(d.node.db.catalog, d.actor.String(), headID, "/undone", maxDoubled)
+		var saving sync.WaitGroup
+		saving.Go(func() {
+			sleep(t.Context(), lease<<maxDoubled)
+			d.saves(1, domain.TimeSeries) // and the intent is gone
+		})
+		other := d.rig.node(Options{}, false)
+		report, err := other.Check(t.Context(), CheckOptions{Recipient: d.actor, Repair: true})
+		require.NoError(t, err)
+		require.NotContains(t, kinds(report), intentLeft)
+		saving.Wait()
+	})
+}
+
+func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		slow, line := s.tapped(Options{DrawerCapacity: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = slow.hints.run(ctx) })
+		synctest.Wait()
+		s.save(slow, 0, repositorytest.Events(2, s.actor))
+		b, err := repositorytest.Peek(t.Context(), s.stores(slow), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		line.set(func(req *http.Request) error { sleep(req.Context(), 20*time.Millisecond); return nil })
+		_, err = slow.Acknowledge(t.Context(), s.actor, b.ID)
+		require.NoError(t, err)
+		hurried := s.node(Options{Random: func() uint64 { return 0 }}, false)
+		report, err := hurried.Check(t.Context(), CheckOptions{Recipient: s.actor})
+		require.NoError(t, err)
+		require.Empty(t, report.Findings)
+		cancel()
+		running.Wait()
 	})
 }
