@@ -195,7 +195,7 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 			return classified("check "+recipient.String(), err)
 		}
 		before, now = now, l
-		if len(l.findings) == 0 || l.agreesWith(before) {
+		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
 			break
 		}
 		if n < looks-1 && !sleep(ctx, leasePoll<<n/2+c.r.jitter(leasePoll<<n)) { // hints may be under way

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -428,5 +429,30 @@ func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
 		require.Empty(t, report.Findings)
 		cancel()
 		running.Wait()
+	})
+}
+
+func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var old atomic.Bool
+		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Lag: func() time.Duration {
+			if old.Load() {
+				return time.Second
+			}
+			return 0
+		}})}
+		node, line := s.tapped(Options{DrawerCapacity: 3})
+		sleep(t.Context(), time.Minute)
+		s.save(node, 0, repositorytest.Events(5, s.actor))
+		line.set(func(req *http.Request) error { // one container's replica is behind the others
+			old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/"))
+			return nil
+		})
+		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
+		require.NoError(t, err)
+		for _, f := range report.Findings {
+			require.False(t, f.Damage, f.String())
+		}
+		require.EqualValues(t, 5, report.Events)
 	})
 }

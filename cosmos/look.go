@@ -71,6 +71,12 @@ func (l *look) agreesWith(other *look) bool {
 	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
+// mayBeOld reports whether l has found damage that may be nothing but a part of the
+// store that is behind the others, for some seconds.
+func (l *look) mayBeOld() bool {
+	return l.c.r.db.readsMayBeStale() && slices.ContainsFunc(l.findings, func(f Finding) bool { return f.Damage })
+}
+
 // confirmedBy returns the findings that another look has made too. While things
 // move, a hint that is not up to date yet is none.
 func (l *look) confirmedBy(other *look) []Finding {
