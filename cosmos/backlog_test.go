@@ -303,9 +303,13 @@ func TestWhatANodeKnowsOfRecipientsIsBounded(t *testing.T) {
 		last = repositorytest.NewActor()
 		k.saw(last, &head{Watermark: domain.Sequence(i), Cabinets: cabinets})
 	}
-	assert.Equal(t, 100, len(k.of))
-	assert.Equal(t, maxKnown, k.cabinets)
+	assert.Equal(t, 99, len(k.of))
+	assert.Equal(t, 99*1001, k.size)
 	assert.NotNil(t, k.head(last))
 	k.saw(last, &head{Watermark: 1})
 	assert.Len(t, k.head(last).Cabinets, 1000, "an older head is not taken for the newest")
+	for range maxKnown {
+		k.saw(repositorytest.NewActor(), &head{})
+	}
+	assert.Len(t, k.of, maxKnown, "those who have never received anything take memory, too")
 }

@@ -148,29 +148,19 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 		return closed, err
 	}
 	if doc == nil {
-		if o.r.db.readsMayBeStale() {
-			if err := o.confirm(ctx, recipient, gates); err != nil {
-				return closed, err
-			}
-			for _, g := range gates {
-				if g.Open == id.String() {
-					return closed, errMoved // it is there, only not seen yet
-				}
-			}
-		}
-		return closed, errNotOpen(id)
+		return closed, o.whyNotOpen(ctx, recipient, id, gates)
 	}
 	bundle, err := doc.bundle()
 	if err != nil {
 		return closed, err
 	}
 	closed.Bundle = bundle
-	if doc.State != stateOpen { // for good, so it does not matter how old the copy is
+	if doc.State != stateOpen {
 		if doc.Operation == operation {
 			closed.Behind = o.r.behindDequeued(recipient, doc, gates)
 			return closed, nil
 		}
-		return closed, errNotOpen(id)
+		return closed, o.whyNotOpen(ctx, recipient, id, gates)
 	}
 	g := gates[bundle.Group]
 	if g == nil || g.Open != doc.ID {
@@ -193,6 +183,23 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	}
 	closed.Behind = o.r.behindDequeued(recipient, doc, gates)
 	return closed, nil
+}
+
+// whyNotOpen says of a bundle that does not look open that it is not, once the
+// gates prove it: it may have been opened, or opened again by a Replay, since the
+// moment that the copy shows.
+func (o *operation) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
+	if o.r.db.readsMayBeStale() {
+		if err := o.confirm(ctx, recipient, gates); err != nil {
+			return err
+		}
+	}
+	for _, g := range gates {
+		if g.Open == id.String() {
+			return errMoved
+		}
+	}
+	return errNotOpen(id)
 }
 
 // bundleAndGates reads a bundle, nil if there is none, and all gates of its
@@ -234,10 +241,14 @@ func (g *gate) through(d *bundleDoc, operation string) *gate {
 	end := d.Ranges[len(d.Ranges)-1]
 	c.Operation, c.Generation = operation, g.Generation+1
 	c.Open, c.Opened, c.First, c.Last = "", time.Time{}, 0, d.ID
-	c.At[d.Cabinet] = place{
+	at := place{
 		Ordinal: end.Ordinal, Slot: end.To, Sequence: d.Last,
 		Total: g.At[d.Cabinet].Total + int64(d.Count), NextSaved: d.NextSaved,
 	}
+	if doubt := g.At[d.Cabinet].Doubt; doubt > d.Last {
+		at.Doubt = doubt
+	}
+	c.At[d.Cabinet] = at
 	return c
 }
 

@@ -41,6 +41,9 @@ const chaosRetention = 2 * saveTimeout
 
 func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	first, last := uint64(0), uint64(chaosSeeds)
+	if raced {
+		last /= 5
+	}
 	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEEDS"), 10, 64); err == nil {
 		last = s
 	}
@@ -57,7 +60,7 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 			})
 		})
 	}
-	if last-first >= chaosSeeds {
+	if last-first >= chaosSeeds && !raced {
 		require.Greater(t, swept, 100.0, "the sweep has something to do in these worlds")
 	}
 }

@@ -87,6 +87,7 @@ const (
 	bundleStray    = "bundle-stray"
 	headWrong      = "head-wrong"
 	intentLeft     = "intent-left"
+	unreadable     = "unreadable"
 )
 
 // Check holds all that is stored to the invariants, while the hub may be running.
@@ -187,14 +188,17 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	var before, now *look
 	for n := range looks {
 		l := newLook(c, recipient)
-		if err := l.everything(ctx); err != nil {
+		if err := l.everything(ctx); domain.KindOf(err) == domain.Damaged {
+			c.unreadable(recipient, err)
+			return nil
+		} else if err != nil {
 			return classified("check "+recipient.String(), err)
 		}
 		before, now = now, l
-		if len(l.findings) == 0 || l.agreesWith(before) {
+		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
 			break
 		}
-		if n < looks-1 && !sleep(ctx, c.r.jitter(leasePoll<<n)) {
+		if n < looks-1 && !sleep(ctx, leasePoll<<n/2+c.r.jitter(leasePoll<<n)) { // hints may be under way
 			return ctx.Err()
 		}
 	}
@@ -215,6 +219,16 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	}
 	c.tell(false)
 	return nil
+}
+
+// unreadable notes that a recipient cannot be looked at for a document that is not
+// what it should be. The others can.
+func (c *checker) unreadable(recipient domain.ActorID, err error) {
+	c.report.Recipients++
+	c.add([]Finding{{
+		Rule: "H1", Kind: unreadable, Recipient: recipient.String(), Where: "a document of this recipient", Text: err.Error(), Damage: true,
+	}})
+	c.tell(false)
 }
 
 // mend repairs what can be repaired, and looks whether that helped.
@@ -248,16 +262,11 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 // after the time that its owner is given has been left behind.
 func (c *checker) abandoned(ctx context.Context) error {
 	for _, u := range c.intents {
-		const patience = lease << 1
-		if !c.r.opts.Exclusive && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
-			return ctx.Err()
-		}
-		o := c.r.begin("check")
-		h, err := o.readHead(ctx, u.recipient)
+		h, err := c.outlasting(ctx, u)
 		if err != nil {
-			return classified("check "+u.recipient.String(), err)
+			return err
 		}
-		if h.Intent == nil || h.Intent.ID != u.intent {
+		if h == nil {
 			continue
 		}
 		f := Finding{
@@ -273,6 +282,29 @@ func (c *checker) abandoned(ctx context.Context) error {
 	}
 	c.intents = nil
 	return nil
+}
+
+// outlasting gives the owner of an intent at least as long as another writer would
+// give him, and returns the head if the intent is still there then, else nil.
+func (c *checker) outlasting(ctx context.Context, u unfinished) (*head, error) {
+	for patience := lease << 1; ; {
+		if !c.r.opts.Exclusive && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
+			return nil, ctx.Err()
+		}
+		h, err := c.r.begin("check").readHead(ctx, u.recipient)
+		if err != nil {
+			return nil, classified("check "+u.recipient.String(), err)
+		}
+		if h.Intent == nil || h.Intent.ID != u.intent {
+			return nil, nil //nolint:nilnil // there is none
+		}
+		granted := lease << min(h.Undone, maxDoubled)
+		granted += granted / 4 // a writer's jitter
+		if c.r.opts.Exclusive || granted <= patience {
+			return h, nil
+		}
+		patience = granted
+	}
 }
 
 // undo rolls an intent back as a writer would that came by.

@@ -181,6 +181,10 @@ type place struct {
 	Total    int64           `json:"total"` // events acknowledged ever
 
 	NextSaved millis `json:"nextSaved,omitempty"` // when the event just behind was saved, if that is known
+
+	// Doubt is up to where the gate has been before it was moved back. Below it,
+	// entries may be too high.
+	Doubt domain.Sequence `json:"doubt,omitempty"`
 }
 
 // A bundleDoc is a bundle: not the ids of its events but where they lie.

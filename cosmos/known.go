@@ -11,10 +11,10 @@ import (
 // last: how much they have received, and where their cabinets go on. Nothing that
 // must be right rests on the former, which may be old; the latter never changes.
 type known struct {
-	mu       sync.Mutex
-	of       map[domain.ActorID]*list.Element
-	order    *list.List // of *knownRecipient, the one used last in front
-	cabinets int
+	mu    sync.Mutex
+	of    map[domain.ActorID]*list.Element
+	order *list.List // of *knownRecipient, the one used last in front
+	size  int        // recipients and cabinets
 }
 
 type knownRecipient struct {
@@ -30,7 +30,8 @@ type firstEvent struct {
 	sequence      domain.Sequence
 }
 
-// maxKnown bounds the memory: some 300 bytes for each cabinet.
+// maxKnown bounds the memory: some 300 bytes for each cabinet, and for each
+// recipient, who may have none.
 const maxKnown = 100_000
 
 func newKnown() *known {
@@ -45,17 +46,18 @@ func (k *known) saw(recipient domain.ActorID, h *head) {
 	if e == nil {
 		e = k.order.PushFront(&knownRecipient{recipient: recipient, head: &head{}, firsts: make(map[cabinetName]firstEvent)})
 		k.of[recipient] = e
+		k.size++
 	}
 	k.order.MoveToFront(e)
 	r := e.Value.(*knownRecipient)
 	if h.Watermark < r.head.Watermark {
 		return
 	}
-	k.cabinets += len(h.Cabinets) - len(r.head.Cabinets)
+	k.size += len(h.Cabinets) - len(r.head.Cabinets)
 	r.head = &head{Watermark: h.Watermark, Cabinets: h.Cabinets} // a head is never changed once it is stored
-	for k.cabinets > maxKnown && k.order.Len() > 1 {
+	for k.size > maxKnown && k.order.Len() > 1 {
 		oldest := k.order.Remove(k.order.Back()).(*knownRecipient)
-		k.cabinets -= len(oldest.head.Cabinets)
+		k.size -= 1 + len(oldest.head.Cabinets)
 		delete(k.of, oldest.recipient)
 	}
 }

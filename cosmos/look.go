@@ -31,46 +31,50 @@ type look struct {
 
 	mu       sync.Mutex // guards what follows
 	findings []Finding
-	known    map[findingKey]bool
+	at       map[spot]bool // of the findings
 	drawers  int64
 	events   int64
 	reading  chan struct{} // bounds how many drawers are read at once
 }
 
-// A findingKey tells findings apart: one of a kind is enough for a document.
-type findingKey struct{ kind, where string }
-
-// maxOfRecipient is how many findings are told of one recipient: whoever has that
-// many needs no more to see what happened.
-const maxOfRecipient = 1000
+// A spot is what tells findings of one recipient apart.
+type spot struct{ kind, where string }
 
 func newLook(c *checker, recipient domain.ActorID) *look {
-	return &look{
-		c: c, recipient: recipient, known: make(map[findingKey]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0)),
-	}
+	return &look{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// found notes a finding. One without mend is damage.
+// found notes a finding. One without mend is damage. Where it is must tell it from
+// what looks the same a moment later, for only what is found twice counts: the
+// gate's bundle, say, and not just the gate, which has another one open by then.
+// Of several in one place the first is enough, and so are maxFindings in all: one
+// wrong number may put a million events in the wrong.
 func (l *look) found(rule, kind, where string, mend func(context.Context, *operation) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := findingKey{kind, where}
-	if l.known[key] || len(l.findings) == maxOfRecipient {
+	at := spot{kind, where}
+	if l.at[at] || len(l.at) == maxFindings {
 		return
 	}
-	l.known[key] = true
+	l.at[at] = true
 	l.findings = append(l.findings, Finding{
 		Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
 		Text: fmt.Sprintf(format, args...), Damage: mend == nil, mend: mend,
 	})
 }
 
-func (l *look) has(f *Finding) bool { return l.known[findingKey{f.Kind, f.Where}] }
+func (l *look) has(f *Finding) bool { return l.at[spot{f.Kind, f.Where}] }
 
 // agreesWith reports whether l has found what another look has found, and nothing
 // moved meanwhile.
 func (l *look) agreesWith(other *look) bool {
 	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
+}
+
+// mayBeOld reports whether l has found damage that may be nothing but a part of the
+// store that is behind the others, for some seconds.
+func (l *look) mayBeOld() bool {
+	return l.c.r.db.readsMayBeStale() && slices.ContainsFunc(l.findings, func(f Finding) bool { return f.Damage })
 }
 
 // confirmedBy returns the findings that another look has made too. While things
@@ -168,7 +172,7 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 		g := l.gates[group]
 		for name, at := range g.At {
 			if last := l.h.Cabinets[name]; at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal {
-				l.found("H7", gateWrong, g.ID+" "+name, nil, "it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received",
+				l.found("H7", gateWrong, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), nil, "it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received",
 					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal)
 			}
 		}
@@ -177,7 +181,7 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 		}
 		d := byID[g.Open]
 		if d == nil {
-			l.found("H6", bundleMissing, g.ID, nil, "its open bundle %s is not there, or not open", g.Open)
+			l.found("H6", bundleMissing, g.ID+", bundle "+g.Open, nil, "its open bundle is not there, or not open")
 			continue
 		}
 		delete(byID, g.Open)

@@ -86,8 +86,12 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 			}
 			b.CreateItem(encoded(record), nil)
 		})
-		if isRefused(err) {
-			return o.whetherRecorded(ctx, record)
+		if isRefused(err) { // perhaps because it was carried out before
+			there, err := o.isThere(ctx, recipient, record.ID, recordKind)
+			if err == nil && !there {
+				err = errMoved
+			}
+			return err
 		}
 		return err
 	})
@@ -98,14 +102,16 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	return o.outcome(what+" for "+recipient.String(), err)
 }
 
-// whetherRecorded tells an order that was refused from one that was carried out
-// before.
-func (o *operation) whetherRecorded(ctx context.Context, record *recordDoc) error {
-	_, err := o.read(ctx, o.r.db.bundles, record.Recipient, record.ID, &recordDoc{})
+// isThere asks for a document of a recipient by a write that changes nothing, for
+// that acts on the truth, however old the reads are.
+func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id, kind string) (bool, error) {
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/kind", kind)
+	err := o.patch(ctx, o.r.db.bundles, recipient.String(), id, ops, &struct{}{})
 	if isNotFound(err) {
-		return errMoved
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // Release implements repository.Operations.
@@ -146,7 +152,7 @@ func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id dom
 		return nil, nil, err
 	}
 	if doc == nil || doc.State != stateOpen {
-		return nil, nil, errNotOpen(id)
+		return nil, nil, o.whyNotOpen(ctx, recipient, id, gates)
 	}
 	for _, g := range gates {
 		if g.Open == doc.ID {
@@ -162,7 +168,10 @@ func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id dom
 // fence in the head moves first, after the gate has been read: from then on, a
 // floor that rises by what was read before is refused, and so is the gate of a
 // Replay that a proof of the sweep has overtaken. Pointers are lowered before the
-// gate moves: one that is too low heals on sight, one that is too high would not.
+// gate moves: one that is too low heals on sight. But a Save that still sees the
+// position of the drawer behind what waits again, or the hints of a Dequeue on
+// another node, may raise one afterwards; so the gate remembers up to where no
+// pointer is to be believed.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
 	r.hints.wait(ctx, recipient)
 	var bundle domain.Bundle
@@ -197,15 +206,27 @@ func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group 
 		return nil, nil, err
 	}
 	g := gates[group]
-	switch {
-	case g.Open != "":
-		return nil, nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", g.Open, group)
-	case g.Last == "":
+	if g.Open != "" || g.Last == "" {
+		if o.r.db.readsMayBeStale() {
+			if err := o.prove(ctx, g); err != nil {
+				return nil, nil, err
+			}
+		}
+		if g.Open != "" {
+			return nil, nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", g.Open, group)
+		}
 		return nil, nil, domain.Errorf(domain.NotFound, "no bundle was closed in group %s that could be replayed", group)
 	}
 	doc := &bundleDoc{}
 	etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), g.Last, doc)
 	if isNotFound(err) {
+		there, err := o.isThere(ctx, recipient, g.Last, bundleKind)
+		if err != nil {
+			return nil, nil, err
+		}
+		if there {
+			return nil, nil, errMoved
+		}
 		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is not retained any more", g.Last, group)
 	}
 	if err != nil {
@@ -223,7 +244,9 @@ func (g *gate) before(d *bundleDoc, operation string) *gate {
 	c := g.clone()
 	c.Operation, c.Generation = operation, g.Generation+1
 	c.Open, c.Opened, c.First, c.Last = d.ID, d.Opened, d.First, d.Before
-	c.At[d.Cabinet] = d.Start
+	start := d.Start
+	start.Doubt = max(start.Doubt, g.At[d.Cabinet].Sequence, g.At[d.Cabinet].Doubt)
+	c.At[d.Cabinet] = start
 	return c
 }
 

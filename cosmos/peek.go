@@ -260,7 +260,7 @@ func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, 
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for _, c := range candidates {
-		if c.entry != nil && c.entry.NextSequence > c.at.Sequence {
+		if c.entry != nil && c.entry.NextSequence > c.at.Sequence && c.at.Sequence >= c.at.Doubt {
 			c.first = c.entry.NextSequence
 			continue
 		}

@@ -3,16 +3,19 @@ package cosmos
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -333,4 +336,41 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])
 	require.LessOrEqual(t, late, early+early/50)
 	require.NoError(t, k.mended(k.actor))
+}
+
+func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lag = 500 * time.Millisecond
+		var old atomic.Bool
+		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Lag: func() time.Duration {
+			if old.Load() {
+				return lag
+			}
+			return 0
+		}})}
+		node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
+		s.save(node, 0, repositorytest.Events(7, s.actor))
+		_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+		require.NoError(t, err)
+		sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
+		var calls atomic.Int32
+		commits := at(2, replacesHead, func() error {
+			sleep(t.Context(), 2*lag) // so that an old read shows the head with the intent
+			_, err := sweeper.Sweep(t.Context())
+			require.NoError(t, err)
+			old.Store(true)
+			return nil
+		})
+		line.set(func(req *http.Request) error {
+			if calls.Add(1) > 1000 {
+				return faulty.ErrLost
+			}
+			return commits(req)
+		})
+		saved, err := node.Save(t.Context(), s.actor, repositorytest.Events(2, s.actor))
+		require.NoError(t, err)
+		require.Equal(t, 2, saved.Accepted)
+		require.Zero(t, counted(t, node.metrics.repairs.WithLabelValues("rollback")))
+		require.Less(t, calls.Load(), int32(100))
+	})
 }

@@ -169,6 +169,10 @@ func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
 	}
 	err := w.writeHead(ctx, o, next)
 	for errors.Is(err, errStands) {
+		if !o.pause(ctx, 0) { // what was read may be the very head that was refused, for a while
+			w.head, err = nil, errMoved
+			break
+		}
 		wanted, following = w.head.Wanted != "", nil
 		err = w.writeHead(ctx, o, w.head.committed())
 	}

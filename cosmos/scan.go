@@ -37,6 +37,7 @@ type drawerSeen struct {
 	last    domain.Sequence
 	next    domain.Sequence // of the first that is not acknowledged, 0 if there is none
 	waiting int64           // not acknowledged
+	bundled int64           // of them, not behind the open bundle
 }
 
 func (s *scan) where(d *drawerSeen) string {
@@ -226,6 +227,9 @@ func (s *scan) event(d *drawerSeen, where string, slot int, sequence domain.Sequ
 	waits := sequence > s.at.Sequence
 	if waits {
 		d.waiting++
+		if s.bundle != nil && sequence <= s.bundle.Last {
+			d.bundled++
+		}
 		if d.next == 0 {
 			d.next = sequence
 		}
@@ -274,7 +278,7 @@ func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
 // whole holds what was read of all drawers to the head and the gate.
 func (s *scan) whole() {
 	var last domain.Sequence
-	var waiting int64
+	var waiting, bundled int64
 	for _, d := range s.seen {
 		if d.events == 0 {
 			continue
@@ -284,15 +288,16 @@ func (s *scan) whole() {
 		}
 		last = d.last
 		waiting += d.waiting
+		bundled += d.bundled
 	}
 	if len(s.seen) > 0 && last != s.last.Sequence {
-		s.l.found("H1", countWrong, "cabinet "+s.name, nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
+		s.l.found("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
 	}
 	if backlog := s.last.Total - s.at.Total; waiting != backlog {
-		s.l.found("H1", countWrong, "backlog of "+s.name, nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
+		s.l.found("H1", countWrong, fmt.Sprintf("backlog of %s, events %d to %d", s.name, s.at.Total+1, s.last.Total), nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
 	}
-	if b := s.bundle; b != nil && waiting < int64(b.Count) {
-		s.l.found("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but only %d wait", b.Count, waiting)
+	if b := s.bundle; b != nil && bundled != int64(b.Count) {
+		s.l.found("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but %d wait up to its last one, number %d", b.Count, bundled, b.Last)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -59,11 +60,11 @@ type Order struct {
 
 // Check returns an Invalid error unless o says who and why.
 func (o Order) Check() error {
-	switch {
-	case len(o.Who) == 0 || len(o.Who) > 200:
-		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", len(o.Who))
-	case len(o.Why) == 0 || len(o.Why) > 1000:
-		return domain.Errorf(domain.Invalid, "why: want 1 to 1,000 characters that say why, got %d", len(o.Why))
+	if n := utf8.RuneCountInString(o.Who); n < 1 || n > 200 {
+		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", n)
+	}
+	if n := utf8.RuneCountInString(o.Why); n < 1 || n > 1000 {
+		return domain.Errorf(domain.Invalid, "why: want 1 to 1,000 characters that say why, got %d", n)
 	}
 	return nil
 }

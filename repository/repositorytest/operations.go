@@ -193,6 +193,11 @@ var operationRules = []rule{
 		}
 		f.refuses(domain.NotFound, f.of(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
 		f.noRecords()
+		long := repository.Order{Who: strings.Repeat("ø", 200), Why: strings.Repeat("å", 1000)}
+		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, long))
+		records, err := f.Operations.Records(f.ctx, f.actor, 1)
+		require.NoError(f, err)
+		require.Equal(f, long, records[0].Order)
 		f.acknowledge(open)
 	}},
 

@@ -1,0 +1,82 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// asks reports that req is a query whose text has all of some words.
+func asks(req *http.Request, words ...string) bool {
+	if !queries(req) {
+		return false
+	}
+	body := bodyOf(req)
+	for _, w := range words {
+		if !strings.Contains(body, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// A queue in use moves between any two reads of a check. None of that is damage.
+func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
+	for name, before := range map[string]func(*http.Request) bool{
+		"before the gates are read":        func(req *http.Request) bool { return asks(req, "c.kind = @kind") && !asks(req, "c.state") },
+		"before the open bundles are read": func(req *http.Request) bool { return asks(req, "c.state = @state") },
+		"before the drawers are read":      func(req *http.Request) bool { return asks(req, "c.ordinal ", "@from") },
+		"before the pages are read":        func(req *http.Request) bool { return asks(req, "c.until ", "@from") },
+		"before the entries are read":      func(req *http.Request) bool { return asks(req, "SELECT * FROM c\"") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTrust(t)
+				user := s.node(Options{DrawerCapacity: 2, Retention: 1}, false)
+				s.save(user, 0, repositorytest.Events(3, s.actor))
+				s.next(user)
+				s.save(user, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
+				_, err := repositorytest.Peek(t.Context(), s.stores(user), s.actor, allGroups, domain.BundleID{})
+				require.NoError(t, err)
+
+				moves := 0
+				var moving atomic.Bool
+				checker, line := s.tapped(Options{DrawerCapacity: 2})
+				line.set(func(req *http.Request) error {
+					if !before(req) || !moving.CompareAndSwap(false, true) {
+						return nil
+					}
+					defer moving.Store(false)
+					moves++
+					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
+					for range 5 {
+						if _, err := user.NextUnacknowledged(context.Background(), s.actor, allGroups); err != nil {
+							require.ErrorIs(t, err, domain.ErrNoData)
+							break
+						}
+						s.next(user)
+					}
+					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
+					_, err := repositorytest.Peek(t.Context(), s.stores(user), s.actor, allGroups, domain.BundleID{})
+					require.NoError(t, err)
+					_, err = user.Sweep(context.Background())
+					require.NoError(t, err)
+					return nil
+				})
+				report, err := checker.Check(t.Context(), CheckOptions{Recipient: s.actor})
+				require.NoError(t, err)
+				require.Positive(t, moves)
+				require.Empty(t, report.Findings)
+				require.NoError(t, s.mended(s.actor))
+			})
+		})
+	}
+}

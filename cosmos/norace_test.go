@@ -1,0 +1,5 @@
+//go:build !race
+
+package cosmos
+
+const raced = false

@@ -1,0 +1,151 @@
+package cosmos
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// What operators do leaves hints behind that are too high, and gives old reads
+// something new to be wrong about.
+
+var becauseOfATest = repository.Order{Who: "a test", Why: "to see what comes of it"}
+
+func groupOf(t *testing.T, origin domain.Origin) domain.Group {
+	t.Helper()
+	group, err := domain.DefaultGroups().Of(origin)
+	require.NoError(t, err)
+	return group
+}
+
+func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, true)
+	first := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
+	older := repositorytest.Event(s.actor, repositorytest.From(domain.MarketRoles), repositorytest.Alone)
+	later := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
+	s.save(node, 0, []domain.Event{first})
+	s.save(node, 0, []domain.Event{older})
+	require.Equal(t, first.ID, s.next(node))
+	node.hints.wait(t.Context(), s.actor)
+
+	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
+	require.NoError(t, err)
+	s.save(node, 0, []domain.Event{later}) // takes the drawer for one in which nothing waits, and points at number 3
+	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
+
+	require.Equal(t, first.ID, s.next(node), "H4: number 1 comes before number 2")
+	require.Equal(t, older.ID, s.next(node))
+	require.Equal(t, later.ID, s.next(node))
+}
+
+// aging lets the next so many plain reads that match be so many commits old.
+type aging struct {
+	left, age atomic.Int32
+}
+
+func (a *aging) stale() int {
+	if a.left.Load() > 0 && a.left.Add(-1) >= 0 {
+		return int(a.age.Load())
+	}
+	return 0
+}
+
+func TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead(t *testing.T) {
+	for age := range int32(8) {
+		for reads := range int32(3) {
+			var old aging
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			node := s.node(small, false)
+			s.save(node, 0, repositorytest.Events(1, s.actor))
+			s.next(node)
+			b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
+			require.NoError(t, err)
+			old.age.Store(age)
+			old.left.Store(reads)
+			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
+			require.NoError(t, err, "%d reads are %d commits old", reads, age)
+		}
+	}
+}
+
+func TestAReplayIsNotRefusedForAnOldRead(t *testing.T) {
+	for age := range int32(8) {
+		for reads := range int32(3) {
+			var old aging
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			node := s.node(small, false)
+			s.save(node, 0, repositorytest.Events(1, s.actor))
+			s.next(node)
+			old.age.Store(age)
+			old.left.Store(reads)
+			_, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
+			require.NoError(t, err, "%d reads are %d commits old", reads, age)
+		}
+	}
+}
+
+func TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen(t *testing.T) {
+	batch := func(req *http.Request) bool {
+		return req.Header.Get("x-ms-cosmos-is-batch-request") != "" && strings.Contains(req.URL.Path, bundlesContainer)
+	}
+	orders := map[string]func(s *trust, node *Repository, open domain.BundleID) error{
+		releaseOrder: func(s *trust, node *Repository, open domain.BundleID) error {
+			return node.Release(s.Context(), s.actor, open, becauseOfATest)
+		},
+		skipOrder: func(s *trust, node *Repository, open domain.BundleID) error {
+			return node.Skip(s.Context(), s.actor, open, becauseOfATest)
+		},
+		replayOrder: func(s *trust, node *Repository, open domain.BundleID) error {
+			_, err := node.Acknowledge(s.Context(), s.actor, open)
+			require.NoError(s, err)
+			_, err = node.Replay(s.Context(), s.actor, groupOf(s.T, domain.TimeSeries), becauseOfATest)
+			return err
+		},
+		freezeOrder: func(s *trust, node *Repository, _ domain.BundleID) error {
+			return node.Freeze(s.Context(), s.actor, becauseOfATest)
+		},
+	}
+	for what, order := range orders {
+		for age := range int32(6) {
+			for reads := range int32(4) {
+				synctest.Test(t, func(t *testing.T) {
+					var old aging
+					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+					node := s.node(small, false)
+					s.save(node, 0, repositorytest.Events(1, s.actor))
+					b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+					require.NoError(t, err)
+					nth := int32(1)
+					if what == replayOrder {
+						nth = 2 // the first is the Dequeue
+					}
+					var seen atomic.Int32
+					s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+						if !batch(req) || seen.Add(1) != nth {
+							return faulty.None
+						}
+						old.age.Store(age)
+						old.left.Store(reads)
+						return faulty.ReplyLostAfter
+					})
+					require.NoError(t, order(s, node, b.ID), "%s, %d reads are %d commits old", what, reads, age)
+					old.left.Store(0)
+					records, err := node.Records(t.Context(), s.actor, 10)
+					require.NoError(t, err)
+					require.Len(t, records, 1)
+				})
+			}
+		}
+	}
+}
