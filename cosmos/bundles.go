@@ -55,6 +55,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 		}
 	}
 	doc.Behind = run.behindNew(bundle.Count)
+	doc.Before, doc.Start = run.gate.Last, run.gate.At[doc.Cabinet]
 	opened := run.gate.clone()
 	opened.Operation, opened.Generation = operation, run.gate.Generation+1
 	opened.Open, opened.Opened, opened.First = doc.ID, bundle.Opened, bundle.First
@@ -140,6 +141,9 @@ func errNotOpen(id domain.BundleID) error {
 
 func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID, operation string) (closed repository.Acknowledged, err error) {
 	doc, gates, err := o.bundleAndGates(ctx, recipient, id)
+	if err == nil && anyFrozen(gates) {
+		err = repository.ErrFrozen
+	}
 	if err != nil {
 		return closed, err
 	}
@@ -172,7 +176,7 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	if g == nil || g.Open != doc.ID {
 		return closed, errMoved // the two contradict each other: they were read at different times
 	}
-	dequeued, through := doc.dequeued(operation, o.r.opts.Retention), g.through(doc, operation)
+	dequeued, through := doc.closed(stateDequeued, operation, o.r.opts.Retention), g.through(doc, operation)
 	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, doc.ID, doc.etag, encoded(dequeued))
 		putInBatch(b, g.ID, g.ETag, encoded(through))
@@ -213,14 +217,14 @@ func (o *operation) bundleAndGates(ctx context.Context, recipient domain.ActorID
 	return doc, gates, err
 }
 
-// dequeued returns d as it is once its actor holds it safely. Cosmos removes it
-// when it has been that for the time of retention.
-func (d *bundleDoc) dequeued(operation string, retention time.Duration) *bundleDoc {
+// closed returns d as it is once it is no longer open. Cosmos removes it when it
+// has been that for the time of retention.
+func (d *bundleDoc) closed(state, operation string, retention time.Duration) *bundleDoc {
 	c := *d
 	if retention > 0 {
 		c.TTL = int(max(retention.Round(time.Second)/time.Second, 1))
 	}
-	c.State, c.Operation = stateDequeued, operation
+	c.State, c.Operation = state, operation
 	return &c
 }
 
@@ -229,7 +233,7 @@ func (g *gate) through(d *bundleDoc, operation string) *gate {
 	c := g.clone()
 	end := d.Ranges[len(d.Ranges)-1]
 	c.Operation, c.Generation = operation, g.Generation+1
-	c.Open, c.Opened, c.First = "", time.Time{}, 0
+	c.Open, c.Opened, c.First, c.Last = "", time.Time{}, 0, d.ID
 	c.At[d.Cabinet] = place{
 		Ordinal: end.Ordinal, Slot: end.To, Sequence: d.Last,
 		Total: g.At[d.Cabinet].Total + int64(d.Count), NextSaved: d.NextSaved,

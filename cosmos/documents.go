@@ -160,7 +160,9 @@ type gate struct {
 	Kind       string                `json:"kind"` // always "gate"
 	Operation  string                `json:"operation"`
 	Generation int64                 `json:"generation"`
-	Open       string                `json:"open,omitempty"` // bundle
+	Frozen     bool                  `json:"frozen,omitempty"` // by an operator: nothing is peeked or dequeued
+	Last       string                `json:"last,omitempty"`   // bundle that was closed last
+	Open       string                `json:"open,omitempty"`   // bundle
 	Opened     time.Time             `json:"opened,omitzero"`
 	First      domain.Sequence       `json:"first,omitempty"` // of the open bundle
 	At         map[cabinetName]place `json:"at"`
@@ -199,9 +201,11 @@ type bundleDoc struct {
 	Format        string          `json:"format"`
 	Version       string          `json:"version"`
 	Opened        time.Time       `json:"opened"`
-	Ranges        []slots         `json:"ranges"`         // at most six
-	TTL           int             `json:"ttl,omitempty"`  // seconds after the last write; once it is dequeued
-	Next          domain.Sequence `json:"next,omitempty"` // hint: of the event behind the bundle in its last drawer
+	Ranges        []slots         `json:"ranges"`           // at most six
+	TTL           int             `json:"ttl,omitempty"`    // seconds after the last write; once it is closed
+	Before        string          `json:"before,omitempty"` // the bundle of its group that was closed before it was opened
+	Start         place           `json:"start"`            // where the gate stood in the cabinet when it was opened
+	Next          domain.Sequence `json:"next,omitempty"`   // hint: of the event behind the bundle in its last drawer
 	NextSaved     millis          `json:"nextSaved,omitempty"`
 	Behind        behind          `json:"behind,omitzero"`
 
@@ -212,6 +216,8 @@ const (
 	bundleKind    = "bundle"
 	stateOpen     = "open"
 	stateDequeued = "dequeued"
+	stateSkipped  = "skipped"  // closed by an operator, not by its actor
+	stateReleased = "released" // taken back by an operator
 )
 
 // slots are a run of slots of a drawer.

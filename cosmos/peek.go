@@ -31,6 +31,9 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 
 func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	gates, h, err := o.gatesAndHead(ctx, recipient, groups)
+	if err == nil && anyFrozen(gates) {
+		err = repository.ErrFrozen
+	}
 	if err != nil {
 		return repository.Next{}, err
 	}

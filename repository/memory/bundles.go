@@ -64,17 +64,35 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.of(recipient)
-	for _, gate := range r.gates {
-		if gate.open == nil || gate.open.ID != id {
-			continue
-		}
-		closed := gate.open
-		r.cabinets[closed.Cabinet].acknowledged += closed.Count
-		gate.open = nil
-		gate.generation++
-		return repository.Acknowledged{Bundle: *closed, Behind: r.backlog(gate.asked)}, nil
+	if r.frozen {
+		return repository.Acknowledged{}, repository.ErrFrozen
 	}
-	return repository.Acknowledged{}, domain.Errorf(domain.NotFound, "bundle %s: not open for actor %s", id, recipient)
+	gate, err := r.having(id)
+	if err != nil {
+		return repository.Acknowledged{}, err
+	}
+	b := gate.close(r)
+	return repository.Acknowledged{Bundle: *b, Behind: r.backlog(gate.asked)}, nil
+}
+
+// having returns the gate that has bundle id open.
+func (r *recipient) having(id domain.BundleID) (*gate, error) {
+	for _, gate := range r.gates {
+		if gate.open != nil && gate.open.ID == id {
+			return gate, nil
+		}
+	}
+	return nil, domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
+}
+
+// close moves the gate past its open bundle, which it returns.
+func (g *gate) close(r *recipient) *domain.Bundle {
+	b := g.open
+	r.cabinets[b.Cabinet].acknowledged += b.Count
+	g.closed = append(g.closed, closed{b, g.asked})
+	g.open = nil
+	g.generation++
+	return b
 }
 
 // clone returns a copy of b that shares nothing with it.

@@ -20,6 +20,9 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.of(id)
+	if r.frozen {
+		return repository.Next{}, repository.ErrFrozen
+	}
 	var next repository.Next
 	var first *cabinet
 	for _, c := range r.cabinets {
@@ -104,7 +107,7 @@ type run struct {
 
 	groups    []domain.Group           // that were asked for
 	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them
-	elsewhere domain.Backlog       // in the other cabinets of the groups
+	elsewhere domain.Backlog           // in the other cabinets of the groups
 }
 
 func (r *run) Group() domain.Group { return r.cabinet.group }

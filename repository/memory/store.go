@@ -21,7 +21,7 @@ type Options struct {
 // drawersPerRun is the most drawers that a run for a new bundle extends over.
 const drawersPerRun = 6
 
-// A Store implements all three ports. It is safe for concurrent use.
+// A Store implements all ports. It is safe for concurrent use.
 type Store struct {
 	*Content // the payloads, under names that begin with payloads/, and whatever else is put there
 
@@ -36,6 +36,7 @@ var (
 	_ repository.DataAvailable = (*Store)(nil)
 	_ repository.Bundles       = (*Store)(nil)
 	_ repository.Content       = (*Store)(nil)
+	_ repository.Operations    = (*Store)(nil)
 )
 
 // New returns an empty Store.
@@ -62,6 +63,8 @@ type recipient struct {
 	cabinets map[domain.CabinetKey]*cabinet
 	gates    map[domain.Group]*gate
 	used     map[domain.BundleID]bool // for a bundle, open or closed
+	frozen   bool
+	records  []repository.Record // the newest last
 }
 
 type cabinet struct {
@@ -75,6 +78,13 @@ type gate struct {
 	generation int
 	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
 	asked      []domain.Group // for, when open was opened
+	closed     []closed       // bundles, the last one last
+}
+
+// A closed bundle can be opened again.
+type closed struct {
+	bundle *domain.Bundle
+	asked  []domain.Group
 }
 
 // of returns the recipient id, new if need be.

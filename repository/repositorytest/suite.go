@@ -14,11 +14,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Stores are the three ports of one implementation, wired to each other.
+// Stores are the ports of one implementation, wired to each other.
 type Stores struct {
-	Events  repository.DataAvailable
-	Bundles repository.Bundles
-	Content repository.Content
+	Events     repository.DataAvailable
+	Bundles    repository.Bundles
+	Content    repository.Content
+	Operations repository.Operations
 }
 
 // Options are what a case asks of the stores it opens.
@@ -50,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T, o Options) Stores) {
 		{"Weak", weakRules},
 		{"Backlog", backlogRules},
 		{"Ordering", orderingRules},
+		{"Operations", operationRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {

@@ -1,0 +1,341 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An operator's order is one batch in the partition of the recipient's gates and
+// bundles: what changes, and the record of it. The record bears the id of the
+// operation, so a refused batch that was carried out after all is known by it.
+
+// A recordDoc is the record of an order.
+type recordDoc struct {
+	ID        string    `json:"id"`
+	Recipient string    `json:"recipient"`
+	Kind      string    `json:"kind"` // always "record"
+	What      string    `json:"what"`
+	Who       string    `json:"who"`
+	Why       string    `json:"why"`
+	When      time.Time `json:"when"`
+	Group     string    `json:"group,omitempty"`
+	Bundle    string    `json:"bundle,omitempty"`
+	Events    int       `json:"events,omitempty"`
+}
+
+const recordKind = "record"
+
+// The orders.
+const (
+	releaseOrder = "release"
+	skipOrder    = "skip"
+	replayOrder  = "replay"
+	freezeOrder  = "freeze"
+	thawOrder    = "thaw"
+)
+
+var _ repository.Operations = (*Repository)(nil)
+
+// A decision is what an order comes to, given what is stored.
+type decision struct {
+	writes []write
+	group  string
+	bundle *bundleDoc
+}
+
+// A write creates a document, or replaces the one that has etag.
+type write struct {
+	id   string
+	etag azcore.ETag
+	doc  any
+}
+
+// carryOut has decide look at what is stored, and writes what it says together
+// with a record.
+func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.Order,
+	decide func(o *operation, id string) (*decision, error),
+) error {
+	if err := by.Check(); err != nil {
+		return err
+	}
+	o := r.begin(what)
+	id := r.newID()
+	err := o.startOver(ctx, func() error {
+		d, err := decide(o, id)
+		if err != nil {
+			return err
+		}
+		record := &recordDoc{
+			ID: recordKind + "." + id, Recipient: recipient.String(), Kind: recordKind, What: what,
+			Who: by.Who, Why: by.Why, When: r.opts.Clock().UTC(), Group: d.group,
+		}
+		if d.bundle != nil {
+			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count
+		}
+		_, err = o.batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+			for _, w := range d.writes {
+				putInBatch(b, w.id, w.etag, encoded(w.doc))
+			}
+			b.CreateItem(encoded(record), nil)
+		})
+		if isRefused(err) {
+			return o.whetherRecorded(ctx, record)
+		}
+		return err
+	})
+	if err == nil {
+		r.opts.Logger.InfoContext(ctx, "an operator's order was carried out",
+			"what", what, "recipient", recipient.String(), "who", by.Who, "why", by.Why)
+	}
+	return o.outcome(what+" for "+recipient.String(), err)
+}
+
+// whetherRecorded tells an order that was refused from one that was carried out
+// before.
+func (o *operation) whetherRecorded(ctx context.Context, record *recordDoc) error {
+	_, err := o.read(ctx, o.r.db.bundles, record.Recipient, record.ID, &recordDoc{})
+	if isNotFound(err) {
+		return errMoved
+	}
+	return err
+}
+
+// Release implements repository.Operations.
+func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
+	return r.carryOut(ctx, recipient, releaseOrder, by, func(o *operation, operation string) (*decision, error) {
+		doc, g, err := o.openOf(ctx, recipient, id)
+		if err != nil {
+			return nil, err
+		}
+		free := g.clone()
+		free.Operation, free.Generation = operation, g.Generation+1
+		free.Open, free.Opened, free.First = "", time.Time{}, 0
+		return &decision{group: doc.Group, bundle: doc, writes: []write{
+			{doc.ID, doc.etag, doc.closed(stateReleased, operation, r.opts.Retention)},
+			{g.ID, g.ETag, free},
+		}}, nil
+	})
+}
+
+// Skip implements repository.Operations.
+func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
+	return r.carryOut(ctx, recipient, skipOrder, by, func(o *operation, operation string) (*decision, error) {
+		doc, g, err := o.openOf(ctx, recipient, id)
+		if err != nil {
+			return nil, err
+		}
+		return &decision{group: doc.Group, bundle: doc, writes: []write{
+			{doc.ID, doc.etag, doc.closed(stateSkipped, operation, r.opts.Retention)},
+			{g.ID, g.ETag, g.through(doc, operation)},
+		}}, nil
+	})
+}
+
+// openOf returns a bundle that is open, and the gate that has it open.
+func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
+	doc, gates, err := o.bundleAndGates(ctx, recipient, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if doc == nil || doc.State != stateOpen {
+		return nil, nil, errNotOpen(id)
+	}
+	for _, g := range gates {
+		if g.Open == doc.ID {
+			return doc, g, nil
+		}
+	}
+	return nil, nil, errMoved // the two were read at different times
+}
+
+// Replay implements repository.Operations.
+//
+// The sweep must not remove what is about to be unacknowledged again, so the
+// fence in the head moves first, after the gate has been read: from then on, a
+// floor that rises by what was read before is refused, and so is the gate of a
+// Replay that a proof of the sweep has overtaken. Pointers are lowered before the
+// gate moves: one that is too low heals on sight, one that is too high would not.
+func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
+	r.hints.wait(ctx, recipient)
+	var bundle domain.Bundle
+	err := r.carryOut(ctx, recipient, replayOrder, by, func(o *operation, operation string) (*decision, error) {
+		doc, g, err := o.lastOf(ctx, recipient, group)
+		if err != nil {
+			return nil, err
+		}
+		if bundle, err = doc.bundle(); err != nil {
+			return nil, err
+		}
+		if err := o.fence(ctx, recipient, doc); err != nil {
+			return nil, err
+		}
+		if err := o.lowerEntries(ctx, &bundle, doc); err != nil {
+			return nil, err
+		}
+		again := *doc
+		again.State, again.Operation, again.TTL = stateOpen, operation, 0
+		return &decision{group: doc.Group, bundle: doc, writes: []write{
+			{doc.ID, doc.etag, &again},
+			{g.ID, g.ETag, g.before(doc, operation)},
+		}}, nil
+	})
+	return bundle, err
+}
+
+// lastOf returns the bundle that was closed last in a group, and its gate.
+func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
+	gates := make(map[domain.Group]*gate)
+	if err := o.readGates(ctx, recipient, []domain.Group{group}, gates); err != nil {
+		return nil, nil, err
+	}
+	g := gates[group]
+	switch {
+	case g.Open != "":
+		return nil, nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", g.Open, group)
+	case g.Last == "":
+		return nil, nil, domain.Errorf(domain.NotFound, "no bundle was closed in group %s that could be replayed", group)
+	}
+	doc := &bundleDoc{}
+	etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), g.Last, doc)
+	if isNotFound(err) {
+		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is not retained any more", g.Last, group)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if doc.State == stateOpen || g.At[doc.Cabinet].Total != doc.Start.Total+int64(doc.Count) {
+		return nil, nil, errMoved // the two were read at different times
+	}
+	doc.etag = etag
+	return doc, g, nil
+}
+
+// before returns g as it was before bundle d passed it, and with d open.
+func (g *gate) before(d *bundleDoc, operation string) *gate {
+	c := g.clone()
+	c.Operation, c.Generation = operation, g.Generation+1
+	c.Open, c.Opened, c.First, c.Last = d.ID, d.Opened, d.First, d.Before
+	c.At[d.Cabinet] = d.Start
+	return c
+}
+
+// fence forgets since when the drawers of a bundle are known to be acknowledged,
+// or fails with NotFound if they may be gone.
+func (o *operation) fence(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
+	h, err := o.readHead(ctx, recipient)
+	if err != nil {
+		return err
+	}
+	first := doc.Ranges[0].Ordinal
+	kept := maps.Clone(h.Retention)
+	if kept == nil {
+		kept = make(map[cabinetName]retained)
+	}
+	t := kept[doc.Cabinet]
+	if t.Floor > first {
+		return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
+	}
+	t.Milestones = slices.DeleteFunc(slices.Clone(t.Milestones), func(m milestone) bool { return m.Below > first })
+	kept[doc.Cabinet] = t
+	_, err = o.writeRetention(ctx, h, &retention{of: kept})
+	return err
+}
+
+// lowerEntries points at the events of a bundle again.
+func (o *operation) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
+	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
+	drawers := make([]drawer, len(doc.Ranges))
+	for i, s := range doc.Ranges {
+		_, err := o.read(ctx, o.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &drawers[i])
+		if isNotFound(err) {
+			return errMissing
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := o.batch(ctx, o.r.db.catalog, key, false, func(batch *azcosmos.TransactionalBatch) {
+		for i, s := range doc.Ranges {
+			first := drawers[i].FirstSequence
+			if i == 0 {
+				first = doc.First
+			}
+			batch.UpsertItem(encoded(&entry{
+				ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
+			}), nil)
+		}
+	})
+	return err
+}
+
+// Freeze implements repository.Operations.
+func (r *Repository) Freeze(ctx context.Context, recipient domain.ActorID, by repository.Order) error {
+	return r.setFrozen(ctx, recipient, freezeOrder, true, by)
+}
+
+// Thaw implements repository.Operations.
+func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repository.Order) error {
+	return r.setFrozen(ctx, recipient, thawOrder, false, by)
+}
+
+// setFrozen writes every gate, those too that were not there: whatever a Peek or
+// Dequeue under way has read, its write is refused.
+func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.Order) error {
+	return r.carryOut(ctx, recipient, what, by, func(o *operation, operation string) (*decision, error) {
+		gates := make(map[domain.Group]*gate)
+		if err := o.readGates(ctx, recipient, r.opts.Groups.All(), gates); err != nil {
+			return nil, err
+		}
+		d := &decision{}
+		for _, group := range r.opts.Groups.All() {
+			g := gates[group]
+			c := g.clone()
+			c.Operation, c.Generation, c.Frozen = operation, g.Generation+1, frozen
+			d.writes = append(d.writes, write{g.ID, g.ETag, c})
+		}
+		return d, nil
+	})
+}
+
+func anyFrozen(gates map[domain.Group]*gate) bool {
+	for _, g := range gates {
+		if g.Frozen {
+			return true
+		}
+	}
+	return false
+}
+
+// Records implements repository.Operations.
+func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
+	docs, err := all[recordDoc](ctx, r.begin("records").query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
+	if err != nil {
+		return nil, classified("records of "+recipient.String(), err)
+	}
+	slices.SortStableFunc(docs, func(a, b recordDoc) int { return b.When.Compare(a.When) })
+	var records []repository.Record
+	for _, d := range docs[:min(len(docs), most)] {
+		record := repository.Record{
+			Order: repository.Order{Who: d.Who, Why: d.Why}, What: d.What, When: d.When, Events: d.Events,
+		}
+		if d.Group != "" {
+			if record.Group, err = domain.ParseGroup(d.Group); err == nil {
+				record.Bundle, err = domain.ParseBundleID(d.Bundle)
+			}
+			if err != nil {
+				return nil, domain.Errorf(domain.Damaged, "record %s: %w", d.ID, err)
+			}
+		}
+		records = append(records, record)
+	}
+	return records, nil
+}

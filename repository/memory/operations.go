@@ -1,0 +1,144 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// ordered carries out an order that is in order itself, and records it.
+func (s *Store) ordered(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *recipient) (*domain.Bundle, error)) error {
+	if err := cmp.Or(by.Check(), ctx.Err()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(id)
+	b, err := do(r)
+	if err != nil {
+		return err
+	}
+	record := repository.Record{Order: by, What: what, When: s.opts.Clock()}
+	if b != nil {
+		record.Group, record.Bundle, record.Events = b.Group, b.ID, b.Count
+	}
+	r.records = append(r.records, record)
+	return nil
+}
+
+// Release implements [repository.Operations].
+func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
+	return s.ordered(ctx, actor, "release", by, func(r *recipient) (*domain.Bundle, error) {
+		gate, err := r.having(id)
+		if err != nil {
+			return nil, err
+		}
+		b := gate.open
+		gate.open = nil
+		gate.generation++
+		return b, nil
+	})
+}
+
+// Skip implements [repository.Operations].
+func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
+	return s.ordered(ctx, actor, "skip", by, func(r *recipient) (*domain.Bundle, error) {
+		gate, err := r.having(id)
+		if err != nil {
+			return nil, err
+		}
+		return gate.close(r), nil
+	})
+}
+
+// Replay implements [repository.Operations].
+func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
+	var again domain.Bundle
+	err := s.ordered(ctx, actor, "replay", by, func(r *recipient) (*domain.Bundle, error) {
+		gate := r.gate(group)
+		switch n := len(gate.closed); {
+		case gate.open != nil:
+			return nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", gate.open.ID, group)
+		case n == 0:
+			return nil, domain.Errorf(domain.NotFound, "no bundle was closed in group %s that could be replayed", group)
+		default:
+			last := gate.closed[n-1]
+			gate.closed = gate.closed[:n-1]
+			gate.open, gate.asked = last.bundle, last.asked
+			gate.generation++
+			r.cabinets[last.bundle.Cabinet].acknowledged -= last.bundle.Count
+			again = *clone(last.bundle)
+			return last.bundle, nil
+		}
+	})
+	return again, err
+}
+
+// Freeze implements [repository.Operations].
+func (s *Store) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
+	return s.ordered(ctx, actor, "freeze", by, func(r *recipient) (*domain.Bundle, error) { r.freeze(true); return nil, nil })
+}
+
+// Thaw implements [repository.Operations].
+func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.Order) error {
+	return s.ordered(ctx, actor, "thaw", by, func(r *recipient) (*domain.Bundle, error) { r.freeze(false); return nil, nil })
+}
+
+// freeze also lets every Peek that is under way lose its race.
+func (r *recipient) freeze(frozen bool) {
+	r.frozen = frozen
+	for _, g := range r.gates {
+		g.generation++
+	}
+}
+
+// Records implements [repository.Operations].
+func (s *Store) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	records := slices.Clone(s.of(recipient).records)
+	slices.Reverse(records)
+	return records[:min(len(records), most)], nil
+}
+
+// Inspect implements [repository.Operations]. There are no drawers here.
+func (s *Store) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.Inspection{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(recipient)
+	in := repository.Inspection{Recipient: recipient, Frozen: r.frozen, Reserved: r.last, Watermark: r.last}
+	waiting := make(map[domain.Group]int64)
+	for _, c := range r.cabinets {
+		found := repository.InspectedCabinet{
+			Cabinet: c.key, Group: c.group, Received: int64(len(c.events)), Acknowledged: int64(c.acknowledged), Floor: 1,
+		}
+		if n := len(c.events); n > 0 {
+			found.Last = c.events[n-1].Sequence
+		}
+		if c.acknowledged > 0 {
+			found.Through = c.events[c.acknowledged-1].Sequence
+		}
+		waiting[c.group] += found.Received - found.Acknowledged
+		in.Cabinets = append(in.Cabinets, found)
+	}
+	slices.SortFunc(in.Cabinets, func(a, b repository.InspectedCabinet) int {
+		return cmp.Or(cmp.Compare(a.Cabinet.Origin.String(), b.Cabinet.Origin.String()), cmp.Compare(a.Cabinet.ContentType.String(), b.Cabinet.ContentType.String()))
+	})
+	for _, group := range s.opts.Groups.All() {
+		found := repository.InspectedGroup{Group: group, Generation: int64(r.gate(group).generation), Waiting: waiting[group]}
+		if open := r.gate(group).open; open != nil {
+			found.Open = clone(open)
+		}
+		in.Groups = append(in.Groups, found)
+	}
+	return in, nil
+}

@@ -1,0 +1,244 @@
+package repositorytest
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var because = repository.Order{Who: "an operator", Why: "a test"}
+
+var operationRules = []rule{
+	{name: "a released bundle is not open any more, and its events come again under another id", test: func(f *fixture) {
+		events := f.stored(3)
+		open := f.peek()
+		later := f.stored(1)
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		f.notOpen(open.ID)
+		f.refuses(domain.NotFound, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		f.refuses(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
+		again := f.peeksInto(append(events, later...)...)
+		require.NotEqual(f, open.ID, again.ID)
+		f.acknowledge(again)
+		f.nothing()
+	}},
+
+	{name: "the id of a released bundle stays used", test: func(f *fixture) {
+		f.stored(1)
+		open := f.peek()
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		next := f.next()
+		whole, _, err := Fill(f.ctx, next.Run)
+		require.NoError(f, err)
+		whole.ID = open.ID
+		_, err = f.Bundles.Add(f.ctx, whole, next.Run)
+		require.ErrorIs(f, err, repository.ErrBundleIDInUse)
+	}},
+
+	{name: "a skipped bundle does not come again", capacity: 2, test: func(f *fixture) {
+		f.stored(3)
+		open := f.peek()
+		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
+		f.notOpen(open.ID)
+		f.nothing()
+		f.dequeues(f.stored(2)...)
+		f.nothing()
+	}},
+
+	{name: "a replayed bundle comes as it was", capacity: 2, test: func(f *fixture) {
+		events := f.stored(5)
+		first := f.peek()
+		f.acknowledge(first)
+		later := f.stored(3)
+		replayed, err := f.Operations.Replay(f.ctx, f.actor, first.Group, because)
+		require.NoError(f, err)
+		f.sameBundle(first.Bundle, replayed)
+		again := f.peeksInto(events...)
+		f.sameBundle(first.Bundle, again.Bundle)
+		require.Equal(f, first.Events, again.Events)
+		f.acknowledge(again)
+		f.dequeues(later...)
+		f.nothing()
+	}},
+
+	{name: "replay and release go back bundle by bundle, and forth again in order", capacity: 3, test: func(f *fixture) {
+		var events []domain.Event
+		var bundles []Peeked
+		for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges, domain.Charges} {
+			events = append(events, f.stored(2, From(origin), Alone)...)
+		}
+		for range events {
+			b := f.peek(MasterData)
+			f.acknowledge(b)
+			bundles = append(bundles, b)
+		}
+		f.nothing()
+		for i := len(bundles) - 1; i >= 2; i-- {
+			b, err := f.Operations.Replay(f.ctx, f.actor, MasterData, because)
+			require.NoError(f, err)
+			f.sameBundle(bundles[i].Bundle, b)
+			_, err = f.Operations.Replay(f.ctx, f.actor, MasterData, because)
+			f.refuses(domain.Conflict, err)
+			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+		}
+		for _, b := range bundles[2:] {
+			again := f.peek()
+			require.Equal(f, b.Events, again.Events)
+			f.acknowledge(again)
+		}
+		f.nothing()
+	}},
+
+	{name: "nothing to replay is NotFound, and groups do not replay each other's", test: func(f *fixture) {
+		_, err := f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+		f.refuses(domain.NotFound, err)
+		f.dequeues(f.stored(1)...)
+		_, err = f.Operations.Replay(f.ctx, f.actor, MasterData, because)
+		f.refuses(domain.NotFound, err)
+		_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+		require.NoError(f, err)
+	}},
+
+	{name: "a frozen queue takes in and gives nothing out until it is thawed", test: func(f *fixture) {
+		events := f.stored(1)
+		open := f.peek()
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because), "once more")
+		later := f.stored(1)
+		_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
+		require.ErrorIs(f, err, repository.ErrFrozen)
+		_, err = f.Events.NextUnacknowledged(f.ctx, f.actor, []domain.Group{MasterData})
+		require.ErrorIs(f, err, repository.ErrFrozen)
+		_, err = f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
+		require.ErrorIs(f, err, repository.ErrFrozen)
+		require.Equal(f, domain.Unavailable, domain.KindOf(err))
+		other := f.of(NewActor())
+		other.dequeues(other.stored(1)...)
+
+		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
+		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because), "once more")
+		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.acknowledge(open)
+		f.dequeues(later...)
+	}},
+
+	{name: "a Peek that was under way when the queue was frozen opens nothing", test: func(f *fixture) {
+		f.stored(1)
+		next := f.next()
+		b, _, err := Fill(f.ctx, next.Run)
+		require.NoError(f, err)
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		_, err = f.Bundles.Add(f.ctx, b, next.Run)
+		f.refuses(domain.Conflict, err)
+	}},
+
+	{name: "every order is recorded, the newest first", test: func(f *fixture) {
+		f.stored(2)
+		open := f.peek()
+		orders := []struct {
+			what string
+			do   func(by repository.Order) error
+		}{
+			{"freeze", func(by repository.Order) error { return f.Operations.Freeze(f.ctx, f.actor, by) }},
+			{"thaw", func(by repository.Order) error { return f.Operations.Thaw(f.ctx, f.actor, by) }},
+			{"skip", func(by repository.Order) error { return f.Operations.Skip(f.ctx, f.actor, open.ID, by) }},
+			{"replay", func(by repository.Order) error {
+				_, err := f.Operations.Replay(f.ctx, f.actor, open.Group, by)
+				return err
+			}},
+			{"release", func(by repository.Order) error { return f.Operations.Release(f.ctx, f.actor, open.ID, by) }},
+		}
+		for _, o := range orders {
+			require.NoError(f, o.do(repository.Order{Who: o.what + "er", Why: "because of " + o.what}))
+		}
+		records, err := f.Operations.Records(f.ctx, f.actor, 100)
+		require.NoError(f, err)
+		require.Len(f, records, len(orders))
+		for i, r := range records {
+			want := orders[len(orders)-1-i].what
+			require.Equal(f, want, r.What)
+			require.Equal(f, repository.Order{Who: want + "er", Why: "because of " + want}, r.Order)
+			require.False(f, r.When.IsZero())
+			if want == "freeze" || want == "thaw" {
+				require.Zero(f, r.Bundle)
+				continue
+			}
+			require.Equal(f, open.ID, r.Bundle)
+			require.Equal(f, open.Group, r.Group)
+			require.Equal(f, 2, r.Events)
+		}
+		two, err := f.Operations.Records(f.ctx, f.actor, 2)
+		require.NoError(f, err)
+		require.Equal(f, records[:2], two)
+		f.of(NewActor()).noRecords()
+	}},
+
+	{name: "an order without who or why is Invalid, and one that is refused is not recorded", test: func(f *fixture) {
+		f.stored(1)
+		open := f.peek()
+		for _, by := range []repository.Order{
+			{}, {Who: "w"}, {Why: "w"}, {Who: strings.Repeat("w", 201), Why: "w"}, {Who: "w", Why: strings.Repeat("w", 1001)},
+		} {
+			f.refuses(domain.Invalid, f.Operations.Release(f.ctx, f.actor, open.ID, by))
+			f.refuses(domain.Invalid, f.Operations.Skip(f.ctx, f.actor, open.ID, by))
+			f.refuses(domain.Invalid, f.Operations.Freeze(f.ctx, f.actor, by))
+			f.refuses(domain.Invalid, f.Operations.Thaw(f.ctx, f.actor, by))
+			_, err := f.Operations.Replay(f.ctx, f.actor, open.Group, by)
+			f.refuses(domain.Invalid, err)
+		}
+		f.refuses(domain.NotFound, f.of(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
+		f.noRecords()
+		f.acknowledge(open)
+	}},
+
+	{name: "an inspection says what is there", test: func(f *fixture) {
+		f.stored(3, From(domain.Charges))
+		f.stored(2)
+		f.acknowledge(f.peek(TimeSeries))
+		f.stored(1)
+		open := f.peek(MasterData)
+		in, err := f.Operations.Inspect(f.ctx, f.actor)
+		require.NoError(f, err)
+		require.Equal(f, f.actor, in.Recipient)
+		require.False(f, in.Frozen)
+		require.EqualValues(f, 6, in.Watermark)
+		require.Len(f, in.Cabinets, 2)
+		charges, series := in.Cabinets[0], in.Cabinets[1]
+		require.Equal(f, domain.Charges, charges.Cabinet.Origin)
+		require.EqualValues(f, 3, charges.Received)
+		require.Zero(f, charges.Acknowledged)
+		require.EqualValues(f, 3, series.Received)
+		require.EqualValues(f, 2, series.Acknowledged)
+		require.EqualValues(f, 5, series.Through)
+		require.EqualValues(f, 6, series.Last)
+		for _, g := range in.Groups {
+			switch g.Group {
+			case MasterData:
+				f.sameBundle(open.Bundle, *g.Open)
+				require.EqualValues(f, 3, g.Waiting)
+			case TimeSeries:
+				require.Nil(f, g.Open)
+				require.EqualValues(f, 1, g.Waiting)
+			default:
+				require.Zero(f, g.Waiting)
+			}
+		}
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		in, err = f.Operations.Inspect(f.ctx, f.actor)
+		require.NoError(f, err)
+		require.True(f, in.Frozen)
+		nobody, err := f.Operations.Inspect(f.ctx, NewActor())
+		require.NoError(f, err)
+		require.Empty(f, nobody.Cabinets)
+	}},
+}
+
+func (f *fixture) noRecords() {
+	f.Helper()
+	records, err := f.Operations.Records(f.ctx, f.actor, 10)
+	require.NoError(f, err)
+	require.Empty(f, records)
+}
