@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -59,7 +61,12 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	var report hub.CheckReport
 	go func() {
 		var err error
-		defer func() { over <- err }()
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			over <- err
+		}()
 		report, err = s.opts.Check(ctx, opts)
 	}()
 	lines := s.newCheckLines(w, r)

@@ -1,6 +1,6 @@
 // Package api is the HTTP edge of the message hub: it decodes what domains,
-// actors and operators send, calls package hub, and encodes the answer. It decides nothing
-// about events or bundles.
+// actors and operators send, calls package hub, and encodes the answer. It decides
+// nothing about events or bundles.
 //
 // Read [Server.routes] first, the page of all routes. A request passes
 //

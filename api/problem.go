@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/messagehub/messagehub/domain"
@@ -52,6 +53,7 @@ var problems = map[problemType]struct {
 	status int
 	title  string
 	retry  bool // after the pause in the header Retry-After
+	pause  int  // seconds; 0 stands for 1
 	detail string
 }{
 	invalid:          {status: 400, title: "The request is not valid"},
@@ -89,7 +91,7 @@ var problems = map[problemType]struct {
 		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
 	},
 	frozen: {
-		status: 503, title: "The queue is frozen", retry: true,
+		status: 503, title: "The queue is frozen", retry: true, pause: 30,
 		detail: "An operator has frozen the queue of this actor for a while. Nothing is lost, and what is sent is stored; repeat the same request later.",
 	},
 	notReady: {
@@ -212,7 +214,7 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 		h.Set("Connection", "close")
 	}
 	if row.retry {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", strconv.Itoa(max(1, row.pause)))
 	}
 	w.WriteHeader(row.status)
 	encoder := json.NewEncoder(w)

@@ -41,7 +41,8 @@ func messagehub(t *testing.T, stdin string, args ...string) result {
 func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
-	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler()
+	h := hub.New(store, store, store, hub.Options{})
+	handler := api.New(api.Options{Hub: h, Operator: hub.NewOperator(h, store, nil), LocalOnly: true}).Handler()
 	if wrap != nil {
 		handler = wrap(handler)
 	}
