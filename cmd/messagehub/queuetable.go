@@ -74,7 +74,7 @@ func (p *process) showQueue(q *storedQueue) error {
 	if q.Saving {
 		state += ", events are being stored"
 	}
-	fmt.Fprintf(p.out, "%s: sequence %d visible, %d given away%s\n\n", q.Recipient, q.Watermark, q.Reserved, state)
+	fmt.Fprintf(p.out, "%s\nsequence %d visible, %d given away%s\n\n", q.Recipient, q.Watermark, q.Reserved, state)
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "GROUP\tWAITING\tGATE\tOPEN BUNDLE\tEVENTS\tOPENED")
 	for i := range q.Groups {
