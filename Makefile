@@ -43,6 +43,9 @@ cover: ## test it all, and print how much of the code the tests reach
 bench: ## run the benchmarks (BENCH)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 2h ./...
 
+bench-engine: ## measure the embedded Cosmos, into cosmos/embedded/RESULTS.md
+	@.ci/bench-engine
+
 fuzz: ## run every fuzz target for a while (FUZZTIME)
 	@FUZZTIME='$(FUZZTIME)' .ci/fuzz
 
@@ -59,6 +62,9 @@ crash: ## kill a hub under load, again and again; nothing lost (CRASH_RUNS)
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
+campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md
+	@.ci/campaign
+
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
@@ -67,4 +73,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench fuzz lint demo crash crash-images conformance-azcosmos check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images campaign conformance-azcosmos check clean

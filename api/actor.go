@@ -12,26 +12,37 @@ const actorHeader = "X-Actor-Id"
 
 type actorKey struct{}
 
-// requireActor finds out which actor sends a request. It is the only place that
-// knows how.
-func (s *Server) requireActor(next http.Handler) http.Handler {
-	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		values := r.Header[actorHeader]
-		switch {
-		case len(values) == 0:
-			w.Header().Set("WWW-Authenticate", actorHeader)
-			return refuse(missingActor, "Send the actor's id in the header %s.", actorHeader)
-		case len(values) > 1:
-			return refuse(invalidActor, "The header %s is there %d times; send it once.", actorHeader, len(values))
-		}
-		actor, err := domain.ParseActorID(values[0])
-		if err != nil {
-			return &problemError{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
-		}
-		recordOf(r.Context()).note(slog.String("actor", actor.String()))
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)))
-		return nil
-	})
+// requireActor finds out which actor sends a request, and has answer say so if
+// that cannot be done.
+func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return answer(func(w http.ResponseWriter, r *http.Request) error {
+			actor, err := findActor(w, r)
+			if err != nil {
+				return err
+			}
+			recordOf(r.Context()).note(slog.String("actor", actor.String()))
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)))
+			return nil
+		})
+	}
+}
+
+// findActor is the only place that knows how an actor says who it is.
+func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
+	values := r.Header[actorHeader]
+	switch {
+	case len(values) == 0:
+		w.Header().Set("WWW-Authenticate", actorHeader)
+		return domain.ActorID{}, refuse(missingActor, "Send the actor's id in the header %s.", actorHeader)
+	case len(values) > 1:
+		return domain.ActorID{}, refuse(invalidActor, "The header %s is there %d times; send it once.", actorHeader, len(values))
+	}
+	actor, err := domain.ParseActorID(values[0])
+	if err != nil {
+		return actor, &problemError{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
+	}
+	return actor, nil
 }
 
 // actorOf returns the actor that requireActor found.

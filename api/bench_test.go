@@ -18,8 +18,9 @@ func BenchmarkPeekBody(b *testing.B) {
 	for _, bm := range []struct {
 		events  int
 		payload int // bytes of each event's
-	}{{1, 0}, {2_000, 0}, {51_200, 0}, {2_000, 10_000}} {
-		b.Run(strconv.Itoa(bm.events)+" events with "+strconv.Itoa(bm.payload)+" bytes", func(b *testing.B) {
+		coding  string
+	}{{1, 0, "identity"}, {2_000, 0, "identity"}, {51_200, 0, "identity"}, {2_000, 10_000, "identity"}, {1, 0, "gzip"}, {51_200, 0, "gzip"}} {
+		b.Run(strconv.Itoa(bm.events)+" events with "+strconv.Itoa(bm.payload)+" bytes "+bm.coding, func(b *testing.B) {
 			store := memory.New(memory.Options{})
 			server := httptest.NewServer(api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler())
 			defer server.Close()
@@ -31,6 +32,7 @@ func BenchmarkPeekBody(b *testing.B) {
 					b.Fatal(err)
 				}
 				req.Header.Set("X-Actor-Id", actor)
+				req.Header.Set("Accept-Encoding", bm.coding)
 				resp, err := http.DefaultClient.Do(req)
 				if err != nil {
 					b.Fatal(err)

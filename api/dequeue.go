@@ -18,16 +18,16 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return s.confirm(w, r, id)
+}
+
+// confirm dequeues bundle id and says so.
+func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.BundleID) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))
 	bundle, err := s.opts.Hub.Dequeue(r.Context(), actorOf(r.Context()), id)
-	if domain.KindOf(err) == domain.NotFound {
-		// Unknown, another actor's and dequeued before are one answer, so that
-		// nobody learns of bundles that are not theirs.
-		return &problemError{problem: notFound, detail: "No bundle " + id.String() + " is open for this actor.", cause: err}
-	}
 	if err != nil {
-		return err
+		return asNotOpen(id, err)
 	}
 	s.metrics.dequeued.Add(float64(bundle.Count))
 	rec.note(slog.Int("events", bundle.Count))

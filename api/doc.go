@@ -34,6 +34,25 @@
 // there is no honest status left, so the connection is torn down: a client sees
 // the body cut short, never a short body that looks whole.
 //
+// # A body in parts
+//
+// [hub.Body] can be read from anywhere, and its length and tag are known before it
+// is read, so net/http's ServeContent does ranges and conditions (download.go).
+// What stands between the two keeps the rule above: the answer begins with the
+// first byte, and what ServeContent would say of a refusal is told as a problem.
+// Compressed bodies have a tag of their own and no ranges.
+//
+// A Peek with a Range answers about the bundle that it would have answered with
+// anyway, which may be the next one: whoever goes on with a download says which
+// with If-Range or If-Match, or asks for it by its id (bundle.go).
+//
+// # The original
+//
+// The routes under /api are those of the hub that this one replaces. They read a
+// request as that did (original.go, original_words.go) and tell errors as that did
+// (original_error.go); all the rest is shared. Its accidents are not repeated;
+// ORIGINAL.md lists them.
+//
 // # The document
 //
 // openapi.yaml describes every route, header, status and problem. A test

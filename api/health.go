@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+)
 
 type status struct {
 	Status string `json:"status"`
@@ -14,12 +17,19 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 
 // readyz says whether requests should be sent here.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+	if err := s.isReady(r.Context()); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, status{"ready"})
+	return nil
+}
+
+func (s *Server) isReady(ctx context.Context) error {
 	if s.draining.Err() != nil {
 		return refuse(notReady, "The hub is about to stop; send requests to another node.")
 	}
-	if err := s.opts.Ready(r.Context()); err != nil {
+	if err := s.opts.Ready(ctx); err != nil {
 		return &problemError{problem: notReady, cause: err}
 	}
-	writeJSON(w, http.StatusOK, status{"ready"})
 	return nil
 }

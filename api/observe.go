@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -79,13 +80,16 @@ func (s *Server) report(r *http.Request, o seen) {
 	s.opts.Logger.LogAttrs(r.Context(), level(route, o), "request", attrs...)
 }
 
+// watched are the routes that machines ask for all the time.
+var watched = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
+
 func level(route string, o seen) slog.Level {
 	switch {
 	case o.code == http.StatusServiceUnavailable, o.status == aborted:
 		return slog.LevelWarn
 	case o.code >= 500:
 		return slog.LevelError
-	case route == "/healthz" || route == "/readyz" || route == "/metrics":
+	case slices.Contains(watched, route):
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

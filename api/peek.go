@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -21,8 +20,24 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return s.hand(w, r, req, wait)
+}
+
+// hand answers with the bundle that req asks for. HEAD only looks, and If-Match
+// names a bundle that the client knows, so neither opens one, nor waits for one.
+func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
+	known := len(r.Header["If-Match"]) > 0
+	if req.OpenOnly = known || r.Method == http.MethodHead; req.OpenOnly {
+		wait = 0
+	}
 	peeked, leave, err := s.fetch(r.Context(), req, wait)
 	switch {
+	case errors.Is(err, domain.ErrNoData) && known:
+		return errPrecondition
+	case errors.Is(err, domain.ErrNoData) && req.OpenOnly:
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+		return nil
 	case errors.Is(err, domain.ErrNoData):
 		s.metrics.backlog.Observe(0)
 		s.tellBacklog(w.Header(), domain.Backlog{})
@@ -40,18 +55,7 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 		slog.Int("events", peeked.Count),
 		slog.Int64("backlog", peeked.Backlog),
 	)
-	body := &bundleBody{w: w, bundle: &peeked.Bundle, tell: func(h http.Header) { s.tellBacklog(h, peeked.Behind) }}
-	if err := peeked.WriteBody(r.Context(), body); err != nil {
-		if !body.begun {
-			return err
-		}
-		// The status is on its way. A body that breaks off cannot be taken for
-		// a whole one; one that ends early could.
-		rec.err = fmt.Errorf("the body broke off: %w", err)
-		panic(http.ErrAbortHandler)
-	}
-	s.metrics.peeked.Add(float64(peeked.Count))
-	return nil
+	return s.sendBundle(w, r, peeked)
 }
 
 func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Duration, err error) {
@@ -99,28 +103,4 @@ func (s *Server) group(name string) (domain.Group, error) {
 		return group, &problemError{problem: unknownGroup, detail: err.Error(), cause: err}
 	}
 	return group, nil
-}
-
-// A bundleBody is the body of a 200 that begins with the first write: until
-// then, the answer may still become a problem.
-type bundleBody struct {
-	w      http.ResponseWriter
-	bundle *domain.Bundle
-	tell   func(http.Header) // what waits behind it
-	begun  bool
-}
-
-func (b *bundleBody) Write(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		h := b.w.Header()
-		// These two as the original spells them, for clients that compare letter by letter.
-		h["MessageId"] = []string{b.bundle.ID.String()}
-		h["MessageType"] = []string{b.bundle.MessageType()}
-		h.Set("Content-Type", "application/json")
-		h.Set("Cache-Control", "no-store")
-		b.tell(h)
-		b.w.WriteHeader(http.StatusOK)
-	}
-	return b.w.Write(p)
 }

@@ -18,32 +18,34 @@ import (
 type problemType string
 
 const (
-	invalid          problemType = "invalid"
-	notJSON          problemType = "not-json"
-	bodyCut          problemType = "body-cut"
-	invalidActor     problemType = "invalid-actor"
-	missingActor     problemType = "missing-actor"
-	missingToken     problemType = "missing-token"
-	adminClosed      problemType = "admin-closed"
-	noRoute          problemType = "no-such-route"
-	unknownGroup     problemType = "unknown-group"
-	notFound         problemType = "not-found"
-	wrongMethod      problemType = "method-not-allowed"
-	bodySlow         problemType = "body-too-slow"
-	conflict         problemType = "conflict"
-	idConflict       problemType = "id-conflict"
-	alreadyStored    problemType = "already-stored"
-	bodyTooLarge     problemType = "body-too-large"
-	tooManyEvents    problemType = "too-many-events"
-	wrongContentType problemType = "unsupported-media-type"
-	busy             problemType = "busy"
-	uncertain        problemType = "uncertain"
-	unavailable      problemType = "unavailable"
-	tooLate          problemType = "deadline-exceeded"
-	frozen           problemType = "frozen"
-	notReady         problemType = "not-ready"
-	damaged          problemType = "damaged"
-	internal         problemType = "internal"
+	invalid            problemType = "invalid"
+	notJSON            problemType = "not-json"
+	bodyCut            problemType = "body-cut"
+	invalidActor       problemType = "invalid-actor"
+	missingActor       problemType = "missing-actor"
+	missingToken       problemType = "missing-token"
+	adminClosed        problemType = "admin-closed"
+	noRoute            problemType = "no-such-route"
+	unknownGroup       problemType = "unknown-group"
+	notFound           problemType = "not-found"
+	wrongMethod        problemType = "method-not-allowed"
+	bodySlow           problemType = "body-too-slow"
+	conflict           problemType = "conflict"
+	idConflict         problemType = "id-conflict"
+	alreadyStored      problemType = "already-stored"
+	preconditionFailed problemType = "precondition-failed"
+	bodyTooLarge       problemType = "body-too-large"
+	tooManyEvents      problemType = "too-many-events"
+	wrongContentType   problemType = "unsupported-media-type"
+	noRange            problemType = "range-not-satisfiable"
+	busy               problemType = "busy"
+	uncertain          problemType = "uncertain"
+	unavailable        problemType = "unavailable"
+	tooLate            problemType = "deadline-exceeded"
+	frozen             problemType = "frozen"
+	notReady           problemType = "not-ready"
+	damaged            problemType = "damaged"
+	internal           problemType = "internal"
 )
 
 // problems is the table of all problems. The detail is for those that are no
@@ -56,24 +58,26 @@ var problems = map[problemType]struct {
 	pause  int  // seconds; 0 stands for 1
 	detail string
 }{
-	invalid:          {status: 400, title: "The request is not valid"},
-	notJSON:          {status: 400, title: "The body is not JSON"},
-	bodyCut:          {status: 400, title: "The body ended early"},
-	invalidActor:     {status: 400, title: "The actor id is not valid"},
-	missingActor:     {status: 401, title: "The actor is not known"},
-	missingToken:     {status: 401, title: "The operator is not known"},
-	adminClosed:      {status: 403, title: "Nobody may operate this hub over HTTP"},
-	noRoute:          {status: 404, title: "No such route"},
-	unknownGroup:     {status: 404, title: "No such group"},
-	notFound:         {status: 404, title: "Not found"},
-	wrongMethod:      {status: 405, title: "Method not allowed"},
-	bodySlow:         {status: 408, title: "The body came too slowly"},
-	conflict:         {status: 409, title: "The request conflicts with what is there"},
-	idConflict:       {status: 409, title: "One id stands for different contents"},
-	alreadyStored:    {status: 409, title: "Events are stored with other content"},
-	bodyTooLarge:     {status: 413, title: "The body is too large"},
-	tooManyEvents:    {status: 413, title: "Too many events in one request"},
-	wrongContentType: {status: 415, title: "Unsupported media type"},
+	invalid:            {status: 400, title: "The request is not valid"},
+	notJSON:            {status: 400, title: "The body is not JSON"},
+	bodyCut:            {status: 400, title: "The body ended early"},
+	invalidActor:       {status: 400, title: "The actor id is not valid"},
+	missingActor:       {status: 401, title: "The actor is not known"},
+	missingToken:       {status: 401, title: "The operator is not known"},
+	adminClosed:        {status: 403, title: "Nobody may operate this hub over HTTP"},
+	noRoute:            {status: 404, title: "No such route"},
+	unknownGroup:       {status: 404, title: "No such group"},
+	notFound:           {status: 404, title: "Not found"},
+	wrongMethod:        {status: 405, title: "Method not allowed"},
+	bodySlow:           {status: 408, title: "The body came too slowly"},
+	conflict:           {status: 409, title: "The request conflicts with what is there"},
+	idConflict:         {status: 409, title: "One id stands for different contents"},
+	alreadyStored:      {status: 409, title: "Events are stored with other content"},
+	preconditionFailed: {status: 412, title: "A precondition does not hold"},
+	bodyTooLarge:       {status: 413, title: "The body is too large"},
+	tooManyEvents:      {status: 413, title: "Too many events in one request"},
+	wrongContentType:   {status: 415, title: "Unsupported media type"},
+	noRange:            {status: 416, title: "No such range"},
 	busy: {
 		status: 429, title: "Too busy", retry: true,
 		detail: "The hub or its store is at a limit. Nothing is lost; repeat the same request after a pause.",

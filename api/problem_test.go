@@ -47,6 +47,14 @@ var provoke = map[string]func(f *fixture) answer{
 		f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200)
 		return f.do("GET", "/v1/peek?bundleId="+id(72), "")
 	},
+	"precondition-failed": func(f *fixture) answer {
+		f.post(202, newEvent(1))
+		return f.do("GET", "/v1/peek", "", "If-Match", `"another"`)
+	},
+	"range-not-satisfiable": func(f *fixture) answer {
+		f.post(202, newEvent(1))
+		return f.do("GET", "/v1/peek", "", "Range", "bytes=5000-")
+	},
 	"id-conflict": func(f *fixture) answer { return f.post(409, newEvent(1), newEvent(2), newEvent(1, "weight", 2)) },
 	"already-stored": func(f *fixture) answer {
 		f.post(202, newEvent(1), newEvent(2))
@@ -129,8 +137,14 @@ func TestPathsAndMethodsThatDoNotExistAreProblems(t *testing.T) {
 		{"GET", "/v1/peek/timeseries/x", ""},
 		{"BREW", "/nowhere", ""},
 		{"GET", "/v1/data-available", "POST"},
-		{"HEAD", "/v1/peek", "GET"},
-		{"POST", "/v1/peek/timeseries", "GET"},
+		{"HEAD", "/v1/dequeue/" + id(1), "DELETE"},
+		{"POST", "/v1/peek/timeseries", "GET, HEAD"},
+		{"DELETE", "/v1/bundles/" + id(1), "GET, HEAD"},
+		{"POST", "/API/Peek/", "GET, HEAD"},
+		{"GET", "/api/dequeue", "DELETE"},
+		{"GET", "/api", ""},
+		{"GET", "/api/peek/charges", ""},
+		{"GET", "/API/monitor/other", ""},
 		{"GET", "/v1/dequeue/" + id(1), "DELETE"},
 		{"DELETE", "/healthz", "GET, HEAD"},
 		{"BREW", "/readyz", "GET, HEAD"},

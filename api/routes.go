@@ -10,21 +10,39 @@ import (
 // routes returns the router of every route there is.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanics, s.deadline, s.localOnly)
+	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.localOnly)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
 
 	// Domains announce events.
 	r.Post("/v1/data-available", s.handle(s.postDataAvailable))
 
-	// Actors fetch bundles and confirm them. HEAD is not offered: a Peek opens a bundle.
+	look := func(r chi.Router, pattern string, h http.HandlerFunc) {
+		r.Get(pattern, h)
+		r.Head(pattern, h)
+	}
+
+	// Actors fetch bundles and confirm them.
 	r.Group(func(r chi.Router) {
-		r.Use(s.requireActor)
-		r.Get("/v1/peek", s.handle(s.peek))
-		r.Get("/v1/peek/{group}", s.handle(s.peek))
+		r.Use(s.requireActor(s.handle))
+		look(r, "/v1/peek", s.handle(s.peek))
+		look(r, "/v1/peek/{group}", s.handle(s.peek))
+		look(r, "/v1/bundles/{bundleId}", s.handle(s.bundle))
 		r.Delete("/v1/dequeue/{bundleId}", s.handle(s.dequeue))
 		r.Get("/v1/queues", s.handle(s.queues))
 	})
+
+	// The same for the clients of the original, in its words.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireActor(s.original))
+		look(r, "/api/peek", s.original(s.originalPeek("")))
+		for _, group := range [...]string{"timeseries", "masterdata", "aggregations"} {
+			look(r, "/api/peek/"+group, s.original(s.originalPeek(group)))
+		}
+		r.Delete("/api/dequeue", s.original(s.originalDequeue))
+	})
+	look(r, "/api/monitor/live", s.handle(s.live))
+	look(r, "/api/monitor/ready", s.handle(s.ready))
 
 	// Operators help queues that are stuck, and check what is stored.
 	r.Group(func(r chi.Router) {
@@ -43,15 +61,11 @@ func (s *Server) routes() chi.Router {
 	})
 
 	// Operators and their tools look.
-	look := func(pattern string, h http.HandlerFunc) {
-		r.Get(pattern, h)
-		r.Head(pattern, h)
-	}
-	look("/healthz", s.handle(s.healthz))
-	look("/readyz", s.handle(s.readyz))
-	look("/metrics", promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP)
-	look("/openapi.json", s.handle(openAPIJSON))
-	look("/openapi.yaml", s.handle(openAPIYAML))
+	look(r, "/healthz", s.handle(s.healthz))
+	look(r, "/readyz", s.handle(s.readyz))
+	look(r, "/metrics", promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP)
+	look(r, "/openapi.json", s.handle(openAPIJSON))
+	look(r, "/openapi.yaml", s.handle(openAPIYAML))
 	return r
 }
 

@@ -24,7 +24,7 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 	paceOf(ctx).allow(wait)
 	until, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	defer context.AfterFunc(s.draining, cancel)()
+	defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
 	for {
 		peeked, leave, err = s.fetchNow(ctx, req)
 		if !errors.Is(err, domain.ErrNoData) {
@@ -64,7 +64,7 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 func parseWait(text string, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, serr := strconv.ParseUint(text, 10, 16); serr == nil {
-		d, err = time.Duration(seconds)*time.Second, nil //nolint:gosec // 16 bits
+		d, err = time.Duration(seconds)*time.Second, nil
 	}
 	if err != nil || d < 0 || d > most {
 		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", most, clip(text))

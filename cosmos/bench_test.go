@@ -141,6 +141,30 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 	}
 }
 
+// BenchmarkBehind is what the backlog costs besides the bytes that it adds to the
+// head: no request, and this much time.
+func BenchmarkBehind(b *testing.B) {
+	for _, cabinets := range []int{1, 10, maxCabinets} {
+		b.Run(fmt.Sprint(cabinets), func(b *testing.B) {
+			m, node := newMeter(b, false)
+			actor := repositorytest.NewActor()
+			var events []domain.Event
+			for i := range cabinets {
+				events = append(events, repositorytest.Event(actor, repositorytest.Typed(fmt.Sprint(i))))
+			}
+			_, err := node.Save(context.Background(), actor, events)
+			require.NoError(b, err)
+			next, err := node.NextUnacknowledged(context.Background(), actor, allGroups)
+			require.NoError(b, err)
+			before := m.engine.Requests()
+			for b.Loop() {
+				require.Equal(b, int64(cabinets-1), next.Run.Behind(1).Events)
+			}
+			require.Equal(b, before, m.engine.Requests())
+		})
+	}
+}
+
 // BenchmarkDrain takes 100,000 events in bundles of some 2,000, hints included.
 func BenchmarkDrain(b *testing.B) {
 	const events, weight, bundles = 100_000, 25, 49

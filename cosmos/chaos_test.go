@@ -34,6 +34,11 @@ import (
 // MESSAGEHUB_CHAOS_SEED one of them.
 const chaosSeeds = 60
 
+// chaosRetention is how long what is acknowledged is kept in the worlds in which a
+// sweep runs: longer than a Save can be under way and a domain goes on sending what
+// it was not told to be stored, for that is what the retention is for.
+const chaosRetention = 2 * saveTimeout
+
 func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	first, last := uint64(0), uint64(chaosSeeds)
 	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEEDS"), 10, 64); err == nil {
@@ -42,10 +47,18 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEED"), 10, 64); err == nil {
 		first, last = s, s+1
 	}
+	var swept float64 // drawers, in all worlds
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newChaos(t, seed).run() })
+			synctest.Test(t, func(t *testing.T) {
+				c := newChaos(t, seed)
+				c.run()
+				swept += c.swept(t)
+			})
 		})
+	}
+	if last-first >= chaosSeeds {
+		require.Greater(t, swept, 100.0, "the sweep has something to do in these worlds")
 	}
 }
 
@@ -53,6 +66,7 @@ type chaos struct {
 	*testing.T
 	*rig
 	seed   uint64
+	sweeps bool // what is acknowledged is removed soon, so nothing may be sent again that was told to be stored
 	order  domain.Ordering
 	random func(n int) int
 	calm   atomic.Bool // no more faults, no more stale reads
@@ -102,7 +116,7 @@ func (l *chaosLine) delay(req *http.Request) bool {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{
-		T: t, seed: seed, order: domain.ByCabinet, actor: repositorytest.NewActor(),
+		T: t, seed: seed, sweeps: seed%3 == 0, order: domain.ByCabinet, actor: repositorytest.NewActor(),
 		seen: make(map[domain.BundleID]repositorytest.Peeked), closed: make(map[domain.BundleID]bool),
 	}
 	if seed%2 == 1 {
@@ -134,12 +148,25 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
+// swept returns how many drawers the nodes have removed that were alive at the end.
+func (c *chaos) swept(t *testing.T) float64 {
+	var sum float64
+	for _, n := range c.nodes {
+		sum += counted(t, n.metrics.swept.WithLabelValues("drawer"))
+	}
+	return sum
+}
+
 func (c *chaos) start() *chaosNode {
 	line := &chaosLine{c: c, next: c.line}
 	db, err := Connect(Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
 	require.NoError(c, err)
 	n := &chaosNode{line: line}
-	n.Repository = New(db, c.content, Options{DrawerCapacity: 3, Ordering: c.order, Random: seeded(c.seed ^ uint64(c.random(1<<30)))})
+	opts := Options{DrawerCapacity: 3, Ordering: c.order, Random: seeded(c.seed ^ uint64(c.random(1<<30))), SweepEvery: -1}
+	if c.sweeps {
+		opts.Retention, opts.SweepEvery = chaosRetention, time.Second
+	}
+	n.Repository = New(db, c.content, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	if c.random(3) > 0 {
@@ -167,7 +194,7 @@ func (c *chaos) run() {
 	}
 	killer.Go(func() {
 		for range c.random(4) {
-			c.pause(400)
+			c.pause(c.killEvery())
 			i, next := c.random(2), c.start()
 			c.mu.Lock()
 			c.nodes[i].line.dead.Store(true)
@@ -187,15 +214,19 @@ func (c *chaos) run() {
 		}
 	}()
 
+	var left []repositorytest.Peeked
 	for {
 		b, err := c.peek(c.nodes[0])
 		if errors.Is(err, domain.ErrNoData) {
 			break
 		}
 		require.NoError(c, err)
-		_, err = c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
+		closed, err := c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
 		require.NoError(c, err)
+		require.Equal(c, b.Behind.Events, closed.Behind.Events)
+		left = append(left, b)
 	}
+	c.countsBackwards(left)
 	require.NoError(c, c.audit(c.actor))
 	require.NoError(c, c.mended(c.actor))
 	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
@@ -213,6 +244,25 @@ func (c *chaos) run() {
 	}
 }
 
+// countsBackwards demands of bundles that are all that was left, in order, that
+// each knew what waited behind it.
+func (c *chaos) countsBackwards(left []repositorytest.Peeked) {
+	events, oldest := int64(0), time.Now()
+	for _, b := range slices.Backward(left) {
+		require.Equal(c, events, b.Behind.Events, "events behind bundle %s", b.ID)
+		if events > 0 {
+			require.False(c, b.Behind.Oldest.IsZero())
+			require.False(c, b.Behind.Oldest.After(oldest), "an event waits since %v, not %v", oldest, b.Behind.Oldest)
+		}
+		for _, e := range b.Events {
+			events++
+			if e.Saved.Before(oldest) {
+				oldest = e.Saved
+			}
+		}
+	}
+}
+
 // pause lets up to ms milliseconds of the bubble's time pass.
 func (c *chaos) pause(ms int) {
 	sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
@@ -221,17 +271,18 @@ func (c *chaos) pause(ms int) {
 // write saves batches of events, each until it is told that they are stored.
 func (c *chaos) write(saver int) {
 	var earlier []domain.Event
-	for range 2 + c.random(5) {
+	for range c.batches() {
 		batch := repositorytest.Events(1+c.random(5), c.actor)
 		for i := range batch {
 			repositorytest.From([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
 			batch[i].SupportsBundling = c.random(4) > 0
 		}
-		if len(earlier) > 0 && c.random(3) == 0 { // a domain that is not sure sends again
+		if len(earlier) > 0 && !c.sweeps && c.random(3) == 0 { // a domain that is not sure sends again
 			batch = append(batch, earlier[c.random(len(earlier))])
 		}
 		c.ledger.Unsure(saver, batch...)
-		for try := 0; ; try++ {
+		began := time.Now()
+		for try := 0; !c.sweeps || time.Since(began) < chaosRetention/4; try++ {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.random(20_000))*time.Millisecond)
 			saved, err := c.node(c.random(2)).Save(ctx, c.actor, batch)
 			cancel()
@@ -244,8 +295,29 @@ func (c *chaos) write(saver int) {
 			c.expected(err)
 		}
 		earlier = append(earlier, batch...)
-		c.pause(50)
+		if c.sweeps {
+			c.pause(20_000)
+		} else {
+			c.pause(50)
+		}
 	}
+}
+
+// killEvery is about how many milliseconds a node lives.
+func (c *chaos) killEvery() int {
+	if c.sweeps {
+		return 60_000
+	}
+	return 400
+}
+
+// batches is how many a saver saves; where a sweep runs, there are more, and they
+// take their time.
+func (c *chaos) batches() int {
+	if c.sweeps {
+		return 8 + c.random(8)
+	}
+	return 2 + c.random(5)
 }
 
 func (c *chaos) expected(err error) {
@@ -291,6 +363,9 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 		c.pause(30)
 		b, err := c.peek(c.node(own.IntN(2)))
 		if errors.Is(err, domain.ErrNoData) {
+			if c.sweeps {
+				c.pause(3000)
+			}
 			continue
 		}
 		if err != nil {

@@ -19,7 +19,8 @@
 //	cabinet    id of the drawer              filter   which ids a sealed drawer may hold
 //	bundles    recipient                     gate     one for each group: the open bundle, and for each cabinet the place behind
 //	                                                  the last acknowledged event
-//	bundles    recipient                     bundle   where its events lie (six runs of slots at most), open or dequeued
+//	bundles    recipient                     bundle   where its events lie (six runs of slots at most), open or closed
+//	bundles    recipient                     record   what an operator has done, and why
 //
 // Payloads lie in the content store, one object for each part of a Save that has
 // any, under the drawer's id.
@@ -67,12 +68,72 @@
 // partition creates the bundle and replaces the gate: whoever loses that race
 // looks again. A crash before it leaves nothing.
 //
+// With the ordering by recipient the run ends before the smallest number that
+// waits in another cabinet of the group. Entries have no say in that; see
+// chooseInOrder.
+//
 // # Dequeue
 //
 // One round reads the bundle and the gates, one batch closes the bundle and moves
 // the gate past it. That is all that has to happen, whatever the bundle's size.
 // Positions and entries follow as hints; a crash before them costs the next Peek
 // a repair.
+//
+// # What waits behind
+//
+// Peek and Dequeue tell how much is left, and since when, from what they read and
+// write anyhow: not one request, and about a tenth of a request unit for each Save,
+// is for that. Head and gates count; the gate has the time of the event behind the
+// last bundle, if it was read, and the head the times of some Saves of each
+// cabinet (see mark). A Dequeue reads no head. It counts from the newest that this
+// node has seen or, if that is older than the one of the Peek, says what the Peek
+// has said.
+//
+// # Retention, and what a crash leaves at each step
+//
+// What is acknowledged is kept for a while, then whole drawers go, and with each
+// its pages, its filter, its entry and its payloads. Closed bundles expire by
+// themselves. Any number of nodes may sweep.
+//
+//  1. Read the head, then the gates. Note in the head, as a milestone, below which
+//     ordinal all is acknowledged. A crash leaves milestones, which anybody uses.
+//  2. Once a milestone is old enough, prove the gate by a conditional write, and
+//     raise the floor in the head to it, on condition that its retention is what
+//     was read. A crash leaves a floor with drawers below it that nobody reads.
+//  3. Remove what lies below the floor: payloads, entry, pages, and the drawer at
+//     last. A crash leaves the drawer, so the next sweep goes on.
+//  4. Note in the head that the floor is cleared.
+//
+// The milestones and the floor are patched on condition of the retention's own
+// fence, so a Save under way is not disturbed: its commit is refused once, finds
+// its intent standing, and is made on the head as it is then. Only when the drawer
+// that is being filled is to go, because all of it is acknowledged and nothing
+// comes any more, is the head replaced, and not while an intent fills that
+// cabinet. Nothing depends on a clock but how long things are kept.
+//
+// A Replay moves a gate back. It reads the gate, moves the fence, and then replaces
+// the gate: a sweep that has read the retention before is refused by the fence, and
+// one that has read it after proves the gate, which makes the Replay's own write
+// fail. So no floor rises above what was unacknowledged again.
+//
+// TestASweepDisturbsNobodyInAnyOrder runs a sweep against Peek, Dequeue, Save,
+// Replay and another sweep in every order of their requests with so many changes
+// of turn.
+//
+// # Operators
+//
+// Each order of an operator is one batch in the partition of gates and bundles:
+// the gate, the bundle, and a record of who, what and why, which is also what a
+// refused batch is known by. Freezing writes all gates, so that whatever a Peek or
+// Dequeue has read before, its write is refused.
+//
+// # Check
+//
+// A check reads everything and holds it to the invariants. What a head states
+// stays true, so it can be held to it while the hub runs; hints follow later, so
+// what looks wrong is looked at twice, and what moves is left alone. A repair
+// mends hints and undoes unfinished intents, each by one conditional write, so it
+// can be broken off anywhere.
 //
 // # Outcomes
 //
@@ -106,6 +167,14 @@
 //	at most six drawers                            TestConformance/Next
 //	a batch fixed once it is reserved              TestConformance/Race
 //	giving way to another process                  TestABusyNodeLetsAnotherIn
+//	the cabinets, not the entries, where order     TestTheOrderOfTheRecipientRestsOnNoPointer
+//	the place at which a first event was first     TestNothingIsLostDoubledOrReorderedInChaos
+//	a head no older than that of the Peek          TestADequeueDoesNotCountFromAHeadOlderThanThePeek
+//	the groups that the Peek was about             TestConformance/Backlog
+//	the proof of the gate before a floor rises     TestASweepDisturbsNobodyInAnyOrder
+//	the fence, in the sweep and in a Replay        TestASweepDisturbsNobodyInAnyOrder
+//	the drawer that an intent fills                TestASaveUnderWayGoesOnWhenTheRetentionMoves
+//	the gate's own drawer                          TestNothingUnacknowledgedEverGoes
 //
 // Two more were left out without anybody noticing: that a page at one's slot must
 // be one's own, and that a refused count must be. They are second lines of
@@ -124,6 +193,9 @@
 // Payloads are stored before the intent, so that a content store that is out of
 // reach costs a Save and not a drawer. A recipient has at most 1,000 cabinets.
 //
-// Not here yet: retention (floor, sweep, expiry of closed bundles), the outbox
-// record of a Dequeue, content on request.
+// What was acknowledged is kept for the retention and up to a quarter longer, for
+// milestones are made only that often: the head is not to grow. The drawer that is
+// being filled goes as well, once all of it has been acknowledged for that long.
+//
+// Not here yet: the outbox record of a Dequeue, content on request.
 package cosmos

@@ -208,6 +208,8 @@ type bundleDoc struct {
 	Next          domain.Sequence `json:"next,omitempty"`   // hint: of the event behind the bundle in its last drawer
 	NextSaved     millis          `json:"nextSaved,omitempty"`
 	Behind        behind          `json:"behind,omitzero"`
+	BodyLength    int64           `json:"bodyLength,omitempty"`
+	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 
 	etag azcore.ETag
 }
@@ -251,6 +253,13 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 		}
 		b.DocumentTypes = append(b.DocumentTypes, t)
 	}
+	b.Body.Length = d.BodyLength
+	switch n := len(d.BodyDigest); {
+	case n == len(b.Body.Digest):
+		b.Body.Digest = domain.Digest(d.BodyDigest)
+	case n != 0 && err == nil:
+		err = fmt.Errorf("the digest of its body has %d bytes", n)
+	}
 	if err != nil {
 		return b, domain.Errorf(domain.Damaged, "bundle %s of %s: %w", d.ID, d.Recipient, err)
 	}
@@ -265,6 +274,10 @@ func newBundleDoc(b *domain.Bundle, operation string, ranges []slots, next domai
 		Count: b.Count, Weight: b.Weight, First: b.First, Last: b.Last,
 		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,
 		Ranges: ranges, Next: next,
+		BodyLength: b.Body.Length,
+	}
+	if b.Body != (domain.Body{}) {
+		d.BodyDigest = b.Body.Digest[:]
 	}
 	for _, t := range b.DocumentTypes {
 		d.DocumentTypes = append(d.DocumentTypes, t.String())

@@ -31,28 +31,41 @@ type look struct {
 
 	mu       sync.Mutex // guards what follows
 	findings []Finding
+	known    map[findingKey]bool
 	drawers  int64
 	events   int64
 	reading  chan struct{} // bounds how many drawers are read at once
 }
 
+// A findingKey tells findings apart: one of a kind is enough for a document.
+type findingKey struct{ kind, where string }
+
+// maxOfRecipient is how many findings are told of one recipient: whoever has that
+// many needs no more to see what happened.
+const maxOfRecipient = 1000
+
 func newLook(c *checker, recipient domain.ActorID) *look {
-	return &look{c: c, recipient: recipient, reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &look{
+		c: c, recipient: recipient, known: make(map[findingKey]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
 }
 
 // found notes a finding. One without mend is damage.
 func (l *look) found(rule, kind, where string, mend func(context.Context, *operation) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	key := findingKey{kind, where}
+	if l.known[key] || len(l.findings) == maxOfRecipient {
+		return
+	}
+	l.known[key] = true
 	l.findings = append(l.findings, Finding{
 		Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
 		Text: fmt.Sprintf(format, args...), Damage: mend == nil, mend: mend,
 	})
 }
 
-func (l *look) has(f *Finding) bool {
-	return slices.ContainsFunc(l.findings, func(g Finding) bool { return f.Kind == g.Kind && f.Where == g.Where })
-}
+func (l *look) has(f *Finding) bool { return l.known[findingKey{f.Kind, f.Where}] }
 
 // agreesWith reports whether l has found what another look has found, and nothing
 // moved meanwhile.

@@ -157,6 +157,42 @@ func (o *operation) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	return &doc, err
 }
 
+// Find implements repository.Bundles.
+func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
+	o := r.begin("find")
+	var found repository.Next
+	err := o.startOver(ctx, func() (err error) {
+		found, err = o.find(ctx, recipient, id)
+		return err
+	})
+	if err != nil {
+		return domain.Bundle{}, nil, classified("find bundle "+id.String(), err)
+	}
+	return *found.Open, found.Run, nil
+}
+
+// find looks into the gates, which alone say what is open.
+func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
+	gates, h, err := o.gatesAndHead(ctx, recipient, o.r.opts.Groups.All())
+	if err == nil && anyFrozen(gates) {
+		err = repository.ErrFrozen
+	}
+	if err != nil {
+		return repository.Next{}, err
+	}
+	for _, g := range gates {
+		if g.Open == id.String() {
+			return o.openBundle(ctx, g, gates, h)
+		}
+	}
+	if o.r.db.readsMayBeStale() {
+		if err := o.confirm(ctx, recipient, gates); err != nil {
+			return repository.Next{}, err
+		}
+	}
+	return repository.Next{}, errNotOpen(id)
+}
+
 // runOf returns the run of a bundle that is open.
 func (o *operation) runOf(b *domain.Bundle, doc *bundleDoc) *run {
 	r := &run{o: o, group: b.Group, cabinet: b.Cabinet, open: doc}

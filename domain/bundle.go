@@ -20,6 +20,14 @@ type Bundle struct {
 	Format        Format
 	Version       string    // of the format, as the actor asked for it
 	Opened        time.Time // orders the open bundles of an actor; no decision rests on it
+	Body          Body
+}
+
+// A Body says what the body of a bundle is before anybody reads it. The zero Body
+// says nothing: it is that of a bundle which an older version opened.
+type Body struct {
+	Length int64  // bytes
+	Digest Digest // tells it from any other body
 }
 
 // MessageType returns the distinct document types in the order in which they

@@ -1,6 +1,8 @@
 package domain
 
-// An Ordering says what the bundles of a group keep in order.
+// An Ordering says what the bundles of a group keep in order. It is decided when a
+// bundle is opened: one that is open when a hub gets another ordering stays as it
+// is.
 type Ordering string
 
 // The orderings.

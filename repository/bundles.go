@@ -24,6 +24,11 @@ type Bundles interface {
 	// returns the bundle.
 	Add(ctx context.Context, bundle domain.Bundle, run Run) (domain.Bundle, error)
 
+	// Find returns the open bundle id of recipient and the run of its events, as if
+	// all groups had been asked for. A bundle that is unknown, is closed or belongs to another recipient is
+	// NotFound, and the three cannot be told apart.
+	Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, Run, error)
+
 	// Acknowledge closes the open bundle id of recipient and returns it, with what
 	// waits behind it. Its events will never be returned again. A bundle that is
 	// unknown, is closed already or belongs to another recipient is NotFound, and

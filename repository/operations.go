@@ -39,7 +39,7 @@ type Operations interface {
 	// further back.
 	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by Order) (domain.Bundle, error)
 
-	// Freeze makes Peek and Dequeue fail with ErrFrozen until Thaw. Freezing what
+	// Freeze makes Peek, Find and Dequeue fail with ErrFrozen until Thaw. Freezing what
 	// is frozen, and thawing what is not, is recorded and changes nothing.
 	Freeze(ctx context.Context, recipient domain.ActorID, by Order) error
 

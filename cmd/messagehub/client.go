@@ -35,6 +35,7 @@ func newClient(base string) (*client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
+	transport.DisableCompression = true // a download that broke off goes on by bytes of the body as it is
 	return &client{strings.TrimRight(u.String(), "/"), "", &http.Client{Transport: transport}}, nil
 }
 
@@ -42,6 +43,14 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 
 // do sends a request. An answer that is no success is a *problem.
 func (c *client) do(ctx context.Context, method, path, actor string, body []byte) (*http.Response, error) {
+	req, err := c.request(ctx, method, path, actor, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(req)
+}
+
+func (c *client) request(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -55,6 +64,10 @@ func (c *client) do(ctx context.Context, method, path, actor string, body []byte
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	return req, nil
+}
+
+func (c *client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreachable(err)

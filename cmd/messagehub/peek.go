@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -45,7 +44,8 @@ func (p *process) peekCommand() *cobra.Command {
 		Use:   "peek --actor ID",
 		Short: "Fetch the next bundle of an actor",
 		Long: "Fetch the next bundle of an actor: its body to stdout, its id and types to stderr.\n" +
-			"Until it is dequeued, peek fetches the same bundle again.\n\n" +
+			"Until it is dequeued, peek fetches the same bundle again. When the line breaks, it goes\n" +
+			"on where it was.\n\n" +
 			"The exit status is 3 if no data waits for the actor.",
 		Example: "  messagehub peek --actor 5790001330552 --group timeseries > bundle.json",
 		Args:    cobra.NoArgs,
@@ -110,16 +110,16 @@ func (p *process) peek(ctx context.Context, hub *client, actor, path string) err
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNoContent {
+		_ = resp.Body.Close()
 		fmt.Fprintf(p.err, "no data waits for %s\n", actor)
 		return exitError(exitNoData)
 	}
 	for _, name := range []string{"MessageId", "MessageType", "Content-Type"} {
 		fmt.Fprintf(p.err, "%s: %s\n", name, resp.Header.Get(name))
 	}
-	if _, err := io.Copy(p.out, resp.Body); err != nil {
-		return fmt.Errorf("the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (%w)", err)
-	}
-	return nil
+	d := &download{hub: hub, actor: actor, out: p.out, say: func(format string, args ...any) {
+		fmt.Fprintf(p.err, "messagehub: "+format+"\n", args...)
+	}}
+	return d.run(ctx, resp)
 }

@@ -80,7 +80,7 @@ func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
 			require.Equal(t, 12, strings.Count(records.out, "\n"))
 			require.Equal(t, 6, strings.Count(queue("records", "--json").out, `"what"`))
 
-			require.Equal(t, result{1, "", "messagehub: Not found (404): "}, cut(order("release", bundleID), len("messagehub: Not found (404): ")))
+			require.Equal(t, result{1, "", "messagehub: Not found (404): "}, begins(order("release", bundleID), len("messagehub: Not found (404): ")))
 			checked := messagehub(t, "", "check", "--url", url)
 			require.Equal(t, 0, checked.status, checked.out+checked.err)
 		})
@@ -95,8 +95,8 @@ func bundleOf(t *testing.T, peeked result) string {
 	return id
 }
 
-// cut keeps the first n bytes of what went to stderr.
-func cut(r result, n int) result {
+// begins keeps the first n bytes of what went to stderr.
+func begins(r result, n int) result {
 	r.err = r.err[:min(n, len(r.err))]
 	return r
 }

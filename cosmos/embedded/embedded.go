@@ -52,6 +52,13 @@ type Options struct {
 	// state is that a read sees, but never more than 64 commits.
 	Lag func() time.Duration
 
+	// Collide is called once for each write, batch and bulk request, and says
+	// whether it is answered 449 and not done. Azure does that now and then to
+	// writes of the same document that meet; here they come one after the
+	// other, so that none does by itself. Several goroutines may call it at
+	// once. Default: no write meets another.
+	Collide func() bool
+
 	// Throttle holds every physical partition to its share of the
 	// throughput of its container, and answers 429 beyond it, as Azure does.
 	// Clock drives it. Default: throughput is accepted, and decides only how
@@ -131,7 +138,7 @@ func open(store disk.Store, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := wire.Options{Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong")}
+	w := wire.Options{Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong"), Collides: o.Collide}
 	if o.Throttle {
 		w.Throttle = physics.NewThrottle(o.Clock)
 	}
@@ -160,6 +167,22 @@ func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 
 // Requests is the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
+
+// Scaled is the throughput that a container with autoscale is billed for in
+// this hour: as much as the busiest second of its busiest physical partition
+// took, and at least a tenth of the most that it scales to. It is 0 for a
+// container without autoscale, and without Options.Throttle.
+func (e *Engine) Scaled(database, container string) (float64, error) {
+	c, err := e.inner.Container(database, container)
+	if err != nil {
+		return 0, err
+	}
+	most := float64(e.inner.Autoscale(c))
+	if e.throttle == nil || most == 0 {
+		return 0, nil
+	}
+	return most * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
+}
 
 // Sweep removes documents whose time to live is over. Nobody sees them any
 // more even before; Sweep gives back the room they take. It returns how many

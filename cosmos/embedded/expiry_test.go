@@ -95,3 +95,27 @@ func TestASweepRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
 	require.Zero(t, removed)
 	require.Equal(t, [][]string{{"20"}}, all(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
 }
+
+func TestASweepTakesOnlyWhatNobodyElseNeeds(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	engine, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }}, lives(1000))
+	for i := range 100 {
+		create(t, c, doc(fmt.Sprint(i), i))
+		now = now.Add(100 * time.Millisecond)
+	}
+	now = now.Add(time.Hour)
+	total, sweeps := 0, 0
+	for total < 100 {
+		removed, err := engine.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Positive(t, removed)
+		require.Less(t, removed, 60, "half of the 400 RU of a second, at 5 to 7 a deletion")
+		answer, err := c.UpsertItem(t.Context(), pk, doc("new", 1), nil)
+		require.Less(t, status(t, answer.RawResponse, err), 300, "there is budget left for others")
+		total += removed
+		sweeps++
+		now = now.Add(time.Second)
+	}
+	require.Greater(t, sweeps, 1)
+	require.Equal(t, 100, total)
+}

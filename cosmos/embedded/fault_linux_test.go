@@ -16,6 +16,7 @@ import (
 // is mapped into memory stays: reading goes on, as on a disk that fails to
 // write.
 type brokenDisk struct {
+	disk.System
 	t      *testing.T
 	opened []*os.File
 }
@@ -26,7 +27,7 @@ func (d *brokenDisk) OpenFile(name string, flag int, mode os.FileMode) (*os.File
 	return f, err
 }
 
-// become puts the device behind the file that was opened last.
+// become puts a device, or the file itself, behind what was opened last.
 func (d *brokenDisk) become(device string) {
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	require.NoError(d.t, err)
@@ -55,9 +56,10 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 
 			files.become(tc.device)
 			_, err = c.CreateItem(t.Context(), pk, doc("b", 1), nil)
-			require.Equal(t, 500, status(t, nil, err))
 			require.ErrorContains(t, err, tc.says)
+			require.Equal(t, 500, status(t, nil, err))
 			require.Equal(t, want, contents(t, c), "reading goes on, without the write that failed")
+			files.become(filepath.Join(dir, disk.FileName)) // the disk is well again
 			_, err = c.CreateItem(t.Context(), pk, doc("d", 1), nil)
 			require.ErrorContains(t, err, "takes no more writes", "it is not tried again")
 			_ = engine.Close() // what it closes is not its file any more

@@ -2,7 +2,6 @@ package embedded_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,6 +28,7 @@ import (
 const (
 	pageSize = 4096
 	metas    = 2
+	metaEnd  = 80 // of a page header, and a meta with its checksum
 )
 
 // A commit is the file before and after one request.
@@ -67,9 +67,10 @@ func (c commit) crash(random *rand.Rand) (image []byte, happened bool) {
 		case 0: // the meta is lost
 			copy(image[from:from+pageSize], c.before[from:])
 			return image, false
-		case 1: // it is torn within what its checksum covers
-			n := 17 + random.IntN(64-17)
-			copy(image[from+n:from+pageSize], c.before[from+n:from+pageSize])
+		case 1: // it is torn: a part of it is still the old one
+			part := random.IntN(metaEnd)
+			n := part + random.IntN(metaEnd-part)
+			copy(image[from+part:from+n], c.before[from+part:])
 			return image, bytes.Equal(image[from:from+pageSize], c.after[from:from+pageSize])
 		}
 		return image, true
@@ -221,107 +222,4 @@ func used(image []byte) int {
 		n -= pageSize
 	}
 	return n
-}
-
-// TestAFlippedBitIsNeverAnswered damages a store in one bit after the other:
-// it does not open, or the check finds it, or it was nowhere that matters; and
-// no document is ever read that is not what was written.
-func TestAFlippedBitIsNeverAnswered(t *testing.T) {
-	dir := t.TempDir()
-	engine, err := embedded.Open(embedded.Options{Dir: dir})
-	require.NoError(t, err)
-	c := container(t, engine, uniqueMail)
-	for i := range 40 {
-		create(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","mail":"%d","name":{"first":"%d"},"data":"%0*d"}`, i, i, i, 200+i%4*2000, 1))
-	}
-	want := contents(t, c)
-	require.NoError(t, engine.Close())
-	image := readImage(t, filepath.Join(dir, disk.FileName))
-	random := rand.New(rand.NewPCG(11, 3))
-	refused, found, harmless := 0, 0, 0
-	for range 120 {
-		damaged := slices.Clone(image)
-		bit := random.IntN(8 * len(image))
-		damaged[bit/8] ^= 1 << (bit % 8)
-		switch outcome(t, damaged, want) {
-		case "refused":
-			refused++
-		case "found":
-			found++
-		default:
-			harmless++
-		}
-	}
-	t.Logf("of 120 flipped bits %d made the file unreadable, %d were found by the check, %d lay in unused room", refused, found, harmless)
-	require.Positive(t, found)
-}
-
-func outcome(t *testing.T, image []byte, want map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	writeImage(t, dir, image)
-	engine, err := embedded.Open(embedded.Options{Dir: dir})
-	if err != nil {
-		require.True(t, errors.Is(err, disk.ErrDamaged) || errors.Is(err, disk.ErrFormat), "%v", err)
-		return "refused"
-	}
-	defer func() { _ = engine.Close() }() // its pages may be damaged too
-	c, err := client(t, engine).NewContainer("db", "c")
-	require.NoError(t, err)
-	intact := true
-	for id, doc := range want {
-		read, err := c.ReadItem(t.Context(), pk, id, nil)
-		if err != nil {
-			intact = false
-			continue
-		}
-		require.Equal(t, doc, string(read.Value), "a damaged document was answered")
-	}
-	problems := 0
-	if _, err = engine.Check(func(string) { problems++ }); err != nil {
-		require.ErrorIs(t, err, disk.ErrDamaged)
-		problems++
-	}
-	if problems > 0 {
-		return "found"
-	}
-	require.True(t, intact, "something is damaged, and the check does not say so")
-	return "harmless"
-}
-
-func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
-	dir := t.TempDir()
-	engine, err := embedded.Open(embedded.Options{Dir: dir})
-	require.NoError(t, err)
-	c := container(t, engine, uniqueMail)
-	create(t, c, []byte(`{"id":"a","pk":"p","mail":"m","secret":"before it was damaged"}`))
-	require.NoError(t, engine.Close())
-	path := filepath.Join(dir, disk.FileName)
-	image, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(image, []byte("before it"), []byte("after  it")), 0o600))
-
-	engine, err = embedded.Open(embedded.Options{Dir: dir})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, engine.Close()) }()
-	c, err = client(t, engine).NewContainer("db", "c")
-	require.NoError(t, err)
-	_, err = c.ReadItem(t.Context(), pk, "a", nil)
-	require.Equal(t, 500, status(t, nil, err))
-	for _, says := range []string{`database \"db\"`, `container \"c\"`, `partition [\"p\"]`, "restoring the folder from a copy"} {
-		require.ErrorContains(t, err, says)
-	}
-	_, err = c.NewQueryItemsPager("SELECT * FROM c", pk, nil).NextPage(t.Context())
-	require.Equal(t, 500, status(t, nil, err))
-	var problems []string
-	census, err := engine.Check(func(problem string) { problems = append(problems, problem) })
-	require.NoError(t, err)
-	require.Len(t, problems, 1)
-	require.Equal(t, 1, census.Documents)
-	_, err = c.DeleteItem(t.Context(), pk, "a", nil)
-	require.NoError(t, err)
-	create(t, c, []byte(`{"id":"b","pk":"p","mail":"m"}`))
-	census, err = engine.Check(func(problem string) { t.Error(problem) })
-	require.NoError(t, err)
-	require.Equal(t, 1, census.Documents)
 }

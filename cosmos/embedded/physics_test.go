@@ -101,3 +101,101 @@ func TestAnAnswerTakesAsLongAsItsLatencySays(t *testing.T) {
 	require.InDelta(t, 120, waited[0].Seconds(), 4)
 	require.Equal(t, time.Second, waited[1])
 }
+
+func TestContainersThatShareAThroughputShareOneBudget(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	engine, err := embedded.Open(embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close()) }()
+	account := client(t, engine)
+	shared := azcosmos.NewManualThroughputProperties(400)
+	_, err = account.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: "db"}, &azcosmos.CreateDatabaseOptions{ThroughputProperties: &shared})
+	require.NoError(t, err)
+	db, err := account.NewDatabase("db")
+	require.NoError(t, err)
+	upsert := func(id string) int {
+		c, err := db.NewContainer(id)
+		require.NoError(t, err)
+		answer, err := c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
+		return status(t, answer.RawResponse, err)
+	}
+	for _, id := range []string{"c", "d"} {
+		_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{
+			ID: id, PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2},
+		}, nil)
+		require.NoError(t, err)
+		require.Equal(t, 201, upsert(id))
+	}
+	for upsert("c") == 200 {
+	}
+	require.Equal(t, 429, upsert("d"), "what one container spends the other has no more")
+	now = now.Add(time.Second)
+	_, err = db.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(1000), nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, upsert("d"))
+}
+
+func TestAQueryOfAllPartitionsWaitsForTheBusiestOfThem(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	_, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
+	raise(t, c, 20_000)
+	large := fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0900000d"}`, 1)
+	refused := 0
+	for refused == 0 {
+		_, err := c.UpsertItem(t.Context(), pk, large, nil)
+		if err != nil {
+			refused = status(t, nil, err)
+		}
+	}
+	require.Equal(t, 429, refused)
+	query := func(key azcosmos.PartitionKey) int {
+		answer, err := c.NewQueryItemsPager("SELECT c.id FROM c", key, nil).NextPage(t.Context())
+		return status(t, answer.RawResponse, err)
+	}
+	elsewhere := ""
+	for i := 0; elsewhere == ""; i++ { // some key lies in the other physical partition
+		key := fmt.Sprint("other", i)
+		if query(azcosmos.NewPartitionKeyString(key)) == 200 {
+			elsewhere = key
+		}
+	}
+	require.Equal(t, 429, query(azcosmos.NewPartitionKey()))
+	require.Equal(t, 429, query(pk))
+	now = now.Add(time.Second)
+	require.Equal(t, 200, query(azcosmos.NewPartitionKey()))
+}
+
+func TestAnAutoscaleContainerIsBilledByItsBusiestSecondOfTheHour(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0).Truncate(time.Hour)
+	engine, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
+	scaled := func() float64 {
+		n, err := engine.Scaled("db", "c")
+		require.NoError(t, err)
+		return n
+	}
+	require.Zero(t, scaled(), "a manual throughput is what it is")
+	_, err := c.ReplaceThroughput(t.Context(), azcosmos.NewAutoscaleThroughputProperties(4000), nil)
+	require.NoError(t, err)
+	require.InDelta(t, 400, scaled(), 0, "a tenth at least")
+	now = now.Add(time.Second)
+	before := engine.RequestUnits()
+	for range 50 {
+		_, err := c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
+		require.NoError(t, err)
+	}
+	busiest := engine.RequestUnits() - before
+	require.Greater(t, busiest, 400.0)
+	require.InDelta(t, busiest, scaled(), 1e-6)
+	now = now.Add(time.Second)
+	_, err = c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
+	require.NoError(t, err)
+	require.InDelta(t, busiest, scaled(), 1e-6, "of the whole hour")
+	now = now.Add(time.Hour)
+	require.InDelta(t, 400, scaled(), 0)
+	for err == nil {
+		_, err = c.UpsertItem(t.Context(), pk, fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0900000d"}`, 1), nil)
+	}
+	require.InDelta(t, 4000, scaled(), 0, "never more than the most")
+	_, err = engine.Scaled("db", "x")
+	require.Error(t, err)
+}

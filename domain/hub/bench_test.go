@@ -1,9 +1,11 @@
 package hub_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -31,11 +33,36 @@ func BenchmarkWriteBody(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				written = 0
-				if err := peeked.WriteBody(s.ctx, &written); err != nil {
+				if err := writeBody(s.ctx, peeked, &written); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.SetBytes(int64(written))
 		})
+	}
+}
+
+// BenchmarkOpen opens the biggest bundle again and again, over a store that costs
+// nothing: what the hub itself takes to fill and to measure it.
+func BenchmarkOpen(b *testing.B) {
+	s := newShelf(b)
+	s.content = domain.Manifest
+	for range 51_200 {
+		s.add(repository.Section{})
+	}
+	of := s.peeked().Bundle
+	s.meddle(meddledStore{
+		next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
+			return repository.Next{Run: cannedRun{of, s.events}}, nil
+		},
+		add: func(_ context.Context, bundle domain.Bundle, _ repository.Run) (domain.Bundle, error) {
+			return bundle, nil
+		},
+	}, hub.Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if n := s.peeks().Count; n != 51_200 {
+			b.Fatal(n)
+		}
 	}
 }

@@ -1,216 +1,245 @@
 package hub
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"strconv"
+	"iter"
+	"sync"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
 
-// WriteBody writes the body of the bundle, a JSON array with one element a
-// line: in content mode manifest the events, in content mode inline their
-// payloads alone. It is the same byte for byte whenever it is written, and it is
-// streamed: no more than a few payloads are in memory at a time.
+// A Body reads the body of a bundle. It is the same byte for byte whoever reads
+// it, and it is made as it is read: a few payloads are in memory at a time, and
+// what lies before the place where the reading begins is not even opened.
 //
-// If it fails, what has been written is not a whole body.
-func (p *Peeked) WriteBody(ctx context.Context, w io.Writer) error {
-	b := body{
-		mode:    p.Content,
-		content: p.content,
-		w:       bufio.NewWriterSize(w, 64<<10),
-	}
-	for e, err := range p.events {
-		if err != nil {
-			return err
-		}
-		if err := b.add(ctx, e); err != nil {
-			return err
-		}
-	}
-	if n := b.lines + len(b.pending); n != p.Count {
-		return domain.Errorf(domain.Damaged, "bundle %s: it has %d events, but the store gave %d of them", p.ID, p.Count, n)
-	}
-	return b.close(ctx)
-}
-
-// A body gathers events whose payloads lie side by side in one object, so that
-// the object is opened once for all of them.
-type body struct {
-	mode    domain.ContentMode
+// A Body is safe for concurrent use. An error stays: what was read before it is
+// not the whole.
+type Body struct {
+	ctx     context.Context //nolint:containedctx // a Reader has nowhere else to get it from
+	bundle  *domain.Bundle
+	events  iter.Seq2[repository.StoredEvent, error]
 	content repository.Content
-	w       *bufio.Writer
 
-	pending []repository.StoredEvent
-	span    repository.Section // from the first payload of pending to the last
-	lines   int
-	scratch []byte
+	mu   sync.Mutex
+	want int64 // where the next Read begins
+	err  error // of a Read, or errClosed
+
+	// How far the body has been made.
+	at       int64 // the place of what comes next: text, then the payload, then more
+	text     []byte
+	buffer   []byte                  // that text is cut from
+	payload  *repository.StoredEvent // whose payload it is, or nil
+	left     int64                   // bytes of the payload
+	payloads payloads
+	stretch  []repository.StoredEvent
+	frame    frame
+	next     func() ([]repository.StoredEvent, error, bool)
+	stop     func()
 }
 
-// maxPending bounds the events in memory; their payloads never are.
-const maxPending = 512
+var errClosed = errors.New("the body of the bundle was closed")
 
-func (b *body) add(ctx context.Context, e repository.StoredEvent) error {
-	span, ok := extended(b.span, e.PayloadAt)
-	if !ok || len(b.pending) == maxPending {
-		if err := b.flush(ctx); err != nil {
+// Open returns the body of the bundle, which the caller closes. It reads nothing
+// unless the bundle is one that an older version opened, without measuring it.
+func (p *Peeked) Open(ctx context.Context) (*Body, error) {
+	if p.Body == (domain.Body{}) {
+		m := newMeasure(p.ID, p.Content)
+		for e, err := range p.events {
+			if err != nil {
+				return nil, err
+			}
+			m.add(&e)
+		}
+		if err := isWhole(&p.Bundle, m.frame.lines); err != nil {
+			return nil, err
+		}
+		p.Body = m.body()
+	}
+	return &Body{ctx: ctx, bundle: &p.Bundle, events: p.events, content: p.content}, nil
+}
+
+func isWhole(b *domain.Bundle, events int) error {
+	if events != b.Count {
+		return domain.Errorf(domain.Damaged, "bundle %s: it has %d events, but the store gave %d of them", b.ID, b.Count, events)
+	}
+	return nil
+}
+
+// Seek implements io.Seeker. It costs nothing; the next Read goes there.
+func (b *Body) Seek(offset int64, whence int) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch whence {
+	case io.SeekCurrent:
+		offset += b.want
+	case io.SeekEnd:
+		offset += b.bundle.Body.Length
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek to %d: before the beginning", offset)
+	}
+	b.want = offset
+	return offset, nil
+}
+
+// Read fills p unless the body ends before.
+func (b *Body) Read(p []byte) (n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return 0, b.err
+	}
+	if b.next == nil || b.want < b.at {
+		b.rewind()
+	}
+	for b.err == nil && n < len(p) && b.want < b.bundle.Body.Length {
+		var m int
+		m, b.err = b.read(p[n:])
+		n += m
+		b.want += int64(m)
+	}
+	switch {
+	case b.err != nil:
+		return 0, b.err
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// read reads some of what is there from want on, or goes on towards it.
+func (b *Body) read(p []byte) (int, error) {
+	skip := b.want - b.at
+	switch {
+	case len(b.text) > 0 && skip > 0:
+		b.consume(min(skip, int64(len(b.text))))
+		return 0, nil
+	case len(b.text) > 0:
+		n := copy(p, b.text)
+		b.consume(int64(n))
+		return n, nil
+	case b.payload == nil:
+		return 0, b.advance()
+	case b.left == 0:
+		b.payload = nil
+		return 0, nil
+	case skip >= b.left:
+		b.at += b.left
+		b.payload = nil
+		return 0, b.payloads.close() // what is wanted next may be far away in the object
+	case b.payloads.of != b.payload:
+		return 0, b.beginPayload()
+	case skip > 0: // it is read from its beginning, for its checksum
+		_, err := b.readPayload(p[:min(skip, int64(len(p)))])
+		return 0, err
+	}
+	return b.readPayload(p)
+}
+
+func (b *Body) consume(n int64) {
+	b.text = b.text[n:]
+	b.at += n
+}
+
+func (b *Body) beginPayload() error {
+	if b.payloads.source == nil {
+		if err := b.payloads.open(b.ctx, b.content, b.payload, b.stretch); err != nil {
 			return err
 		}
-		span = e.PayloadAt
 	}
-	b.pending, b.span = append(b.pending, e), span
-	return nil
+	return b.payloads.begin(b.payload)
 }
 
-// extended returns span with payload at its end, if that lies behind it in the
-// same object. Where there is no payload, span stays as it is; where there was
-// none before, it starts with this one.
-func extended(span, payload repository.Section) (repository.Section, bool) {
-	switch {
-	case payload.IsZero():
-		return span, true
-	case span.IsZero():
-		return payload, true
-	case span.Object != payload.Object || span.Offset+span.Length > payload.Offset:
-		return repository.Section{}, false
-	}
-	span.Length = payload.Offset + payload.Length - span.Offset
-	return span, true
+func (b *Body) readPayload(p []byte) (int, error) {
+	n, err := b.payloads.read(p)
+	b.at += int64(n)
+	b.left -= int64(n)
+	return n, err
 }
 
-func (b *body) close(ctx context.Context) error {
-	if err := b.flush(ctx); err != nil {
-		return err
-	}
-	if _, err := b.w.WriteString("\n]\n"); err != nil {
-		return err
-	}
-	return b.w.Flush()
-}
-
-func (b *body) flush(ctx context.Context) (err error) {
-	payloads, err := openPayloads(ctx, b.content, b.span)
-	if err != nil {
-		return fmt.Errorf("open the payloads of events %s to %s: %w", b.pending[0].ID, b.pending[len(b.pending)-1].ID, err)
-	}
-	defer func() {
-		if cerr := payloads.Close(); err == nil {
-			err = cerr
+// advance makes the text up to the next payload, or some of it.
+func (b *Body) advance() error {
+	const enough = 32 << 10
+	text := b.buffer[:0]
+	for len(text) < enough && b.payload == nil {
+		if len(b.stretch) == 0 {
+			if err := b.payloads.close(); err != nil {
+				return err
+			}
+			stretch, err, more := b.next()
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+			b.stretch = stretch
 		}
-	}()
-	for i := range b.pending {
-		if err := b.line(&b.pending[i], payloads); err != nil {
+		e := &b.stretch[0]
+		b.stretch = b.stretch[1:]
+		text = b.frame.event(text, e)
+		if !e.PayloadAt.IsZero() {
+			b.payload, b.left = e, e.PayloadAt.Length
+		}
+	}
+	return b.offer(text)
+}
+
+// offer makes text the next to be read. With none, the events are over.
+func (b *Body) offer(text []byte) error {
+	length := b.bundle.Body.Length
+	ended := len(text) == 0
+	if ended {
+		if err := isWhole(b.bundle, b.frame.lines); err != nil {
 			return err
 		}
+		text = b.frame.end(text)
 	}
-	b.pending = b.pending[:0]
+	end := b.at + int64(len(text))
+	if b.payload != nil {
+		end += b.left
+	}
+	if end > length || ended && end != length {
+		return domain.Errorf(domain.Damaged, "bundle %s: its body has not the %d bytes that it had when it was opened", b.bundle.ID, length)
+	}
+	b.text, b.buffer = text, text
 	return nil
 }
 
-func (b *body) line(e *repository.StoredEvent, payloads *payloads) error {
-	start := ",\n"
-	if b.lines == 0 {
-		start = "[\n"
-	}
-	b.lines++
-	line := append(b.scratch[:0], start...)
-	payload := !e.PayloadAt.IsZero()
-	switch {
-	case b.mode == domain.Inline && !payload:
-		line = append(line, "null"...)
-	case b.mode != domain.Inline:
-		line = appendEvent(line, e)
-		if payload {
-			line = append(line, `,"payload":`...)
-		} else {
-			line = append(line, '}')
-		}
-	}
-	b.scratch = line
-	if _, err := b.w.Write(line); err != nil || !payload {
-		return err
-	}
-	if err := payloads.copy(b.w, e.PayloadAt); err != nil {
-		return fmt.Errorf("payload of event %s: %w", e.ID, err)
-	}
-	if b.mode != domain.Inline {
-		return b.w.WriteByte('}')
-	}
-	return nil
+// rewind begins the body anew.
+func (b *Body) rewind() {
+	b.err = b.release()
+	b.at, b.text, b.payload, b.stretch = 0, nil, nil, nil
+	b.frame = frame{mode: b.bundle.Content}
+	b.next, b.stop = iter.Pull2(stretches(b.events))
 }
 
-// appendEvent appends the fields of e as an open JSON object: the caller adds
-// the payload, if any, and the closing brace. The words of package domain are
-// printable ASCII, so quoting them for Go quotes them for JSON.
-func appendEvent(b []byte, e *repository.StoredEvent) []byte {
-	b = append(b, `{"id":"`...)
-	b = e.ID.Append(b)
-	b = append(b, `","recipient":"`...)
-	b = append(b, e.Recipient.String()...)
-	b = append(b, `","origin":"`...)
-	b = append(b, e.Origin.String()...)
-	b = append(b, `","contentType":`...)
-	b = strconv.AppendQuote(b, e.ContentType.String())
-	b = append(b, `,"documentType":`...)
-	b = strconv.AppendQuote(b, e.DocumentType.String())
-	b = append(b, `,"supportsBundling":`...)
-	b = strconv.AppendBool(b, e.SupportsBundling)
-	b = append(b, `,"weight":`...)
-	b = strconv.AppendInt(b, int64(e.Weight), 10)
-	b = append(b, `,"sequence":`...)
-	return strconv.AppendInt(b, int64(e.Sequence), 10)
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// payloads reads the payloads of neighbouring events in order, from one reader
-// that spans them all.
-type payloads struct {
-	r  io.ReadCloser
-	at int64
-}
-
-func openPayloads(ctx context.Context, content repository.Content, span repository.Section) (*payloads, error) {
-	if span.IsZero() {
-		return &payloads{}, nil
-	}
-	r, err := content.Open(ctx, span)
-	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
-		err = domain.Errorf(domain.Damaged, "payloads are missing: %w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &payloads{r: r, at: span.Offset}, nil
-}
-
-func (p *payloads) copy(w io.Writer, s repository.Section) error {
-	var err error
-	if gap := s.Offset - p.at; gap > 0 {
-		_, err = io.CopyN(io.Discard, p.r, gap)
-	}
-	sum := crc32.New(castagnoli)
-	if err == nil {
-		_, err = io.CopyN(w, io.TeeReader(p.r, sum), s.Length)
-	}
-	p.at = s.Offset + s.Length
-	if err == nil && sum.Sum32() != s.Sum {
-		err = domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", s.Object, s.Offset)
-	}
-	if errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown { // the reader ended too soon
-		return domain.Errorf(domain.Damaged, "object %s: %w", s.Object, io.ErrUnexpectedEOF)
+func (b *Body) release() error {
+	err := b.payloads.close()
+	if b.stop != nil {
+		b.stop()
 	}
 	return err
 }
 
-func (p *payloads) Close() error {
-	if p.r == nil {
-		return nil
+// Err returns the error with which a Read failed, if any did.
+func (b *Body) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
+// Close releases what the reading holds.
+func (b *Body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.release()
+	if b.err == nil {
+		b.err = errClosed
 	}
-	return p.r.Close()
+	return err
 }

@@ -20,9 +20,9 @@ type Listener struct {
 	actor  domain.ActorID
 	groups []domain.Group
 
-	woken  chan struct{} // holds one
-	looks  int           // at the watermark
-	marked domain.Sequence
+	woken     chan struct{}   // holds one
+	looks     int             // at the watermark, since it was woken
+	watermark domain.Sequence // as it was seen last; -1: never
 }
 
 // Listen begins to listen for events for actor in groups; none means all of them.
@@ -33,8 +33,11 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) (*Listener, er
 	if len(groups) == 0 {
 		groups = h.opts.Groups.All()
 	}
-	l := &Listener{hub: h, actor: actor, groups: groups, woken: make(chan struct{}, 1)}
-	return l, h.listeners.add(l, h.opts.Listeners, h.opts.ListenersPerActor)
+	l := &Listener{hub: h, actor: actor, groups: groups, woken: make(chan struct{}, 1), watermark: -1}
+	if err := h.listeners.add(l, h.opts.Listeners, h.opts.ListenersPerActor); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Wait returns nil when there may be something, and the error of ctx once that has
@@ -48,6 +51,7 @@ func (l *Listener) Wait(ctx context.Context) error {
 		select {
 		case <-l.woken:
 			timer.Stop()
+			l.looks = 0 // a store whose reads are old may show only soon what has come
 			return nil
 		case <-ctx.Done():
 			timer.Stop()
@@ -59,8 +63,8 @@ func (l *Listener) Wait(ctx context.Context) error {
 			return ctx.Err() // unless it has ended, the Peek that follows will meet the trouble, and tell
 		}
 		l.looks++
-		if l.looks == 1 || watermark != l.marked { // the first time it is not known what it was
-			l.marked = watermark
+		if watermark != l.watermark {
+			l.watermark = watermark
 			return nil
 		}
 	}

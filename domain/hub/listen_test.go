@@ -96,7 +96,7 @@ func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
 		l := w.listens(rt.TimeSeries)
 		defer l.Close()
-		_, err := w.hears(l, time.Second) // which learns the watermark
+		_, err := w.hears(l, 1500*time.Millisecond) // which learns the watermark after a second
 		require.NoError(t, err)
 		w.sent(1, rt.From(domain.Charges))
 		w.sends(rt.Events(1, rt.NewActor())...)

@@ -3,8 +3,8 @@ package hub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -17,6 +17,7 @@ type PeekRequest struct {
 	BundleID domain.BundleID // the id that the actor suggests; zero means any
 	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
 	Version  string          // of the format; "" means 1.0
+	OpenOnly bool            // open no new bundle: without an open one there is no data
 }
 
 // A Peeked is a bundle in the hands of its actor.
@@ -28,6 +29,14 @@ type Peeked struct {
 	events  iter.Seq2[repository.StoredEvent, error]
 	content repository.Content
 }
+
+// ErrBundleIDInUse reports that the actor has, or had, another bundle with the id
+// that it suggests.
+var ErrBundleIDInUse = repository.ErrBundleIDInUse
+
+// ErrOutpaced reports that other requests of the same actor were faster, again and
+// again. It is of kind Busy.
+var ErrOutpaced = domain.Errorf(domain.Busy, "peek: lost %d races in a row against other requests of the same actor", lostRaces)
 
 // lostRaces is how often a Peek starts over because another one of the same
 // actor was faster. Each loss means that the other one made progress.
@@ -52,6 +61,9 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			}
 			return &Peeked{*next.Open, next.Backlog, next.Run.Behind(next.Open.Count), next.Run.Events(ctx), h.content}, nil
 		}
+		if req.OpenOnly {
+			return nil, domain.ErrNoData
+		}
 		peeked, err := h.open(ctx, req, next)
 		switch {
 		case err == nil:
@@ -65,7 +77,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			idInUse = true // perhaps by a Peek that asked for the same and was faster: look once more
 		}
 	}
-	return nil, domain.Errorf(domain.Busy, "peek: lost %d races in a row against other requests of actor %s", lostRaces, req.Actor)
+	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
 }
 
 // open makes a new bundle of what waits next.
@@ -88,7 +100,8 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 		bundle.Version = "1.0"
 	}
 	var filler domain.Filler
-	var events []repository.StoredEvent
+	measure := newMeasure(bundle.ID, bundle.Content)
+	var events pile
 	for e, err := range next.Run.Events(ctx) {
 		if err != nil {
 			return nil, err
@@ -96,17 +109,30 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 		if !filler.Take(&e.Event, e.Sequence) {
 			break
 		}
-		events = append(events, e)
+		measure.add(&e)
+		events.add(&e)
 		if filler.Full() {
 			break
 		}
 	}
 	filler.Fill(&bundle)
+	bundle.Body = measure.body()
 	bundle, err := h.bundles.Add(ctx, bundle, next.Run)
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, next.Run.Behind(bundle.Count), withoutErrors(events), h.content}, nil
+	return &Peeked{bundle, next.Backlog, next.Run.Behind(bundle.Count), events.all, h.content}, nil
+}
+
+// Bundle returns the open bundle id of actor, and opens none. It fails with
+// NotFound if that bundle is not open for the actor, for whatever reason.
+func (h *Hub) Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*Peeked, error) {
+	bundle, run, err := h.bundles.Find(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	behind := run.Behind(bundle.Count)
+	return &Peeked{bundle, int64(bundle.Count) + behind.Events, behind, run.Events(ctx), h.content}, nil
 }
 
 // isWhatIsAskedFor refuses to hand out an open bundle in place of another.
@@ -118,16 +144,6 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 		return domain.Errorf(domain.Conflict, "format: bundle %s is open as %s; peek it in that format, or dequeue it first", open.ID, open.Format)
 	}
 	return nil
-}
-
-func withoutErrors(events []repository.StoredEvent) iter.Seq2[repository.StoredEvent, error] {
-	return func(yield func(repository.StoredEvent, error) bool) {
-		for e := range slices.Values(events) {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
 }
 
 // Dequeue confirms that actor holds bundle id safely and returns the bundle, with

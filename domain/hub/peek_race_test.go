@@ -133,7 +133,7 @@ func TestAPeekThatKeepsLosingIsBusy(t *testing.T) {
 	*attempts, losses = 0, 16
 	_, err := w.hub.Peek(w.ctx, w.request())
 	require.Equal(t, domain.Busy, domain.KindOf(err))
-	require.EqualError(t, err, fmt.Sprintf("peek: lost 16 races in a row against other requests of actor %s", w.actor))
+	require.EqualError(t, err, fmt.Sprintf("actor %s: peek: lost 16 races in a row against other requests of the same actor", w.actor))
 	require.Equal(t, 16, *attempts)
 	w.holds(w.peeks(), events[32])
 }
@@ -165,7 +165,7 @@ func TestConcurrentPeeksAllGetOneBundle(t *testing.T) {
 				together(8, func() {
 					peeked, err := w.hub.Peek(w.ctx, req)
 					if err == nil {
-						err = peeked.WriteBody(w.ctx, io.Discard)
+						err = writeBody(w.ctx, peeked, io.Discard)
 					}
 					mu.Lock()
 					defer mu.Unlock()

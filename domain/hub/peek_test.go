@@ -77,6 +77,7 @@ func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
 			Format:        domain.JSON,
 			Version:       "1.0",
 			Opened:        got.Opened,
+			Body:          got.Body,
 		}, got.Bundle)
 		require.Equal(w, int64(4), got.Backlog, "with what waits behind it")
 		w.dequeues(got)

@@ -23,7 +23,7 @@ import (
 func (w *world) writesNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
 	w.Helper()
 	var b bytes.Buffer
-	err := p.WriteBody(w.ctx, &b)
+	err := writeBody(w.ctx, p, &b)
 	require.ErrorIs(w, err, failure)
 	require.Equal(w, kind.String(), domain.KindOf(err).String())
 	require.False(w, json.Valid(b.Bytes()))
@@ -54,7 +54,7 @@ func TestPayloadsAreStreamedAndNeverHeld(t *testing.T) {
 	s.fill(n, size)
 	peeked := s.peeked()
 	var written counter
-	bytes := allocated(func() { require.NoError(t, peeked.WriteBody(s.ctx, &written)) })
+	bytes := allocated(func() { require.NoError(t, writeBody(s.ctx, peeked, &written)) })
 	require.Equal(t, counter(n*size+2+2*n+1), written)
 	require.Less(t, bytes, uint64(1<<20), "for 20 MB of payloads")
 	require.Equal(t, 1, s.most, "readers open at the same time")
@@ -77,7 +77,7 @@ func TestAManifestTakesNoAllocationPerEvent(t *testing.T) {
 		s.add(repository.Section{})
 	}
 	peeked := s.peeked()
-	allocations := testing.AllocsPerRun(1, func() { require.NoError(t, peeked.WriteBody(s.ctx, io.Discard)) })
+	allocations := testing.AllocsPerRun(1, func() { require.NoError(t, writeBody(s.ctx, peeked, io.Discard)) })
 	require.Less(t, allocations, 100.0, "for 10,000 events")
 }
 
@@ -126,13 +126,13 @@ func TestAFailureNamesTheEvents(t *testing.T) {
 	s.fill(3, 10)
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	s.open = func(repository.Section) (io.ReadCloser, error) { return nil, failure }
-	require.EqualError(t, s.peeked().WriteBody(s.ctx, io.Discard),
+	require.EqualError(t, writeBody(s.ctx, s.peeked(), io.Discard),
 		"open the payloads of events "+s.events[0].ID.String()+" to "+s.events[2].ID.String()+": out of reach")
 
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
 		return io.NopCloser(io.MultiReader(strings.NewReader(`"xxxxxxxx""x`), iotest.ErrReader(failure))), nil
 	}
-	require.EqualError(t, s.peeked().WriteBody(s.ctx, io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
+	require.EqualError(t, writeBody(s.ctx, s.peeked(), io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
 }
 
 func TestAPayloadThatEndsTooSoonIsDamaged(t *testing.T) {
@@ -161,7 +161,7 @@ func TestABundleWithoutAllItsEventsIsDamaged(t *testing.T) {
 				return repository.Next{Open: &bundle, Run: cannedRun{bundle, s.events}}, nil
 			}}, hub.Options{})
 			var b bytes.Buffer
-			err := s.peeks().WriteBody(s.ctx, &b)
+			err := writeBody(s.ctx, s.peeks(), &b)
 			require.Equal(t, domain.Damaged, domain.KindOf(err))
 			require.ErrorContains(t, err, "it has 600 events, but the store gave ")
 			require.False(t, json.Valid(b.Bytes()))
@@ -175,13 +175,13 @@ func TestAReaderWhoHangsUpStopsTheReading(t *testing.T) {
 		s.fill(2_000, 300)
 		peeked := s.peeked()
 		gone := errors.New("hung up")
-		require.ErrorIs(t, peeked.WriteBody(s.ctx, &failingWriter{after, gone}), gone)
+		require.ErrorIs(t, writeBody(s.ctx, peeked, &failingWriter{after, gone}), gone)
 		require.Equal(t, s.opened, s.closed)
 	}
 	s := newShelf(t)
 	s.add(repository.Section{})
 	gone := errors.New("hung up")
-	require.ErrorIs(t, s.peeked().WriteBody(s.ctx, &failingWriter{5, gone}), gone, "even if all of it was buffered")
+	require.ErrorIs(t, writeBody(s.ctx, s.peeked(), &failingWriter{5, gone}), gone, "even if all of it was buffered")
 }
 
 // A failingWriter takes so many bytes.
@@ -204,17 +204,17 @@ func TestACancelledContextStopsTheReading(t *testing.T) {
 	s.fill(2, 10)
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	require.ErrorIs(t, s.peeked().WriteBody(ctx, io.Discard), context.Canceled)
+	require.ErrorIs(t, writeBody(ctx, s.peeked(), io.Discard), context.Canceled)
 }
 
 func TestAPayloadThatIsNotThereOrNotTheSameIsDamaged(t *testing.T) {
 	s := newShelf(t)
 	s.object("there", `"one"`)
 	s.add(repository.Section{Object: "there", Length: 5, Sum: repository.SumOf([]byte(`"two"`))})
-	require.Equal(t, domain.Damaged, domain.KindOf(s.peeked().WriteBody(t.Context(), io.Discard)))
+	require.Equal(t, domain.Damaged, domain.KindOf(writeBody(t.Context(), s.peeked(), io.Discard)))
 
 	s = newShelf(t)
 	s.add(repository.Section{Object: "gone", Length: 5})
-	err := s.peeked().WriteBody(t.Context(), io.Discard)
+	err := writeBody(t.Context(), s.peeked(), io.Discard)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "a 404 would say that there is no bundle: %v", err)
 }

@@ -90,7 +90,7 @@ func fetchAll(w *world) ([]line, error) {
 			return all, err
 		}
 		var body bytes.Buffer
-		if err := peeked.WriteBody(w.ctx, &body); err != nil {
+		if err := writeBody(w.ctx, peeked, &body); err != nil {
 			return all, err
 		}
 		var lines []line

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"slices"
@@ -84,11 +85,21 @@ func (w *world) nothingIn(groups ...domain.Group) {
 	require.ErrorIs(w, err, domain.ErrNoData)
 }
 
+// writeBody writes the whole body of a bundle, or fails.
+func writeBody(ctx context.Context, p *hub.Peeked, to io.Writer) error {
+	body, err := p.Open(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, body)
+	return errors.Join(err, body.Close())
+}
+
 // body returns the whole body of a bundle.
 func (w *world) body(p *hub.Peeked) string {
 	w.Helper()
 	var b bytes.Buffer
-	require.NoError(w, p.WriteBody(w.ctx, &b))
+	require.NoError(w, writeBody(w.ctx, p, &b))
 	return b.String()
 }
 

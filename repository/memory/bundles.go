@@ -56,6 +56,25 @@ func (r *run) fits(b *domain.Bundle) error {
 	return nil
 }
 
+// Find implements [repository.Bundles].
+func (s *Store) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Bundle{}, nil, fmt.Errorf("find bundle: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.of(recipient)
+	if r.frozen {
+		return domain.Bundle{}, nil, repository.ErrFrozen
+	}
+	gate, err := r.having(id)
+	if err != nil {
+		return domain.Bundle{}, nil, err
+	}
+	c := r.cabinets[gate.open.Cabinet]
+	return *clone(gate.open), s.run(r, c, s.opts.Groups.All(), c.waiting()[:gate.open.Count]), nil
+}
+
 // Acknowledge implements [repository.Bundles].
 func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	if err := ctx.Err(); err != nil {

@@ -14,7 +14,10 @@ var bundleRules = []rule{
 	{name: "a bundle comes back as it was added", test: func(f *fixture) {
 		for _, b := range []domain.Bundle{
 			{Content: domain.Manifest, Format: domain.JSON, Version: "1.0"},
-			{Content: domain.Inline, Format: domain.XML, Version: "2.17-beta"},
+			{
+				Content: domain.Inline, Format: domain.XML, Version: "2.17-beta",
+				Body: domain.Body{Length: 1<<53 - 1, Digest: domain.Digest{0, 1, 2, 13: 0xfd, 14: 0xfe, 15: 0xff}},
+			},
 		} {
 			f.stored(1, From(domain.Charges), Weighing(3), Document("one"))
 			f.stored(1, From(domain.Charges), Weighing(4), Document("two"))
@@ -22,7 +25,7 @@ var bundleRules = []rule{
 			next := f.next()
 			whole, _, err := Fill(f.ctx, next.Run)
 			require.NoError(f, err)
-			whole.Content, whole.Format, whole.Version = b.Content, b.Format, b.Version
+			whole.Content, whole.Format, whole.Version, whole.Body = b.Content, b.Format, b.Version, b.Body
 			added, err := f.Bundles.Add(f.ctx, whole, next.Run)
 			require.NoError(f, err)
 			require.False(f, added.Opened.IsZero())
@@ -46,6 +49,38 @@ var bundleRules = []rule{
 			f.stored(2)
 			f.stored(1, From(domain.Charges))
 		}
+	}},
+
+	{name: "an open bundle is found by its id, with its events and no others", capacity: 2, test: func(f *fixture) {
+		events := f.stored(5)
+		open := f.peek()
+		f.stored(1)
+		f.stored(1, From(domain.Charges))
+		other := f.peek(MasterData)
+		for range 2 {
+			found, run, err := f.Bundles.Find(f.ctx, f.actor, open.ID)
+			require.NoError(f, err)
+			f.sameBundle(open.Bundle, found)
+			f.same(events, f.read(run))
+			require.Equal(f, open.Cabinet, run.Cabinet())
+			require.Equal(f, open.Group, run.Group())
+			require.Equal(f, int64(2), run.Behind(open.Count).Events, "in all groups")
+			found.DocumentTypes[0] = documentType("other")
+
+			found, _, err = f.Bundles.Find(f.ctx, f.actor, other.ID)
+			require.NoError(f, err)
+			f.sameBundle(other.Bundle, found)
+		}
+		f.acknowledge(open)
+	}},
+
+	{name: "the run of a bundle that was found opens nothing", test: func(f *fixture) {
+		f.stored(2)
+		open := f.peek()
+		_, run, err := f.Bundles.Find(f.ctx, f.actor, open.ID)
+		require.NoError(f, err)
+		_, err = f.add(NewBundleID(), run, 1)
+		f.refuses(domain.Conflict, err)
 	}},
 
 	{name: "what the caller does to a bundle it was given does not matter", test: func(f *fixture) {
@@ -286,13 +321,24 @@ var bundleRules = []rule{
 		other.stored(1)
 		foreign := other.peek()
 
-		texts := make(map[string]bool)
-		for _, id := range []domain.BundleID{NewBundleID(), foreign.ID, closed.ID} {
-			_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
-			f.refuses(domain.NotFound, err)
-			texts[strings.ReplaceAll(err.Error(), id.String(), "ID")] = true
+		for name, ask := range map[string]func(domain.BundleID) error{
+			"Acknowledge": func(id domain.BundleID) error {
+				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
+				return err
+			},
+			"Find": func(id domain.BundleID) error {
+				_, _, err := f.Bundles.Find(f.ctx, f.actor, id)
+				return err
+			},
+		} {
+			texts := make(map[string]bool)
+			for _, id := range []domain.BundleID{NewBundleID(), foreign.ID, closed.ID} {
+				err := ask(id)
+				f.refuses(domain.NotFound, err)
+				texts[strings.ReplaceAll(err.Error(), id.String(), "ID")] = true
+			}
+			require.Len(f, texts, 1, "error texts of %s but for the id: %v", name, texts)
 		}
-		require.Len(f, texts, 1, "error texts but for the id: %v", texts)
 		other.acknowledge(foreign)
 	}},
 
@@ -308,6 +354,8 @@ var bundleRules = []rule{
 		require.Nil(f, f.next().Open)
 		open := f.peek()
 		_, err = f.Bundles.Acknowledge(ended, f.actor, open.ID)
+		require.ErrorIs(f, err, context.Canceled)
+		_, _, err = f.Bundles.Find(ended, f.actor, open.ID)
 		require.ErrorIs(f, err, context.Canceled)
 		f.acknowledge(open)
 	}},

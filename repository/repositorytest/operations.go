@@ -114,6 +114,8 @@ var operationRules = []rule{
 		require.ErrorIs(f, err, repository.ErrFrozen)
 		_, err = f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
 		require.ErrorIs(f, err, repository.ErrFrozen)
+		_, _, err = f.Bundles.Find(f.ctx, f.actor, open.ID)
+		require.ErrorIs(f, err, repository.ErrFrozen)
 		require.Equal(f, domain.Unavailable, domain.KindOf(err))
 		other := f.of(NewActor())
 		other.dequeues(other.stored(1)...)

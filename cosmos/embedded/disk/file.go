@@ -15,6 +15,11 @@ import (
 // them does not wait for ever longer queues.
 const maxShared = 256
 
+// fill is how full bbolt leaves a page that it splits. Most of what is written
+// goes to the end of a range of keys, where its half would waste the rest; but
+// keys at random places, as the ids of documents may be, need room to follow.
+const fill = 0.75
+
 var bucketName = []byte("store")
 
 // file is a Store in one bbolt file. One goroutine, started by Open and
@@ -66,6 +71,7 @@ func (f *file) hand(u *update) error {
 // write commits until the channel is closed and empty.
 func (f *file) write() {
 	defer close(f.done)
+	debug.SetPanicOnFault(true) // of this goroutine, which only bbolt can make fault
 	var broken error
 	for first := range f.updates {
 		waiting := f.gather(first)
@@ -100,14 +106,31 @@ func (f *file) gather(first *update) []*update {
 // have failed because of what one before it wrote, and nobody may learn of
 // that before it is there to be read, or learn it of what is never committed.
 func (f *file) commit(waiting []*update) error {
-	tx, err := f.db.Begin(true)
-	if err != nil {
+	outcomes := make([]error, len(waiting))
+	if err := f.try(waiting, outcomes); err != nil {
 		err = broke(err)
 		answer(waiting, err)
 		return err
 	}
+	for i, u := range waiting {
+		u.answer <- outcomes[i]
+	}
+	return nil
+}
+
+// try commits the updates that succeed, and sets the outcome of each.
+func (f *file) try(waiting []*update, outcomes []error) (err error) {
+	tx, err := f.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Join(fmt.Errorf("%w: writing it failed: %v", ErrDamaged, r), abandon(tx))
+		}
+	}()
 	bucket := tx.Bucket(bucketName)
-	outcomes := make([]error, len(waiting))
+	bucket.FillPercent = fill
 	wrote := false
 	for i, u := range waiting {
 		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // nobody waits any more
@@ -118,24 +141,25 @@ func (f *file) commit(waiting []*update) error {
 			continue
 		}
 		wrote = wrote || o.writes != nil
-		if err = o.apply(); err != nil {
-			break
+		if err := o.apply(); err != nil {
+			return errors.Join(err, tx.Rollback())
 		}
 	}
-	if err == nil && wrote {
-		err = tx.Commit()
-	} else {
-		err = errors.Join(err, tx.Rollback())
+	if !wrote {
+		return tx.Rollback()
 	}
-	if err != nil {
-		err = broke(err)
-		answer(waiting, err)
-		return err
-	}
-	for i, u := range waiting {
-		u.answer <- outcomes[i]
-	}
-	return nil
+	return tx.Commit()
+}
+
+// abandon gives up a transaction in which bbolt panicked, so that the file can
+// be closed.
+func abandon(tx *bbolt.Tx) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("rolling back: %v", r)
+		}
+	}()
+	return tx.Rollback()
 }
 
 func answer(updates []*update, err error) {

@@ -37,6 +37,9 @@ func Open(dir string) (Store, error) { return open(dir, 0, System{}) }
 type FileSystem interface {
 	// OpenFile is os.OpenFile.
 	OpenFile(name string, flag int, mode os.FileMode) (*os.File, error)
+
+	// SyncFolder makes the names in a folder as durable as what they stand for.
+	SyncFolder(dir string) error
 }
 
 // System is the FileSystem of the operating system.
@@ -47,6 +50,15 @@ func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error
 	return os.OpenFile(name, flag, mode)
 }
 
+// SyncFolder implements FileSystem.
+func (System) SyncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
 // OpenOn is Open on another file system.
 func OpenOn(dir string, files FileSystem) (Store, error) { return open(dir, 0, files) }
 
@@ -55,7 +67,7 @@ func open(dir string, maxSize int, files FileSystem) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, failed(dir, ErrNotFolder)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeFolder(dir, files); err != nil {
 		return nil, failed(dir, explain(err))
 	}
 	path := filepath.Join(dir, FileName)
@@ -69,7 +81,7 @@ func open(dir string, maxSize int, files FileSystem) (Store, error) {
 	}); err != nil {
 		return nil, failed(path, explain(errors.Join(err, db.Close())))
 	}
-	if err := syncFolder(dir); err != nil {
+	if err := files.SyncFolder(dir); err != nil {
 		return nil, failed(path, explain(errors.Join(err, db.Close())))
 	}
 	f := &file{db: db, updates: make(chan *update, maxShared), done: make(chan struct{})}
@@ -136,13 +148,21 @@ func checkFile(path string, pageSize int64) error {
 	return errors.Join(checkTree(file, pageSize), file.Close())
 }
 
-// syncFolder makes the name of a new file as durable as its content.
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
+// makeFolder is os.MkdirAll, but what it makes outlives a loss of power.
+func makeFolder(dir string, files FileSystem) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeFolder(parent, files); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return files.SyncFolder(parent)
 }
 
 func failed(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }

@@ -3,7 +3,6 @@ package disk
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -12,7 +11,11 @@ import (
 // What follows is known of the file format of bbolt: two meta pages, then
 // pages of trees. It is read here once more, before bbolt opens the file for
 // writing, because bbolt trusts what it finds: a damaged tree can end the
-// process, from a goroutine where nobody can catch the panic.
+// process, from a goroutine where nobody can catch the panic, or lead a search
+// to where the key is not.
+//
+// Every start does this, so it has to be quick: of a page it reads the parts
+// that hold keys, once, and it remembers one bit of each.
 const (
 	metaMagic      = 0xED0CDAED
 	headerBytes    = 16 // of a page: its id, flags, count and overflow
@@ -31,8 +34,9 @@ const (
 type treeCheck struct {
 	file     io.ReaderAt
 	pageSize int64
-	pages    uint64 // ids from here on are not in use
-	seen     map[uint64]bool
+	pages    uint64              // ids from here on are not in use
+	seen     []uint64            // a bit for each page
+	buffers  [deepestTree][]byte // for one page of each depth
 }
 
 func wrongTree(format string, args ...any) error {
@@ -41,14 +45,16 @@ func wrongTree(format string, args ...any) error {
 
 // checkTree walks through all pages that are in use: every page is where it
 // says it is, is used once, and has its keys in order and between those that
-// the page above it promises.
+// the page above it promises. The file has to have all pages that its meta
+// promises.
 func checkTree(file io.ReaderAt, pageSize int64) error {
-	c := &treeCheck{file: file, pageSize: pageSize, seen: map[uint64]bool{}}
+	c := &treeCheck{file: file, pageSize: pageSize}
 	root, err := c.root()
 	if err != nil {
 		return err
 	}
-	return c.page(root, nil, nil, 0)
+	c.seen = make([]uint64, c.pages/64+1)
+	return c.tree(root, nil, nil, 0)
 }
 
 // root finds the newer meta that is whole.
@@ -74,101 +80,151 @@ func (c *treeCheck) root() (root uint64, err error) {
 	return root, nil
 }
 
-// read returns a page with its overflow, which this method accounts for.
-func (c *treeCheck) read(id uint64) ([]byte, error) {
+// A page is one of a tree.
+type page struct {
+	id     uint64
+	leaf   bool
+	count  int
+	length int64  // with its overflow
+	first  []byte // without
+	at     int64
+	file   io.ReaderAt
+}
+
+// bytes returns a part of a page. Most pages have no overflow, and most parts
+// of the others that are wanted lie before it.
+func (p *page) bytes(from, n int64) ([]byte, error) {
+	if from+n > p.length {
+		return nil, wrongTree("page %d: an element goes beyond it", p.id)
+	}
+	if from+n <= int64(len(p.first)) {
+		return p.first[from : from+n], nil
+	}
+	b := make([]byte, n)
+	if _, err := p.file.ReadAt(b, p.at+from); err != nil {
+		return nil, wrongTree("page %d: %v", p.id, err)
+	}
+	return b, nil
+}
+
+// read reads the page at some depth of the tree, and accounts for it.
+func (c *treeCheck) read(id uint64, depth int) (*page, error) {
 	if id < 2 || id >= c.pages {
 		return nil, wrongTree("page %d is not one of %d", id, c.pages)
 	}
-	head := make([]byte, headerBytes)
-	if _, err := c.file.ReadAt(head, int64(id)*c.pageSize); err != nil { //nolint:gosec // below c.pages
+	if depth >= deepestTree {
+		return nil, wrongTree("page %d is too deep", id)
+	}
+	if c.buffers[depth] == nil {
+		c.buffers[depth] = make([]byte, c.pageSize)
+	}
+	b, at := c.buffers[depth], int64(id)*c.pageSize //nolint:gosec // below c.pages
+	if _, err := c.file.ReadAt(b, at); err != nil {
 		return nil, wrongTree("page %d: %v", id, err)
 	}
-	overflow := uint64(binary.LittleEndian.Uint32(head[12:]))
-	if binary.LittleEndian.Uint64(head) != id || overflow >= largestPage || id+overflow >= c.pages {
+	flags, overflow := binary.LittleEndian.Uint16(b[8:]), uint64(binary.LittleEndian.Uint32(b[12:]))
+	if binary.LittleEndian.Uint64(b) != id || overflow >= largestPage || id+overflow >= c.pages {
 		return nil, wrongTree("page %d is not where it says", id)
 	}
 	for i := id; i <= id+overflow; i++ {
-		if c.seen[i] {
+		if c.seen[i/64]&(1<<(i%64)) != 0 {
 			return nil, wrongTree("page %d is used twice", i)
 		}
-		c.seen[i] = true
+		c.seen[i/64] |= 1 << (i % 64)
 	}
-	p := make([]byte, int64(overflow+1)*c.pageSize)
-	if _, err := c.file.ReadAt(p, int64(id)*c.pageSize); err != nil && !errors.Is(err, io.EOF) { //nolint:gosec // as above
-		return nil, wrongTree("page %d: %v", id, err)
+	p := &page{
+		id: id, leaf: flags == leafFlag, count: int(binary.LittleEndian.Uint16(b[10:])),
+		length: int64(overflow+1) * c.pageSize, first: b, at: at, file: c.file,
+	}
+	if !p.leaf && (flags != branchFlag || p.count == 0) {
+		return nil, wrongTree("page %d is not part of a tree", id)
 	}
 	return p, nil
 }
 
-// page checks a page and those below it. Its keys are from low on, and below
+// An element is what a page has for one key.
+type element struct {
+	key   []byte
+	flags uint32 // of a leaf
+	value []byte // of a leaf, if flags is not 0
+	child uint64 // of a branch
+}
+
+func (p *page) element(i int) (e element, err error) {
+	at := int64(headerBytes + i*elementBytes)
+	b, err := p.bytes(at, elementBytes)
+	if err != nil {
+		return e, err
+	}
+	word := func(i int) int64 { return int64(binary.LittleEndian.Uint32(b[4*i:])) }
+	if !p.leaf {
+		e.child = binary.LittleEndian.Uint64(b[8:])
+		e.key, err = p.bytes(at+word(0), word(1))
+		return e, err
+	}
+	e.flags = uint32(word(0)) //nolint:gosec // as it was read
+	start, keyLen, valueLen := at+word(1), word(2), word(3)
+	if start+keyLen+valueLen > p.length {
+		return e, wrongTree("page %d, element %d goes beyond it", p.id, i)
+	}
+	if e.key, err = p.bytes(start, keyLen); err == nil && e.flags != 0 {
+		e.value, err = p.bytes(start+keyLen, valueLen)
+	}
+	return e, err
+}
+
+// tree checks a page and those below it. Its keys are from low on, and below
 // high unless that is nil.
-func (c *treeCheck) page(id uint64, low, high []byte, depth int) error {
-	p, err := c.read(id)
+func (c *treeCheck) tree(id uint64, low, high []byte, depth int) error {
+	p, err := c.read(id, depth)
 	if err != nil {
 		return err
 	}
-	flags, count := binary.LittleEndian.Uint16(p[8:]), int(binary.LittleEndian.Uint16(p[10:]))
-	if flags != branchFlag && flags != leafFlag || flags == branchFlag && count == 0 || depth > deepestTree ||
-		headerBytes+count*elementBytes > len(p) {
-		return wrongTree("page %d is not part of a tree", id)
-	}
-	var last []byte
-	keys := make([][]byte, count)
-	for i := range count {
-		key, err := c.key(p, i, flags)
+	leads := !p.leaf // to other pages
+	last := low
+	for i := range p.count {
+		e, err := p.element(i)
 		if err != nil {
-			return wrongTree("page %d, element %d: %v", id, i, err)
+			return err
 		}
-		if bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 || i > 0 && bytes.Compare(last, key) >= 0 {
+		if order := bytes.Compare(last, e.key); order > 0 || order == 0 && i > 0 || high != nil && bytes.Compare(e.key, high) >= 0 {
 			return wrongTree("page %d: its keys are out of order", id)
 		}
-		keys[i], last = key, key
+		last, leads = e.key, leads || e.flags != 0
 	}
-	for i := range count {
-		if err := c.below(p, i, flags, keys, high, depth); err != nil {
+	for i := 0; leads && i < p.count; i++ {
+		if err := c.below(p, i, high, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// key returns the key of an element, after a look at where it ends.
-func (c *treeCheck) key(p []byte, i int, flags uint16) ([]byte, error) {
-	at := headerBytes + i*elementBytes
-	e := p[at:]
-	pos, keyLen, valueLen := uint64(binary.LittleEndian.Uint32(e)), uint64(binary.LittleEndian.Uint32(e[4:])), uint64(0)
-	if flags == leafFlag {
-		pos, keyLen, valueLen = uint64(binary.LittleEndian.Uint32(e[4:])), uint64(binary.LittleEndian.Uint32(e[8:])), uint64(binary.LittleEndian.Uint32(e[12:]))
-	}
-	start := uint64(at) + pos //nolint:gosec // within a page
-	if start+keyLen+valueLen > uint64(len(p)) {
-		return nil, errors.New("it goes beyond the page")
-	}
-	return p[start : start+keyLen], nil
-}
-
 // below follows an element to the page it leads to, if it does.
-func (c *treeCheck) below(p []byte, i int, flags uint16, keys [][]byte, high []byte, depth int) error {
-	e := p[headerBytes+i*elementBytes:]
-	if flags == branchFlag {
-		if i+1 < len(keys) {
-			high = keys[i+1]
+func (c *treeCheck) below(p *page, i int, high []byte, depth int) error {
+	e, err := p.element(i)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !p.leaf:
+		if i+1 < p.count {
+			next, err := p.element(i + 1)
+			if err != nil {
+				return err
+			}
+			high = next.key
 		}
-		return c.page(binary.LittleEndian.Uint64(e[8:]), keys[i], high, depth+1)
-	}
-	switch kind := binary.LittleEndian.Uint32(e); kind {
-	case 0:
+		return c.tree(e.child, e.key, high, depth+1)
+	case e.flags == 0:
 		return nil
-	case bucketFlag:
-	default:
-		return wrongTree("an element is of kind %d", kind)
+	case e.flags != bucketFlag:
+		return wrongTree("page %d: an element is of kind %d", p.id, e.flags)
+	case len(e.value) < headerBytes:
+		return wrongTree("page %d: a bucket has no root", p.id)
 	}
-	value := e[binary.LittleEndian.Uint32(e[4:])+binary.LittleEndian.Uint32(e[8:]):][:binary.LittleEndian.Uint32(e[12:])]
-	if len(value) < headerBytes {
-		return wrongTree("a bucket has no root")
-	}
-	if root := binary.LittleEndian.Uint64(value); root != 0 { // 0: small enough to lie right here
-		return c.page(root, nil, nil, depth+1)
+	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // 0: small enough to lie right here
+		return c.tree(root, nil, nil, depth+1)
 	}
 	return nil
 }

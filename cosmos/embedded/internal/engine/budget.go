@@ -36,6 +36,19 @@ func (e *Engine) Budgets(c *Container, at *Range) []physics.Budget {
 	return all
 }
 
+// Autoscale is the most request units a second that a container, or the
+// database whose throughput it shares, scales to; 0 if it does not.
+func (e *Engine) Autoscale(c *Container) int {
+	offer := c.offer
+	if db, err := e.Database(c.Database); offer == nil && err == nil {
+		offer = db.offer
+	}
+	if offer == nil {
+		return 0
+	}
+	return offer.Autoscale
+}
+
 // grow splits ranges when the documents have become too many for them.
 func (e *Engine) grow(ctx context.Context, c *Container) error {
 	if e.size(c.number).Load() <= e.rangeBytes*int64(len(c.ranges)) {

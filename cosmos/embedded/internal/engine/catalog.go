@@ -40,7 +40,7 @@ func (e *Engine) load(tx disk.Tx) error {
 		scan("c", func(_ []byte, r record) error {
 			for _, db := range e.catalog {
 				if db.number == r.Parent {
-					c, err := newContainer(db.ID, r)
+					c, err := e.newContainer(db.ID, r)
 					if err == nil {
 						db.containers[c.ID] = c
 					}
@@ -178,10 +178,14 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) 
 	return db, err
 }
 
-// DeleteDatabase removes a database with all it holds.
-func (e *Engine) DeleteDatabase(ctx context.Context, id string) error {
+// DeleteDatabase removes a database with all it holds, if its etag is that of
+// ifMatch or that is empty.
+func (e *Engine) DeleteDatabase(ctx context.Context, id, ifMatch string) error {
 	return e.change(ctx, id, func(tx disk.Tx, _ uint64) (*Database, error) {
 		db, err := e.Database(id)
+		if err == nil {
+			err = precondition(ifMatch, db.etag)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -199,16 +203,16 @@ func (e *Engine) CreateContainer(ctx context.Context, database string, body []by
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	return e.putContainer(ctx, database, "", body, t)
+	return e.putContainer(ctx, database, "", "", body, t)
 }
 
-// ReplaceContainer changes the properties of a container. Its partition key
-// stays as it is.
-func (e *Engine) ReplaceContainer(ctx context.Context, database, id string, body []byte) (*Container, error) {
-	return e.putContainer(ctx, database, id, body, Throughput{})
+// ReplaceContainer changes the properties of a container, if its etag is that
+// of ifMatch or that is empty. Its partition key stays as it is.
+func (e *Engine) ReplaceContainer(ctx context.Context, database, id, ifMatch string, body []byte) (*Container, error) {
+	return e.putContainer(ctx, database, id, ifMatch, body, Throughput{})
 }
 
-func (e *Engine) putContainer(ctx context.Context, database, replaces string, body []byte, t Throughput) (*Container, error) {
+func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch string, body []byte, t Throughput) (*Container, error) {
 	d, err := parseDefinition(body)
 	if err != nil {
 		return nil, err
@@ -233,6 +237,8 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 			return nil, badRequest("the partition key of container %q cannot be changed", d.ID)
 		case old != nil && !sameKeys(old.unique, d.UniqueKeys):
 			return nil, badRequest("the unique keys of container %q cannot be changed", d.ID)
+		case old != nil && precondition(ifMatch, old.ETag) != nil:
+			return nil, precondition(ifMatch, old.ETag)
 		case old != nil:
 			r = old.record()
 		default:
@@ -249,7 +255,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces string, bo
 		r.JSON = doc
 		putRecord(tx, containerKey(database, d.ID), r)
 		tx.Put(containerPrefix('N', r.Number), []byte(d.ID))
-		if c, err = newContainer(database, r); err != nil {
+		if c, err = e.newContainer(database, r); err != nil {
 			return nil, err
 		}
 		return db.with(c), nil
@@ -277,10 +283,14 @@ func (db *Database) with(c *Container) *Database {
 	return &copied
 }
 
-// DeleteContainer removes a container with its documents.
-func (e *Engine) DeleteContainer(ctx context.Context, database, id string) error {
+// DeleteContainer removes a container with its documents, if its etag is that
+// of ifMatch or that is empty.
+func (e *Engine) DeleteContainer(ctx context.Context, database, id, ifMatch string) error {
 	return e.change(ctx, database, func(tx disk.Tx, _ uint64) (*Database, error) {
 		c, err := e.Container(database, id)
+		if err == nil {
+			err = precondition(ifMatch, c.ETag)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
@@ -15,6 +16,7 @@ type Database struct {
 	ID         string
 	number     uint32
 	rid        string
+	etag       string
 	JSON       []byte
 	offer      *Offer // nil unless the containers share a throughput
 	containers map[string]*Container
@@ -41,6 +43,8 @@ type Container struct {
 
 	hierarchical bool // the parts of a key are hashed one by one
 	keyVersion   int  // of the hash
+
+	clock func() time.Time // of conditions that ask for the time
 
 	offer     *Offer // nil if the database has one, or none was asked for
 	ranges    []Range
@@ -82,13 +86,14 @@ func rid(b []byte) string {
 
 func newDatabase(r record) (*Database, error) {
 	var p struct {
-		ID  string `json:"id"`
-		RID string `json:"_rid"`
+		ID   string `json:"id"`
+		RID  string `json:"_rid"`
+		ETag string `json:"_etag"`
 	}
 	if err := json.Unmarshal(r.JSON, &p); err != nil {
 		return nil, err
 	}
-	return &Database{ID: p.ID, number: r.Number, rid: p.RID, JSON: r.JSON, offer: r.Offer, containers: map[string]*Container{}}, nil
+	return &Database{ID: p.ID, number: r.Number, rid: p.RID, etag: p.ETag, JSON: r.JSON, offer: r.Offer, containers: map[string]*Container{}}, nil
 }
 
 // A definition is the part of a container's JSON that the engine acts on.
@@ -118,14 +123,14 @@ func (p *partitionPaths) hashVersion() int {
 	return 1
 }
 
-func newContainer(database string, r record) (*Container, error) {
+func (e *Engine) newContainer(database string, r record) (*Container, error) {
 	d, err := parseDefinition(r.JSON)
 	if err != nil {
 		return nil, err
 	}
 	c := &Container{
 		ID: d.ID, Database: database, RID: d.RID, JSON: r.JSON, ETag: d.ETag, number: r.Number, parent: r.Parent, self: d.Self,
-		hierarchical: len(d.PartitionKey.Paths) > 1, keyVersion: d.PartitionKey.hashVersion(),
+		hierarchical: len(d.PartitionKey.Paths) > 1, keyVersion: d.PartitionKey.hashVersion(), clock: e.clock,
 		offer: r.Offer, ranges: r.Ranges, nextRange: r.NextRange,
 	}
 	if c.ttl, err = parseDefaultTTL(d.DefaultTTL); err != nil {

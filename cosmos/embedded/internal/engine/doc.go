@@ -31,4 +31,19 @@
 //
 // Scanning D gives a partition in the order of insertion. Large documents lie
 // apart because rewriting a small one also rewrites its neighbours in D.
+//
+// What a query looks at: a condition that demands a partition key leads to one
+// logical partition, and no other is touched; one that demands an id, or one of
+// several, leads to these documents by I. Every other condition, on whichever
+// path, is tested on each document of the partitions in question, in its raw
+// text and without building a value. Pages after the first of an ORDER BY that
+// turns out to be the order of insertion go on where the one before ended.
+//
+// There is no index of other paths. The default policy of Cosmos DB indexes
+// every path, so it would have an entry for each value of each document. Ten
+// entries more for a document of ten values make a batch of 100 creates take
+// more than four times as long (measured with ten unique keys, which lie as an
+// index would), and that for every write. What it would save is the scan of a
+// logical partition: 1 µs a document, 60 ms for 60,000 of half a kilobyte. The
+// charges are those of a service that has the index.
 package engine

@@ -30,10 +30,16 @@ const (
 type Document struct {
 	ID        string
 	Partition Partition
-	json      []byte
+	text      []byte // room for the header that it is stored with, then its JSON
 	terms     int
 	ttl       int32 // 0 if the document has none
 }
+
+func (d Document) json() []byte { return d.text[headerSize:] }
+
+// withRoom returns a buffer with room for a header in front of a document of
+// some size, and for its system properties after it.
+func withRoom(size int) []byte { return make([]byte, headerSize, headerSize+size+roomForSystem) }
 
 // ParseDocument checks a document that a client wants to store in c. With
 // anyID, it accepts ids that Azure accepts although not every gateway finds
@@ -42,12 +48,16 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if len(body) > MaxItem {
 		return Document{}, errorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
 	}
-	doc, err := rawjson.Compact(make([]byte, 0, len(body)+roomForSystem), body)
+	text, err := rawjson.Compact(withRoom(len(body)), body)
 	if err != nil {
 		return Document{}, badRequest("%v", err)
 	}
-	if doc, err = withoutSystem(doc); err != nil {
+	doc, err := withoutSystem(text[headerSize:])
+	if err != nil {
 		return Document{}, err
+	}
+	if len(doc) < len(text)-headerSize {
+		text = append(withRoom(len(doc)), doc...)
 	}
 	id, ttl, err := read(doc)
 	if err == nil && !anyID {
@@ -60,7 +70,7 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	return Document{ID: id, Partition: pk, json: doc, terms: c.policy.countTerms(doc), ttl: ttl}, nil
+	return Document{ID: id, Partition: pk, text: text, terms: c.policy.countTerms(doc), ttl: ttl}, nil
 }
 
 func isSystem(name []byte) bool {
@@ -179,25 +189,33 @@ type stored struct {
 	user    int    // length of the JSON before the system properties
 	size    int    // length of the JSON
 	ttl     int32  // its own time to live, 0 if it has none
-	sum     uint32 // checksum of the JSON
+	sum     uint32 // checksum of all of this and the JSON
+	summed  []byte // the part of the header that it covers
 	small   []byte
 	key     []byte // where it lies; valid as long as the reader's transaction
 }
 
-const headerSize = 8 + 8 + 4 + 4 + 4 + 4 + 4
+const (
+	headerSize = sumAt + 4
+	sumAt      = 8 + 8 + 4 + 4 + 4 + 4
+)
 
 // checksums are those of iSCSI, for which processors have an instruction.
 var checksums = crc32.MakeTable(crc32.Castagnoli)
 
-func (s stored) header(room int) []byte {
-	b := make([]byte, 0, headerSize+room)
-	b = binary.BigEndian.AppendUint64(b, s.version)
-	b = binary.BigEndian.AppendUint64(b, uint64(s.changed)) //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.terms))   //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.user))    //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.size))    //nolint:gosec // readStored turns it back
-	b = binary.BigEndian.AppendUint32(b, uint32(s.ttl))     //nolint:gosec // readStored turns it back
-	return binary.BigEndian.AppendUint32(b, s.sum)
+// header writes the header of doc into the room in front of it.
+func (s stored) header(b, doc []byte) {
+	binary.BigEndian.PutUint64(b, s.version)
+	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[16:], uint32(s.terms))  //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint32(b[sumAt:], checksum(b[:sumAt], doc))
+}
+
+func checksum(header, doc []byte) uint32 {
+	return crc32.Update(crc32.Checksum(header, checksums), checksums, doc)
 }
 
 // readStored never fails: what it cannot read, json reports.
@@ -212,7 +230,8 @@ func readStored(key, b []byte) stored {
 		user:    int(binary.BigEndian.Uint32(b[20:])),
 		size:    int(binary.BigEndian.Uint32(b[24:])),
 		ttl:     int32(binary.BigEndian.Uint32(b[28:])), //nolint:gosec // as header wrote it
-		sum:     binary.BigEndian.Uint32(b[32:]),
+		sum:     binary.BigEndian.Uint32(b[sumAt:]),
+		summed:  b[:sumAt],
 		small:   b[headerSize:],
 		key:     key,
 	}
@@ -221,14 +240,18 @@ func readStored(key, b []byte) stored {
 // json returns the document with its system properties, after a look at its
 // checksum. It is valid as long as the reader's transaction.
 func (s stored) json(r disk.Reader, c *Container) ([]byte, error) {
-	doc := s.small
-	if s.size > inline {
-		doc = r.Get(blobKey(c.number, s.version))
-	}
-	if len(doc) != s.size || s.user >= s.size || crc32.Checksum(doc, checksums) != s.sum {
+	doc := s.unchecked(r, c)
+	if len(doc) != s.size || s.user >= s.size || checksum(s.summed, doc) != s.sum {
 		return nil, c.damaged(s)
 	}
 	return doc, nil
+}
+
+func (s stored) unchecked(r disk.Reader, c *Container) []byte {
+	if s.size > inline {
+		return r.Get(blobKey(c.number, s.version))
+	}
+	return s.small
 }
 
 // damaged says which document is not what was written, and the way out.
@@ -242,22 +265,8 @@ func (c *Container) damaged(s stored) error {
 		disk.ErrDamaged, c.Database, c.ID, place)
 }
 
-// find looks a document up by its id.
-func (c *Container) find(r disk.Reader, pk Partition, id string) (stored, uint64, bool) {
-	seq := r.Get(idKey(c.number, pk, id))
-	if seq == nil {
-		return stored{}, 0, false
-	}
-	key := documentKey(c.number, pk, number(seq))
-	b := r.Get(key)
-	if b == nil {
-		return stored{}, 0, false
-	}
-	return readStored(key, b), number(seq), true
-}
-
-// finished appends the system properties to doc, which is compact JSON of an
-// object with at least an id.
+// finished appends the system properties to doc, which ends in compact JSON of
+// an object with at least an id.
 func (e *Engine) finished(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
 	id := rid(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
 	doc = append(doc[:len(doc)-1], `,"_rid":"`...)

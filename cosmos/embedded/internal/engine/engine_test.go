@@ -44,7 +44,7 @@ func FuzzPatch(f *testing.F) {
 	}
 	_, c := testContainer(f, defaultPolicy)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := ParsePatch(body)
+		p, err := c.ParsePatch(body)
 		if err != nil {
 			return
 		}
@@ -181,7 +181,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 		case 0:
 			write(Op{Kind: Delete, ID: id})
 		case 1:
-			p, err := ParsePatch([]byte(`{"operations":[{"op":"set","path":"/data","value":"short"}]}`))
+			p, err := c.ParsePatch([]byte(`{"operations":[{"op":"set","path":"/data","value":"short"}]}`))
 			require.NoError(t, err)
 			write(Op{Kind: Patch, ID: id, Patch: p})
 		default:
@@ -197,13 +197,13 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 	doc, err := c.ParseDocument(fmt.Appendf(nil, `{"id":"x","pk":"p","data":%q}`, strings.Repeat("x", 5000)), false)
 	require.NoError(t, err)
 	write(Op{Kind: Create, Doc: doc})
-	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c"))
+	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c", ""))
 	require.Zero(t, count())
 }
 
 func TestAWriteToAContainerThatWasReplacedByAnotherIsRefused(t *testing.T) {
 	e, old := testContainer(t, defaultPolicy)
-	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c"))
+	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c", ""))
 	_, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}`), Throughput{})
 	require.NoError(t, err)
 	doc, err := old.ParseDocument([]byte(`{"id":"x","pk":"p"}`), false)

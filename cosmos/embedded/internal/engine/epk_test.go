@@ -14,7 +14,7 @@ func keyed(t testing.TB, version int, paths string, ranges int) *Container {
 		Number: 1, Parent: 1, JSON: fmt.Appendf(nil, `{"id":"c","partitionKey":{"paths":%s,"kind":"MultiHash","version":%d}}`, paths, version),
 		Ranges: firstRanges(ranges, version, 1), NextRange: ranges,
 	}
-	c, err := newContainer("db", r)
+	c, err := (&Engine{}).newContainer("db", r)
 	require.NoError(t, err)
 	return c
 }

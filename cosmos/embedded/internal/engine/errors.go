@@ -27,6 +27,14 @@ func badRequest(format string, args ...any) *Error {
 	return errorf(http.StatusBadRequest, format, args...)
 }
 
+// precondition refuses a change of what is no longer as its caller knows it.
+func precondition(ifMatch, etag string) error {
+	if ifMatch == "" || ifMatch == "*" || ifMatch == etag {
+		return nil
+	}
+	return errorf(http.StatusPreconditionFailed, "the etag of the resource is not the one in If-Match")
+}
+
 func notFound(what, id string) *Error {
 	return errorf(http.StatusNotFound, "%s %q does not exist", what, id)
 }

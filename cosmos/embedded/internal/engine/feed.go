@@ -96,6 +96,9 @@ func (f *feed) change(version uint64, value []byte) (bool, error) {
 	}
 	key := documentKey(f.c.number, pk, number(value[:8]))
 	s := readStored(key, f.r.Get(key))
+	if s.version != version {
+		return false, f.c.damaged(s)
+	}
 	if f.c.expired(s, f.now) || !f.q.Since.IsZero() && s.changed <= f.q.Since.Unix() {
 		return true, nil
 	}

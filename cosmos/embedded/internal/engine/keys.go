@@ -11,7 +11,7 @@ var (
 
 // format is the number of the layout below. It changes when a store that an
 // older version wrote can no longer be read as it is.
-const format = 2
+const format = 3
 
 func databaseKey(id string) []byte { return append([]byte{'d'}, id...) }
 

@@ -128,9 +128,10 @@ func (e *Engine) Offer(id string) (Provisioned, error) {
 	return Provisioned{}, notFound("offer", id)
 }
 
-// ReplaceOffer changes a throughput. If the container needs more physical
+// ReplaceOffer changes a throughput, if its etag is that of ifMatch or that is
+// empty. If the container needs more physical
 // partitions for it, ranges split; they never merge again.
-func (e *Engine) ReplaceOffer(ctx context.Context, id string, t Throughput) (Provisioned, error) {
+func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Throughput) (Provisioned, error) {
 	if err := t.Check(); err != nil {
 		return Provisioned{}, err
 	}
@@ -143,6 +144,9 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id string, t Throughput) (Pro
 	}
 	err = e.change(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
 		if p, err = e.Offer(id); err != nil { // it may have gone while others changed
+			return nil, err
+		}
+		if err := precondition(ifMatch, p.etag); err != nil {
 			return nil, err
 		}
 		next := e.newOffer(p.Number, t, version)

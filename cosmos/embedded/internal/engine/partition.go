@@ -5,7 +5,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPartitionKey is the longest partition key value, in bytes.
+// maxPartitionKey is the longest partition key value, in bytes. The 101 bytes
+// that the documentation names for containers without version 2 of the hash
+// are not a limit: the tests of azcosmos write longer ones.
 const maxPartitionKey = 2048
 
 // A Partition is the value of a partition key in one canonical form: a JSON
@@ -71,8 +73,11 @@ func parseKey(header string) ([]query.Value, error) {
 
 // partitionOf takes the values of the first paths, or of all of them.
 func (c *Container) partitionOf(values []query.Value) (Partition, error) {
-	pk := []byte{'['}
+	pk, size := []byte{'['}, 0
 	for i, v := range values {
+		if size += len(v.Text); size > maxPartitionKey {
+			return "", badRequest("the partition key value has more than %d bytes, which are the most that are allowed", maxPartitionKey)
+		}
 		if i > 0 {
 			pk = append(pk, ',')
 		}
@@ -86,9 +91,6 @@ func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 		}
 	}
 	pk = append(pk, ']')
-	if len(pk) > maxPartitionKey+2*len(values)+2 {
-		return "", badRequest("the partition key value is longer than %d bytes", maxPartitionKey)
-	}
 	return Partition(pk), nil
 }
 

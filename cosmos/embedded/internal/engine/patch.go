@@ -29,7 +29,7 @@ type patchOp struct {
 }
 
 // ParsePatch checks the body of a patch request.
-func ParsePatch(body []byte) (*PatchDoc, error) {
+func (c *Container) ParsePatch(body []byte) (*PatchDoc, error) {
 	var raw struct {
 		Condition  *string `json:"condition"`
 		Operations []struct {
@@ -48,7 +48,7 @@ func ParsePatch(body []byte) (*PatchDoc, error) {
 	}
 	p := &PatchDoc{}
 	if raw.Condition != nil {
-		condition, err := query.ParseCondition(*raw.Condition)
+		condition, err := query.ParseCondition(*raw.Condition, query.WithClock(c.clock))
 		if err != nil {
 			return nil, badRequest("patch condition: %v", err)
 		}

@@ -42,6 +42,12 @@ type Page struct {
 const gatewayRefusal = "BadRequest: the provided cross partition query can not be directly served by the gateway. " +
 	"Only filters and projections are; scope the query to one partition key."
 
+// ParseQuery reads a query. Its functions of the current time have the clock
+// of the engine.
+func (e *Engine) ParseQuery(text string, params map[string]query.Value) (*query.Query, error) {
+	return query.Parse(text, params, query.WithClock(e.clock))
+}
+
 // Query reads one result page.
 func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
@@ -57,6 +63,9 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 		return Page{}, badRequest(gatewayRefusal)
 	}
 	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: make([][]byte, q.Query.Slots())}
+	if r.ids = idsOf(q.Query); r.ids != nil {
+		r.found = map[Partition][]uint64{}
+	}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
 			return Page{}, err
@@ -119,6 +128,9 @@ type run struct {
 	at      position // where the page before ended
 	resumed bool
 
+	ids   []string               // that the condition names; nil: any
+	found map[Partition][]uint64 // which documents have them, in the order of insertion
+
 	reader disk.Reader
 	now    time.Time
 	slots  [][]byte
@@ -160,6 +172,10 @@ func (r *run) read(reader disk.Reader) error {
 // scan visits the documents of a partition in the order of insertion,
 // beginning after the sequence number given.
 func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+	if r.ids != nil {
+		r.named(pk, last, visit)
+		return
+	}
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
 	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {

@@ -111,7 +111,10 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []outliv
 		for _, o := range batch {
 			w.pk = o.pk
 			before, grown := w.version, w.grown
-			s, seq, ok := c.find(w.tx, o.pk, o.id)
+			s, seq, ok, err := c.find(w.tx, o.pk, o.id)
+			if err != nil {
+				return err
+			}
 			if !ok || !c.expired(s, w.now) {
 				continue // somebody wrote it anew
 			}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"hash/crc32"
 	"net/http"
 	"slices"
 
@@ -56,10 +55,16 @@ func (w *writer) do(op *Op) Result {
 	if op.Kind == Create || op.Kind == Upsert {
 		id = op.Doc.ID
 	}
-	old, seq, exists := w.c.find(w.tx, w.pk, id)
+	old, seq, exists, err := w.c.find(w.tx, w.pk, id)
+	if err != nil {
+		w.broken = err
+		return Result{}
+	}
 	if exists && w.c.expired(old, w.now) {
-		w.remove(id, old, seq)
-		exists = false
+		if _, err := old.json(w.tx, w.c); err == nil { // if it is damaged, its time may be as well
+			w.remove(id, old, seq)
+			exists = false
+		}
 	}
 	switch {
 	case op.Kind == Create && exists:
@@ -100,9 +105,9 @@ func (w *writer) read(old stored) Result {
 
 func (w *writer) insert(doc Document) Result {
 	seq := w.version + 1
-	entries := w.c.uniqueEntries(w.pk, doc.json)
+	entries := w.c.uniqueEntries(w.pk, doc.json())
 	if taken(w.tx, entries, seq) {
-		return uniqueViolation(len(doc.json))
+		return uniqueViolation(len(doc.json()))
 	}
 	w.version++
 	w.tx.Put(idKey(w.c.number, w.pk, doc.ID), appendNumber(seq))
@@ -134,13 +139,13 @@ func (w *writer) replace(old stored, seq uint64, doc Document) Result {
 		w.broken = err
 		return Result{}
 	}
-	entries := w.c.uniqueEntries(w.pk, doc.json)
+	entries := w.c.uniqueEntries(w.pk, doc.json())
 	if taken(w.tx, entries, seq) {
 		return uniqueViolation(old.size)
 	}
 	changed := 0
 	if user := w.userPart(before, old.user); user != nil {
-		changed = w.c.policy.changedTerms(user, doc.json)
+		changed = w.c.policy.changedTerms(user, doc.json())
 	}
 	w.release(w.c.uniqueEntries(w.pk, before))
 	w.claim(entries, seq)
@@ -169,19 +174,18 @@ func (w *writer) userPart(doc []byte, user int) []byte {
 	return append(append(make([]byte, 0, user+1), doc[:user]...), '}')
 }
 
-// put stores doc, whose JSON it takes over, under the current version.
+// put stores a document, whose text it takes over, under the current version.
 func (w *writer) put(d Document, seq uint64) Result {
-	user := len(d.json) - 1
-	doc := w.e.finished(w.c, d.json, seq, w.version, w.now)
-	s := stored{
-		version: w.version, changed: w.now.Unix(), terms: d.terms, user: user, size: len(doc), ttl: d.ttl,
-		sum: crc32.Checksum(doc, checksums),
-	}
+	text := w.e.finished(w.c, d.text, seq, w.version, w.now)
+	header, doc := text[:headerSize:headerSize], text[headerSize:]
+	stored{
+		version: w.version, changed: w.now.Unix(), terms: d.terms, user: len(d.json()) - 1, size: len(doc), ttl: d.ttl,
+	}.header(header, doc)
 	if len(doc) > inline {
 		w.tx.Put(blobKey(w.c.number, w.version), doc)
-		w.tx.Put(documentKey(w.c.number, w.pk, seq), s.header(0))
+		w.tx.Put(documentKey(w.c.number, w.pk, seq), header)
 	} else {
-		w.tx.Put(documentKey(w.c.number, w.pk, seq), append(s.header(len(doc)), doc...))
+		w.tx.Put(documentKey(w.c.number, w.pk, seq), text)
 	}
 	w.tx.Put(changeKey(w.c.number, w.version), append(appendNumber(seq), w.pk...))
 	w.grown += int64(len(doc))
@@ -238,7 +242,7 @@ func (w *writer) patch(op *Op, old stored, seq uint64) Result {
 	if len(doc) > MaxItem {
 		return failure(http.StatusRequestEntityTooLarge, refusedCharge(old.size), "the patched document is too large")
 	}
-	r := w.replace(old, seq, Document{json: doc, terms: w.c.policy.countTerms(doc), ttl: ttl})
+	r := w.replace(old, seq, Document{text: append(withRoom(len(doc)), doc...), terms: w.c.policy.countTerms(doc), ttl: ttl})
 	if r.Status != http.StatusOK {
 		return r
 	}
@@ -253,14 +257,20 @@ func (e *Engine) Read(c *Container, pk Partition, id string, consistency Consist
 	now := e.now(c)
 	err := e.view(consistency, func(reader disk.Reader) error {
 		session = number(reader.Get(counterKey))
-		old, _, ok := c.find(reader, pk, id)
+		old, _, ok, err := c.find(reader, pk, id)
+		var doc []byte
+		if ok {
+			doc, err = old.json(reader, c)
+		}
+		if err != nil {
+			return err
+		}
 		if !ok || c.expired(old, now) {
 			r = failure(http.StatusNotFound, chargeOfMiss, "no document has this id")
 			return nil
 		}
-		doc, err := old.json(reader, c)
 		r = Result{Status: http.StatusOK, Charge: readCharge(old.size), ETag: e.etag(old.version), JSON: slices.Clone(doc)}
-		return err
+		return nil
 	})
 	if consistency.Double {
 		r.Charge *= 2

@@ -28,6 +28,21 @@ type Throttle struct {
 type fund struct {
 	left int64 // millionths of a request unit; negative is debt
 	at   time.Time
+
+	second, spent int64 // what was spent in this second of 1970
+	hour, highest int64 // the most of any second of this hour
+}
+
+// note keeps the most that was spent in a second.
+func (f *fund) note(now time.Time, charge int64) {
+	if second := now.Unix(); second != f.second {
+		f.second, f.spent = second, 0
+	}
+	if hour := now.Unix() / 3600; hour != f.hour {
+		f.hour, f.highest = hour, 0
+	}
+	f.spent += charge
+	f.highest = max(f.highest, f.spent)
 }
 
 // NewThrottle returns a Throttle in which all budgets are full.
@@ -56,9 +71,25 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	now := t.clock()
 	for i, b := range budgets {
 		part := charge / int64(len(budgets)-i)
-		t.fund(b, now).left -= part
+		f := t.fund(b, now)
+		f.left -= part
+		f.note(now, part)
 		charge -= part
 	}
+}
+
+// Busiest is the largest part of any of the budgets that was spent in one
+// second of this hour: 1 is all of it.
+func (t *Throttle) Busiest(budgets []Budget) (part float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock()
+	for _, b := range budgets {
+		f := t.fund(b, now)
+		f.note(now, 0)
+		part = max(part, float64(f.highest)/float64(b.PerSecond))
+	}
+	return min(part, 1)
 }
 
 // Spare takes a charge from the budget if it is at least half full, as work in
@@ -66,11 +97,13 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 func (t *Throttle) Spare(b Budget, charge int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.fund(b, t.clock())
+	now := t.clock()
+	f := t.fund(b, now)
 	if f.left < b.PerSecond/2 {
 		return false
 	}
 	f.left -= charge
+	f.note(now, charge)
 	return true
 }
 

@@ -9,7 +9,7 @@ func (q *Query) Slots() int { return q.extra + q.extractor.Slots() }
 
 // Extract finds the values of all paths of the query in doc.
 func (q *Query) Extract(doc []byte, slots [][]byte) {
-	slots[effortSlot] = nil
+	clear(slots[effortSlot])
 	if paths := slots[q.extra:]; len(paths) > 0 {
 		q.extractor.Extract(doc, paths)
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // A Plan splits the condition of a query into what an index can answer and
-// the rest, for which a document has to be loaded. The engine has no index:
-// the split decides what a query is charged, not what it finds.
+// the rest, for which a document has to be loaded. The engine has no index
+// but that of ids: the split decides what a query is charged, not what it finds.
 type Plan struct {
 	// Predicates is the number of indexed paths that are compared.
 	Predicates int

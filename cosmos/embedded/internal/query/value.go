@@ -64,11 +64,28 @@ func ParseValue(raw []byte) Value {
 	case 'n':
 		return null
 	}
+	if len(raw) <= 15 {
+		if n, ok := digits(raw); ok {
+			return Value{Kind: Number, Num: float64(n)}
+		}
+	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
 		return undefined
 	}
 	return Value{Kind: Number, Num: f}
+}
+
+// digits reads a number that has nothing but digits, so few that a double
+// holds them. Most numbers are such.
+func digits(raw []byte) (n int64, ok bool) {
+	for _, b := range raw {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(b-'0')
+	}
+	return n, true
 }
 
 // Append appends v as JSON. Undefined has no JSON and appends nothing.

@@ -58,8 +58,13 @@ func (x *Extractor) Slots() int { return x.count }
 // values are parts of doc.
 func (x *Extractor) Extract(doc []byte, slots [][]byte) {
 	clear(slots)
-	w := walk{doc: doc, slots: slots, missing: x.count}
-	w.visit(x.root, 0)
+	w := walk{doc: doc, slots: slots, missing: x.count - len(x.root.slots)}
+	for _, slot := range x.root.slots { // the document itself needs no search for its end
+		slots[slot] = doc
+	}
+	if w.missing > 0 {
+		w.visit(x.root, 0)
+	}
 }
 
 type walk struct {

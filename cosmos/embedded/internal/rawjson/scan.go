@@ -62,9 +62,15 @@ func skipNested(b []byte, i int) int {
 }
 
 // skipString looks for the closing quote only, and then backwards for an
-// escape: base64 has neither, so a long string costs one IndexByte.
+// escape: base64 has neither, so a long string costs one IndexByte. Names and
+// short strings, which are most of all, do not even cost that.
 func skipString(b []byte, i int) int {
 	start := i + 1
+	for j := start; j < len(b) && j < start+16 && b[j] != '\\'; j++ {
+		if b[j] == '"' {
+			return j + 1
+		}
+	}
 	for from := start; ; {
 		n := bytes.IndexByte(b[from:], '"')
 		if n < 0 {
@@ -165,12 +171,11 @@ func Unquote(b []byte) (text []byte, ok bool) {
 	return []byte(s), true
 }
 
-// IsName reports whether the quoted name is want.
+// IsName reports whether the quoted name is want. An escape is longer than what
+// it stands for.
 func IsName(name []byte, want string) bool {
-	if len(name) == len(want)+2 {
-		if string(name[1:len(name)-1]) == want {
-			return true
-		}
+	if len(name) <= len(want)+2 {
+		return len(name) == len(want)+2 && string(name[1:len(name)-1]) == want
 	}
 	if bytes.IndexByte(name, '\\') < 0 {
 		return false

@@ -44,7 +44,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
 		return Response{}, err
 	}
-	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+	if err := s.admitWrite(r, c, c.RangeOf(pk)); err != nil {
 		return Response{}, err
 	}
 	var written engine.Written
@@ -100,18 +100,23 @@ func splitBatch(body []byte) (parts [][]byte, err error) {
 func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
 	var body []byte
 	var kind string
-	text := map[string]*string{`"operationType"`: &kind, `"id"`: &op.ID, `"ifMatch"`: &op.IfMatch}
-	if bulk != nil {
-		text[`"partitionKey"`] = bulk
-	}
 	var wrong error
 	err := rawjson.EachMember(part, func(name, value []byte) bool {
-		if string(name) == `"resourceBody"` {
+		var into *string
+		switch string(name) {
+		case `"resourceBody"`:
 			body = value
 			return true
+		case `"operationType"`:
+			into = &kind
+		case `"id"`:
+			into = &op.ID
+		case `"ifMatch"`:
+			into = &op.IfMatch
+		case `"partitionKey"`:
+			into = bulk
 		}
-		into, ok := text[string(name)]
-		if !ok {
+		if into == nil {
 			wrong = unsupported("batch operation with %s", name)
 		} else if json.Unmarshal(value, into) != nil {
 			wrong = badRequest("batch: %s is not a string", name)

@@ -29,7 +29,7 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	if err := s.admit(r, c, at); err != nil {
+	if err := s.admitWrite(r, c, at); err != nil {
 		return Response{}, err
 	}
 	results := make([]engine.Result, len(parts))

@@ -43,6 +43,17 @@ func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error 
 	return nil
 }
 
+// admitWrite is admit for a write, which may also meet another one.
+func (s *Server) admitWrite(r *request, c *engine.Container, at *engine.Range) error {
+	if err := s.admit(r, c, at); err != nil {
+		return err
+	}
+	if s.collides != nil && s.collides() {
+		return &engine.Error{Status: statusRetryWith, Message: "Conflicting request to resource has been attempted. Retry to avoid conflicts."}
+	}
+	return nil
+}
+
 func (s *Server) operation(r *request) (Response, error) {
 	c, err := s.engine.Container(r.segments[1], r.segments[3])
 	if missing, ok := errors.AsType[*engine.Error](err); ok {
@@ -109,7 +120,7 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 			return Response{}, err
 		}
 	}
-	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+	if err := s.admitWrite(r, c, c.RangeOf(pk)); err != nil {
 		return Response{}, err
 	}
 	written, err := s.engine.Write(r.Context(), c, pk, []engine.Op{op}, engine.Consistency{})
@@ -122,7 +133,7 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 // fill reads the body of an operation into it.
 func fill(c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
 	if op.Kind == engine.Patch {
-		op.Patch, err = engine.ParsePatch(body)
+		op.Patch, err = c.ParsePatch(body)
 		return err
 	}
 	if op.Doc, err = c.ParseDocument(body, anyID); err != nil {
@@ -191,7 +202,7 @@ func (s *Server) query(r *request, c *engine.Container) (Response, error) {
 	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/query+json") {
 		return Response{}, badRequest("a query wants Content-Type application/query+json, found %q", kind)
 	}
-	q, text, err := parseQuery(r)
+	q, text, err := s.parseQuery(r)
 	if err != nil {
 		return Response{}, err
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
+// statusRetryWith tells that a write met another one; it was not done.
+const statusRetryWith = 449
+
 // codes are the names that go into an error body.
 var codes = map[int]string{
 	http.StatusBadRequest:            "BadRequest",
@@ -27,6 +30,7 @@ var codes = map[int]string{
 	http.StatusPreconditionFailed:    "PreconditionFailed",
 	http.StatusRequestEntityTooLarge: "RequestEntityTooLarge",
 	http.StatusTooManyRequests:       "TooManyRequests",
+	statusRetryWith:                  "RetryWith",
 	http.StatusInternalServerError:   "InternalServerError",
 	http.StatusServiceUnavailable:    "ServiceUnavailable",
 }

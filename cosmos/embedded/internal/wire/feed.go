@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
-	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
 // feed answers a GET of the documents of a container: the change feed, or all
@@ -85,7 +84,7 @@ func startOf(r *request, q *engine.FeedRequest) error {
 // readAll gives the documents as a query without a condition would.
 func (s *Server) readAll(r *request, c *engine.Container) (Response, error) {
 	const text = "SELECT * FROM c"
-	q, err := query.Parse(text, nil)
+	q, err := s.engine.ParseQuery(text, nil)
 	if err != nil {
 		return Response{}, err
 	}

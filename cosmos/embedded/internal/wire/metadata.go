@@ -18,6 +18,9 @@ func metadata(r *request, status int, body []byte) (Response, error) {
 	}
 	if len(body) > 0 && json.Unmarshal(body, &p) == nil && p.ETag != "" {
 		r.answer.Set("etag", p.ETag)
+		if r.Method == http.MethodGet && r.Header.Get("If-None-Match") == p.ETag {
+			return Response{Status: http.StatusNotModified}, nil
+		}
 	}
 	return Response{Status: status, Body: body}, nil
 }
@@ -86,7 +89,7 @@ func (s *Server) database(r *request) (Response, error) {
 		}
 		return metadata(r, http.StatusOK, db.JSON)
 	case http.MethodDelete:
-		if err := s.engine.DeleteDatabase(r.Context(), r.segments[1]); err != nil {
+		if err := s.engine.DeleteDatabase(r.Context(), r.segments[1], r.Header.Get("If-Match")); err != nil {
 			return Response{}, err
 		}
 		return metadata(r, http.StatusNoContent, nil)
@@ -139,13 +142,13 @@ func (s *Server) container(r *request) (Response, error) {
 		if err != nil {
 			return Response{}, err
 		}
-		c, err := s.engine.ReplaceContainer(r.Context(), database, id, body)
+		c, err := s.engine.ReplaceContainer(r.Context(), database, id, r.Header.Get("If-Match"), body)
 		if err != nil {
 			return Response{}, err
 		}
 		return metadata(r, http.StatusOK, c.JSON)
 	case http.MethodDelete:
-		if err := s.engine.DeleteContainer(r.Context(), database, id); err != nil {
+		if err := s.engine.DeleteContainer(r.Context(), database, id, r.Header.Get("If-Match")); err != nil {
 			return Response{}, err
 		}
 		return metadata(r, http.StatusNoContent, nil)
@@ -162,7 +165,7 @@ func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Respo
 			list = append(list, doc)
 		}
 	} else {
-		q, _, err := parseQuery(r)
+		q, _, err := s.parseQuery(r)
 		if err != nil {
 			return Response{}, err
 		}
@@ -185,7 +188,7 @@ func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Respo
 }
 
 // parseQuery reads the body of a query request.
-func parseQuery(r *request) (*query.Query, []byte, error) {
+func (s *Server) parseQuery(r *request) (*query.Query, []byte, error) {
 	body, err := r.body()
 	if err != nil {
 		return nil, nil, err
@@ -208,6 +211,6 @@ func parseQuery(r *request) (*query.Query, []byte, error) {
 		}
 		params[param.Name] = query.ParseValue(text)
 	}
-	q, err := query.Parse(*p.Query, params)
+	q, err := s.engine.ParseQuery(*p.Query, params)
 	return q, body, err
 }

@@ -58,7 +58,7 @@ func (s *Server) offer(r *request) (Response, error) {
 		if err != nil {
 			return Response{}, err
 		}
-		if offer, err = s.engine.ReplaceOffer(r.Context(), id, t); err != nil {
+		if offer, err = s.engine.ReplaceOffer(r.Context(), id, r.Header.Get("If-Match"), t); err != nil {
 			return Response{}, err
 		}
 	default:

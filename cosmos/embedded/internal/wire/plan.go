@@ -13,7 +13,7 @@ import (
 // gives plans without any such work only: for queries within one logical
 // partition, and for filters and projections over many.
 func (s *Server) plan(r *request, c *engine.Container) (Response, error) {
-	q, text, err := parseQuery(r)
+	q, text, err := s.parseQuery(r)
 	if err != nil {
 		return Response{}, err
 	}

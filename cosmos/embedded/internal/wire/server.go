@@ -25,6 +25,7 @@ type Server struct {
 	requests    atomic.Int64
 	throttle    *physics.Throttle // nil: no request is refused
 	delayer     *physics.Delayer  // nil: no answer is late
+	collides    func() bool       // nil: no write meets another
 }
 
 // Options set up a Server.
@@ -33,6 +34,7 @@ type Options struct {
 	Consistency string // the account's default level
 	Throttle    *physics.Throttle
 	Delayer     *physics.Delayer
+	Collides    func() bool
 }
 
 // New returns the server of an engine.
@@ -45,7 +47,7 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 	if _, ok := consistencyRank[consistency]; !ok {
 		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
 	}
-	return &Server{engine: e, key: secret, consistency: consistency, throttle: o.Throttle, delayer: o.Delayer}, nil
+	return &Server{engine: e, key: secret, consistency: consistency, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
 }
 
 // RequestUnits is the sum of all charges of data requests.

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// bundle answers with the body of an open bundle, and never opens another: what a
+// download that broke off goes on with.
+func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	id, err := domain.ParseBundleID(chi.URLParam(r, "bundleId"))
+	if err != nil {
+		return err
+	}
+	rec := recordOf(r.Context())
+	rec.note(slog.String("bundle_id", id.String()))
+	if err := s.peeks.take(r.Context(), 1); err != nil {
+		return err
+	}
+	defer s.peeks.room.Release(1)
+	peeked, err := s.opts.Hub.Bundle(r.Context(), actorOf(r.Context()), id)
+	if err != nil {
+		return asNotOpen(id, err)
+	}
+	rec.note(slog.Int("events", peeked.Count))
+	return s.sendBundle(w, r, peeked)
+}
+
+// asNotOpen words a NotFound. Unknown, another actor's and dequeued before are one
+// answer, so that nobody learns of bundles that are not theirs.
+func asNotOpen(id domain.BundleID, err error) error {
+	if domain.KindOf(err) != domain.NotFound {
+		return err
+	}
+	return &problemError{problem: notFound, detail: "No bundle " + id.String() + " is open for this actor.", cause: err}
+}

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// sendBundle answers with the body of a bundle, or with the parts of it that the
+// client asks for. What a condition or a range means is left to net/http.
+func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked) error {
+	body, err := peeked.Open(r.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // an error of what was read has been told by then
+	rec := recordOf(r.Context())
+	r = ranged(r)
+	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && acceptsGzip(r.Header))
+	s.tellBacklog(d.header, peeked.Behind)
+	http.ServeContent(d, r, "", time.Time{}, body)
+	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {
+		if !d.begun {
+			return err
+		}
+		// The status is on its way. A body that breaks off cannot be taken for
+		// a whole one; one that ends early could.
+		rec.err = fmt.Errorf("the body broke off: %w", err)
+		panic(http.ErrAbortHandler)
+	}
+	if r.Method == http.MethodGet && d.status == http.StatusOK {
+		s.metrics.peeked.Add(float64(peeked.Count))
+	}
+	return nil
+}
+
+// A download is an answer that begins with the first byte of its body: until
+// then it may still become a problem.
+type download struct {
+	to     http.ResponseWriter
+	length string      // of the whole body
+	header http.Header // of the answer, once it begins
+	status int
+	begun  bool
+	gzip   *gzip.Writer // nil: the body as it is
+	err    error        // of a Write
+}
+
+func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *download {
+	d := &download{to: w, length: strconv.FormatInt(b.Body.Length, 10), header: make(http.Header)}
+	tag := hex.EncodeToString(b.Body.Digest[:])
+	if compress {
+		d.gzip = compressors.Get().(*gzip.Writer)
+		d.gzip.Reset(w)
+		d.header.Set("Content-Encoding", "gzip")
+		tag += "-gzip" // another representation, and other bytes
+	}
+	d.header.Set("ETag", `"`+tag+`"`)
+	d.header.Set("Vary", "Accept-Encoding")
+	d.header.Set("Content-Type", "application/json")
+	d.header.Set("Cache-Control", "no-store")
+	// These two as the original spells them, for clients that compare letter by letter.
+	d.header["MessageId"] = []string{b.ID.String()}
+	d.header["MessageType"] = []string{b.MessageType()}
+	return d
+}
+
+// compressors are gzip.Writers; each is some hundred KB.
+var compressors = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for a wrong level only
+	return w
+}}
+
+// Header implements http.ResponseWriter.
+func (d *download) Header() http.Header { return d.header }
+
+// WriteHeader implements http.ResponseWriter. To net/http, the last 0 bytes are a
+// part of the body; to RFC 9110 they are none.
+func (d *download) WriteHeader(status int) {
+	d.status = status
+	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {
+		d.status = http.StatusRequestedRangeNotSatisfiable
+	}
+}
+
+func (d *download) Write(p []byte) (n int, err error) {
+	if d.refused() {
+		return len(p), nil // the client gets to read a problem instead
+	}
+	d.begin()
+	if d.gzip != nil {
+		n, err = d.gzip.Write(p)
+	} else {
+		n, err = d.to.Write(p)
+	}
+	if err != nil {
+		d.err = err
+	}
+	return n, err
+}
+
+// pieces are what a body is copied by. The client has taken a piece before it
+// gets the next, or the deadline ends it.
+var pieces = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
+// ReadFrom implements io.ReaderFrom.
+func (d *download) ReadFrom(r io.Reader) (int64, error) {
+	piece := pieces.Get().(*[64 << 10]byte)
+	defer pieces.Put(piece)
+	return io.CopyBuffer(struct{ io.Writer }{d}, r, piece[:])
+}
+
+func (d *download) refused() bool { return d.status >= http.StatusBadRequest }
+
+func (d *download) begin() {
+	if d.begun {
+		return
+	}
+	d.begun = true
+	d.status = cmp.Or(d.status, http.StatusOK)
+	maps.Copy(d.to.Header(), d.header)
+	d.to.WriteHeader(d.status)
+}
+
+// end finishes the answer, unless err has spoilt it, and returns what has.
+func (d *download) end(r *http.Request, err error) error {
+	if d.gzip != nil {
+		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()
+	}
+	switch {
+	case err != nil:
+		return err
+	case d.status == http.StatusPreconditionFailed:
+		return errPrecondition
+	case d.status == http.StatusRequestedRangeNotSatisfiable:
+		return d.noSuchRange()
+	case d.refused():
+		return fmt.Errorf("serve the body: status %d", d.status)
+	}
+	d.begin()
+	if d.gzip != nil && r.Method == http.MethodGet && d.status == http.StatusOK {
+		return d.gzip.Close()
+	}
+	return nil
+}
+
+var errPrecondition = &problemError{
+	problem: preconditionFailed,
+	detail:  "The bundle that is open is not the one that If-Match names. Peek again without the header.",
+	cause:   errors.New("If-Match does not hold"),
+}
+
+func (d *download) noSuchRange() error {
+	d.to.Header().Set("Content-Range", "bytes */"+d.length)
+	return refuse(noRange, "The body has %s bytes, and the header Range asks for none of them. Ask again with another range, or without.", d.length)
+}

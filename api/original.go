@@ -1,0 +1,135 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// The routes under /api are those of the hub that this one replaces, so that its
+// clients work unchanged. They differ from /v1 in how a request is read (this
+// file, guid.go) and in what a failure looks like (original_error.go), and in
+// nothing else.
+
+// originalPrefix is what the paths of the original begin with, in any case.
+const originalPrefix = "/api/"
+
+// foldOriginal lets the paths of the original be written in any case, and end
+// with a slash.
+func foldOriginal(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := r.URL.Path; len(path) >= len(originalPrefix) && strings.EqualFold(path[:len(originalPrefix)], originalPrefix) {
+			c := *r
+			u := *r.URL
+			u.Path = strings.TrimSuffix(strings.ToLower(path), "/")
+			u.RawPath = ""
+			c.URL = &u
+			r = &c
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// originalPeek answers a Peek of one group, or of all groups for "".
+func (s *Server) originalPeek(group string) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		req, err := originalRequest(r)
+		if err != nil {
+			return err
+		}
+		if group != "" {
+			known, err := s.group(group)
+			if err != nil {
+				return err
+			}
+			req.Groups = []domain.Group{known}
+		}
+		return s.hand(w, r, req, 0)
+	}
+}
+
+// originalDequeue confirms the bundle that the query names.
+func (s *Server) originalDequeue(w http.ResponseWriter, r *http.Request) error {
+	noteCorrelation(r)
+	text := parameter(r, "bundleId")
+	id, ok := parseGUID(text)
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errNoBundleID
+	case !ok:
+		return errNoGUID
+	}
+	return s.confirm(w, r, id)
+}
+
+// originalRequest reads the parameters of a Peek. The parameter log, with which
+// any actor could have the original search all events, is not one any more.
+func originalRequest(r *http.Request) (hub.PeekRequest, error) {
+	noteCorrelation(r)
+	req := hub.PeekRequest{
+		Actor:   actorOf(r.Context()),
+		Format:  originalFormat(r),
+		Version: originalVersion(parameter(r, "responseversion")),
+	}
+	if text := parameter(r, "bundleId"); strings.TrimSpace(text) != "" {
+		var ok bool
+		if req.BundleID, ok = parseGUID(text); !ok {
+			return req, errNoGUID
+		}
+	}
+	return req, nil
+}
+
+// parameter returns the first value of a query parameter, whose name may be
+// written in any case, or "". What is malformed is taken as it stands.
+func parameter(r *http.Request, name string) string {
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		if strings.EqualFold(unescaped(key), name) {
+			return unescaped(value)
+		}
+	}
+	return ""
+}
+
+func unescaped(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// noteCorrelation has the log tell the id by which a client of the original knows
+// its request. The original answered 500 without one.
+func noteCorrelation(r *http.Request) {
+	if id := r.Header.Get("CorrelationId"); id != "" {
+		recordOf(r.Context()).note(slog.String("correlation_id", clip(id)))
+	}
+}
+
+// live says that the process serves requests.
+func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
+	return writeHealth(w, http.StatusOK, "Healthy")
+}
+
+// ready says what readyz says, in the words of the original.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
+	if err := s.isReady(r.Context()); err != nil {
+		rec := recordOf(r.Context())
+		rec.err, rec.problem = err, notReady
+		return writeHealth(w, http.StatusServiceUnavailable, "Unhealthy")
+	}
+	return writeHealth(w, http.StatusOK, "Healthy")
+}
+
+func writeHealth(w http.ResponseWriter, status int, text string) error {
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // a client that is gone needs no answer
+	return nil
+}

@@ -1,0 +1,38 @@
+package api_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheListOfTheOriginalsCasesNamesTests: a list that names tests which are gone
+// would prove nothing.
+func TestTheListOfTheOriginalsCasesNamesTests(t *testing.T) {
+	list, err := os.ReadFile("ORIGINAL.md")
+	require.NoError(t, err)
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, dir := range []string{".", "../domain"} {
+		require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range declared.FindAllSubmatch(text, -1) {
+				there[string(m[1])] = true
+			}
+			return err
+		}))
+	}
+	named := regexp.MustCompile("`(Test[A-Z0-9]\\w+)`").FindAllSubmatch(list, -1)
+	require.Greater(t, len(named), 50)
+	for _, m := range named {
+		require.True(t, there[string(m[1])], "there is no test %s", m[1])
+	}
+}

@@ -1,0 +1,131 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// original turns the error of h into the answer that the original gave.
+func (s *Server) original(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.failOriginal(w, r, err)
+		}
+	}
+}
+
+// failOriginal is fail in the words of the original: the log and the metrics get
+// to see the problem that err is, the client what it knows.
+func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error) {
+	rec := recordOf(r.Context())
+	rec.err = err
+	if gone(r.Context(), err) {
+		panic(http.ErrAbortHandler)
+	}
+	refused := asProblem(r.Context(), err)
+	rec.problem = refused.problem
+	w.Header().Set("Cache-Control", "no-store")
+	if problems[refused.problem].retry {
+		w.Header().Set("Retry-After", "1")
+	}
+	if errors.Is(err, hub.ErrOutpaced) {
+		w.WriteHeader(http.StatusNoContent) // to whoever lost a race, the original said that there was no data
+		return
+	}
+	switch refused.problem {
+	case missingActor, invalidActor:
+		w.WriteHeader(http.StatusUnauthorized)
+	case notFound, unknownGroup, preconditionFailed, noRange:
+		w.WriteHeader(problems[refused.problem].status)
+	case invalid, conflict:
+		writeOriginalError(w, r, http.StatusBadRequest, asOriginalError(refused))
+	case busy:
+		writeOriginalError(w, r, http.StatusInternalServerError, originalError{Code: "INTERNAL_ERROR", Message: "TMR"})
+	default:
+		writeOriginalError(w, r, http.StatusInternalServerError,
+			originalError{Code: "INTERNAL_ERROR", Message: "An error occured while processing the request."}) //nolint:misspell // as the original has it
+	}
+}
+
+// An originalError is an error as the original told it. Its form in JSON is that of
+// the OData convention.
+type originalError struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Target  string          `json:"target,omitempty"`
+	Details []originalError `json:"details,omitempty"`
+}
+
+func (e originalError) Error() string { return e.Message }
+
+// The faults that the original found in a request before it did anything.
+var (
+	errNoGUID     = inDetail(notGUID())
+	errNoBundleID = inDetail(originalError{Code: "value_not_specified", Message: "'Bundle Id' must not be empty.", Target: "BundleId"}, notGUID())
+)
+
+func notGUID() originalError {
+	return originalError{Code: "invalid_UUID", Message: "'Bundle Id' must have a valid guid.", Target: "BundleId"}
+}
+
+func inDetail(details ...originalError) error {
+	return &problemError{
+		problem: invalid,
+		detail:  details[0].Message,
+		cause:   originalError{Code: "VALIDATION_EXCEPTION", Message: "See details", Details: details},
+	}
+}
+
+// asOriginalError is what the client gets to read of a request that is at fault.
+func asOriginalError(refused *problemError) originalError {
+	if e, ok := errors.AsType[originalError](refused.cause); ok {
+		return e
+	}
+	e := originalError{Code: "VALIDATION_EXCEPTION", Message: refused.detail}
+	if errors.Is(refused.cause, hub.ErrBundleIDInUse) {
+		e.Message = "BundleIdAlreadyInUse"
+	}
+	return e
+}
+
+// writeOriginalError answers in XML if that is what the request says of its own
+// body, be there one or not.
+func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e originalError) {
+	contentType, body := "application/json", []byte(nil)
+	if strings.EqualFold(strings.TrimSpace(r.Header.Get("Content-Type")), "application/xml") {
+		contentType, body = "application/xml", e.appendXML([]byte(`<?xml version="1.0" encoding="utf-8"?>`))
+	} else {
+		body, _ = json.Marshal(map[string]originalError{"error": e}) // strings only
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that is gone needs no answer
+}
+
+// inXML escapes what has a meaning in the text of an element. The messages are
+// printable: what they quote of a request is quoted for Go.
+var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+func (e originalError) appendXML(b []byte) []byte {
+	element := func(name, text string) {
+		b = append(b, "<"+name+">"+inXML.Replace(text)+"</"+name+">"...)
+	}
+	b = append(b, "<Error>"...)
+	element("Code", e.Code)
+	element("Message", e.Message)
+	if e.Target != "" {
+		element("Target", e.Target)
+	}
+	if len(e.Details) > 0 {
+		b = append(b, "<Details>"...)
+		for _, d := range e.Details {
+			b = d.appendXML(b)
+		}
+		b = append(b, "</Details>"...)
+	}
+	return append(b, "</Error>"...)
+}

@@ -1,0 +1,95 @@
+package embedded_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+)
+
+// A bare store is bbolt with a group commit and nothing else: what the engine
+// is measured against. It has the options of the engine's own file, but fills
+// its pages as bbolt does by default.
+type bare struct {
+	db    *bbolt.DB
+	queue chan bareWrite
+	done  chan struct{}
+}
+
+type bareWrite struct {
+	fn     func(*bbolt.Bucket) error
+	answer chan error
+}
+
+var bareBucket = []byte("b")
+
+func openBare(b *testing.B) *bare {
+	b.Helper()
+	db, err := bbolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bbolt.Options{
+		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, InitialMmapSize: 1 << 30, NoStatistics: true,
+	})
+	require.NoError(b, err)
+	require.NoError(b, db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket(bareBucket); return err }))
+	s := &bare{db, make(chan bareWrite, 256), make(chan struct{})}
+	go s.run()
+	b.Cleanup(func() {
+		close(s.queue)
+		<-s.done
+		require.NoError(b, db.Close())
+	})
+	return s
+}
+
+func (s *bare) run() {
+	defer close(s.done)
+	for first := range s.queue {
+		waiting := []bareWrite{first}
+		for more := true; more && len(waiting) < 256; {
+			select {
+			case w, open := <-s.queue:
+				if more = open; open {
+					waiting = append(waiting, w)
+				}
+			default:
+				more = false
+			}
+		}
+		err := s.db.Update(func(tx *bbolt.Tx) error {
+			bucket := tx.Bucket(bareBucket)
+			for _, w := range waiting {
+				if err := w.fn(bucket); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for _, w := range waiting {
+			w.answer <- err
+		}
+	}
+}
+
+func (s *bare) write(fn func(*bbolt.Bucket) error) error {
+	w := bareWrite{fn, make(chan error, 1)}
+	s.queue <- w
+	return <-w.answer
+}
+
+// scan visits all documents in the order of their keys.
+func (s *bare) scan(visit func(doc []byte)) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bareBucket).ForEach(func(_, doc []byte) error {
+			visit(doc)
+			return nil
+		})
+	})
+}
+
+// bareKey orders documents as the engine does: by partition, then by the order
+// of insertion.
+func bareKey(worker, i int) []byte {
+	return binary.BigEndian.AppendUint64(fmt.Appendf(nil, "D%02d", worker), uint64(i))
+}

@@ -1,0 +1,123 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// TestBetweenPagesNothingIsHeld closes the store between two pages, which waits
+// for every transaction that reads it, and goes on in the next process.
+func TestBetweenPagesNothingIsHeld(t *testing.T) {
+	dir := t.TempDir()
+	engine, err := embedded.Open(embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	c := container(t, engine)
+	for i := range 9 {
+		create(t, c, doc(fmt.Sprint(i), i*7%9))
+	}
+	queries := map[string]azcosmos.PartitionKey{
+		"SELECT VALUE c.id FROM c":                         pk,
+		"SELECT VALUE c.id FROM c ORDER BY c.n":            pk,
+		"SELECT VALUE c.id FROM c ORDER BY c.id":           pk,
+		"SELECT VALUE c.id FROM c WHERE c.n > 2":           azcosmos.NewPartitionKey(),
+		"SELECT VALUE c.id FROM c OFFSET 1 LIMIT 7":        pk,
+		"SELECT DISTINCT VALUE c.n FROM c":                 pk,
+		"SELECT VALUE c.id FROM c WHERE c.id IN ('2','8')": pk,
+	}
+	want, got, tokens := map[string][]string{}, map[string][]string{}, map[string]*string{}
+	for query, key := range queries {
+		want[query] = all(t, c, key, query, nil)[0]
+		tokens[query] = nil
+	}
+	_, feed := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 4})
+	for len(tokens) > 0 {
+		for query, token := range tokens {
+			page, err := c.NewQueryItemsPager(query, queries[query], &azcosmos.QueryOptions{PageSizeHint: 2, ContinuationToken: token}).NextPage(t.Context())
+			require.NoError(t, err, query)
+			for _, item := range page.Items {
+				got[query] = append(got[query], string(item))
+			}
+			if tokens[query] = page.ContinuationToken; page.ContinuationToken == nil {
+				delete(tokens, query)
+			}
+		}
+		require.NoError(t, engine.Close())
+		engine, err = embedded.Open(embedded.Options{Dir: dir})
+		require.NoError(t, err)
+		c, err = client(t, engine).NewContainer("db", "c")
+		require.NoError(t, err)
+	}
+	defer func() { require.NoError(t, engine.Close()) }()
+	require.Equal(t, want, got)
+	create(t, c, doc("new", 1))
+	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &feed})
+	require.Equal(t, []string{"new"}, ids, "so does a change feed")
+}
+
+// TestASessionNeverReadsBehindItself has several clients, each with the token
+// of its last answer, on an account whose replicas lag behind as they like.
+func TestASessionNeverReadsBehindItself(t *testing.T) {
+	for _, level := range []string{"BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"} {
+		var mu sync.Mutex
+		lag := 0
+		_, c := open(t, embedded.Options{Consistency: level, Stale: func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			lag = (lag*5 + 3) % 17
+			return lag
+		}})
+		behind, n := 0, 0
+		var group sync.WaitGroup
+		for client := range 4 {
+			group.Go(func() {
+				id := fmt.Sprint(client)
+				for version := range 30 {
+					written, err := c.UpsertItem(context.Background(), pk, doc(id, version), nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					own, err := c.ReadItem(context.Background(), pk, id, &azcosmos.ItemOptions{SessionToken: written.SessionToken})
+					if err != nil || own.ETag != written.ETag {
+						t.Errorf("%s: a session does not read its own write: %v", level, err)
+					}
+					any, err := c.ReadItem(context.Background(), pk, id, nil)
+					mu.Lock()
+					n++
+					if err != nil || any.ETag != written.ETag {
+						behind++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		group.Wait()
+		require.Equal(t, 120, n)
+		require.Positive(t, behind, "%s: without a token, reads are old now and then", level)
+	}
+}
+
+func TestAWriteBetweenThePagesOfAnOrderIsHeeded(t *testing.T) {
+	_, c := open(t, embedded.Options{})
+	create(t, c, doc("one", 10), doc("two", 20), doc("three", 30)) // the order of insertion is that of n
+	pager := c.NewQueryItemsPager("SELECT VALUE c.n FROM c ORDER BY c.n", pk, &azcosmos.QueryOptions{PageSizeHint: 1})
+	var got []string
+	for pager.More() {
+		page, err := pager.NextPage(t.Context())
+		require.NoError(t, err)
+		for _, item := range page.Items {
+			got = append(got, string(item))
+		}
+		if len(got) == 1 {
+			create(t, c, doc("before", 5), doc("between", 25))
+		}
+	}
+	require.Equal(t, []string{"10", "20", "25", "30"}, got)
+}

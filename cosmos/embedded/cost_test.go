@@ -1,0 +1,138 @@
+package embedded_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// A deaf client takes an answer and forgets it.
+type deaf struct {
+	header http.Header
+	status int
+}
+
+func (d *deaf) Header() http.Header         { return d.header }
+func (d *deaf) Write(b []byte) (int, error) { return len(b), nil }
+func (d *deaf) WriteHeader(status int)      { d.status = status }
+
+// BenchmarkPointReadAboveEmptyHandler is how much longer reading a document
+// takes than a handler that does nothing.
+func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
+	engine, c := open(b, embedded.Options{Dir: b.TempDir()})
+	create(b, c, doc("a", 1))
+	request := readRequest(b, engine)
+	serve := func(h http.Handler) time.Duration {
+		const reads = 20 // less than a slice of the scheduler
+		began := time.Now()
+		for range reads {
+			client := &deaf{header: http.Header{}}
+			h.ServeHTTP(client, request)
+			if client.status != http.StatusOK {
+				b.Fatal(client.status)
+			}
+		}
+		return time.Since(began) / reads
+	}
+	ours := engine.Handler()
+	empty := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	var above []time.Duration
+	for b.Loop() {
+		above = append(above, serve(ours)-serve(empty))
+	}
+	slices.Sort(above)
+	b.ReportMetric(float64(above[len(above)/2].Nanoseconds())/1000, "µs-above-empty")
+	b.ReportMetric(0, "ns/op")
+}
+
+// grow creates documents in the folder, from first up to end.
+func grow(b *testing.B, engine *embedded.Engine, first, end int) {
+	b.Helper()
+	batches := (end - first) / 100
+	timed(batches, func(w, i int) {
+		answered(b, engine, createRequest(b, engine, hundred(first+100*i, w), w))
+	})
+}
+
+// BenchmarkHeap opens folders of more and more documents, and reads.
+func BenchmarkHeap(b *testing.B) {
+	for b.Loop() {
+		dir, have := b.TempDir(), 0
+		for _, documents := range []int{10_000, 100_000, 1_000_000} {
+			engine, err := embedded.Open(embedded.Options{Dir: dir})
+			require.NoError(b, err)
+			if have == 0 {
+				container(b, engine, onlySlot)
+			}
+			grow(b, engine, have, documents)
+			have = documents
+			require.NoError(b, engine.Close())
+
+			engine, err = embedded.Open(embedded.Options{Dir: dir})
+			require.NoError(b, err)
+			count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
+			answered(b, engine, count())
+			runtime.GC()
+			runtime.GC() // what finalizers held
+			var memory runtime.MemStats
+			runtime.ReadMemStats(&memory)
+			b.ReportMetric(float64(memory.HeapInuse)/(1<<20), fmt.Sprintf("MB-with-%dk", documents/1000))
+			require.NoError(b, engine.Close())
+		}
+		require.NoError(b, os.RemoveAll(dir))
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkStart opens a folder of 1 GB whose process was killed.
+func BenchmarkStart(b *testing.B) {
+	dir := b.TempDir()
+	path := filepath.Join(dir, disk.FileName)
+	engine, _ := open(b, embedded.Options{Dir: dir}, onlySlot)
+	size := func() int64 {
+		info, err := os.Stat(path)
+		require.NoError(b, err)
+		return info.Size()
+	}
+	for first := 0; size() < 1<<30; first += 10_000 {
+		grow(b, engine, first, first+10_000)
+	}
+	copied := b.TempDir()
+	require.NoError(b, copyFile(path, filepath.Join(copied, disk.FileName)))
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		engine, err := embedded.Open(embedded.Options{Dir: copied})
+		require.NoError(b, err)
+		took = append(took, time.Since(began))
+		require.NoError(b, engine.Close())
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2].Seconds(), "s/start")
+	b.ReportMetric(0, "ns/op")
+}
+
+// copyFile copies a store as it would be found if its process were killed now.
+func copyFile(from, to string) error {
+	f, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	source, err := os.Open(from)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	_, err = f.ReadFrom(source)
+	return errors.Join(err, f.Sync(), f.Close(), source.Close())
+}

@@ -1,0 +1,213 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// A historyClient remembers what it last saw of each document.
+type historyClient struct {
+	*history
+	random *rand.Rand
+	seen   state
+}
+
+// next chooses a call: a query, a batch, or one operation.
+func (c *historyClient) next() call {
+	switch c.random.IntN(8) {
+	case 0:
+		return call{query: true}
+	case 1, 2:
+		batch := call{}
+		for range 2 + c.random.IntN(3) {
+			batch.steps = append(batch.steps, c.step())
+		}
+		return batch
+	}
+	return call{steps: []step{c.step()}}
+}
+
+func (c *historyClient) step() step {
+	s := step{kind: kind(c.random.IntN(int(kinds))), key: c.random.IntN(keys)}
+	if s.kind != reading && s.kind != deleting {
+		s.value = int(c.value.Add(1))
+	}
+	if s.kind != reading && s.kind != creating && c.random.IntN(3) > 0 {
+		s.match = c.seen[s.key]
+	}
+	if s.kind == patching && c.random.IntN(2) == 0 {
+		s.when = c.seen[s.key]
+	}
+	return s
+}
+
+func (c *historyClient) do(ctx context.Context, in call) (out answers, err error) {
+	switch {
+	case in.query:
+		out.all, err = c.queried(ctx)
+		c.seen = out.all
+	case len(in.steps) == 1:
+		var one answer
+		one, err = c.single(ctx, in.steps[0])
+		out.steps = []answer{one}
+	default:
+		out.steps, err = c.batch(ctx, in.steps)
+	}
+	for i, got := range out.steps {
+		if got.value != 0 {
+			c.seen[in.steps[i].key] = got.value
+		}
+	}
+	return out, err
+}
+
+func (c *historyClient) document(s step) []byte {
+	return fmt.Appendf(nil, `{"id":"%d","pk":%q,"n":%d}`, s.key, c.pk, s.value)
+}
+
+func (s step) patch() (p azcosmos.PatchOperations) {
+	p.AppendSet("/n", s.value)
+	if s.when != 0 {
+		p.SetCondition(fmt.Sprintf("from c where c.n = %d", s.when))
+	}
+	return p
+}
+
+func (c *historyClient) single(ctx context.Context, s step) (answer, error) {
+	pk, id := azcosmos.NewPartitionKeyString(c.pk), fmt.Sprint(s.key)
+	o := &azcosmos.ItemOptions{IfMatchEtag: c.etags.of(c.pk, s.match)}
+	var got azcosmos.ItemResponse
+	var err error
+	switch s.kind {
+	case creating:
+		got, err = c.c.CreateItem(ctx, pk, c.document(s), o)
+	case upserting:
+		got, err = c.c.UpsertItem(ctx, pk, c.document(s), o)
+	case replacing:
+		got, err = c.c.ReplaceItem(ctx, pk, id, c.document(s), o)
+	case patching:
+		got, err = c.c.PatchItem(ctx, pk, id, s.patch(), o)
+	case deleting:
+		got, err = c.c.DeleteItem(ctx, pk, id, o)
+	default:
+		got, err = c.c.ReadItem(ctx, pk, id, o)
+	}
+	var refused *azcore.ResponseError
+	if errors.As(err, &refused) && (refused.StatusCode == 404 || refused.StatusCode == 409 || refused.StatusCode == 412) {
+		return answer{status: refused.StatusCode}, nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return c.answered(s, got.RawResponse.StatusCode, got.Value, got.ETag)
+}
+
+// answered is the answer to a step that was carried out.
+func (c *historyClient) answered(s step, status int, body []byte, etag azcore.ETag) (answer, error) {
+	out := answer{status: status, value: s.value}
+	if s.kind == reading {
+		var d struct{ N int }
+		if err := json.Unmarshal(body, &d); err != nil {
+			return out, err
+		}
+		out.value = d.N
+	}
+	if s.kind != deleting {
+		c.etags.note(c.pk, out.value, etag)
+	}
+	return out, nil
+}
+
+func (c *historyClient) batch(ctx context.Context, steps []step) ([]answer, error) {
+	batch := c.c.NewTransactionalBatch(azcosmos.NewPartitionKeyString(c.pk))
+	for _, s := range steps {
+		id := fmt.Sprint(s.key)
+		o := &azcosmos.TransactionalBatchItemOptions{IfMatchETag: c.etags.of(c.pk, s.match)}
+		switch s.kind {
+		case creating:
+			batch.CreateItem(c.document(s), o)
+		case upserting:
+			batch.UpsertItem(c.document(s), o)
+		case replacing:
+			batch.ReplaceItem(id, c.document(s), o)
+		case patching:
+			batch.PatchItem(id, s.patch(), o)
+		case deleting:
+			batch.DeleteItem(id, o)
+		default:
+			batch.ReadItem(id, o)
+		}
+	}
+	got, err := c.c.ExecuteTransactionalBatch(ctx, batch, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]answer, len(steps))
+	for i, r := range got.OperationResults {
+		out[i].status = int(r.StatusCode)
+		if got.Success {
+			if out[i], err = c.answered(steps[i], int(r.StatusCode), r.ResourceBody, r.ETag); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func (c *historyClient) queried(ctx context.Context) (found state, err error) {
+	pager := c.c.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(c.pk), nil)
+	page, err := pager.NextPage(ctx)
+	for _, item := range page.Items {
+		var d struct {
+			ID   int `json:"id,string"`
+			N    int
+			ETag azcore.ETag `json:"_etag"`
+		}
+		if err := json.Unmarshal(item, &d); err != nil {
+			return found, err
+		}
+		found[d.ID] = d.N
+		c.etags.note(c.pk, d.N, d.ETag)
+	}
+	return found, err
+}
+
+// An etagBook knows which write has which etag.
+type etagBook struct {
+	etags, writes sync.Map
+	twice         atomic.Bool
+}
+
+type written struct {
+	pk    string
+	value int
+}
+
+func (b *etagBook) note(pk string, value int, etag azcore.ETag) {
+	w := written{pk, value}
+	if was, _ := b.etags.LoadOrStore(w, etag); was != etag {
+		b.twice.Store(true)
+	}
+	if was, _ := b.writes.LoadOrStore(etag, w); was != w {
+		b.twice.Store(true)
+	}
+}
+
+func (b *etagBook) of(pk string, value int) *azcore.ETag {
+	if value == 0 {
+		return nil
+	}
+	if etag, ok := b.etags.Load(written{pk, value}); ok {
+		etag := etag.(azcore.ETag)
+		return &etag
+	}
+	return nil
+}

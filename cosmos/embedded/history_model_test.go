@@ -1,0 +1,150 @@
+package embedded_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/assert"
+)
+
+// TestTheModelOfHistoriesRefusesWhatCannotBe keeps the test above from
+// passing because its model takes anything.
+func TestTheModelOfHistoriesRefusesWhatCannotBe(t *testing.T) {
+	one := func(s step, status, value int) porcupine.Operation {
+		return porcupine.Operation{Input: call{steps: []step{s}}, Output: answers{steps: []answer{{status, value}}}}
+	}
+	read, create := step{kind: reading}, step{kind: creating, value: 1}
+	lost := porcupine.Operation{Input: call{steps: []step{create}}, Output: answers{unknown: true}}
+	both := porcupine.Operation{
+		Input:  call{steps: []step{create, {kind: deleting, key: 1}}},
+		Output: answers{steps: []answer{{status: 424}, {status: 404}}},
+	}
+	for name, tc := range map[string]struct {
+		want  porcupine.CheckResult
+		calls []porcupine.Operation // one after the other
+	}{
+		"a write is read":                             {porcupine.Ok, []porcupine.Operation{one(create, 201, 1), one(read, 200, 1)}},
+		"a write is gone":                             {porcupine.Illegal, []porcupine.Operation{one(create, 201, 1), one(read, 404, 0)}},
+		"a conflict with nothing":                     {porcupine.Illegal, []porcupine.Operation{one(create, 409, 0), one(read, 404, 0)}},
+		"a lost write happens":                        {porcupine.Ok, []porcupine.Operation{lost, one(read, 200, 1)}},
+		"a lost write happens late":                   {porcupine.Ok, []porcupine.Operation{lost, one(read, 404, 0), one(read, 200, 1)}},
+		"a lost write never happens":                  {porcupine.Ok, []porcupine.Operation{lost, one(read, 404, 0)}},
+		"a lost write does not come and go":           {porcupine.Illegal, []porcupine.Operation{lost, one(read, 200, 1), one(read, 404, 0)}},
+		"a batch that failed left nothing":            {porcupine.Ok, []porcupine.Operation{both, one(read, 404, 0)}},
+		"a batch that failed left half":               {porcupine.Illegal, []porcupine.Operation{both, one(read, 200, 1)}},
+		"two replaced the same version":               {porcupine.Illegal, []porcupine.Operation{one(create, 201, 1), one(step{kind: replacing, value: 2, match: 1}, 200, 2), one(step{kind: replacing, value: 3, match: 1}, 200, 3)}},
+		"of two that replaced one version, one loses": {porcupine.Ok, []porcupine.Operation{one(create, 201, 1), one(step{kind: replacing, value: 2, match: 1}, 200, 2), one(step{kind: replacing, value: 3, match: 1}, 412, 0)}},
+	} {
+		for i := range tc.calls {
+			tc.calls[i].Call, tc.calls[i].Return = int64(2*i), int64(2*i+1)
+			if tc.calls[i].Output.(answers).unknown {
+				tc.calls[i].Return = math.MaxInt64
+			}
+		}
+		assert.Equal(t, tc.want, porcupine.CheckOperationsTimeout(documents, tc.calls, patience), name)
+	}
+}
+
+// The model: a few documents, each with the value of its last write. Every
+// write writes a value of its own, so a value stands for its etag as well.
+const keys = 3
+
+type state [keys]int // 0: there is no such document
+
+type kind int
+
+const (
+	creating kind = iota
+	upserting
+	replacing
+	patching
+	deleting
+	reading
+	kinds
+)
+
+// A step is one operation: match is the version whose etag If-Match has, when
+// the value that the condition of a patch asks for; 0 for none.
+type step struct {
+	kind                    kind
+	key, value, match, when int
+}
+
+// A call is a query for all documents, one step, or a batch of several.
+type call struct {
+	query bool
+	steps []step
+}
+
+type answer struct{ status, value int }
+
+type answers struct {
+	unknown bool
+	steps   []answer
+	all     state // of a query
+}
+
+var documents = porcupine.Model{
+	Init: func() any { return state{} },
+	Step: func(before, in, out any) (bool, any) {
+		s, c, got := before.(state), in.(call), out.(answers)
+		if c.query {
+			return got.unknown || got.all == s, s
+		}
+		after, want := s.all(c.steps)
+		if got.unknown {
+			return true, after
+		}
+		for i, a := range want {
+			if a != got.steps[i] {
+				return false, s
+			}
+		}
+		return true, after
+	},
+	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v gave %+v", in, out) },
+}
+
+// all does the steps, or none of them.
+func (s state) all(steps []step) (state, []answer) {
+	after, out := s, make([]answer, len(steps))
+	for i, one := range steps {
+		if out[i] = after.do(one); out[i].status < 300 {
+			continue
+		}
+		for j := range out {
+			if j != i {
+				out[j] = answer{status: http.StatusFailedDependency}
+			}
+		}
+		return s, out
+	}
+	return after, out
+}
+
+func (s *state) do(one step) answer {
+	at := &s[one.key]
+	exists := *at != 0
+	switch {
+	case one.kind == creating && exists:
+		return answer{status: http.StatusConflict}
+	case !exists && one.kind != creating && one.kind != upserting:
+		return answer{status: http.StatusNotFound}
+	case exists && (one.match != 0 && one.match != *at || one.when != 0 && one.when != *at):
+		return answer{status: http.StatusPreconditionFailed}
+	}
+	switch {
+	case one.kind == deleting:
+		*at = 0
+		return answer{status: http.StatusNoContent}
+	case one.kind != reading:
+		*at = one.value
+	}
+	if !exists {
+		return answer{http.StatusCreated, *at}
+	}
+	return answer{http.StatusOK, *at}
+}

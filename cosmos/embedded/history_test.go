@@ -1,0 +1,116 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// Several clients read and write few documents of one partition at the same
+// time. Porcupine then looks for an order of their calls, one after the other,
+// in which a plain model would have given the same answers, and in which no
+// call comes before one that was over when it began.
+const (
+	clients  = 5
+	calls    = 8 // of each client
+	patience = 2 * time.Minute
+)
+
+// TestWhatConcurrentClientsAreToldHasOneOrder is about whole answers: status,
+// value and etag of single operations, of batches and of query pages.
+func TestWhatConcurrentClientsAreToldHasOneOrder(t *testing.T) {
+	for _, where := range []struct {
+		name      string
+		disk      bool
+		overHTTP  bool
+		histories int
+	}{
+		{"memory", false, false, 40},
+		{"disk", true, false, 40},
+		{"disk over HTTP", true, true, 20},
+	} {
+		for _, lossy := range []bool{false, true} {
+			name := where.name
+			if lossy {
+				name += " that loses answers"
+			}
+			t.Run(name, func(t *testing.T) {
+				o := embedded.Options{}
+				if where.disk {
+					o.Dir = t.TempDir()
+				}
+				engine, _ := open(t, o)
+				c := lossyClient(t, engine, where.overHTTP, lossy)
+				etags := &etagBook{}
+				for n := range where.histories {
+					h := &history{c: c, pk: fmt.Sprint("p", n), etags: etags}
+					h.run(uint64(n))
+					switch porcupine.CheckOperationsTimeout(documents, h.calls, patience) {
+					case porcupine.Ok:
+					case porcupine.Unknown:
+						t.Fatalf("history %d: no verdict within %v", n, patience)
+					case porcupine.Illegal:
+						t.Fatalf("history %d has no order:\n%s", n, h)
+					}
+				}
+				require.False(t, etags.twice.Load(), "an etag stands for one write, and a write has one etag")
+			})
+		}
+	}
+}
+
+// A history is what the clients did in one partition.
+type history struct {
+	c     *azcosmos.ContainerClient
+	pk    string
+	etags *etagBook
+
+	time  atomic.Int64 // counts the beginnings and ends of calls
+	value atomic.Int64 // that was written last; every write writes another
+
+	mu    sync.Mutex
+	calls []porcupine.Operation
+}
+
+func (h *history) String() string {
+	text := ""
+	for _, op := range h.calls {
+		text += fmt.Sprintf("client %d, %d to %d: %v\n", op.ClientId, op.Call, op.Return, documents.DescribeOperation(op.Input, op.Output))
+	}
+	return text
+}
+
+func (h *history) run(seed uint64) {
+	var group sync.WaitGroup
+	for id := range clients {
+		group.Go(func() {
+			cl := &historyClient{history: h, random: rand.New(rand.NewPCG(seed, uint64(id)))}
+			for range calls {
+				in := cl.next()
+				begun := h.time.Add(1)
+				out, err := cl.do(context.Background(), in)
+				end := h.time.Add(1)
+				if err != nil {
+					// It may have happened, or may still do so. If it never
+					// does, it is as if it came after everything else.
+					out, end = answers{unknown: true}, math.MaxInt64
+				}
+				h.mu.Lock()
+				h.calls = append(h.calls, porcupine.Operation{ClientId: id, Input: in, Output: out, Call: begun, Return: end})
+				h.mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+}

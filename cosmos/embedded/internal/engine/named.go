@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+)
+
+// idsOf returns the ids to one of which a condition confines the documents,
+// nil if it does not. What else it demands is for the caller to test.
+func idsOf(q *query.Query) []string {
+	for _, p := range q.Analyze().Predicates {
+		if len(p.Path) != 1 || p.Path[0].Array || p.Path[0].Name != "id" || p.In == nil {
+			continue
+		}
+		ids := make([]string, 0, len(p.In))
+		for _, v := range p.In {
+			if v.Kind == query.String { // no other value is an id
+				ids = append(ids, string(v.Text))
+			}
+		}
+		return ids
+	}
+	return nil
+}
+
+// named does what scan does, for a query that names the ids of its documents:
+// it looks them up in the id index.
+func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+	seqs, known := r.found[pk]
+	if !known {
+		for _, id := range r.ids {
+			if seq := r.reader.Get(idKey(r.c.number, pk, id)); seq != nil {
+				seqs = append(seqs, number(seq))
+			}
+		}
+		slices.Sort(seqs)
+		r.found[pk] = seqs
+	}
+	from, _ := slices.BinarySearch(seqs, last+1)
+	for _, seq := range seqs[from:] {
+		key := documentKey(r.c.number, pk, seq)
+		s := readStored(key, r.reader.Get(key))
+		r.page.Scanned++
+		doc := r.json(s)
+		if r.broken != nil || !visit(seq, s, doc) {
+			return
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzPartitionKeyHeader reads any header as a partition key: it is refused, or
+// has one canonical form, a place among the ranges, and keys that bbolt takes.
+func FuzzPartitionKeyHeader(f *testing.F) {
+	for _, s := range []string{
+		`["p"]`, `[1]`, `[1.0]`, `[-0]`, `[1e2]`, `[null]`, `[true]`, `[{}]`, `[ ]`, `[[]]`, `[{"a":1}]`, `["a","b"]`, `["a",null,{}]`,
+		`["é\u00e9\ud83d\ude00"]`, `["\u0000\"\\"]`, `[`, `"p"`, ``, `["` + strings.Repeat("k", 2048) + `"]`, `["` + strings.Repeat(`\u0001`, 2048) + `"]`,
+	} {
+		f.Add(s)
+	}
+	containers := []*Container{keyed(f, 2, `["/pk"]`, 3), keyed(f, 1, `["/pk"]`, 1), keyed(f, 2, `["/a","/b","/c"]`, 3)}
+	f.Fuzz(func(t *testing.T, header string) {
+		for _, c := range containers {
+			pk, err := c.ParsePartition(header)
+			if err != nil {
+				require.Empty(t, pk)
+			} else {
+				again, err := c.ParsePartition(string(pk))
+				require.NoError(t, err)
+				require.Equal(t, pk, again, "equal values are equal text")
+				require.True(t, c.RangeOf(pk).has(c.epk(pk)))
+				require.Less(t, len(idKey(c.number, pk, strings.Repeat("i", maxID))), 32<<10)
+			}
+			whole, prefix, err := c.ParseScope(header)
+			if err == nil && prefix == "" {
+				require.Equal(t, pk, whole, "a whole key is the same for an item and for a query")
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// lossyClient is a client whose every sixth call or so ends with an error,
+// before it was carried out, after it, or while it is.
+func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *azcosmos.ContainerClient {
+	var next policy.Transporter = engine.Transport()
+	endpoint := engine.Endpoint()
+	if overHTTP {
+		server := httptest.NewServer(engine.Handler())
+		t.Cleanup(server.Close)
+		next, endpoint = server.Client(), server.URL
+	}
+	if lossy {
+		next = &losing{next: next}
+	}
+	cred, err := azcosmos.NewKeyCredential(engine.Key())
+	require.NoError(t, err)
+	account, err := azcosmos.NewClientWithKey(endpoint, cred, &azcosmos.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: next, Retry: policy.RetryOptions{MaxRetries: -1}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(account.Close)
+	c, err := account.NewContainer("db", "c")
+	require.NoError(t, err)
+	_, err = c.Read(t.Context(), nil) // the client learns of the account without any loss
+	require.NoError(t, err)
+	return c
+}
+
+var errLost = errors.New("the connection broke")
+
+// losing is a line that breaks.
+type losing struct {
+	next policy.Transporter
+	n    atomic.Uint64
+}
+
+func (l *losing) Do(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("x-ms-documentdb-partitionkey") == "" {
+		return l.next.Do(req)
+	}
+	random := rand.New(rand.NewPCG(l.n.Add(1), 0))
+	switch random.IntN(18) {
+	case 0: // on the way there
+		return nil, errLost
+	case 1: // on the way back
+		if answer, err := l.next.Do(req); err == nil {
+			_ = answer.Body.Close()
+		}
+		return nil, errLost
+	case 2: // the client gives up at any moment
+		ctx, cancel := context.WithCancel(req.Context())
+		var giving sync.WaitGroup
+		giving.Go(cancel)
+		answer, err := l.next.Do(req.WithContext(ctx))
+		giving.Wait()
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		return nil, errLost
+	}
+	return l.next.Do(req)
+}

@@ -1,0 +1,278 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// TestAnyOperationsGiveWhatAPlainModelGives does any operations one after the
+// other, while time passes and the engine is closed and opened, and compares
+// every answer with that of a model which has neither index nor file.
+func TestAnyOperationsGiveWhatAPlainModelGives(t *testing.T) {
+	folders, n := t.TempDir(), 0
+	rapid.Check(t, func(r *rapid.T) {
+		m := &machine{model: &model{items: map[place]storedItem{}, now: time.Unix(1_700_000_000, 0)}, etags: map[azcore.ETag]bool{}}
+		onDisk := rapid.Bool().Draw(r, "on disk")
+		if onDisk {
+			n++
+			m.dir = filepath.Join(folders, fmt.Sprint(n))
+		}
+		m.open(t, r)
+		defer func() {
+			m.close(r)
+			require.NoError(r, os.RemoveAll(m.dir))
+		}()
+		actions := map[string]func(*rapid.T){
+			"":          m.check,
+			"single":    m.single,
+			"other":     m.single, // twice as often
+			"batch":     m.batch,
+			"bulk":      func(r *rapid.T) { m.bulk(t, r) },
+			"query":     m.query,
+			"disturbed": m.disturbed,
+			"read many": m.readMany,
+			"feed":      m.feed,
+			"time": func(r *rapid.T) {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(r, "seconds")) * time.Second)
+			},
+			"sweep":      m.sweep,
+			"throughput": m.throughput,
+		}
+		if onDisk {
+			actions["restart"] = func(r *rapid.T) { m.close(r); m.open(t, r) }
+		}
+		r.Repeat(actions)
+	})
+}
+
+// A machine is an engine and the model that it has to be like.
+type machine struct {
+	*model
+	dir     string
+	engine  *embedded.Engine
+	account *azcosmos.Client
+	c       *azcosmos.ContainerClient
+	etags   map[azcore.ETag]bool // that were given to a write
+
+	token   *string // where the change feed goes on …
+	fed     int     // … after this write
+	offered int32   // throughput
+}
+
+func (m *machine) open(t *testing.T, r *rapid.T) {
+	engine, err := embedded.Open(embedded.Options{Dir: m.dir, Clock: func() time.Time { return m.now }})
+	require.NoError(r, err)
+	m.engine = engine
+	cred, err := azcosmos.NewKeyCredential(engine.Key())
+	require.NoError(r, err)
+	m.account, err = azcosmos.NewClientWithKey(engine.Endpoint(), cred, &azcosmos.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: engine.Transport(), Retry: policy.RetryOptions{MaxRetries: -1}},
+	})
+	require.NoError(r, err)
+	if m.offered == 0 {
+		m.offered = 400
+		container(t, engine, lives(machineTTL), func(p *azcosmos.ContainerProperties) {
+			p.UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/mail"}}}}
+		})
+	}
+	m.c, err = m.account.NewContainer("db", "c")
+	require.NoError(r, err)
+}
+
+func (m *machine) close(r *rapid.T) {
+	_, err := m.engine.Check(func(problem string) { r.Errorf("%s", problem) })
+	require.NoError(r, err)
+	m.account.Close()
+	require.NoError(r, m.engine.Close())
+}
+
+// check looks at everything that there is.
+func (m *machine) check(r *rapid.T) {
+	require.Equal(r, encoded(m.living("")), m.find(r, "", "SELECT c.id, c.pk, c.n, c.mail, c.ttl, c.data FROM c", -1))
+}
+
+func encoded(items []storedItem) []string {
+	texts := []string{}
+	for _, s := range items {
+		b, err := json.Marshal(s.item)
+		if err != nil {
+			panic(err) // text and numbers always marshal
+		}
+		texts = append(texts, string(b))
+	}
+	return texts
+}
+
+// find runs a query to its end.
+func (m *machine) find(r *rapid.T, pk, text string, page int32) []string {
+	key := azcosmos.NewPartitionKey()
+	if pk != "" {
+		key = azcosmos.NewPartitionKeyString(pk)
+	}
+	found := []string{}
+	for pager := m.c.NewQueryItemsPager(text, key, &azcosmos.QueryOptions{PageSizeHint: page}); pager.More(); {
+		page, err := pager.NextPage(context.Background())
+		require.NoError(r, err, text)
+		for _, one := range page.Items {
+			found = append(found, string(one))
+		}
+	}
+	return found
+}
+
+func (m *machine) operation(r *rapid.T, pk string) operation {
+	o := operation{kind: rapid.SampledFrom([]kind{creating, upserting, replacing, patching, deleting, reading}).Draw(r, "operation"), pk: pk}
+	o.item = item{ID: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(r, "id"), PK: pk}
+	if o.kind == deleting || o.kind == reading {
+		o.item = item{ID: o.item.ID}
+	} else {
+		o.item.N = rapid.IntRange(0, 9).Draw(r, "n")
+		o.item.Mail = rapid.SampledFrom([]string{"", "u", "v", "w", "x", "y"}).Draw(r, "mail")
+	}
+	if o.kind == patching {
+		o.least = rapid.SampledFrom([]int{0, 0, 5}).Draw(r, "least")
+	} else if o.item.PK != "" {
+		o.item.TTL = rapid.SampledFrom([]int{0, 0, -1, 5}).Draw(r, "ttl")
+		o.item.Data = strings.Repeat("x", rapid.SampledFrom([]int{0, 100, 5000}).Draw(r, "size"))
+	}
+	switch have := m.items[place{pk, o.item.ID}]; rapid.IntRange(0, 3).Draw(r, "if match") {
+	case 0:
+		o.ifMatch = have.etag
+	case 1:
+		o.ifMatch = `"stale"`
+	}
+	return o
+}
+
+func (o operation) body() []byte {
+	b, err := json.Marshal(o.item)
+	if err != nil {
+		panic(err) // text and numbers always marshal
+	}
+	return b
+}
+
+func (o operation) patch() (p azcosmos.PatchOperations) {
+	p.AppendIncrement("/n", int64(o.item.N))
+	if o.item.Mail != "" {
+		p.AppendSet("/mail", o.item.Mail)
+	}
+	if o.least > 0 {
+		p.SetCondition(fmt.Sprintf("from c where c.n >= %d", o.least))
+	}
+	return p
+}
+
+func etagOf(o operation) *azcore.ETag {
+	if o.ifMatch == "" {
+		return nil
+	}
+	return &o.ifMatch
+}
+
+// wrote notes the etag of an operation that succeeded. No two writes have the
+// same one, and a read has that of the write.
+func (m *machine) wrote(r *rapid.T, o operation, etag azcore.ETag) {
+	switch o.kind {
+	case deleting:
+		require.Empty(r, etag)
+	case reading:
+		if have := m.items[place{o.pk, o.item.ID}].etag; have != "" {
+			require.Equal(r, have, etag)
+		}
+	default:
+		require.False(r, m.etags[etag], "etag %s was used before", etag)
+		m.etags[etag] = true
+		m.note(o, etag)
+	}
+}
+
+func (m *machine) single(r *rapid.T) {
+	o := m.operation(r, rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition"))
+	key, options := azcosmos.NewPartitionKeyString(o.pk), &azcosmos.ItemOptions{IfMatchEtag: etagOf(o)}
+	var answer azcosmos.ItemResponse
+	var err error
+	switch o.kind {
+	case creating:
+		answer, err = m.c.CreateItem(context.Background(), key, o.body(), options)
+	case upserting:
+		answer, err = m.c.UpsertItem(context.Background(), key, o.body(), options)
+	case replacing:
+		answer, err = m.c.ReplaceItem(context.Background(), key, o.item.ID, o.body(), options)
+	case patching:
+		answer, err = m.c.PatchItem(context.Background(), key, o.item.ID, o.patch(), options)
+	case deleting:
+		answer, err = m.c.DeleteItem(context.Background(), key, o.item.ID, options)
+	default:
+		answer, err = m.c.ReadItem(context.Background(), key, o.item.ID, options)
+	}
+	after, want := m.all([]operation{o})
+	require.Equal(r, want[0], statusOf(r, answer.RawResponse, err))
+	m.model = after
+	if err == nil {
+		m.wrote(r, o, answer.ETag)
+	}
+}
+
+func (m *machine) batch(r *rapid.T) {
+	pk := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition")
+	var ops []operation
+	batch := m.c.NewTransactionalBatch(azcosmos.NewPartitionKeyString(pk))
+	for range rapid.IntRange(1, 4).Draw(r, "operations") {
+		o := m.operation(r, pk)
+		ops = append(ops, o)
+		options := &azcosmos.TransactionalBatchItemOptions{IfMatchETag: etagOf(o)}
+		switch o.kind {
+		case creating:
+			batch.CreateItem(o.body(), options)
+		case upserting:
+			batch.UpsertItem(o.body(), options)
+		case replacing:
+			batch.ReplaceItem(o.item.ID, o.body(), options)
+		case patching:
+			batch.PatchItem(o.item.ID, o.patch(), options)
+		case deleting:
+			batch.DeleteItem(o.item.ID, options)
+		default:
+			batch.ReadItem(o.item.ID, options)
+		}
+	}
+	answer, err := m.c.ExecuteTransactionalBatch(context.Background(), batch, nil)
+	require.NoError(r, err)
+	after, want := m.all(ops)
+	got := make([]int, len(ops))
+	for i, result := range answer.OperationResults {
+		got[i] = int(result.StatusCode)
+	}
+	require.Equal(r, want, got)
+	require.Equal(r, !slices.Contains(want, 424) && want[0] < 300, answer.Success)
+	m.model = after
+	if answer.Success {
+		m.noteAll(r, ops, func(i int) azcore.ETag { return answer.OperationResults[i].ETag })
+	}
+}
+
+// noteAll notes the etags of operations that came one after the other. One
+// document may have had several.
+func (m *machine) noteAll(r *rapid.T, ops []operation, etag func(i int) azcore.ETag) {
+	for i, o := range ops {
+		if o.kind != reading {
+			m.wrote(r, o, etag(i))
+		}
+	}
+}

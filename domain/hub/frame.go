@@ -1,0 +1,134 @@
+package hub
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"strconv"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A frame makes the text of a body that stands around the payloads: a JSON array
+// with one element a line, in content mode manifest the events, in content mode
+// inline their payloads alone.
+//
+// The form of a body must never change while a bundle is open that was measured
+// by an older version: its length and its digest are stored.
+type frame struct {
+	mode  domain.ContentMode
+	lines int  // begun
+	open  bool // the last line ends behind its payload
+
+	// What neighbouring events have in common, and its text.
+	cabinet      domain.CabinetKey
+	cabinetText  []byte
+	document     domain.DocumentType
+	documentText []byte
+}
+
+// event appends the text up to the payload of e, or its whole line if it has none.
+func (f *frame) event(b []byte, e *repository.StoredEvent) []byte {
+	b = f.close(b)
+	if f.lines == 0 {
+		b = append(b, "[\n"...)
+	} else {
+		b = append(b, ",\n"...)
+	}
+	f.lines++
+	payload := !e.PayloadAt.IsZero()
+	switch {
+	case f.mode == domain.Inline && !payload:
+		b = append(b, "null"...)
+	case f.mode != domain.Inline && payload:
+		b = append(f.fields(b, e), `,"payload":`...)
+		f.open = true
+	case f.mode != domain.Inline:
+		b = append(f.fields(b, e), '}')
+	}
+	return b
+}
+
+// end appends the text behind the last event.
+func (f *frame) end(b []byte) []byte { return append(f.close(b), "\n]\n"...) }
+
+func (f *frame) close(b []byte) []byte {
+	if f.open {
+		f.open = false
+		b = append(b, '}')
+	}
+	return b
+}
+
+// fields appends the fields of e as an open JSON object. The words of package
+// domain are printable ASCII, so quoting them for Go quotes them for JSON.
+func (f *frame) fields(b []byte, e *repository.StoredEvent) []byte {
+	if cabinet := e.Cabinet(); f.cabinetText == nil || f.cabinet != cabinet {
+		f.cabinet = cabinet
+		t := append(f.cabinetText[:0], `","recipient":"`...)
+		t = append(t, e.Recipient.String()...)
+		t = append(t, `","origin":"`...)
+		t = append(t, e.Origin.String()...)
+		t = append(t, `","contentType":`...)
+		f.cabinetText = strconv.AppendQuote(t, e.ContentType.String())
+	}
+	if f.documentText == nil || f.document != e.DocumentType {
+		f.document = e.DocumentType
+		t := append(f.documentText[:0], `,"documentType":`...)
+		t = strconv.AppendQuote(t, e.DocumentType.String())
+		f.documentText = append(t, `,"supportsBundling":`...)
+	}
+	b = append(b, `{"id":"`...)
+	b = e.ID.Append(b)
+	b = append(b, f.cabinetText...)
+	b = append(b, f.documentText...)
+	b = strconv.AppendBool(b, e.SupportsBundling)
+	b = append(b, `,"weight":`...)
+	b = strconv.AppendInt(b, int64(e.Weight), 10)
+	b = append(b, `,"sequence":`...)
+	return strconv.AppendInt(b, int64(e.Sequence), 10)
+}
+
+// A measure finds the length and the digest of a body from its events alone. In
+// the digest, a payload is represented by its length and its checksum, so that
+// none is read.
+type measure struct {
+	frame  frame
+	hash   hash.Hash
+	length int64
+	text   []byte // not yet in hash
+}
+
+// newMeasure returns one for bundle id, which goes into the digest too: two
+// bundles never have the same, whatever their payloads are.
+func newMeasure(id domain.BundleID, mode domain.ContentMode) *measure {
+	m := &measure{frame: frame{mode: mode}, hash: sha256.New()}
+	m.hash.Write(id[:])
+	return m
+}
+
+func (m *measure) add(e *repository.StoredEvent) {
+	before := len(m.text)
+	m.text = m.frame.event(m.text, e)
+	m.length += int64(len(m.text)-before) + e.PayloadAt.Length
+	if !e.PayloadAt.IsZero() {
+		m.text = binary.AppendVarint(m.text, e.PayloadAt.Length)
+		m.text = binary.BigEndian.AppendUint32(m.text, e.PayloadAt.Sum)
+	}
+	const enough = 8 << 10
+	if len(m.text) >= enough {
+		m.hash.Write(m.text)
+		m.text = m.text[:0]
+	}
+}
+
+// body returns what was measured, once all events were added.
+func (m *measure) body() domain.Body {
+	before := len(m.text)
+	m.text = m.frame.end(m.text)
+	m.hash.Write(m.text)
+	body := domain.Body{Length: m.length + int64(len(m.text)-before)}
+	copy(body.Digest[:], m.hash.Sum(nil))
+	return body
+}
