@@ -158,15 +158,15 @@ func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
 }
 
 func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
-	const actors = 12
+	const actors = 6
 	data := stopped(t, actors)
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 4 {
+	for range 3 {
 		losePointers(t, data)
 		repair := exec.Command(program(t), "check", "--data", data, "--repair")
 		repair.Env = cleanEnviron()
 		require.NoError(t, repair.Start())
-		sleep(t.Context(), time.Duration(random.IntN(1500))*time.Millisecond) // a moment out of all that there are
+		sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a moment out of all that there are
 		_ = repair.Process.Kill()                                            // it may be done already
 		_ = repair.Wait()
 
@@ -188,41 +188,46 @@ func TestAHubThatIsInUseIsCheckedClean(t *testing.T) {
 	remote, err := newClient(url)
 	require.NoError(t, err)
 	defer remote.close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	stop := make(chan struct{})
 	var load errgroup.Group
 	for i := range 3 {
-		load.Go(func() error {
-			actor := fmt.Sprintf("actor-%d", i)
-			a := &actorClient{hub: remote, actor: actor}
-			for n := 1; ctx.Err() == nil; n++ {
-				line := strings.TrimSpace(strings.Replace(event(n, ""), actorA, actor, 1))
-				if _, err := (&sender{hub: remote}).postOnce(ctx, []byte("["+line+"]")); err != nil && ctx.Err() == nil {
-					return err
-				}
-				if n%3 != 0 {
-					continue
-				}
-				id, _, err := a.peek(ctx, "/v1/peek")
-				if err == nil && id != "" {
-					_, err = a.dequeue(ctx, id)
-				}
-				if err != nil && ctx.Err() == nil {
-					return err
-				}
-			}
-			return nil
-		})
+		load.Go(func() error { return useHub(t.Context(), remote, fmt.Sprintf("actor-%d", i), stop) })
 	}
 	for range 2 {
 		got := messagehub(t, "", "check", "--url", url, "--repair")
 		require.Equal(t, 0, got.status, got.out+got.err)
 		require.True(t, strings.HasPrefix(got.out, "check: clean\n"), "what is under way is no finding: %s", got.out)
 	}
-	cancel()
+	close(stop)
 	require.NoError(t, load.Wait())
 	quiet := messagehub(t, "", "check", "--url", url)
 	require.Equal(t, 0, quiet.status, quiet.out+quiet.err)
+}
+
+// useHub sends, peeks and dequeues until it is told to stop.
+func useHub(ctx context.Context, remote *client, actor string, stop <-chan struct{}) error {
+	a := &actorClient{hub: remote, actor: actor}
+	for n := 1; ; n++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		line := strings.TrimSpace(strings.Replace(event(n, ""), actorA, actor, 1))
+		if _, err := (&sender{hub: remote}).postOnce(ctx, []byte("["+line+"]")); err != nil {
+			return err
+		}
+		if n%3 != 0 {
+			continue
+		}
+		id, _, err := a.peek(ctx, "/v1/peek")
+		if err == nil && id != "" {
+			_, err = a.dequeue(ctx, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
