@@ -48,7 +48,8 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	defer s.checks.Release(1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })()
+	drained := func() { cancel(errDraining) }
+	defer context.AfterFunc(s.draining, drained)()
 
 	said := make(chan hub.CheckReport)
 	opts.Progress = func(report hub.CheckReport) {
@@ -84,7 +85,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 		}
 		if broken != nil {
 			cancel(broken)
-			<-over
+			_ = <-over // whatever the check says of its end
 			recordOf(r.Context()).err = broken
 			panic(http.ErrAbortHandler)
 		}

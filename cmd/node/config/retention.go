@@ -42,7 +42,7 @@ func (v *retentionValue) Set(s string) error {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		var n uint64
 		n, err = strconv.ParseUint(days, 10, 16)
-		d = time.Duration(n) * day //nolint:gosec // 16 bits
+		d = time.Duration(n) * day
 	}
 	if err != nil || d < minRetention || d > maxRetention {
 		return errors.New("want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever")
