@@ -48,8 +48,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	defer s.checks.Release(1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	drained := func() { cancel(errDraining) }
-	defer context.AfterFunc(s.draining, drained)()
+	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })() //nolint:contextcheck // the server's life ends the check, as does the request's
 
 	said := make(chan hub.CheckReport)
 	opts.Progress = func(report hub.CheckReport) {
@@ -85,8 +84,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 		}
 		if broken != nil {
 			cancel(broken)
-			_ = <-over // whatever the check says of its end
-			recordOf(r.Context()).err = broken
+			recordOf(r.Context()).err = errors.Join(broken, <-over)
 			panic(http.ErrAbortHandler)
 		}
 	}
