@@ -162,6 +162,9 @@ func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
 	f.do("GET", "/v1/peek", "").problem(503, "frozen")
 	f.do("GET", "/v1/peek?wait=30s", "").problem(503, "frozen")
 	f.do("DELETE", "/v1/dequeue/"+replayed.BundleID, "").problem(503, "frozen")
+	for _, original := range []answer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+replayed.BundleID, "")} {
+		require.Equal(t, "30", original.wants(500).header.Get("Retry-After"), "the original knows no 503")
+	}
 	f.post(202, newEvent(4))
 	f.do("GET", "/v1/peek", "", "X-Actor-Id", "another").wants(204)
 	var q struct {

@@ -218,13 +218,16 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 		h.Set("Connection", "close")
 	}
 	if row.retry {
-		h.Set("Retry-After", strconv.Itoa(max(1, row.pause)))
+		h.Set("Retry-After", pauseAfter(r.problem))
 	}
 	w.WriteHeader(row.status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(documentOf(requestID, r)) // a client that is gone needs no answer
 }
+
+// pauseAfter is how many seconds a client should wait after a problem.
+func pauseAfter(p problemType) string { return strconv.Itoa(max(1, problems[p].pause)) }
 
 func documentOf(requestID string, r *problemError) problemDocument {
 	row := problems[r.problem]
