@@ -45,7 +45,6 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	if !s.checks.TryAcquire(1) {
 		return refuse(busy, "A check is under way on this node, and there is one at a time. Wait for it, or end it by ending its client.")
 	}
-	defer s.checks.Release(1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })() //nolint:contextcheck // the server's life ends the check, as does the request's
@@ -65,6 +64,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			}
+			s.checks.Release(1) // before the last line says that another may begin
 			over <- err
 		}()
 		report, err = s.opts.Check(ctx, opts)
