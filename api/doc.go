@@ -1,10 +1,10 @@
-// Package api is the HTTP edge of the message hub: it decodes what domains and
-// actors send, calls package hub, and encodes the answer. It decides nothing
-// about events or bundles.
+// Package api is the HTTP edge of the message hub: it decodes what domains,
+// actors and operators send, calls package hub, and encodes the answer. It decides
+// nothing about events or bundles.
 //
 // Read [Server.routes] first, the page of all routes. A request passes
 //
-//	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ route (─▶ requireActor) ─▶ handler
+//	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ route ─▶ who asks ─▶ handler
 //
 // so that whatever happens further in, the answer carries a request id, the log
 // has one line, the metrics count it, a panic is a 500, and nothing lasts for
@@ -20,7 +20,13 @@
 // and a client that stops reading is cut off. [Harden] says why the timeouts of
 // http.Server cannot do this.
 //
-// A Peek that is asked to wait for data has so much more time.
+// A Peek that is asked to wait for data has so much more time. A check has all the
+// time that it needs, since its answer goes on all the while.
+//
+// # Who asks
+//
+// Actors are found out in actor.go (requireActor), operators in operator.go
+// (requireOperator), and nowhere else.
 //
 // # Half a body is no body
 //

@@ -51,6 +51,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 		c(&options, &hubOptions)
 	}
 	options.Hub = hub.New(f.store, f.store, f.store, hubOptions)
+	options.Operator = hub.NewOperator(options.Hub, f.store, options.Logger)
 	f.server = api.New(options)
 	return f
 }

@@ -30,7 +30,7 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 	rec.problem = refused.problem
 	w.Header().Set("Cache-Control", "no-store")
 	if problems[refused.problem].retry {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", pauseAfter(refused.problem))
 	}
 	if errors.Is(err, hub.ErrOutpaced) {
 		w.WriteHeader(http.StatusNoContent) // to whoever lost a race, the original said that there was no data

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 )
 
 // A problemType is a way in which a request fails, as the client sees it. It is
@@ -21,6 +23,8 @@ const (
 	bodyCut            problemType = "body-cut"
 	invalidActor       problemType = "invalid-actor"
 	missingActor       problemType = "missing-actor"
+	missingToken       problemType = "missing-token"
+	adminClosed        problemType = "admin-closed"
 	noRoute            problemType = "no-such-route"
 	unknownGroup       problemType = "unknown-group"
 	notFound           problemType = "not-found"
@@ -38,6 +42,7 @@ const (
 	uncertain          problemType = "uncertain"
 	unavailable        problemType = "unavailable"
 	tooLate            problemType = "deadline-exceeded"
+	frozen             problemType = "frozen"
 	notReady           problemType = "not-ready"
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
@@ -50,6 +55,7 @@ var problems = map[problemType]struct {
 	status int
 	title  string
 	retry  bool // after the pause in the header Retry-After
+	pause  int  // seconds; 0 stands for 1
 	detail string
 }{
 	invalid:            {status: 400, title: "The request is not valid"},
@@ -57,6 +63,8 @@ var problems = map[problemType]struct {
 	bodyCut:            {status: 400, title: "The body ended early"},
 	invalidActor:       {status: 400, title: "The actor id is not valid"},
 	missingActor:       {status: 401, title: "The actor is not known"},
+	missingToken:       {status: 401, title: "The operator is not known"},
+	adminClosed:        {status: 403, title: "Nobody may operate this hub over HTTP"},
 	noRoute:            {status: 404, title: "No such route"},
 	unknownGroup:       {status: 404, title: "No such group"},
 	notFound:           {status: 404, title: "Not found"},
@@ -85,6 +93,10 @@ var problems = map[problemType]struct {
 	tooLate: {
 		status: 503, title: "No answer in time", retry: true,
 		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
+	},
+	frozen: {
+		status: 503, title: "The queue is frozen", retry: true, pause: 30,
+		detail: "An operator has frozen the queue of this actor for a while. Nothing is lost, and what is sent is stored; repeat the same request later.",
 	},
 	notReady: {
 		status: 503, title: "Not ready", retry: true,
@@ -164,6 +176,9 @@ func asProblem(ctx context.Context, err error) *problemError {
 	if r, ok := errors.AsType[*problemError](err); ok {
 		return r
 	}
+	if errors.Is(err, hub.ErrFrozen) {
+		return &problemError{problem: frozen, cause: err}
+	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)
 	if late && kind != domain.Invalid && kind != domain.Damaged {
@@ -196,10 +211,6 @@ type problemDocument struct {
 // writeProblem answers with r as a problem document.
 func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	row := problems[r.problem]
-	detail := r.detail
-	if detail == "" {
-		detail = row.detail
-	}
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
@@ -207,12 +218,24 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 		h.Set("Connection", "close")
 	}
 	if row.retry {
-		h.Set("Retry-After", "1")
+		h.Set("Retry-After", pauseAfter(r.problem))
 	}
 	w.WriteHeader(row.status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(problemDocument{ // a client that is gone needs no answer
+	_ = encoder.Encode(documentOf(requestID, r)) // a client that is gone needs no answer
+}
+
+// pauseAfter is how many seconds a client should wait after a problem.
+func pauseAfter(p problemType) string { return strconv.Itoa(max(1, problems[p].pause)) }
+
+func documentOf(requestID string, r *problemError) problemDocument {
+	row := problems[r.problem]
+	detail := r.detail
+	if detail == "" {
+		detail = row.detail
+	}
+	return problemDocument{
 		Type:     "urn:messagehub:problem:" + string(r.problem),
 		Title:    row.title,
 		Status:   row.status,
@@ -220,7 +243,7 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 		Instance: "urn:messagehub:request:" + requestID,
 		Errors:   r.faults,
 		counts:   r.stored,
-	})
+	}
 }
 
 func joinWords(words []string) string { return strings.Join(words, ", ") }

@@ -44,6 +44,22 @@ func (s *Server) routes() chi.Router {
 	look(r, "/api/monitor/live", s.handle(s.live))
 	look(r, "/api/monitor/ready", s.handle(s.ready))
 
+	// Operators help queues that are stuck, and check what is stored.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireOperator)
+		r.Post("/v1/admin/check", s.handle(s.check))
+		r.Group(func(r chi.Router) {
+			r.Use(s.aboutActor)
+			r.Get("/v1/admin/queues/{actor}", s.handle(s.inspect))
+			r.Get("/v1/admin/queues/{actor}/records", s.handle(s.records))
+			r.Post("/v1/admin/queues/{actor}/release", s.handle(s.release))
+			r.Post("/v1/admin/queues/{actor}/skip", s.handle(s.skip))
+			r.Post("/v1/admin/queues/{actor}/replay", s.handle(s.replay))
+			r.Post("/v1/admin/queues/{actor}/freeze", s.handle(s.freeze))
+			r.Post("/v1/admin/queues/{actor}/thaw", s.handle(s.thaw))
+		})
+	})
+
 	// Operators and their tools look.
 	look(r, "/healthz", s.handle(s.healthz))
 	look(r, "/readyz", s.handle(s.readyz))

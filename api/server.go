@@ -8,13 +8,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// Options of a Server. Only Hub is required.
+// Options of a Server. Only Hub and Operator are required.
 type Options struct {
 	Hub          *hub.Hub
+	Operator     *hub.Operator
+	Check        hub.Checker                 // default: what is stored cannot be checked
+	AdminToken   string                      // what operators show; default: whoever is on this machine is one, if LocalOnly
 	Logger       *slog.Logger                // default: discards
 	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
@@ -49,6 +53,7 @@ type Server struct {
 	metrics  *metrics
 	bodies   *admission
 	peeks    *admission
+	checks   *semaphore.Weighted
 	handler  http.Handler
 	draining context.Context //nolint:containedctx // ends when the server is told to drain
 	drain    context.CancelFunc
@@ -62,6 +67,7 @@ func New(opts Options) *Server {
 		opts: opts, metrics: newMetrics(opts.Registerer),
 		bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
 		peeks:  newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
+		checks: semaphore.NewWeighted(1),
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.handler = s.routes()
@@ -72,7 +78,7 @@ func New(opts Options) *Server {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // SetDraining makes /readyz answer that no more requests should be sent here, and
-// those that wait for data give up. Those that come anyway are served.
+// those that wait for data give up, as does a check. Those that come anyway are served.
 func (s *Server) SetDraining() { s.drain() }
 
 func (o *Options) setDefaults() {

@@ -2,6 +2,8 @@ package cosmos
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -119,6 +121,7 @@ type checker struct {
 type unfinished struct {
 	recipient domain.ActorID
 	sighting
+	own bool // perhaps of this process, which is alive
 }
 
 func (c *checker) run(ctx context.Context) error {
@@ -126,11 +129,11 @@ func (c *checker) run(ctx context.Context) error {
 		if err := c.recipient(ctx, c.opts.Recipient); err != nil {
 			return err
 		}
-		return c.abandoned(ctx)
+		return c.abandoned(ctx, true)
 	}
 	q := heads(c.r.begin("check"))
-	if c.opts.Resume != "" {
-		q.continuation = &c.opts.Resume
+	if err := c.goOn(q); err != nil {
+		return err
 	}
 	for !q.done {
 		recipients, err := nextRecipients(ctx, q, 100)
@@ -142,14 +145,56 @@ func (c *checker) run(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := c.abandoned(ctx, false); err != nil {
+			return err
+		}
 		c.report.Resume = ""
 		if q.continuation != nil {
-			c.report.Resume = *q.continuation
+			c.report.Resume = c.checkpoint(*q.continuation)
 		}
 		c.tell(true)
 		q.o = c.r.begin("check") // a budget for each result page
 	}
-	return c.abandoned(ctx)
+	return c.abandoned(ctx, true)
+}
+
+// A checkpoint is where another check can go on.
+type checkpoint struct {
+	Continuation string            `json:"continuation"`
+	Intents      map[string]string `json:"intents,omitempty"` // by recipient: those to be looked at again
+}
+
+func (c *checker) checkpoint(continuation string) string {
+	p := checkpoint{Continuation: continuation, Intents: make(map[string]string, len(c.intents))}
+	for _, u := range c.intents {
+		p.Intents[u.recipient.String()] = u.intent
+	}
+	return base64.RawURLEncoding.EncodeToString(encoded(&p))
+}
+
+// goOn begins where another check has been.
+func (c *checker) goOn(q *query) error {
+	if c.opts.Resume == "" {
+		return nil
+	}
+	var p checkpoint
+	text, err := base64.RawURLEncoding.DecodeString(c.opts.Resume)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || p.Continuation == "" {
+		return domain.Errorf(domain.Invalid, "resume: this is not what a check has reported; begin from the start")
+	}
+	q.continuation = &p.Continuation
+	for name, intent := range p.Intents {
+		recipient, err := domain.ParseActorID(name)
+		if err != nil {
+			return domain.Errorf(domain.Invalid, "resume: %w", err)
+		}
+		// How long ago it was seen is not known. It has all its time again.
+		c.intents = append(c.intents, unfinished{recipient: recipient, sighting: sighting{intent, time.Now()}, own: true})
+	}
+	return nil
 }
 
 // heads is the query for all recipients that have one.
@@ -215,7 +260,7 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	c.report.Open += now.open
 	c.add(confirmed)
 	if it := now.h.Intent; it != nil {
-		c.intents = append(c.intents, unfinished{recipient, sighting{it.ID, time.Now()}})
+		c.intents = append(c.intents, unfinished{recipient, sighting{it.ID, time.Now()}, it.Owner == c.r.owner})
 	}
 	c.tell(false)
 	return nil
@@ -259,10 +304,17 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 }
 
 // abandoned looks again at the intents that were seen: one that is still there
-// after the time that its owner is given has been left behind.
-func (c *checker) abandoned(ctx context.Context) error {
+// after the time that its owner is given has been left behind. Those that have
+// time left are waited for, or kept for later.
+func (c *checker) abandoned(ctx context.Context, wait bool) error {
+	var later []unfinished
 	for _, u := range c.intents {
-		h, err := c.outlasting(ctx, u)
+		dead := c.r.opts.Exclusive && !u.own // its owner
+		if !dead && !wait && time.Until(u.since.Add(patienceWithIntents)) > 0 {
+			later = append(later, u)
+			continue
+		}
+		h, err := c.outlasting(ctx, u, dead)
 		if err != nil {
 			return err
 		}
@@ -280,15 +332,19 @@ func (c *checker) abandoned(ctx context.Context) error {
 		}
 		c.add([]Finding{f})
 	}
-	c.intents = nil
+	c.intents = later
 	return nil
 }
 
-// outlasting gives the owner of an intent at least as long as another writer would
-// give him, and returns the head if the intent is still there then, else nil.
-func (c *checker) outlasting(ctx context.Context, u unfinished) (*head, error) {
-	for patience := lease << 1; ; {
-		if !c.r.opts.Exclusive && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
+// patienceWithIntents is how long an intent is that of a Save under way, at least.
+const patienceWithIntents = lease << 1
+
+// outlasting gives the owner of an intent, unless he is dead, at least as long as
+// another writer would give him, and returns the head if the intent is still there
+// then, else nil.
+func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*head, error) {
+	for patience := patienceWithIntents; ; {
+		if !dead && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
 			return nil, ctx.Err()
 		}
 		h, err := c.r.begin("check").readHead(ctx, u.recipient)
@@ -300,7 +356,7 @@ func (c *checker) outlasting(ctx context.Context, u unfinished) (*head, error) {
 		}
 		granted := lease << min(h.Undone, maxDoubled)
 		granted += granted / 4 // a writer's jitter
-		if c.r.opts.Exclusive || granted <= patience {
+		if dead || granted <= patience {
 			return h, nil
 		}
 		patience = granted

@@ -456,3 +456,37 @@ func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
 		require.EqualValues(t, 5, report.Events)
 	})
 }
+
+func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDamaged(t)
+		for range 250 {
+			actor := repositorytest.NewActor()
+			_, err := d.node.Save(t.Context(), actor, repositorytest.Events(1, actor))
+			require.NoError(t, err)
+		}
+		d.leavesIntent()
+		other := d.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1}, false)
+		resume, parts, recipients := "", 0, int64(0)
+		var found []string
+		for over := false; !over; parts++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			report, err := other.Check(ctx, CheckOptions{Resume: resume, Progress: func(r Report) {
+				if r.Resume != "" && r.Resume != resume {
+					cancel() // after each result page
+				}
+			}})
+			cancel()
+			over = err == nil
+			resume = report.Resume
+			recipients += report.Recipients
+			found = append(found, kinds(report)...)
+		}
+		require.Equal(t, 3, parts)
+		require.EqualValues(t, 251, recipients)
+		require.Equal(t, []string{intentLeft}, found)
+
+		_, err := other.Check(t.Context(), CheckOptions{Resume: "anything"})
+		require.Equal(t, domain.Invalid, domain.KindOf(err))
+	})
+}

@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"encoding/binary"
+	"maps"
 	"sync"
 
 	"github.com/messagehub/messagehub/domain"
@@ -77,6 +78,7 @@ func (s *idSet) grow() {
 	if s.memory > 0 && size*8 > s.memory {
 		size = len(old)
 		s.passes *= 2
+		maps.DeleteFunc(s.suspects, func(f uint64, _ bool) bool { return !s.isMine(f) }) // they will be again
 	}
 	s.slots, s.used = make([]uint64, size), 0
 	for _, f := range old {

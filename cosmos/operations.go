@@ -95,10 +95,6 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		}
 		return err
 	})
-	if err == nil {
-		r.opts.Logger.InfoContext(ctx, "an operator's order was carried out",
-			"what", what, "recipient", recipient.String(), "who", by.Who, "why", by.Why)
-	}
 	return o.outcome(what+" for "+recipient.String(), err)
 }
 

@@ -22,8 +22,9 @@ const defaultURL = "http://127.0.0.1:8080"
 
 // A client speaks the /v1 routes of a hub.
 type client struct {
-	base string // without a slash at the end
-	http *http.Client
+	base  string // without a slash at the end
+	token string // of an operator; "" if there is none
+	http  *http.Client
 }
 
 // newClient accepts the address of a hub.
@@ -35,7 +36,7 @@ func newClient(base string) (*client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
 	transport.DisableCompression = true // a download that broke off goes on by bytes of the body as it is
-	return &client{strings.TrimRight(u.String(), "/"), &http.Client{Transport: transport}}, nil
+	return &client{strings.TrimRight(u.String(), "/"), "", &http.Client{Transport: transport}}, nil
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -59,6 +60,9 @@ func (c *client) request(ctx context.Context, method, path, actor string, body [
 	}
 	if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	return req, nil
 }

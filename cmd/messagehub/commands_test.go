@@ -41,7 +41,8 @@ func messagehub(t *testing.T, stdin string, args ...string) result {
 func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
-	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{})}).Handler()
+	h := hub.New(store, store, store, hub.Options{})
+	handler := api.New(api.Options{Hub: h, Operator: hub.NewOperator(h, store, nil), LocalOnly: true}).Handler()
 	if wrap != nil {
 		handler = wrap(handler)
 	}
@@ -142,6 +143,19 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"dequeue", "--url", url, "--actor", "a"}, "want one BUNDLE, the MessageId that peek printed"},
 		{[]string{"dequeue", "--url", url, "--actor", "a", "b"}, `bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "b"`},
 		{[]string{"dequeue", "--url", url, bundleID}, "--actor is missing; say who you are"},
+		{[]string{"queue", "show", "--url", url}, "want ACTOR"},
+		{[]string{"queue", "show", "--url", url, "a b"}, `actor id: want only A-Z a-z 0-9 . _ -, got "a b"`},
+		{[]string{"queue", "skip", "--url", url, "a", "--why", "x"}, "want ACTOR and BUNDLE"},
+		{[]string{"queue", "skip", "--url", url, "a", "b", "--why", "x"}, `bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "b"`},
+		{[]string{"queue", "replay", "--url", url, "a", "a/b", "--why", "x"}, `group: want only A-Z a-z 0-9 . _ -, got "a/b"`},
+		{[]string{"queue", "freeze", "--url", url, "a"}, "--why is missing; say why, for whoever reads the records later"},
+		{[]string{"queue", "melt", "a"}, `unknown command "melt" for "messagehub queue"`},
+		{[]string{"check", "now"}, `unknown command "now" for "messagehub check"`},
+		{[]string{"check", "--listen", "x"}, "unknown flag: --listen"},
+		{[]string{"check", "--actor", "a b"}, `--actor: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`},
+		{[]string{"check", "--actor", "a", "--resume", "x"}, "--resume: a check of one actor is not resumed; remove it, or --actor"},
+		{[]string{"check", "--url", "localhost", "--repair"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "localhost"`},
+		{[]string{"check", "--url", url, "--data", "x"}, "--data: with --url the hub knows where its data is; remove one of the two"},
 		{[]string{"demo", "--events", "-1"}, "--events, --backlog: want at least 0, and together at most 10,000,000"},
 		{[]string{"version", "please"}, `unknown command "please" for "messagehub version"`},
 	} {
@@ -150,8 +164,11 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			require.Equal(t, 2, got.status)
 			require.Empty(t, got.out)
 			command := "messagehub " + tc.args[0]
-			if tc.args[0] == "fetch" {
+			switch {
+			case tc.args[0] == "fetch":
 				command = "messagehub"
+			case tc.args[0] == "queue" && tc.args[1] != "melt":
+				command += " " + tc.args[1]
 			}
 			require.Equal(t, "messagehub: "+tc.want+"\nmessagehub: see "+command+" --help\n", got.err)
 		})
@@ -190,7 +207,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)
-		for _, name := range []string{"serve", "send", "peek", "dequeue", "queues", "demo", "version"} {
+		for _, name := range []string{"serve", "send", "peek", "dequeue", "queues", "queue", "check", "demo", "version"} {
 			require.Contains(t, got.out, "\n  "+name+" ")
 		}
 	}

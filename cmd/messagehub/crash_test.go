@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -95,6 +96,7 @@ func crash(t *testing.T, seed uint64, kills int) {
 		t.Errorf("seed %d: after SIGTERM: %v\n%s", seed, err, last.said())
 	}
 	r.isEmpty(ctx, t, last.data)
+	isSound(t, last.data)
 	verdict := r.ledger.check()
 	t.Logf("seed %d: %d kills, %d events acknowledged, %d peeks repeated, %d dequeues without an answer, of which %d had happened: %s",
 		seed, kills, r.acknowledged.Load(), r.repeatedPeeks.Load(), r.lostReplies.Load(), r.already.Load(), verdict)
@@ -146,6 +148,21 @@ func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 	}
 	if err := h.stop(t, syscall.SIGTERM); err != nil {
 		t.Errorf("seed %d: after SIGTERM: %v\n%s", r.seed, err, h.said())
+	}
+}
+
+// isSound demands that a check finds no damage in what crashes have left, mends all
+// that it finds, and then finds nothing more.
+func isSound(t *testing.T, data string) {
+	t.Helper()
+	repaired := messagehub(t, "", "check", "--data", data, "--repair")
+	t.Logf("%s", repaired.out)
+	if repaired.status != 0 {
+		t.Errorf("check --repair: exit status %d\n%s%s", repaired.status, repaired.out, repaired.err)
+	}
+	again := messagehub(t, "", "check", "--data", data)
+	if again.status != 0 || !strings.HasPrefix(again.out, "check: clean\n") {
+		t.Errorf("check: exit status %d\n%s%s", again.status, again.out, again.err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
+	domainhub "github.com/messagehub/messagehub/domain/hub"
 )
 
 func (p *process) demoCommand() *cobra.Command {
@@ -111,7 +112,26 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer hub.close()
-	return d.play(work, hub)
+	if err := d.play(work, hub); err != nil {
+		return err
+	}
+	return d.check(work, hub)
+}
+
+// check holds what the hub has stored to the rules, once everything is over.
+func (d *demo) check(ctx context.Context, hub *client) error {
+	progress := newCheckProgress(d.p.err)
+	report, err := hub.check(ctx, domainhub.CheckOptions{Progress: func(r domainhub.CheckReport) { progress.tell(&r) }})
+	progress.end()
+	switch {
+	case err != nil:
+		return fmt.Errorf("check: %w", err)
+	case report.Found > 0:
+		fmt.Fprint(d.p.out, reportText(&report, true))
+		return errors.New("what the hub has stored is not as it should be; the seed " + fmt.Sprint(d.seed) + " plays it again")
+	}
+	_, err = fmt.Fprintln(d.p.out, "check: clean")
+	return err
 }
 
 // play sends, drains and judges.

@@ -80,9 +80,15 @@ type hubProcess struct {
 // then.
 func spawnHub(t testing.TB, args ...string) *hubProcess {
 	t.Helper()
+	return spawnHubWith(t, nil, args...)
+}
+
+// spawnHubWith starts one whose environment has more variables.
+func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
+	t.Helper()
 	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
 	h.cmd = exec.Command(program(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
-	h.cmd.Env = cleanEnviron()
+	h.cmd.Env = append(cleanEnviron(), environ...)
 	stdout, err := h.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

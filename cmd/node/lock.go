@@ -33,12 +33,19 @@ func lockFolder(dir string) (*os.File, error) {
 	return file, nil
 }
 
+// An InUseError says that another process owns a data folder.
+type InUseError struct{ Folder string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("data folder %s: another process uses it; stop that one, or choose another folder with --data", e.Folder)
+}
+
 // folderFault says what to do about a data folder that cannot be used.
 func folderFault(dir string, err error) error {
 	what := "look at its owner, its mode and its disk, or choose another with --data"
 	switch {
 	case errors.Is(err, errLocked):
-		return fmt.Errorf("data folder %s: another process uses it; stop that one, or choose another folder with --data", dir)
+		return &InUseError{dir}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		what = "the disk is full; free some space, or choose another folder with --data"
 	case errors.Is(err, syscall.EROFS):

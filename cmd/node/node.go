@@ -70,8 +70,12 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
+	h := hub.New(n.store, n.store, n.store.content, hub.Options{Groups: cfg.Groups(), Content: cfg.Content()})
 	n.api = api.New(api.Options{
-		Hub:        hub.New(n.store, n.store, n.store.content, hub.Options{Groups: cfg.Groups(), Content: cfg.Content()}),
+		Hub:        h,
+		Operator:   hub.NewOperator(h, n.store, opts.Logger),
+		Check:      n.store.check,
+		AdminToken: cfg.Admin.Token.Reveal(),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,

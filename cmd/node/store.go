@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Groups:     cfg.Groups(),
 		Exclusive:  cfg.Embedded(),
 		Ordering:   cfg.Ordering,
+		Retention:  cmp.Or(cfg.Retention, -1), // which is for ever
 		Clock:      opts.Clock,
 		Random:     opts.Random,
 		Logger:     opts.Logger,

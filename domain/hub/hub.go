@@ -1,6 +1,7 @@
 // Package hub is the pull side of the message hub as its users know it: domains
 // send events ([Hub.Ingest]), an actor fetches the next bundle ([Hub.Peek]) and
-// confirms it ([Hub.Dequeue]).
+// confirms it ([Hub.Dequeue]). An [Operator] helps a queue that is stuck, and a
+// [Checker] tells whether what is stored is sound.
 //
 // It joins the rules of package domain with the ports of package repository and
 // adds what neither can say alone: which events of a request are sound, what a

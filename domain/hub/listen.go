@@ -140,13 +140,27 @@ func (h *Hub) wake(events []domain.Event) {
 	}
 	for _, l := range all {
 		for _, group := range l.groups {
-			if !came[group] {
-				continue
-			}
-			select {
-			case l.woken <- struct{}{}:
-			default: // it is awake already
+			if came[group] {
+				l.wake()
 			}
 		}
+	}
+}
+
+// wakeActor tells those who listen for events of an actor, in whatever group, that
+// there may be some.
+func (h *Hub) wakeActor(actor domain.ActorID) {
+	ls := &h.listeners
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.of[actor] {
+		l.wake()
+	}
+}
+
+func (l *Listener) wake() {
+	select {
+	case l.woken <- struct{}{}:
+	default: // it is awake already
 	}
 }

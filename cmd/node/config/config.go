@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -15,10 +16,16 @@ type Config struct {
 	InMemory bool
 	Insecure bool // listen to others than this machine, though nothing proves who an actor is
 	Cosmos   Cosmos
+	Admin    Admin
 	Domains  Domains
 	Ordering domain.Ordering
-	Log      Log
-	Limits   Limits
+
+	// Retention is how long acknowledged events and closed bundles are kept; 0
+	// means for ever.
+	Retention time.Duration
+
+	Log    Log
+	Limits Limits
 
 	from map[string]source // of the keys that are not defaults
 }
@@ -30,6 +37,11 @@ type Cosmos struct {
 	Key         Secret // for emulators; without it, the default credential of azidentity
 	Database    string
 	Consistency string // "" means what the account says of itself
+}
+
+// Admin says who may operate the hub over HTTP.
+type Admin struct {
+	Token Secret // "": whoever is on this machine, and nobody else
 }
 
 // A Domain is an origin of events that the hub is told about, on top of the
@@ -63,8 +75,11 @@ func Default() Config {
 		Data:     "messagehub-data",
 		Cosmos:   Cosmos{Database: "messagehub"},
 		Ordering: domain.ByCabinet,
-		Log:      Log{Level: slog.LevelInfo, Format: "auto"},
-		Limits:   Limits{RequestBody: 32 << 20, Payload: 1 << 20, Events: 10_000},
+
+		Retention: 7 * day,
+
+		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
+		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Events: 10_000},
 	}
 }
 

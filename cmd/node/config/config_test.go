@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,9 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"cosmos: {key: c2VjcmV0}", "MESSAGEHUB_COSMOS_KEY=c2VjcmV0", "cosmos.key = [redacted]"},
 		{"cosmos: {database: other}", "MESSAGEHUB_COSMOS_DATABASE=other", "cosmos.database = other"},
 		{"cosmos: {consistency: session}", "MESSAGEHUB_COSMOS_CONSISTENCY=session", "cosmos.consistency = Session"},
+		{"admin: {token: c2VjcmV0LWVub3VnaA}", "MESSAGEHUB_ADMIN_TOKEN=c2VjcmV0LWVub3VnaA", "admin.token = [redacted]"},
+		{"retention: 30D", "MESSAGEHUB_RETENTION=30d", "retention = 30d"},
+		{"retention: 0", "MESSAGEHUB_RETENTION=forever", "retention = forever"},
 		{"domains: [{name: Billing}]", "MESSAGEHUB_DOMAINS=[{name: Billing}]", "domains = Billing"},
 		{"ordering: Recipient", "MESSAGEHUB_ORDERING=recipient", "ordering = recipient"},
 		{"log: {level: DEBUG}", "MESSAGEHUB_LOG_LEVEL=DEBUG", "log.level = debug"},
@@ -120,6 +124,13 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "no truth", environ: []string{"MESSAGEHUB_IN_MEMORY=maybe"}, want: `in-memory = "maybe" (MESSAGEHUB_IN_MEMORY): want true or false`},
 		{name: "no level", args: []string{"--log-level", "loud"}, want: `log.level = "loud" (--log-level): want debug, info, warn or error`},
 		{name: "no ordering", yaml: "ordering: fifo", want: `ordering = "fifo" (hub.yaml line 1): want cabinet or recipient`},
+		{name: "a retention too short to be meant", yaml: "retention: 59s", want: `retention = "59s" (hub.yaml line 1): want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever`},
+		{name: "a retention in the past", args: []string{"--retention", "-7d"}, want: `retention = "-7d" (--retention): want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever`},
+		{name: "a retention without end", environ: []string{"MESSAGEHUB_RETENTION=36501d"}, want: `retention = "36501d" (MESSAGEHUB_RETENTION): want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever`},
+		{name: "a retention without a unit", yaml: "retention: 7", want: `retention = "7" (hub.yaml line 1): want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever`},
+		{name: "a token that is soon guessed", environ: []string{"MESSAGEHUB_ADMIN_TOKEN=hub"}, want: `admin.token = "[redacted]" (MESSAGEHUB_ADMIN_TOKEN): want 16 to 200 visible ASCII characters without blanks, such as openssl rand -hex 32 prints`},
+		{name: "a token that no header carries", environ: []string{"MESSAGEHUB_ADMIN_TOKEN=a token of four words"}, want: `admin.token = "[redacted]" (MESSAGEHUB_ADMIN_TOKEN): want 16 to 200 visible ASCII characters without blanks, such as openssl rand -hex 32 prints`},
+		{name: "no token", environ: []string{"MESSAGEHUB_ADMIN_TOKEN="}, want: "admin.token = [redacted] (MESSAGEHUB_ADMIN_TOKEN): want a secret, got nothing; leave it out to let only this machine operate the hub"},
 		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
 		{name: "no number", yaml: "limits: {events: 0}", want: `limits.events = "0" (hub.yaml line 1): want a whole number of at least 1`},
 		{name: "a payload that fits no request", yaml: "limits: {payload: 2GB}", want: `limits.payload = "2GB" (hub.yaml line 1): a request has at most limits.request-body = 32MB; raise that, or lower this`},
@@ -150,13 +161,44 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.events, limits.payload, limits.request-body, listen, log.format, log.level, ordering"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.events, limits.payload, limits.request-body, listen, log.format, log.level, ordering, retention"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)
 			require.EqualError(t, err, tc.want)
 		})
 	}
+}
+
+func TestARetentionIsPrintedAsItIsSaid(t *testing.T) {
+	for said, want := range map[string]struct {
+		span    time.Duration
+		printed string
+	}{
+		"7d":      {7 * 24 * time.Hour, "7d"},
+		"168h":    {7 * 24 * time.Hour, "7d"},
+		"36h":     {36 * time.Hour, "36h"},
+		"90s":     {90 * time.Second, "1m30s"},
+		"1m":      {time.Minute, "1m"},
+		"Forever": {0, "forever"},
+		"0":       {0, "forever"},
+	} {
+		got, err := load(t, "", nil, "--retention", said)
+		require.NoError(t, err)
+		require.Equal(t, want.span, got.Retention, said)
+		require.Contains(t, got.String(), "retention = "+want.printed+" (--retention)\n")
+	}
+}
+
+func TestACommandMayHaveFlagsForSomeKeysOnly(t *testing.T) {
+	flags := pflag.NewFlagSet("check", pflag.ContinueOnError)
+	config.AddFlags(flags, "data")
+	require.Nil(t, flags.Lookup("listen"))
+	require.NoError(t, flags.Parse([]string{"--data", "here"}))
+	got, err := config.Load(config.Inputs{Environ: []string{"MESSAGEHUB_LISTEN=127.0.0.1:7"}, Flags: flags})
+	require.NoError(t, err)
+	require.Equal(t, "here", got.Data)
+	require.Equal(t, "127.0.0.1:7", got.Listen, "the other layers say what they said")
 }
 
 func TestAFileThatIsNotThereIsNamedWithWhatNamedIt(t *testing.T) {
@@ -224,8 +266,9 @@ domains:
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
 	const secret = "c2VjcmV0LWtleQ=="
-	got, err := load(t, "", []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/", "MESSAGEHUB_COSMOS_KEY=" + secret})
+	got, err := load(t, "", []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/", "MESSAGEHUB_COSMOS_KEY=" + secret, "MESSAGEHUB_ADMIN_TOKEN=" + secret})
 	require.NoError(t, err)
+	require.Equal(t, secret, got.Admin.Token.Reveal())
 	require.Equal(t, secret, got.Cosmos.Key.Reveal())
 
 	var log bytes.Buffer
@@ -240,7 +283,8 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		require.NotContains(t, printed, secret)
 		require.Contains(t, printed, "[redacted]")
 	}
-	_, err = load(t, "", []string{"MESSAGEHUB_COSMOS_KEY=" + secret})
+	_, err = load(t, "", []string{"MESSAGEHUB_COSMOS_KEY=" + secret, "MESSAGEHUB_ADMIN_TOKEN=" + secret[:7]})
+	require.NotContains(t, err.Error(), secret[:7])
 	require.NotContains(t, err.Error(), secret)
 }
 

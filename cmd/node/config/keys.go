@@ -34,13 +34,19 @@ var keys = []key{
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
-	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value { return (*secretValue)(&c.Cosmos.Key) }},
+	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
+		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
+	}},
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
 	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
+	{"admin.token", false, "who sends it as a bearer token may operate the hub; without it, only who is on this machine", func(c *Config) value {
+		return &secretValue{&c.Admin.Token, "leave it out to let only this machine operate the hub"}
+	}},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
+	{"retention", true, "keep what was dequeued for this `TIME`, such as 36h or 7d, or forever", func(c *Config) value { return (*retentionValue)(&c.Retention) }},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
@@ -89,14 +95,17 @@ func (v *textValue) Set(s string) error {
 	return nil
 }
 
-type secretValue Secret
+type secretValue struct {
+	at      *Secret
+	without string // says what to do to have none
+}
 
-func (v *secretValue) String() string { return Secret(*v).String() }
+func (v *secretValue) String() string { return v.at.String() }
 func (v *secretValue) Set(s string) error {
 	if s == "" {
-		return errors.New("want a key, got nothing; leave it out to use the default credential")
+		return fmt.Errorf("want a secret, got nothing; %s", v.without)
 	}
-	*v = secretValue(s)
+	*v.at = Secret(s)
 	return nil
 }
 

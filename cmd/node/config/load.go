@@ -45,11 +45,12 @@ type Inputs struct {
 	Flags   *pflag.FlagSet // on which AddFlags was called, parsed; nil means none
 }
 
-// AddFlags adds a flag for every key that may have one.
-func AddFlags(flags *pflag.FlagSet) {
+// AddFlags adds a flag for every key that may have one, or for those of them that
+// are named, to a command that has no use for the others.
+func AddFlags(flags *pflag.FlagSet, names ...string) {
 	defaults := Default()
 	for _, k := range keys {
-		if !k.flag {
+		if !k.flag || len(names) > 0 && !slices.Contains(names, k.name) {
 			continue
 		}
 		f := &pflag.Flag{Name: flagName(k.name), Usage: k.usage, Value: &flagValue{value: k.in(&defaults)}}
@@ -106,6 +107,9 @@ func Load(in Inputs) (Config, error) {
 			continue
 		}
 		f := in.Flags.Lookup(flagName(k.name))
+		if f == nil {
+			continue // the command has no use for it
+		}
 		if v, ok := f.Value.(*flagValue); ok && f.Changed {
 			faults = append(faults, c.set(k, v.text, source{byFlag, "--" + f.Name})...)
 		}
@@ -120,7 +124,7 @@ func Load(in Inputs) (Config, error) {
 func (c *Config) set(k key, text string, from source) []error {
 	if err := k.in(c).Set(text); err != nil {
 		shown := fmt.Sprintf("%q", text)
-		if k.name == "cosmos.key" {
+		if _, secret := k.in(c).(*secretValue); secret {
 			shown = redacted
 		}
 		if k.name == "domains" {

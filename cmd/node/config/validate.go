@@ -23,6 +23,9 @@ func (c *Config) Validate() error {
 	}
 	c.validateListen(fault)
 	c.validateCosmos(fault)
+	if token := c.Admin.Token.Reveal(); token != "" && !isToken(token) {
+		fault("admin.token", "want %d to %d visible ASCII characters without blanks, such as openssl rand -hex 32 prints", minToken, maxToken)
+	}
 	if c.InMemory && c.from["data"].layer != byDefault && c.from["data"].layer >= c.from["in-memory"].layer {
 		fault("data", "in-memory says that nothing is to be kept; remove one of the two")
 	}
@@ -46,6 +49,22 @@ func (c *Config) validateListen(fault faultFunc) {
 		fault("listen", "nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone; "+
 			"use 127.0.0.1:%d, or say --insecure if all who reach it are trusted", n)
 	}
+}
+
+const (
+	minToken = 16 // shorter ones can be guessed
+	maxToken = 200
+)
+
+// isToken reports whether a header can carry the text as it is, and nobody guesses
+// it soon.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return minToken <= len(s) && len(s) <= maxToken
 }
 
 func isLoopback(host string) bool {

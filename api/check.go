@@ -1,0 +1,187 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// errDraining is the cause of a context whose work ends because the server drains.
+var errDraining = errors.New("the hub is about to stop")
+
+// A checkLine is one line of a check's answer.
+type checkLine struct {
+	Progress *checkProgress   `json:"progress,omitempty"` // how far it is
+	Finding  *hub.Finding     `json:"finding,omitempty"`  // one more
+	Report   *hub.CheckReport `json:"report,omitempty"`   // the last line: the check is complete
+	Problem  *problemDocument `json:"problem,omitempty"`  // the last line: it could not go on
+}
+
+// A checkProgress is a report without what was found, which has lines of its own.
+type checkProgress struct {
+	hub.CheckReport
+	Findings *struct{} `json:"findings,omitempty"` // in the place of the report's
+}
+
+// check holds what is stored to the invariants, and answers with a line of JSON for
+// everything it has to say. There is one check at a time. It ends when its client
+// goes away, and when the server drains.
+func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
+	opts, err := s.checkOptions(w, r)
+	if err != nil {
+		return err
+	}
+	if s.draining.Err() != nil {
+		return refuse(notReady, "The hub is about to stop; check another node.")
+	}
+	if !s.checks.TryAcquire(1) {
+		return refuse(busy, "A check is under way on this node, and there is one at a time. Wait for it, or end it by ending its client.")
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })() //nolint:contextcheck // the server's life ends the check, as does the request's
+
+	said := make(chan hub.CheckReport)
+	opts.Progress = func(report hub.CheckReport) {
+		select {
+		case said <- report:
+		case <-ctx.Done():
+		}
+	}
+	over := make(chan error, 1)
+	var report hub.CheckReport
+	go func() {
+		var err error
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			s.checks.Release(1) // before the last line says that another may begin
+			over <- err
+		}()
+		report, err = s.opts.Check(ctx, opts)
+	}()
+	lines := s.newCheckLines(w, r)
+	tick := time.NewTicker(s.opts.Deadline / 6)
+	defer tick.Stop()
+	for {
+		var broken error
+		select {
+		case so := <-said:
+			broken = lines.progress(&so)
+		case <-tick.C: // shows that the check lives, and finds out whether the client does
+			broken = lines.again()
+		case err := <-over:
+			return lines.end(ctx, &report, err)
+		}
+		if broken != nil {
+			cancel(broken)
+			recordOf(r.Context()).err = errors.Join(broken, <-over)
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {
+	const most = 256 * kilobyte // what a check is resumed with may be long
+	if s.opts.Check == nil {
+		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
+	}
+	var actor string
+	f := fields{"repair": &opts.Repair, "actor": &actor, "resume": &opts.Resume}
+	if err := f.read(w, r, most); err != nil {
+		return opts, err
+	}
+	if actor == "" {
+		return opts, nil
+	}
+	if opts.Resume != "" {
+		return opts, refuse(invalid, "A check of one actor cannot be resumed; leave out actor or resume.")
+	}
+	if opts.Actor, err = domain.ParseActorID(actor); err != nil {
+		return opts, &problemError{problem: invalidActor, detail: err.Error(), cause: err}
+	}
+	return opts, nil
+}
+
+// checkLines writes what a check says.
+type checkLines struct {
+	w     http.ResponseWriter
+	flush func() error
+	rec   *record
+	last  checkLine
+	told  int // findings
+}
+
+func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {
+	paceOf(r.Context()).endless()
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	return &checkLines{
+		w: w, flush: http.NewResponseController(w).Flush, rec: recordOf(r.Context()),
+		last: checkLine{Progress: &checkProgress{}},
+	}
+}
+
+func (l *checkLines) write(line *checkLine) error {
+	if err := json.NewEncoder(l.w).Encode(line); err != nil {
+		return err
+	}
+	return l.flush()
+}
+
+// progress tells what is new, the findings first: whoever keeps what was said up to
+// a progress has all that belongs to it.
+func (l *checkLines) progress(report *hub.CheckReport) error {
+	if err := l.findings(report); err != nil {
+		return err
+	}
+	l.last = checkLine{Progress: &checkProgress{CheckReport: *report}}
+	return l.again()
+}
+
+func (l *checkLines) again() error { return l.write(&l.last) }
+
+func (l *checkLines) findings(report *hub.CheckReport) error {
+	for ; l.told < len(report.Findings); l.told++ {
+		if err := json.NewEncoder(l.w).Encode(&checkLine{Finding: &report.Findings[l.told]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end writes the last line.
+func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error) error {
+	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("mended", report.Mended))
+	if broken := l.findings(report); broken != nil {
+		l.rec.err = broken
+		panic(http.ErrAbortHandler)
+	}
+	line := &checkLine{Report: report}
+	if err != nil {
+		l.rec.err = err
+		refused := asProblem(ctx, err)
+		if errors.Is(context.Cause(ctx), errDraining) {
+			refused = &problemError{problem: notReady, detail: "The hub is about to stop, so the check has ended early; resume it on another node, or later."}
+		} else if gone(ctx, err) {
+			panic(http.ErrAbortHandler)
+		}
+		l.rec.problem = refused.problem
+		document := documentOf(l.rec.id, refused)
+		line = &checkLine{Problem: &document}
+	}
+	if broken := l.write(line); broken != nil {
+		l.rec.err = broken
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// fields are what the body of an operator's request may say: names, and where the
+// values go, each a *string or a *bool.
+type fields map[string]any
+
+// read takes the fields from a small JSON object. Those that are required must be
+// there; none may be unknown, or be there twice.
+func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, required ...string) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	if err := checkContentType(w, r); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if err != nil {
+		return f.unreadable(err, most)
+	}
+	text = bytes.TrimSpace(text)
+	if !utf8.Valid(text) || len(text) == 0 || text[0] != '{' {
+		return refuse(notJSON, "Nothing was done: the body must be one JSON object in UTF-8.")
+	}
+	seen := make(map[string]bool)
+	var wrong []fault
+	for m, err := range members(text) {
+		if err != nil {
+			return refuse(notJSON, "Nothing was done: the body must be one JSON object. %v.", err)
+		}
+		name := string(m.name)
+		if what := f.take(name, m.value, seen[name]); what != "" {
+			wrong = append(wrong, fault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(clip(name)), Detail: what})
+		}
+		seen[name] = true
+	}
+	for _, name := range required {
+		if !seen[name] {
+			wrong = append(wrong, fault{Pointer: "/" + name, Detail: "missing"})
+		}
+	}
+	if len(wrong) > 0 {
+		return &problemError{problem: invalid, detail: "Nothing was done, because of what errors names. Mend it and send the request again.", faults: wrong[:min(len(wrong), maxFaults)]}
+	}
+	return nil
+}
+
+// take says what is wrong with a value, or "".
+func (f fields) take(name string, value []byte, again bool) string {
+	var err error
+	want := ""
+	switch at := f[name].(type) {
+	case nil:
+		known := make([]string, 0, len(f))
+		for k := range f {
+			known = append(known, k)
+		}
+		slices.Sort(known)
+		return "unknown field; known are " + joinWords(known)
+	case *string:
+		err, want = unmarshal(value, '"', at), "a string"
+	case *bool:
+		err, want = unmarshal(value, value[0], at), "true or false"
+	}
+	switch {
+	case again:
+		return "it is there twice"
+	case err != nil:
+		return fmt.Sprintf("want %s, got %s", want, typeOf(value))
+	}
+	return ""
+}
+
+// unmarshal wants a value that begins so; null, which leaves everything as it is,
+// does not.
+func unmarshal(value []byte, begin byte, at any) error {
+	if value[0] != begin || value[0] == 'n' {
+		return errors.New("another type")
+	}
+	return json.Unmarshal(value, at)
+}
+
+func (f fields) unreadable(err error, most int64) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &problemError{problem: bodyTooLarge, close: true, detail: fmt.Sprintf("Nothing was done: the body is larger than %d bytes.", most)}
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &problemError{problem: bodySlow, close: true, detail: "Nothing was done: the body was not complete at the deadline of the request.", cause: err}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &problemError{problem: bodyCut, detail: "Nothing was done: the connection ended before the body did. Send the request again.", cause: err}
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// Operators help a queue that is stuck. Each order says who gives it and why, and
+// is recorded with the decision.
+
+// orderBytes is the most that an order takes: who and why, every character escaped.
+const orderBytes = 16 * kilobyte
+
+func (s *Server) freeze(w http.ResponseWriter, r *http.Request) error {
+	return s.plainOrder(w, r, s.opts.Operator.Freeze)
+}
+
+func (s *Server) thaw(w http.ResponseWriter, r *http.Request) error {
+	return s.plainOrder(w, r, s.opts.Operator.Thaw)
+}
+
+func (s *Server) plainOrder(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, hub.Order) error) error {
+	by, err := readOrder(w, r, nil)
+	if err != nil {
+		return err
+	}
+	if err := carryOut(r.Context(), actorOf(r.Context()), by); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (s *Server) release(w http.ResponseWriter, r *http.Request) error {
+	return s.orderAboutBundle(w, r, s.opts.Operator.Release)
+}
+
+func (s *Server) skip(w http.ResponseWriter, r *http.Request) error {
+	return s.orderAboutBundle(w, r, s.opts.Operator.Skip)
+}
+
+func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, domain.BundleID, hub.Order) error) error {
+	var bundle string
+	by, err := readOrder(w, r, fields{"bundleId": &bundle}, "bundleId")
+	if err != nil {
+		return err
+	}
+	id, err := domain.ParseBundleID(bundle)
+	if err != nil {
+		return err
+	}
+	recordOf(r.Context()).note(slog.String("bundle_id", id.String()))
+	if err := carryOut(r.Context(), actorOf(r.Context()), id, by); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+// replay answers with the bundle that the next Peek hands out.
+func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
+	var name string
+	by, err := readOrder(w, r, fields{"group": &name}, "group")
+	if err != nil {
+		return err
+	}
+	group, err := s.group(name)
+	if err != nil {
+		return err
+	}
+	bundle, err := s.opts.Operator.Replay(r.Context(), actorOf(r.Context()), group, by)
+	if err != nil {
+		return err
+	}
+	recordOf(r.Context()).note(slog.String("bundle_id", bundle.ID.String()), slog.Int("events", bundle.Count))
+	writeJSON(w, http.StatusOK, shownBundle(&bundle))
+	return nil
+}
+
+// records tells what operators have done to a queue.
+func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
+	const usual, most = 100, 1000
+	values, err := query(r, "most")
+	if err != nil {
+		return err
+	}
+	n := usual
+	if values.Has("most") {
+		if n, err = strconv.Atoi(values.Get("most")); err != nil || n < 1 || n > most {
+			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", most, clip(values.Get("most")))
+		}
+	}
+	found, err := s.opts.Operator.Records(r.Context(), actorOf(r.Context()), n)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Records []shownRecord `json:"records"`
+	}{Records: make([]shownRecord, 0, len(found))}
+	for _, f := range found {
+		shown := shownRecord{When: f.When.UTC(), Who: f.Who, Why: f.Why, What: f.What, Group: f.Group.String(), Events: f.Events}
+		if f.Bundle != (domain.BundleID{}) {
+			shown.BundleID = f.Bundle.String()
+		}
+		answer.Records = append(answer.Records, shown)
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// readOrder reads who and why, and what else the order is about.
+func readOrder(w http.ResponseWriter, r *http.Request, about fields, required ...string) (by hub.Order, err error) {
+	all := fields{"who": &by.Who, "why": &by.Why}
+	for name, at := range about {
+		all[name] = at
+	}
+	if err := all.read(w, r, orderBytes, append([]string{"who", "why"}, required...)...); err != nil {
+		return by, err
+	}
+	recordOf(r.Context()).note(slog.String("who", by.Who))
+	return by, nil
+}
+
+func done(w http.ResponseWriter) error {
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

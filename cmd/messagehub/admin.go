@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// tokenVariable is where operators have their token: not on the command line, which
+// others can read.
+const tokenVariable = "MESSAGEHUB_ADMIN_TOKEN"
+
+// variable returns what stands in the environment, "" if nothing does.
+func (p *process) variable(name string) string {
+	found := ""
+	for _, entry := range p.environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			found = value
+		}
+	}
+	return found
+}
+
+// newOperator returns a client that shows the operator's token, if there is one.
+func (p *process) newOperator(url string) (*client, error) {
+	c, err := newClient(url)
+	if err == nil {
+		c.token = p.variable(tokenVariable)
+	}
+	return c, err
+}
+
+// loginName is who an order comes from unless it is said.
+func loginName() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// A queueCommand is what the commands about one queue have in common.
+type queueCommand struct {
+	p       *process
+	url     string
+	timeout time.Duration
+	who     string
+	why     string
+	json    bool
+
+	hub   *client
+	actor domain.ActorID
+}
+
+// command makes one that takes an ACTOR and what else it names. An order needs who
+// and why.
+func (q *queueCommand) command(use, short string, order bool, body func(ctx context.Context, args []string) error) *cobra.Command {
+	names := strings.Fields(use)[1:]
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != len(names) {
+				return fmt.Errorf("want %s", strings.Join(names, " and "))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&q.url, "url", defaultURL, "`URL` of the hub")
+	cmd.Flags().DurationVar(&q.timeout, "timeout", time.Minute, "give up after this `TIME`")
+	if order {
+		cmd.Flags().StringVar(&q.why, "why", "", "the reason, as `TEXT` for the record (required)")
+		cmd.Flags().StringVar(&q.who, "who", "", "`NAME` for the record (default: your login name)")
+	} else {
+		cmd.Flags().BoolVar(&q.json, "json", false, "print the hub's answer as it is")
+	}
+	cmd.RunE = q.p.do(func(ctx context.Context, args []string) error {
+		if err := q.prepare(args[0], order); err != nil {
+			return q.p.usage("%w", err)
+		}
+		defer q.hub.close()
+		ctx, cancel := context.WithTimeout(ctx, q.timeout)
+		defer cancel()
+		return body(ctx, args[1:])
+	})
+	return cmd
+}
+
+func (q *queueCommand) prepare(actor string, order bool) (err error) {
+	if q.actor, err = domain.ParseActorID(actor); err != nil {
+		return err
+	}
+	if order {
+		if q.who = cmp.Or(q.who, loginName()); q.who == "" {
+			return fmt.Errorf("--who is missing, and your login name is not known; say who you are")
+		}
+		if q.why == "" {
+			return fmt.Errorf("--why is missing; say why, for whoever reads the records later")
+		}
+	}
+	q.hub, err = q.p.newOperator(q.url)
+	return err
+}
+
+// path is where the hub has the queue.
+func (q *queueCommand) path(more string) string { return "/v1/admin/queues/" + q.actor.String() + more }
+
+// order sends an order, and says that it was carried out.
+func (q *queueCommand) order(ctx context.Context, what string, about map[string]string) (*http.Response, error) {
+	fields := map[string]string{"who": q.who, "why": q.why}
+	for name, value := range about {
+		fields[name] = value
+	}
+	return q.hub.do(ctx, http.MethodPost, q.path("/"+what), "", mustJSON(fields))
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A checkCommand is a check on the command line.
+type checkCommand struct {
+	p       *process
+	url     string // of the hub that checks; "": this process does
+	actor   string
+	resume  string // the file that keeps where the check is; "": none
+	repair  bool
+	json    bool
+	verbose bool
+}
+
+func (p *process) checkCommand() *cobra.Command {
+	c := &checkCommand{p: p}
+	var file string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Hold what is stored to the rules, and mend what can be mended",
+		Long: "Read all that is stored and compare it with what must be true of it: nothing lost, nothing twice, in\n" +
+			"order, every pointer right. With --repair, mend pointers and undo Saves that were left unfinished;\n" +
+			"events, and what was acknowledged, are never touched.\n\n" +
+			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
+			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
+			"If that hub has a token for its operators, set " + tokenVariable + ".\n\n" +
+			"The exit status is 0 if nothing is wrong, or not any more, 1 if something is, and 2 for a wrong command line.",
+		Example: "  messagehub check --data /var/lib/messagehub\n" +
+			"  messagehub check --url http://127.0.0.1:8080 --repair\n" +
+			"  messagehub check --url http://127.0.0.1:8080 --resume check.state --json > report.json",
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.url, "url", "", "`URL` of a running hub, to check inside it")
+	flags.BoolVar(&c.repair, "repair", false, "mend pointers, and undo Saves that were left unfinished")
+	flags.BoolVar(&c.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&c.verbose, "verbose", false, "list every finding")
+	flags.StringVar(&c.actor, "actor", "", "check the actor with this `ID` only")
+	flags.StringVar(&c.resume, "resume", "", "keep in `FILE` where the check is, and go on from there if it was interrupted")
+	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
+	storeKeys := []string{"data", "cosmos.endpoint", "cosmos.database", "cosmos.consistency"}
+	config.AddFlags(flags, storeKeys...)
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		opts, err := c.options()
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		if c.url == "" {
+			cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: flags})
+			if err != nil {
+				return err
+			}
+			return c.here(ctx, cfg, opts)
+		}
+		for _, name := range []string{"config", "data", "cosmos-endpoint", "cosmos-database", "cosmos-consistency"} {
+			if flags.Changed(name) {
+				return p.usage("--%s: with --url the hub knows where its data is; remove one of the two", name)
+			}
+		}
+		remote, err := p.newOperator(c.url)
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		defer remote.close()
+		return c.run(ctx, "the hub at "+remote.base, opts, remote.check)
+	})
+	return cmd
+}
+
+func (c *checkCommand) options() (opts hub.CheckOptions, err error) {
+	opts.Repair = c.repair
+	if c.actor == "" {
+		return opts, nil
+	}
+	if c.resume != "" {
+		return opts, errors.New("--resume: a check of one actor is not resumed; remove it, or --actor")
+	}
+	if opts.Actor, err = domain.ParseActorID(c.actor); err != nil {
+		return opts, fmt.Errorf("--actor: %w", err)
+	}
+	return opts, nil
+}
+
+// here checks in this process.
+func (c *checkCommand) here(ctx context.Context, cfg config.Config, opts hub.CheckOptions) error {
+	if cfg.InMemory {
+		return errors.New("in-memory = true: such a hub stores nothing; name a running one with --url to check inside it")
+	}
+	of := cfg.Cosmos.Endpoint
+	if cfg.Embedded() {
+		folder, err := filepath.Abs(cfg.Data)
+		if err != nil {
+			return err
+		}
+		of = folder
+	}
+	logger := slog.New(slog.NewTextHandler(c.p.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	err := c.run(ctx, of, opts, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
+		return node.Check(ctx, cfg, opts, logger)
+	})
+	if used, ok := errors.AsType[*node.InUseError](err); ok {
+		return fmt.Errorf("data folder %s: a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as %s", used.Folder, defaultURL)
+	}
+	return err
+}
+
+// run checks, and prints what came of it.
+func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions, check hub.Checker) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	kept := &checkState{file: c.resume, Of: of, Repair: c.repair}
+	if err := kept.load(); err != nil {
+		return err
+	}
+	progress := newCheckProgress(c.p.err)
+	if opts.Resume = kept.Report.Resume; opts.Resume != "" {
+		progress.say("going on after %s", countOf(kept.Report.Recipients, "recipient"))
+	}
+	before := kept.Report
+	var failed error
+	opts.Progress = func(report hub.CheckReport) {
+		total := plus(&before, &report)
+		progress.tell(&total)
+		if err := kept.save(&total); err != nil && failed == nil {
+			failed = err
+			stop()
+		}
+	}
+	report, err := check(ctx, opts)
+	progress.end()
+	total := plus(&before, &report)
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil && kept.Report.Resume != "":
+		return fmt.Errorf("%w; the same command goes on after %s", interruption(ctx, err), countOf(kept.Report.Recipients, "recipient"))
+	case err != nil:
+		return interruption(ctx, err)
+	}
+	if err := kept.remove(); err != nil {
+		return err
+	}
+	total.Resume = ""
+	if err := c.print(&total); err != nil {
+		return err
+	}
+	if !total.Clean() {
+		return exitError(exitFailed)
+	}
+	return nil
+}
+
+// interruption says that a check was ended, if it was.
+func interruption(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("stopped before the end, so nothing can be said about the rest")
+	}
+	return err
+}
+
+func (c *checkCommand) print(report *hub.CheckReport) error {
+	if c.json {
+		text, err := json.MarshalIndent(report, "", "  ")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.p.out, "%s\n", text)
+		return err
+	}
+	_, err := fmt.Fprint(c.p.out, reportText(report, c.verbose))
+	return err
+}

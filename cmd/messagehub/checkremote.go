@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// check runs a check inside the hub. It is a hub.Checker.
+func (c *client) check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
+	seen := hub.CheckReport{Findings: []hub.Finding{}}
+	body := mustJSON(map[string]any{"repair": opts.Repair, "actor": opts.Actor.String(), "resume": opts.Resume})
+	resp, err := c.do(ctx, http.MethodPost, "/v1/admin/check", "", body)
+	if err != nil {
+		return seen, err
+	}
+	defer resp.Body.Close()
+	for lines := json.NewDecoder(resp.Body); ; {
+		var line struct {
+			Progress *hub.CheckReport `json:"progress"`
+			Finding  *hub.Finding     `json:"finding"`
+			Report   *hub.CheckReport `json:"report"`
+			Problem  *problem         `json:"problem"`
+		}
+		switch err := lines.Decode(&line); {
+		case err != nil:
+			return seen, c.unreachable(errors.Join(errors.New("the answer broke off"), err))
+		case line.Finding != nil:
+			seen.Findings = append(seen.Findings, *line.Finding)
+		case line.Progress != nil:
+			line.Progress.Findings = seen.Findings
+			seen = *line.Progress
+			if opts.Progress != nil {
+				opts.Progress(seen)
+			}
+		case line.Report != nil:
+			return *line.Report, nil
+		case line.Problem != nil:
+			return seen, line.Problem
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A checkState is where a check is, in a file, so that another goes on from there.
+// A process that dies while it writes leaves the state of before.
+type checkState struct {
+	file    string // "": nothing is kept
+	written time.Time
+
+	Of     string          `json:"of"` // what is checked
+	Repair bool            `json:"repair"`
+	Report hub.CheckReport `json:"report"` // of all before the place where to go on
+}
+
+// load reads the file, if there is one.
+func (s *checkState) load() error {
+	if s.file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(s.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	var found checkState
+	if err := json.Unmarshal(text, &found); err != nil || found.Report.Resume == "" {
+		return fmt.Errorf("--resume: %s is not what a check has kept; remove it, or name another file", s.file)
+	}
+	if found.Of != s.Of || found.Repair != s.Repair {
+		return fmt.Errorf("--resume: %s belongs to a check of %s%s; remove it, or name another file", s.file, found.Of,
+			map[bool]string{true: " with --repair", false: " without --repair"}[found.Repair])
+	}
+	s.Report = found.Report
+	return nil
+}
+
+// save keeps a report if that is of a new place where to go on, now and then: the
+// counts in between are of a part that will be read again.
+func (s *checkState) save(report *hub.CheckReport) error {
+	const every = time.Second
+	if s.file == "" || report.Resume == "" || report.Resume == s.Report.Resume || time.Since(s.written) < every {
+		return nil
+	}
+	s.Report = *report
+	s.written = time.Now()
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	const next = ".next"
+	if err := os.WriteFile(s.file+next, text, 0o600); err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	if err := os.Rename(s.file+next, s.file); err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	return nil
+}
+
+// remove ends it: the check is complete.
+func (s *checkState) remove() error {
+	if s.file == "" {
+		return nil
+	}
+	if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	return nil
+}
+
+// plus adds up two parts of one check, of which the later says where to go on.
+func plus(a, b *hub.CheckReport) hub.CheckReport {
+	sum := *b
+	sum.Recipients += a.Recipients
+	sum.Cabinets += a.Cabinets
+	sum.Drawers += a.Drawers
+	sum.Events += a.Events
+	sum.Open += a.Open
+	sum.Found += a.Found
+	sum.Mended += a.Mended
+	sum.Findings = append(append([]hub.Finding{}, a.Findings...), b.Findings...)
+	return sum
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+func (p *process) queueCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "queue",
+		Short: "Look into the queue of an actor, and help it when it is stuck",
+		Long: "Look into the queue of an actor as it is stored, and help it when it is stuck. Every order is recorded\n" +
+			"in the hub with who gave it and why.\n\n" +
+			"A hub for this machine alone takes orders from whoever is on it; every other one wants the token that\n" +
+			"stands in its setting admin.token, and finds it here in " + tokenVariable + ".",
+		Example: "  messagehub queue show 5790001330552\n" +
+			"  messagehub queue skip 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --why 'ticket 4711'",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	add := func(use, short, long string, order bool, body func(*queueCommand) func(context.Context, []string) error) {
+		q := &queueCommand{p: p}
+		sub := q.command(use, short, order, body(q))
+		sub.Long = short + ".\n\n" + long
+		cmd.AddCommand(sub)
+	}
+	add("show ACTOR", "Show a queue as it is stored",
+		"Its groups with their open bundles, its cabinets, and of each the drawers that hold what waits.",
+		false, func(q *queueCommand) func(context.Context, []string) error { return q.show })
+	add("records ACTOR", "Show what operators have done to a queue",
+		"The newest record first.",
+		false, func(q *queueCommand) func(context.Context, []string) error { return q.records })
+	add("release ACTOR BUNDLE", "Take an open bundle back",
+		"Its events wait at the front again; the next peek opens another bundle, under another id.\nAn actor that stored the bundle all the same gets them a second time.",
+		true, func(q *queueCommand) func(context.Context, []string) error {
+			return q.bundleOrder("release", "released")
+		})
+	add("skip ACTOR BUNDLE", "Close an open bundle that its actor has not confirmed",
+		"Its events are not handed out again, unless the bundle is replayed.",
+		true, func(q *queueCommand) func(context.Context, []string) error { return q.bundleOrder("skip", "skipped") })
+	add("replay ACTOR GROUP", "Open the bundle again that was closed last",
+		"The next peek of the group hands it out as it was. After a release, another replay goes one bundle\nfurther back, as far as bundles are retained.",
+		true, func(q *queueCommand) func(context.Context, []string) error { return q.replay })
+	add("freeze ACTOR", "Hand out nothing until the queue is thawed",
+		"Peek and dequeue of the actor fail with 503 from then on. What is sent is stored.",
+		true, func(q *queueCommand) func(context.Context, []string) error { return q.plainOrder("freeze", "frozen") })
+	add("thaw ACTOR", "End a freeze",
+		"The actor may peek and dequeue again.",
+		true, func(q *queueCommand) func(context.Context, []string) error { return q.plainOrder("thaw", "thawed") })
+	return cmd
+}
+
+func (q *queueCommand) plainOrder(what, done string) func(context.Context, []string) error {
+	return func(ctx context.Context, _ []string) error {
+		resp, err := q.order(ctx, what, nil)
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		_, err = fmt.Fprintf(q.p.out, "%s %s\n", done, q.actor)
+		return err
+	}
+}
+
+func (q *queueCommand) bundleOrder(what, done string) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) error {
+		id, err := domain.ParseBundleID(args[0])
+		if err != nil {
+			return q.p.usage("%w", err)
+		}
+		resp, err := q.order(ctx, what, map[string]string{"bundleId": id.String()})
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		_, err = fmt.Fprintf(q.p.out, "%s %s\n", done, id)
+		return err
+	}
+}
+
+func (q *queueCommand) replay(ctx context.Context, args []string) error {
+	group, err := domain.ParseGroup(args[0])
+	if err != nil {
+		return q.p.usage("%w", err)
+	}
+	resp, err := q.order(ctx, "replay", map[string]string{"group": group.String()})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var b storedBundle
+	if err := json.NewDecoder(resp.Body).Decode(&b); err != nil {
+		return fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	_, err = fmt.Fprintf(q.p.out, "opened %s again, with %d events\n", b.BundleID, b.Events)
+	return err
+}
+
+func (q *queueCommand) show(ctx context.Context, _ []string) error {
+	return q.get(ctx, "", func(text []byte) error {
+		var s storedQueue
+		if err := json.Unmarshal(text, &s); err != nil {
+			return err
+		}
+		return q.p.showQueue(&s)
+	})
+}
+
+func (q *queueCommand) records(ctx context.Context, _ []string) error {
+	return q.get(ctx, "/records", func(text []byte) error {
+		var r storedRecords
+		if err := json.Unmarshal(text, &r); err != nil {
+			return err
+		}
+		return q.p.showRecords(&r)
+	})
+}
+
+// get fetches something and shows it, or prints it as it is.
+func (q *queueCommand) get(ctx context.Context, path string, show func(text []byte) error) error {
+	const most = 256 << 20
+	resp, err := q.hub.do(ctx, http.MethodGet, q.path(path), "", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return q.hub.unreachable(err)
+	}
+	if q.json {
+		_, err = q.p.out.Write(text)
+		return err
+	}
+	if err := show(text); err != nil {
+		return fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+// mustJSON encodes what always can be.
+func mustJSON(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}

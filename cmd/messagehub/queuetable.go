@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+)
+
+// What a hub answers at /v1/admin/queues, as far as tables show it.
+
+type storedQueue struct {
+	Recipient string `json:"recipient"`
+	Frozen    bool   `json:"frozen"`
+	Watermark int64  `json:"watermark"`
+	Reserved  int64  `json:"reserved"`
+	Saving    bool   `json:"saving"`
+	Groups    []struct {
+		Group      string        `json:"group"`
+		Generation int64         `json:"generation"`
+		Waiting    int64         `json:"waiting"`
+		Open       *storedBundle `json:"open"`
+	} `json:"groups"`
+	Cabinets []storedCabinet `json:"cabinets"`
+}
+
+type storedCabinet struct {
+	Origin       string `json:"origin"`
+	ContentType  string `json:"contentType"`
+	Received     int64  `json:"received"`
+	Acknowledged int64  `json:"acknowledged"`
+	Last         int64  `json:"last"`
+	Through      int64  `json:"through"`
+	Floor        int    `json:"floor"`
+	Drawers      []struct {
+		ID       string `json:"id"`
+		Ordinal  int    `json:"ordinal"`
+		First    int64  `json:"first"`
+		Events   int    `json:"events"`
+		Weight   int64  `json:"weight"`
+		Sealed   bool   `json:"sealed"`
+		Position int    `json:"position"`
+	} `json:"drawers"`
+}
+
+type storedBundle struct {
+	BundleID string    `json:"bundleId"`
+	Events   int       `json:"events"`
+	Opened   time.Time `json:"opened"`
+}
+
+type storedRecords struct {
+	Records []struct {
+		When     time.Time `json:"when"`
+		Who      string    `json:"who"`
+		Why      string    `json:"why"`
+		What     string    `json:"what"`
+		Group    string    `json:"group"`
+		BundleID string    `json:"bundleId"`
+		Events   int       `json:"events"`
+	} `json:"records"`
+}
+
+// drawersShown is how many drawers of a cabinet a table has; --json has all.
+const drawersShown = 8
+
+// showQueue fits 100 columns, but for numbers beyond all measure.
+func (p *process) showQueue(q *storedQueue) error {
+	state := ""
+	if q.Frozen {
+		state += ", frozen"
+	}
+	if q.Saving {
+		state += ", events are being stored"
+	}
+	fmt.Fprintf(p.out, "%s\nsequence %d visible, %d given away%s\n\n", q.Recipient, q.Watermark, q.Reserved, state)
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "GROUP\tWAITING\tGATE\tOPEN BUNDLE\tEVENTS\tOPENED")
+	for i := range q.Groups {
+		g := &q.Groups[i]
+		open := "-\t-\t-"
+		if b := g.Open; b != nil {
+			open = fmt.Sprintf("%s\t%d\t%s", b.BundleID, b.Events, b.Opened.UTC().Format("01-02 15:04:05"))
+		}
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", clipped(g.Group, 16), g.Waiting, g.Generation, open)
+	}
+	if err := table.Flush(); err != nil || len(q.Cabinets) == 0 {
+		return err
+	}
+	fmt.Fprintln(p.out)
+	fmt.Fprintln(table, "CABINET\tCONTENT TYPE\tRECEIVED\tWAITING\tTHROUGH\tLAST\tDRAWERS")
+	for i := range q.Cabinets {
+		c := &q.Cabinets[i]
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", clipped(c.Origin, 16), clipped(c.ContentType, 24), c.Received, c.Received-c.Acknowledged, c.Through, c.Last, len(c.Drawers))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return p.showDrawers(table, q)
+}
+
+// showDrawers shows the drawers in which something waits.
+func (p *process) showDrawers(table *tabwriter.Writer, q *storedQueue) error {
+	shown, more := 0, 0
+	for i := range q.Cabinets {
+		c := &q.Cabinets[i]
+		rows := 0
+		for j := range c.Drawers {
+			d := &c.Drawers[j]
+			if d.Events == 0 || d.Position >= d.Events {
+				continue
+			}
+			if rows++; rows > drawersShown {
+				more++
+				continue
+			}
+			if shown++; shown == 1 {
+				fmt.Fprintln(table, "\nDRAWER\tCABINET\tNO\tFIRST\tEVENTS\tDONE\tKB\tSEALED")
+			}
+			sealed := "-"
+			if d.Sealed {
+				sealed = "sealed"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", d.ID, clipped(c.Origin, 14), d.Ordinal, d.First, d.Events, d.Position, d.Weight, sealed)
+		}
+	}
+	err := table.Flush()
+	if more > 0 {
+		fmt.Fprintf(p.out, "and %d drawers more; --json shows them all\n", more)
+	}
+	return err
+}
+
+func (p *process) showRecords(r *storedRecords) error {
+	if len(r.Records) == 0 {
+		_, err := fmt.Fprintln(p.out, "no operator has done anything to this queue")
+		return err
+	}
+	for _, e := range r.Records {
+		about := ""
+		if e.BundleID != "" {
+			about = fmt.Sprintf(" %s of %s (%d events)", e.BundleID, e.Group, e.Events)
+		}
+		fmt.Fprintf(p.out, "%s  %s%s\n    by %s: %s\n", e.When.UTC().Format(time.RFC3339), e.What, about, printable(e.Who), printable(e.Why))
+	}
+	return nil
+}
+
+// clipped makes a text fit a column.
+func clipped(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
+// printable keeps what others have written from steering the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	day          = 24 * time.Hour
+	minRetention = time.Minute
+	maxRetention = 36_500 * day
+	forever      = "forever"
+)
+
+// A retentionValue is a time that may be given in days, or for ever, which is 0.
+type retentionValue time.Duration
+
+func (v *retentionValue) String() string {
+	switch d := time.Duration(*v); {
+	case d == 0:
+		return forever
+	case d%day == 0:
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	case d%time.Hour == 0:
+		return strconv.FormatInt(int64(d/time.Hour), 10) + "h"
+	case d%time.Minute == 0:
+		return strings.TrimSuffix(d.String(), "0s")
+	default:
+		return d.String()
+	}
+}
+
+func (v *retentionValue) Set(s string) error {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if s == forever || s == "0" {
+		*v = 0
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d = time.Duration(n) * day
+	}
+	if err != nil || d < minRetention || d > maxRetention {
+		return errors.New("want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever")
+	}
+	*v = retentionValue(d)
+	return nil
+}

@@ -1,0 +1,61 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Checker holds all that is stored to the invariants, while the hub runs. The
+// error says that it could not look; what it has seen by then is in the report.
+// Each store has its own: what can be wrong depends on how it stores.
+type Checker func(context.Context, CheckOptions) (CheckReport, error)
+
+// CheckOptions say what a check looks at.
+type CheckOptions struct {
+	Actor  domain.ActorID // only this one; zero: all
+	Repair bool           // mend the hints and undo unfinished intents; the truth is never touched
+	Resume string         // go on where a check was that reported this; "": from the start
+
+	// Progress, if given, is told every now and then how far the check is.
+	Progress func(CheckReport)
+}
+
+// A CheckReport is what a check has seen so far.
+type CheckReport struct {
+	Recipients int64     `json:"recipients"`
+	Cabinets   int64     `json:"cabinets"`
+	Drawers    int64     `json:"drawers"`
+	Events     int64     `json:"events"` // retained ones
+	Open       int64     `json:"open"`   // bundles
+	Found      int64     `json:"found"`
+	Mended     int64     `json:"mended"`
+	Findings   []Finding `json:"findings"` // the first of them, if there are very many
+	Resume     string    `json:"resume,omitempty"`
+}
+
+// Clean reports whether nothing is wrong, or not any more.
+func (r *CheckReport) Clean() bool { return r.Found == r.Mended }
+
+// A Finding is something that is not as the invariants want it.
+type Finding struct {
+	Rule      string `json:"rule"` // H1 to H10
+	Kind      string `json:"kind"`
+	Recipient string `json:"recipient"`
+	Where     string `json:"where"` // the document
+	Text      string `json:"text"`
+	Damage    bool   `json:"damage"` // no repair can know what was there
+	Mended    bool   `json:"mended"`
+}
+
+func (f *Finding) String() string {
+	state := "can be mended"
+	switch {
+	case f.Mended:
+		state = "mended"
+	case f.Damage:
+		state = "damage"
+	}
+	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Recipient, f.Where, f.Text, state)
+}

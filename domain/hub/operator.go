@@ -1,0 +1,113 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// ErrFrozen reports that an operator has frozen a queue: a Peek or a Dequeue of
+// its actor fails with it until the queue is thawed.
+var ErrFrozen = repository.ErrFrozen
+
+// An Order says who wants something done, and why.
+type Order = repository.Order
+
+// An Operator does to queues what their actors cannot. Every order is recorded
+// with the decision, and logged; what it sets free wakes those who wait for it. It
+// is safe for concurrent use.
+type Operator struct {
+	hub *Hub
+	ops repository.Operations
+	log *slog.Logger // nil: none
+}
+
+// NewOperator returns an Operator of the queues of h. It starts nothing.
+func NewOperator(h *Hub, ops repository.Operations, log *slog.Logger) *Operator {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Operator{h, ops, log}
+}
+
+// Inspect shows a queue as it is stored.
+func (o *Operator) Inspect(ctx context.Context, actor domain.ActorID) (repository.Inspection, error) {
+	return o.ops.Inspect(ctx, actor)
+}
+
+// Records returns what operators have done to a queue, the newest first, at most
+// so many.
+func (o *Operator) Records(ctx context.Context, actor domain.ActorID, most int) ([]repository.Record, error) {
+	return o.ops.Records(ctx, actor, most)
+}
+
+// Release takes an open bundle back, so that its events wait at the front again.
+// It fails with NotFound if the bundle is not open.
+func (o *Operator) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by Order) error {
+	return o.order(ctx, "release", actor, by, func() error { return o.ops.Release(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
+}
+
+// Skip closes an open bundle that its actor has not confirmed. Its events will not
+// be handed out again. It fails with NotFound if the bundle is not open.
+func (o *Operator) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by Order) error {
+	return o.order(ctx, "skip", actor, by, func() error { return o.ops.Skip(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
+}
+
+// Replay opens the bundle again that was closed last in group, and returns it. It
+// fails with Conflict if one is open there, and with NotFound if none is retained.
+func (o *Operator) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by Order) (bundle domain.Bundle, err error) {
+	return bundle, o.order(ctx, "replay", actor, by, func() error {
+		bundle, err = o.ops.Replay(ctx, actor, group, by)
+		return err
+	}, slog.String("group", group.String()))
+}
+
+// Freeze makes the actor's Peek and Dequeue fail with ErrFrozen until Thaw.
+func (o *Operator) Freeze(ctx context.Context, actor domain.ActorID, by Order) error {
+	return o.order(ctx, "freeze", actor, by, func() error { return o.ops.Freeze(ctx, actor, by) })
+}
+
+// Thaw ends a Freeze.
+func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by Order) error {
+	return o.order(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
+}
+
+// order carries out an order that says who and why, and logs what came of it.
+func (o *Operator) order(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
+	if err := checkOrder(by); err != nil {
+		return err
+	}
+	err := do()
+	attrs = append(attrs, slog.String("what", what), slog.String("actor", actor.String()), slog.String("who", by.Who), slog.String("why", by.Why))
+	if err != nil {
+		o.log.LogAttrs(ctx, slog.LevelWarn, "operator's order failed", append(attrs, slog.String("error", err.Error()))...)
+		return err
+	}
+	o.log.LogAttrs(ctx, slog.LevelInfo, "operator's order carried out", attrs...)
+	o.hub.wakeActor(actor)
+	return nil
+}
+
+// checkOrder refuses what would say nothing in a record, or do harm in a terminal
+// that shows it.
+func checkOrder(by Order) error {
+	if err := by.Check(); err != nil {
+		return err
+	}
+	for _, field := range []struct{ name, text string }{{"who", by.Who}, {"why", by.Why}} {
+		switch {
+		case strings.TrimSpace(field.text) == "":
+			return domain.Errorf(domain.Invalid, "%s: want more than blanks", field.name)
+		case !utf8.ValidString(field.text) || strings.ContainsFunc(field.text, isUnprintable):
+			return domain.Errorf(domain.Invalid, "%s: want one line of text, without control characters", field.name)
+		}
+	}
+	return nil
+}
+
+func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }

@@ -1,0 +1,103 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+var kim = hub.Order{Who: "kim", Why: "ticket 4711"}
+
+// operations fail as they are told to, if they are.
+type operations struct {
+	repository.Operations
+	failure error
+}
+
+func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
+	if o.failure != nil {
+		return o.failure
+	}
+	return o.Operations.Freeze(ctx, actor, by)
+}
+
+func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	w.sent(1)
+	open := w.peeks()
+	operator := hub.NewOperator(w.hub, w.store, nil)
+	for _, by := range []hub.Order{
+		{},
+		{Who: "kim"},
+		{Why: "x"},
+		{Who: " ", Why: "x"},
+		{Who: "kim", Why: "\t"},
+		{Who: "kim", Why: "a\nb"},
+		{Who: "k\x1b[1m", Why: "x"},
+		{Who: "kim", Why: "\xff"},
+		{Who: "kim", Why: "\u202e"},
+		{Who: strings.Repeat("k", 201), Why: "x"},
+		{Who: "kim", Why: strings.Repeat("x", 1001)},
+	} {
+		for _, err := range []error{
+			operator.Release(w.ctx, w.actor, open.ID, by), operator.Skip(w.ctx, w.actor, open.ID, by),
+			operator.Freeze(w.ctx, w.actor, by), operator.Thaw(w.ctx, w.actor, by),
+		} {
+			require.Equal(t, domain.Invalid, domain.KindOf(err), "%q", by)
+		}
+		_, err := operator.Replay(w.ctx, w.actor, open.Group, by)
+		require.Equal(t, domain.Invalid, domain.KindOf(err))
+	}
+	records, err := operator.Records(w.ctx, w.actor, 10)
+	require.NoError(t, err)
+	require.Empty(t, records)
+	require.Equal(t, open.Bundle, w.peeks().Bundle)
+}
+
+func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	var log bytes.Buffer
+	ops := &operations{Operations: w.store}
+	operator := hub.NewOperator(w.hub, ops, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
+	require.Regexp(t, `level=INFO msg="operator's order carried out" what=freeze actor=`+w.actor.String()+` who=kim why="ticket 4711"`, log.String())
+
+	ops.failure = domain.Errorf(domain.Unavailable, "no luck")
+	require.ErrorIs(t, operator.Freeze(w.ctx, w.actor, kim), ops.failure)
+	require.Regexp(t, `level=WARN msg="operator's order failed" what=freeze .*error="no luck"`, log.String())
+}
+
+func TestAFrozenQueueIsThatAndNothingElse(t *testing.T) {
+	w := newWorld(t, hub.Options{})
+	events := w.sent(1)
+	operator := hub.NewOperator(w.hub, w.store, nil)
+	require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
+	_, err := w.hub.Peek(w.ctx, w.request())
+	require.ErrorIs(t, err, hub.ErrFrozen)
+	require.NotErrorIs(t, err, domain.ErrNoData)
+	require.NoError(t, operator.Thaw(w.ctx, w.actor, kim))
+	w.holds(w.peeks(), events...)
+}
+
+func TestWhoListensHearsOfAnOrderAtOnce(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, e *ear) {
+		operator := hub.NewOperator(w.hub, e.Store, nil)
+		l := w.listens(rt.TimeSeries)
+		defer l.Close()
+		require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
+		after, err := w.hears(l, time.Minute)
+		require.NoError(t, err)
+		require.Zero(t, after)
+		require.Zero(t, e.looks)
+	})
+}
