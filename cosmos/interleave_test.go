@@ -119,7 +119,7 @@ func (w *world) run(parties []party) {
 		}
 		if len(w.waiting) == 0 {
 			w.mu.Unlock()
-			time.Sleep(time.Millisecond) // somebody waits for the clock
+			sleep(context.Background(), time.Millisecond) // somebody waits for the clock
 			continue
 		}
 		// Who was at it goes on, unless the path says otherwise.
