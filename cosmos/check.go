@@ -231,6 +231,7 @@ const looks = 6
 // recipient looks at one recipient until it is sure.
 func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error {
 	var before, now *look
+	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
 	for n := range looks {
 		l := newLook(c, recipient)
 		if err := l.everything(ctx); domain.KindOf(err) == domain.Damaged {
@@ -240,6 +241,10 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 			return classified("check "+recipient.String(), err)
 		}
 		before, now = now, l
+		made++
+		for at := range l.at {
+			times[at]++
+		}
 		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
 			break
 		}
@@ -247,7 +252,9 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 			return ctx.Err()
 		}
 	}
-	confirmed := now.confirmedBy(before)
+	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f Finding) bool {
+		return f.Damage && c.r.db.readsMayBeStale() && times[spot{f.Kind, f.Where}] < made
+	})
 	if c.opts.Repair && len(confirmed) > 0 {
 		if err := c.mend(ctx, recipient, confirmed); err != nil {
 			return err

@@ -490,3 +490,26 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
 	})
 }
+
+func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var old, looked atomic.Int32
+		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(old.Load()) }})}
+		node, line := s.tapped(Options{DrawerCapacity: 3})
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		_, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		s.deletes(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.entries(node, domain.TimeSeries)[0].ID)
+		line.set(func(req *http.Request) error {
+			old.Store(0)
+			if asks(req, "c.state = @state") && looked.Add(1) != 3 { // all looks but the third miss the open bundle
+				old.Store(64)
+			}
+			return nil
+		})
+		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
+		require.NoError(t, err)
+		require.EqualValues(t, looks, looked.Load())
+		require.Equal(t, []string{entryGone}, kinds(report))
+	})
+}

@@ -127,6 +127,12 @@
 // refused batch is known by. Freezing writes all gates, so that whatever a Peek or
 // Dequeue has read before, its write is refused.
 //
+// A Replay is the one thing that moves a gate back. Positions and entries of its
+// drawers may be too high from then on, for a Save or the hints of a Dequeue may
+// write them by what was true before. So the gate remembers how far it has been,
+// and up to there a Peek looks into the cabinet whatever the entry says. Nor is a
+// copy of a bundle that says closed a proof that it still is.
+//
 // # Check
 //
 // A check reads everything and holds it to the invariants. What a head states
@@ -175,6 +181,9 @@
 //	the fence, in the sweep and in a Replay        TestASweepDisturbsNobodyInAnyOrder
 //	the drawer that an intent fills                TestASaveUnderWayGoesOnWhenTheRetentionMoves
 //	the gate's own drawer                          TestNothingUnacknowledgedEverGoes
+//	how far the gate has been before a Replay      TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice
+//	the proof before a 404, of a closed bundle     TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead
+//	asking for a record by a write                 TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen
 //
 // Two more were left out without anybody noticing: that a page at one's slot must
 // be one's own, and that a refused count must be. They are second lines of

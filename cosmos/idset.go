@@ -56,7 +56,7 @@ func (s *idSet) add(ids []domain.EventID) {
 }
 
 func (s *idSet) put(f uint64) {
-	mask := uint64(len(s.slots) - 1) //nolint:gosec // a power of two
+	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots
 	for at := f >> 1 & mask; ; at = (at + 1) & mask {
 		switch s.slots[at] {
 		case 0:

@@ -72,7 +72,8 @@ func (l *look) agreesWith(other *look) bool {
 }
 
 // mayBeOld reports whether l has found damage that may be nothing but a part of the
-// store that is behind the others, for some seconds.
+// store that is behind the others, for some seconds. Then no look is too many, and
+// all must have found it.
 func (l *look) mayBeOld() bool {
 	return l.c.r.db.readsMayBeStale() && slices.ContainsFunc(l.findings, func(f Finding) bool { return f.Damage })
 }
