@@ -65,9 +65,12 @@ crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
+test-clients: ## run Microsoft's client for Node on the embedded Cosmos
+	@.ci/test-clients
+
 check: lint test ## lint and test: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images conformance-azcosmos check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images conformance-azcosmos test-clients check clean

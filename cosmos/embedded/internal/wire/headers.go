@@ -32,6 +32,7 @@ var known = map[string]bool{
 	"X-Ms-Cosmos-Query-Version":                            true,
 	"X-Ms-Cosmos-Batch-Continue-On-Error":                  true,
 	"X-Ms-Cosmos-Sdk-Version":                              true,
+	"X-Ms-Useragent":                                       true,
 	"X-Ms-Documentdb-Populatequerymetrics":                 true,
 	"X-Ms-Cosmos-Populateindexmetrics":                     true,
 	"X-Ms-Documentdb-Populatequotainfo":                    true,
@@ -142,6 +143,11 @@ func activityID(r *http.Request) string {
 
 func (r *request) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
+}
+
+// isQuery reports whether the body is a query. Clients have two ways to say so.
+func (r *request) isQuery() bool {
+	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }
 
 func (r *request) minimal() bool {
