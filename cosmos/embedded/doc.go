@@ -42,13 +42,12 @@
 // What the engine does not have, it refuses with 400 (or 401) and says so:
 // stored procedures, triggers, functions of users; users and permissions; real
 // tokens of Microsoft Entra ID; the change feed of all versions; deleting all
-// documents of a partition key; reading part of a physical partition, by which
-// a client resumes a query after a split; across partitions, expressions made
-// of aggregates; and the parts of SQL that package internal/query does not
-// list, among them vector and hybrid search. A container that asks for version
-// 1 of the hash of keys has it as azcosmos computes it: other clients cannot
-// send bulk batches to it once it has several physical partitions. One that
-// asks for none gets version 2.
+// documents of a partition key; across partitions, expressions made of
+// aggregates; and the parts of SQL that package internal/query does not list,
+// among them vector and hybrid search. A container that asks for version 1 of
+// the hash of keys has it as azcosmos computes it: other clients cannot send
+// bulk batches to it once it has several physical partitions. One that asks
+// for none gets version 2.
 //
 // What a failure leaves behind: when a commit fails (a full or broken disk),
 // that write and every later one fail with 500 until the engine is opened

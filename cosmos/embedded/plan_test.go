@@ -165,3 +165,28 @@ func TestAContainerKeepsTheHashOfItsKeys(t *testing.T) {
 	answer, text = send(t, engine, signed(t, engine, "PUT", "/"+link, "colls", link, strings.Replace(body, `]}`, `],"version":1}`, 1)))
 	require.Equal(t, 400, answer.StatusCode, text)
 }
+
+func TestAPartOfAPhysicalPartitionCanBeRead(t *testing.T) {
+	engine := spread(t)
+	read := func(id int, low, high string) (int, []json.RawMessage) {
+		answer, body := ask(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
+			"x-ms-read-key-type", "EffectivePartitionKeyRange", "x-ms-start-epk", low, "x-ms-end-epk", high)
+		var page struct{ Documents []json.RawMessage }
+		require.NoError(t, json.Unmarshal([]byte(body), &page))
+		return answer.StatusCode, page.Documents
+	}
+	cut := false
+	for id, whole := range eachRange(t, engine, "SELECT VALUE c.id FROM c") {
+		middle := fmt.Sprintf("%d8%030d", id, 0)
+		status, all := read(id, "", "FF")
+		require.Equal(t, 200, status)
+		require.ElementsMatch(t, whole, all)
+		_, below := read(id, "", middle)
+		_, above := read(id, middle, "FF")
+		require.ElementsMatch(t, whole, append(slices.Clone(below), above...))
+		cut = cut || len(below) > 0 && len(above) > 0
+	}
+	require.True(t, cut, "no partition has documents on both sides")
+	status, _ := read(1, "z", "FF")
+	require.Equal(t, 400, status)
+}

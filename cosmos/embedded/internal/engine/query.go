@@ -153,7 +153,7 @@ func (r *run) read(reader disk.Reader) error {
 	r.page.JSON = append(r.page.JSON, r.c.RID...)
 	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
 	switch {
-	case r.q.Scoped && r.q.Range != nil && r.c.RangeOf(r.q.Partition).ID != r.q.Range.ID:
+	case r.q.Scoped && r.q.Range != nil && !r.q.Range.has(r.c.epk(r.q.Partition)):
 		// The partition is elsewhere: nothing of it is here.
 	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.collected()

@@ -271,10 +271,30 @@ func where(r *request, c *engine.Container) (pk, prefix engine.Partition, at *en
 		if !found {
 			id = r.Header.Get("x-ms-documentdb-partitionkeyrangeid")
 		}
-		at, err = c.Range(id)
+		if at, err = c.Range(id); err != nil {
+			return "", "", nil, err
+		}
 	}
+	at, err = partOf(r, at)
 	return pk, prefix, at, err
 }
+
+// partOf narrows a physical partition to what the client asks for, which still
+// has a place in one that was split.
+func partOf(r *request, at *engine.Range) (*engine.Range, error) {
+	kind, low, high := r.Header.Get("x-ms-read-key-type"), r.Header.Get("x-ms-start-epk"), r.Header.Get("x-ms-end-epk")
+	switch {
+	case kind == "" && low == "" && high == "":
+		return at, nil
+	case kind != "EffectivePartitionKeyRange" || at == nil:
+		return nil, unsupported("x-ms-read-key-type %q without a partition key range", kind)
+	case !isHash(low) || !isHash(high) || high == "":
+		return nil, badRequest("x-ms-start-epk %q and x-ms-end-epk %q: want hashes of partition keys", low, high)
+	}
+	return at.Part(low, high), nil
+}
+
+func isHash(text string) bool { return strings.Trim(text, "0123456789ABCDEF") == "" }
 
 // maxItems is how many results a page may have; -1 leaves it to the engine.
 func maxItems(r *request) (int, error) {
