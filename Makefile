@@ -68,9 +68,12 @@ campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESU
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
+test-clients: ## run Microsoft's client for Node on the embedded Cosmos
+	@.ci/test-clients
+
 check: lint test ## lint and test: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images campaign conformance-azcosmos check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images campaign conformance-azcosmos test-clients check clean

@@ -76,6 +76,33 @@ func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
 	}
 }
 
+func TestWhatTheClientForNodeLeavesOutIsNotMissed(t *testing.T) {
+	engine, c := open(t, embedded.Options{})
+	create(t, c, doc("a", 1))
+	for _, tc := range []struct {
+		method, path, kind, link, body string
+		header                         []string
+		want                           string
+	}{
+		{"GET", "/dbs/db", "dbs", "dbs/db", "", []string{"x-ms-useragent", "a client"}, `"id":"db"`},
+		{"POST", "/dbs", "dbs", "", `{"query":"SELECT * FROM d WHERE d.id = 'db'"}`, []string{"x-ms-documentdb-isquery", "true"}, `"_count":1`},
+		{"POST", "/offers", "offers", "", `{"query":"SELECT * FROM o"}`, []string{"x-ms-documentdb-isquery", "true"}, `"Offers":[{`},
+		{"PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `[{"op":"incr","path":"/n","value":4}]`, []string{"x-ms-documentdb-partitionkey", `["p"]`}, `"n":5`},
+		{
+			"POST", docsPath, "docs", containerLink, `[{"operationType":"Read","id":"a"}]`,
+			[]string{"x-ms-documentdb-partitionkey", `["p"]`, "x-ms-cosmos-is-batch-request", "true", "x-ms-cosmos-batch-atomic", "true"},
+			`"statusCode":200`,
+		},
+	} {
+		answer, body := send(t, engine, signed(t, engine, tc.method, tc.path, tc.kind, tc.link, tc.body, tc.header...))
+		require.Equal(t, 200, answer.StatusCode, body)
+		require.Contains(t, body, tc.want)
+	}
+	answer, body := send(t, engine, signed(t, engine, "POST", "/"+containerLink+"/operations/partitionkeydelete", "colls", containerLink, ""))
+	require.Equal(t, 400, answer.StatusCode)
+	require.Contains(t, body, "is not supported")
+}
+
 func TestFeedsAreReadWithoutAQuery(t *testing.T) {
 	engine, c := open(t, embedded.Options{})
 	create(t, c, doc("a", 1), doc("b", 2))

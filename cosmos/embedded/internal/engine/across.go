@@ -18,7 +18,13 @@ type lane struct {
 func (r *run) across() {
 	lanes := r.lanes(r.at.seq)
 	last := r.at.seq
+	if !r.resumed {
+		r.skip = r.q.Query.Offset()
+	}
 	for len(lanes) > 0 {
+		if r.left() == 0 {
+			return
+		}
 		if r.pageIsFull() {
 			r.continueAfter(position{seq: last})
 			return

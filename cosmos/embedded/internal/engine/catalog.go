@@ -228,6 +228,12 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 		}
 		r := record{Number: nextResource(tx), Parent: db.number}
 		old := db.containers[d.ID]
+		if d.PartitionKey.Version == 0 {
+			d.PartitionKey.Version = newestHash
+			if old != nil {
+				d.PartitionKey.Version = old.keyVersion
+			}
+		}
 		switch {
 		case replaces == "" && old != nil:
 			return nil, errorf(http.StatusConflict, "container %q already exists", d.ID)
@@ -244,7 +250,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 		default:
 			e.provision(tx, &r, db, t, d.PartitionKey.hashVersion(), version)
 		}
-		if body, err = withIndexing(body, d); err != nil {
+		if body, err = withDefaults(body, d); err != nil {
 			return nil, err
 		}
 		id := rid(containerRID(db.number, r.Number))

@@ -115,6 +115,10 @@ type partitionPaths struct {
 	Version int      `json:"version"`
 }
 
+// newestHash is what a new container gets that asks for no version. Version 1
+// is computed by azcosmos in one way and by other clients in another.
+const newestHash = 2
+
 // hashVersion is the version of the hash: keys of several paths have but one.
 func (p *partitionPaths) hashVersion() int {
 	if p.Version == 2 || len(p.Paths) > 1 {

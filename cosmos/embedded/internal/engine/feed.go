@@ -129,7 +129,7 @@ func (f *feed) asks(pk Partition) bool {
 	if f.q.Scoped && pk != f.q.Partition || !strings.HasPrefix(string(pk), string(f.q.Prefix)) {
 		return false
 	}
-	if f.q.Range == nil || len(f.c.ranges) == 1 {
+	if f.q.Range == nil || f.q.Range.all() {
 		return true
 	}
 	in, known := f.epks[pk]

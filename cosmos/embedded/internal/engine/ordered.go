@@ -14,12 +14,12 @@ type candidate struct {
 	s   stored
 }
 
-// ordered gives the documents of one partition as ORDER BY says; equal ones
-// in the order of insertion.
+// ordered gives the documents of one partition, logical or physical, as ORDER
+// BY says; equal ones in the order of insertion.
 //
 // The first page looks at the whole partition and keeps the smallest
 // documents. If it finds that the order is that of insertion, as it is where
-// documents carry a growing number, its token says so, and the following
+// documents of a logical partition carry a growing number, its token says so, and the following
 // pages go on from a sequence number without looking at the rest. The token
 // also carries the number of the partition's last write, because a write in
 // between may have changed that.
@@ -78,9 +78,9 @@ func (r *run) smallest(n int) (best []candidate, inOrder bool) {
 	}
 	start := candidate{key: r.at.keys, seq: r.at.seq}
 	full := false // best has n candidates and is sorted up to there
-	inOrder = true
+	inOrder = r.q.Scoped
 	var key, previous []query.Value
-	r.scan(r.q.Partition, 0, func(seq uint64, s stored, doc []byte) bool {
+	r.scanAll(func(seq uint64, s stored, doc []byte) bool {
 		if !r.matches(s, doc) {
 			return true
 		}

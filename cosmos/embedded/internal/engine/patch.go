@@ -28,7 +28,8 @@ type patchOp struct {
 	value []byte // compact JSON, nil of remove
 }
 
-// ParsePatch checks the body of a patch request.
+// ParsePatch checks the body of a patch request. Operations without a condition
+// may come as a bare array.
 func (c *Container) ParsePatch(body []byte) (*PatchDoc, error) {
 	var raw struct {
 		Condition  *string `json:"condition"`
@@ -38,9 +39,13 @@ func (c *Container) ParsePatch(body []byte) (*PatchDoc, error) {
 			Value json.RawMessage `json:"value"`
 		} `json:"operations"`
 	}
+	var into any = &raw
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		into = &raw.Operations
+	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&raw); err != nil {
+	if err := dec.Decode(into); err != nil {
 		return nil, badRequest("patch: %v", err)
 	}
 	if len(raw.Operations) == 0 || len(raw.Operations) > maxPatch {

@@ -7,11 +7,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// withIndexing writes down the default indexing policy where there is none.
-func withIndexing(body []byte, d *definition) ([]byte, error) {
-	var all map[string]json.RawMessage
+// withDefaults writes down what the engine chose where body says nothing: the
+// indexing policy, and the version of the hash of partition keys, which
+// clients compute too.
+func withDefaults(body []byte, d *definition) ([]byte, error) {
+	var all, key map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
 		return nil, badRequest("container: %v", err)
+	}
+	if err := json.Unmarshal(all["partitionKey"], &key); err != nil {
+		return nil, badRequest("container: partitionKey: %v", err)
+	}
+	key["version"] = strconv.AppendInt(nil, int64(d.PartitionKey.Version), 10)
+	var err error
+	if all["partitionKey"], err = json.Marshal(key); err != nil {
+		return nil, err
 	}
 	all["indexingPolicy"] = d.Indexing
 	return json.Marshal(all)

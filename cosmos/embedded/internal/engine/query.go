@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -40,7 +41,10 @@ type Page struct {
 
 // gatewayRefusal is the text by which clients recognise this refusal.
 const gatewayRefusal = "BadRequest: the provided cross partition query can not be directly served by the gateway. " +
-	"Only filters and projections are; scope the query to one partition key."
+	"Only filters and projections are; scope the query to one partition key, or use a client that follows query plans."
+
+// NeedsPlan is the substatus of a query that the gateway leaves to the client.
+const NeedsPlan = 1004
 
 // ParseQuery reads a query. Its functions of the current time have the clock
 // of the engine.
@@ -56,11 +60,12 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if err := c.Scope(&q); err != nil {
 		return Page{}, err
 	}
-	if !q.Scoped && !q.AllowCross {
+	alone := q.Scoped || q.Range != nil // in one partition, logical or physical
+	if !alone && !q.AllowCross {
 		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
 	}
-	if !q.Scoped && !q.Query.Simple() {
-		return Page{}, badRequest(gatewayRefusal)
+	if !alone && !q.Query.Simple() {
+		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
 	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: make([][]byte, q.Query.Slots())}
 	if r.ids = idsOf(q.Query); r.ids != nil {
@@ -77,46 +82,6 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 		err = cmp.Or(r.broken, q.Query.Failure(r.slots))
 	}
 	return r.page, err
-}
-
-// Reach is the part of the key space that a query looks into. It fails where
-// the results of several partitions would have to be put together.
-func (c *Container) Reach(q QueryRequest) ([]Range, error) {
-	if err := c.Scope(&q); err != nil {
-		return nil, err
-	}
-	switch {
-	case q.Scoped:
-		epk := c.epk(q.Partition)
-		return []Range{{Min: epk, Max: epk}}, nil
-	case !q.Query.Simple():
-		return nil, badRequest(gatewayRefusal)
-	case q.Prefix != "":
-		epk := c.epk(q.Prefix[:len(q.Prefix)-1] + "]")
-		return []Range{{Min: epk, Max: epk + "FF"}}, nil
-	}
-	return []Range{{Min: "", Max: "FF"}}, nil
-}
-
-// Scope narrows a query to the partition that its condition names, or to
-// those that begin with the first parts of a hierarchical key.
-func (c *Container) Scope(q *QueryRequest) error {
-	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
-		values, ok := q.Query.Equalities(c.keyPaths[:n])
-		if !ok {
-			continue
-		}
-		pk, err := c.partitionOf(values)
-		if err != nil {
-			return err
-		}
-		if n == len(c.keyPaths) {
-			q.Partition, q.Scoped = pk, true
-		} else {
-			q.Prefix = pk.prefix()
-		}
-	}
-	return nil
 }
 
 // A run makes one page.
@@ -150,16 +115,16 @@ func (r *run) read(reader disk.Reader) error {
 	r.page.JSON = append(r.page.JSON, r.c.RID...)
 	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
 	switch {
-	case r.q.Scoped && r.q.Range != nil && r.c.RangeOf(r.q.Partition).ID != r.q.Range.ID:
+	case r.q.Scoped && r.q.Range != nil && !r.q.Range.has(r.c.epk(r.q.Partition)):
 		// The partition is elsewhere: nothing of it is here.
 	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.collected()
+	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
+		r.ordered()
 	case !r.q.Scoped:
 		r.across()
 	case !r.q.Query.Streams():
 		r.joined()
-	case len(r.q.Query.Orders()) > 0:
-		r.ordered()
 	default:
 		r.inserted()
 	}
@@ -184,6 +149,25 @@ func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, d
 		doc := r.json(s)
 		return r.broken == nil && visit(number(key[len(key)-8:]), s, doc)
 	})
+}
+
+// scanAll visits all documents that the query looks into, one partition after
+// the other.
+func (r *run) scanAll(visit func(seq uint64, s stored, doc []byte) bool) {
+	if r.q.Scoped {
+		r.scan(r.q.Partition, 0, visit)
+		return
+	}
+	more := true
+	for _, l := range r.lanes(0) {
+		r.scan(l.pk, 0, func(seq uint64, s stored, doc []byte) bool {
+			more = visit(seq, s, doc)
+			return more
+		})
+		if !more || r.broken != nil {
+			return
+		}
+	}
 }
 
 func (r *run) json(s stored) []byte {

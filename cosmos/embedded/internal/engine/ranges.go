@@ -30,6 +30,20 @@ func (r Range) has(epk string) bool {
 	return compareEPK(r.Min, epk) <= 0 && (r.Max == "FF" || compareEPK(epk, r.Max) < 0)
 }
 
+// all reports whether the range is all of the key space.
+func (r Range) all() bool { return r.Min == "" && r.Max == "FF" }
+
+// Part is the part of a range that is from low on and below high.
+func (r Range) Part(low, high string) *Range {
+	if compareEPK(low, r.Min) > 0 {
+		r.Min = low
+	}
+	if high != "FF" && (r.Max == "FF" || compareEPK(high, r.Max) < 0) {
+		r.Max = high
+	}
+	return &r
+}
+
 // compareEPK takes the missing digits of the shorter one for zeros: ranges of
 // hierarchical keys may have bounds of different lengths.
 func compareEPK(a, b string) int {

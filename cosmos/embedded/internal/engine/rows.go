@@ -12,7 +12,14 @@ import (
 // the next page goes on within the document.
 func (r *run) give(seq uint64, s stored, doc []byte) bool {
 	if r.q.Query.Streams() {
-		return !r.matches(s, doc) || r.add(s, doc)
+		if !r.matches(s, doc) {
+			return true
+		}
+		if r.skip > 0 {
+			r.skip--
+			return true
+		}
+		return r.add(s, doc)
 	}
 	if !r.matches(s, doc) {
 		return true
@@ -98,7 +105,7 @@ func (r *run) collected() {
 			c.Add(nil, r.slots)
 		}
 	} else {
-		r.scan(r.q.Partition, 0, func(_ uint64, s stored, doc []byte) bool {
+		r.scanAll(func(_ uint64, s stored, doc []byte) bool {
 			if !r.matches(s, doc) {
 				return true
 			}

@@ -37,6 +37,9 @@ func (q *Query) Constant() bool { return q.constant }
 // Aggregates reports whether results are made of several documents each.
 func (q *Query) Aggregates() bool { return q.group != nil }
 
+// SelectsValue reports whether the results are bare values.
+func (q *Query) SelectsValue() bool { return q.written.value != nil }
+
 // Counts reports whether the results are numbers of documents, for which an
 // index is enough.
 func (q *Query) Counts() bool {

@@ -12,7 +12,8 @@ import (
 // they print alike.
 type printer struct {
 	strings.Builder
-	limit int // what is longer need not be complete; 0: no limit
+	limit  int  // what is longer need not be complete; 0: no limit
+	values bool // of parameters, not their names
 }
 
 func printed(n node) string {
@@ -149,7 +150,7 @@ func quoted(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
 
 func (p *printer) literal(n literalNode) {
 	switch {
-	case n.param != "":
+	case n.param != "" && !p.values:
 		p.write(n.param)
 	case n.value.Kind == Undefined:
 		p.write("undefined")
@@ -218,7 +219,7 @@ func (p *printer) from(sources []sourceNode) {
 }
 
 func (p *printer) count(clause string, c *countNode) {
-	if c.param != "" {
+	if c.param != "" && !p.values {
 		p.write(clause, c.param)
 		return
 	}

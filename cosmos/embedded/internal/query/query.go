@@ -110,6 +110,9 @@ func (p *parser) compile(n *selectNode, options []Option) (*Query, error) {
 		if err != nil {
 			return nil, err
 		}
+		if always, ok := e.(constant); ok && always.value.IsTrue() {
+			continue
+		}
 		if c.perRow {
 			q.where = conjuncts(e, q.where)
 		} else {

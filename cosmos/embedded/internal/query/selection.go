@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -52,35 +53,42 @@ func (c *compiler) projection(n *selectNode, s *scope, sel *selection) (err erro
 	case n.value != nil:
 		sel.value, err = c.expr(n.value, s)
 	default:
-		sel.value, err = c.columns(n.columns, s)
+		sel.value, err = c.columns(n, s)
 	}
 	return err
 }
 
-func (c *compiler) columns(columns []columnNode, s *scope) (expr, error) {
+func (c *compiler) columns(n *selectNode, s *scope) (expr, error) {
 	o := object{}
-	unnamed := 0
-	for _, column := range columns {
+	names := n.columnNames()
+	for i, column := range n.columns {
 		e, err := c.expr(column.expr, s)
 		if err != nil {
 			return nil, err
 		}
-		name := column.name
+		if slices.Contains(names[:i], names[i]) {
+			return nil, &Error{column.at(), fmt.Sprintf("property name %q is selected twice; name one of them with AS", names[i])}
+		}
+		o.names, o.values = append(o.names, names[i]), append(o.values, e)
+	}
+	return o, nil
+}
+
+// columnNames are the names of the properties of a result.
+func (s *selectNode) columnNames() (names []string) {
+	unnamed := 0
+	for _, c := range s.columns {
+		name := c.name
 		if name == "" {
-			name = columnName(column.expr)
+			name = columnName(c.expr)
 		}
 		if name == "" {
 			unnamed++
 			name = "$" + strconv.Itoa(unnamed)
 		}
-		for _, have := range o.names {
-			if have == name {
-				return nil, &Error{column.at(), fmt.Sprintf("property name %q is selected twice; name one of them with AS", name)}
-			}
-		}
-		o.names, o.values = append(o.names, name), append(o.values, e)
+		names = append(names, name)
 	}
-	return o, nil
+	return names
 }
 
 // columnName is what a column without AS is called: its last property. One

@@ -99,6 +99,9 @@ func resource(segments []string) (kind, link string) {
 	if n == 2 && strings.EqualFold(segments[0], "offers") { // by its resource id, not a name
 		return "offers", strings.ToLower(segments[1])
 	}
+	if n == 6 && segments[4] == "operations" { // signed as the container
+		return "colls", strings.Join(segments[:4], "/")
+	}
 	if n%2 == 1 {
 		return strings.ToLower(segments[n-1]), strings.Join(segments[:n-1], "/")
 	}

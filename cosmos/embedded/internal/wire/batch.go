@@ -24,7 +24,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if !r.isSet("x-ms-cosmos-batch-atomic") {
 		return s.bulk(r, c)
 	}
-	if !r.isSet("x-ms-cosmos-batch-ordered") {
+	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // not every client says so
 		return Response{}, unsupported("an atomic batch that is not ordered")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))

@@ -66,7 +66,7 @@ func (s *Server) operation(r *request) (Response, error) {
 	switch {
 	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-query-plan-request"):
 		return s.plan(r, c)
-	case feed && r.Method == http.MethodPost && (r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")):
+	case feed && r.Method == http.MethodPost && r.isQuery():
 		return s.query(r, c)
 	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-batch-request"):
 		return s.batch(r, c)
@@ -206,7 +206,11 @@ func (s *Server) query(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	return s.page(r, c, q, string(text), r.isSet("x-ms-documentdb-query-enablecrosspartition"))
+	same := string(text) // what the pages of one query have in common
+	if order := q.SameOrder(); order != "" {
+		same = order
+	}
+	return s.page(r, c, q, same, r.isSet("x-ms-documentdb-query-enablecrosspartition"))
 }
 
 // page answers with one page of the results of q.
@@ -235,6 +239,7 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 	}
 	page, err := s.engine.Query(c, req)
 	if err != nil {
+		advise(r, c, req, err)
 		return Response{}, err
 	}
 	s.charge(r, page.Charge)
@@ -250,25 +255,6 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: nothing to advise
 	}
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
-}
-
-// where reads which part of the container a query or feed is about: a logical
-// partition, those that begin with the first parts of a hierarchical key, a
-// physical partition, or all of it.
-func where(r *request, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
-	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
-		if pk, prefix, err = c.ParseScope(header); err != nil {
-			return "", "", nil, err
-		}
-	}
-	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" {
-		_, id, found := strings.Cut(id, ",") // some clients put the container in front
-		if !found {
-			id = r.Header.Get("x-ms-documentdb-partitionkeyrangeid")
-		}
-		at, err = c.Range(id)
-	}
-	return pk, prefix, at, err
 }
 
 // maxItems is how many results a page may have; -1 leaves it to the engine.

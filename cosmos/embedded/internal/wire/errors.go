@@ -74,7 +74,11 @@ func failed(r *request, err error) Response {
 	if r.answer.Get("x-ms-request-charge") == "" {
 		r.answer.Set("x-ms-request-charge", known.Charge.String())
 	}
-	body, err := json.Marshal(map[string]string{"code": codes[known.Status], "message": known.Message})
+	answer := map[string]string{"code": codes[known.Status], "message": known.Message}
+	if r.advice != "" {
+		answer["additionalErrorInfo"] = r.advice
+	}
+	body, err := json.Marshal(answer)
 	if err != nil {
 		body = []byte(`{}`) // cannot happen: strings always marshal
 	}

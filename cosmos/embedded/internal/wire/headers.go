@@ -21,6 +21,9 @@ var known = map[string]bool{
 	"X-Ms-Return-Client-Request-Id":                        true,
 	"X-Ms-Documentdb-Partitionkey":                         true,
 	"X-Ms-Documentdb-Partitionkeyrangeid":                  true,
+	"X-Ms-Read-Key-Type":                                   true,
+	"X-Ms-Start-Epk":                                       true,
+	"X-Ms-End-Epk":                                         true,
 	"X-Ms-Documentdb-Is-Upsert":                            true,
 	"X-Ms-Documentdb-Query":                                true,
 	"X-Ms-Documentdb-Query-Enablecrosspartition":           true,
@@ -32,6 +35,7 @@ var known = map[string]bool{
 	"X-Ms-Cosmos-Query-Version":                            true,
 	"X-Ms-Cosmos-Batch-Continue-On-Error":                  true,
 	"X-Ms-Cosmos-Sdk-Version":                              true,
+	"X-Ms-Useragent":                                       true,
 	"X-Ms-Documentdb-Populatequerymetrics":                 true,
 	"X-Ms-Cosmos-Populateindexmetrics":                     true,
 	"X-Ms-Documentdb-Populatequotainfo":                    true,
@@ -142,6 +146,11 @@ func activityID(r *http.Request) string {
 
 func (r *request) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
+}
+
+// isQuery reports whether the body is a query. Clients have two ways to say so.
+func (r *request) isQuery() bool {
+	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }
 
 func (r *request) minimal() bool {

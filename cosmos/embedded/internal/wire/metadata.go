@@ -55,7 +55,7 @@ func (s *Server) account(r *request) (Response, error) {
 }
 
 func (s *Server) databases(r *request) (Response, error) {
-	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query") {
+	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isQuery() {
 		var all [][]byte
 		for _, db := range s.engine.Databases() {
 			all = append(all, db.JSON)
@@ -99,7 +99,7 @@ func (s *Server) database(r *request) (Response, error) {
 
 func (s *Server) containers(r *request) (Response, error) {
 	database := r.segments[1]
-	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isSet("x-ms-documentdb-query") {
+	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isQuery() {
 		list, err := s.engine.Containers(database)
 		if err != nil {
 			return Response{}, err

@@ -31,7 +31,7 @@ func throughput(r *request) (t engine.Throughput, err error) {
 }
 
 func (s *Server) offers(r *request) (Response, error) {
-	if r.Method != http.MethodGet && (r.Method != http.MethodPost || !r.isSet("x-ms-documentdb-query")) {
+	if r.Method != http.MethodGet && (r.Method != http.MethodPost || !r.isQuery()) {
 		return Response{}, notAllowed(r)
 	}
 	var all [][]byte

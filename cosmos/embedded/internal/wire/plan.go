@@ -2,22 +2,19 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
 // plan answers the question with which most clients begin a query: where to
-// send it, and what to do with the results of several partitions. The engine
-// gives plans without any such work only: for queries within one logical
-// partition, and for filters and projections over many.
+// send it, and what to do with the results of several partitions.
 func (s *Server) plan(r *request, c *engine.Container) (Response, error) {
 	q, text, err := s.parseQuery(r)
-	if err != nil {
-		return Response{}, err
-	}
-	statement, err := statementOf(text)
 	if err != nil {
 		return Response{}, err
 	}
@@ -25,48 +22,73 @@ func (s *Server) plan(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	ranges, err := c.Reach(engine.QueryRequest{Query: q, Text: string(text), Partition: pk, Scoped: pk != "", Prefix: prefix, Range: at})
+	body, needs, err := planJSON(c, engine.QueryRequest{Query: q, Text: string(text), Partition: pk, Scoped: pk != "", Prefix: prefix, Range: at})
 	if err != nil {
 		return Response{}, err
+	}
+	has := strings.Split(strings.ReplaceAll(r.Header.Get("x-ms-cosmos-supported-query-features"), " ", ""), ",")
+	for _, feature := range needs {
+		if !slices.Contains(has, feature) {
+			return Response{}, badRequest("the query needs a client that can put the results of several partitions together, and this one does not say that it supports %s; "+
+				"scope the query to one partition key", feature)
+		}
+	}
+	return metadata(r, http.StatusOK, body)
+}
+
+// planJSON is the plan of a query, and what a client must be able to do to
+// follow it. Within one logical partition there is nothing to put together.
+func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, needs []string, err error) {
+	ranges, alone, err := c.Reach(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	spread := query.Spread{Value: request.Query.SelectsValue(), Distinct: "None"}
+	if !alone {
+		if spread, err = request.Query.Spread(); err != nil {
+			return nil, nil, err
+		}
 	}
 	var list []map[string]any
 	for _, reach := range ranges {
 		list = append(list, map[string]any{"min": reach.Min, "max": reach.Max, "isMinInclusive": true, "isMaxInclusive": reach.Min == reach.Max})
 	}
-	body, err := json.Marshal(map[string]any{
+	directions, aliases, sums := []string{}, []string{}, map[string]any{}
+	for _, order := range spread.Orders {
+		directions = append(directions, map[bool]string{false: "Ascending", true: "Descending"}[order.Descending])
+	}
+	for _, column := range spread.Columns {
+		aliases = append(aliases, column.Name)
+		sums[column.Name] = nil
+		if column.Aggregate != "" {
+			sums[column.Name] = column.Aggregate
+		}
+	}
+	body, err = json.Marshal(map[string]any{
 		"partitionedQueryExecutionInfoVersion": 2,
 		"queryInfo": map[string]any{
-			"distinctType": "None", "top": nil, "offset": nil, "limit": nil,
-			"orderBy": []string{}, "orderByExpressions": []string{}, "groupByExpressions": []string{}, "groupByAliases": []string{},
-			"aggregates": []string{}, "groupByAliasToAggregateType": map[string]string{},
-			"rewrittenQuery": "", "hasSelectValue": selectsValue(statement), "hasNonStreamingOrderBy": false,
+			"distinctType": spread.Distinct, "top": spread.Top, "offset": spread.Offset, "limit": spread.Limit,
+			"orderBy": directions, "orderByExpressions": texts(spread.OrderTexts),
+			"groupByExpressions": texts(spread.GroupTexts), "groupByAliases": aliases,
+			"aggregates": texts(spread.Aggregates), "groupByAliasToAggregateType": sums,
+			"rewrittenQuery": spread.Text, "hasSelectValue": spread.Value, "hasNonStreamingOrderBy": false,
 		},
 		"queryRanges": list,
 	})
-	if err != nil {
-		return Response{}, err
-	}
-	return metadata(r, http.StatusOK, body)
+	return body, spread.Needs(), err
 }
 
-func statementOf(body []byte) (string, error) {
-	var p struct {
-		Query string `json:"query"`
-	}
-	err := json.Unmarshal(body, &p)
-	return p.Query, err
-}
+// texts is list; an empty one is [], not null.
+func texts(list []string) []string { return append([]string{}, list...) }
 
-// selectsValue reports whether the results are bare values.
-func selectsValue(text string) bool {
-	words := strings.Fields(strings.ToUpper(text))
-	for i, word := range words {
-		switch {
-		case word == "VALUE":
-			return true
-		case i > 0 && word != "DISTINCT" && word != "TOP" && words[i-1] != "TOP":
-			return false
-		}
+// advise adds the plan to the refusal of a query that needs one: some clients
+// ask for no plan until they are told.
+func advise(r *request, c *engine.Container, request engine.QueryRequest, refusal error) {
+	var known *engine.Error
+	if !errors.As(refusal, &known) || known.SubStatus != engine.NeedsPlan {
+		return
 	}
-	return false
+	if plan, _, err := planJSON(c, request); err == nil {
+		r.advice = string(plan)
+	}
 }

@@ -83,6 +83,7 @@ type request struct {
 	door     Door
 	segments []string         // of the path, unescaped
 	budgets  []physics.Budget // that its charge is taken from
+	advice   string           // what goes into the body of a refusal, for the client to act on
 	answer   http.Header
 }
 

@@ -1,0 +1,46 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
+)
+
+// where reads which part of the container a query or feed is about: a logical
+// partition, those that begin with the first parts of a hierarchical key, a
+// physical partition, or all of it.
+func where(r *request, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
+	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
+		if pk, prefix, err = c.ParseScope(header); err != nil {
+			return "", "", nil, err
+		}
+	}
+	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" {
+		_, id, found := strings.Cut(id, ",") // some clients put the container in front
+		if !found {
+			id = r.Header.Get("x-ms-documentdb-partitionkeyrangeid")
+		}
+		if at, err = c.Range(id); err != nil {
+			return "", "", nil, err
+		}
+	}
+	at, err = partOf(r, at)
+	return pk, prefix, at, err
+}
+
+// partOf narrows a physical partition to what the client asks for, which still
+// has a place in one that was split.
+func partOf(r *request, at *engine.Range) (*engine.Range, error) {
+	kind, low, high := r.Header.Get("x-ms-read-key-type"), r.Header.Get("x-ms-start-epk"), r.Header.Get("x-ms-end-epk")
+	switch {
+	case kind == "" && low == "" && high == "":
+		return at, nil
+	case kind != "EffectivePartitionKeyRange" || at == nil:
+		return nil, unsupported("x-ms-read-key-type %q without a partition key range", kind)
+	case !isHash(low) || !isHash(high) || high == "":
+		return nil, badRequest("x-ms-start-epk %q and x-ms-end-epk %q: want hashes of partition keys", low, high)
+	}
+	return at.Part(low, high), nil
+}
+
+func isHash(text string) bool { return strings.Trim(text, "0123456789ABCDEF") == "" }
