@@ -1,0 +1,2 @@
+// Package bus is the state machine of a Service Bus-compatible broker.
+package bus
