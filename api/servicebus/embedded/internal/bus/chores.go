@@ -1,0 +1,124 @@
+package bus
+
+import (
+	"bytes"
+	"time"
+)
+
+// choreStep bounds what one turn of a queue's chores takes on.
+const choreStep = 256
+
+// remind has the chores of a queue done at a time, or earlier.
+func (b *Bus) remind(q *queue, at time.Time) {
+	switch {
+	case q.chores == nil:
+		q.chores = b.schedule(at, func() { b.doChores(q) })
+	case q.chores.index < 0 || at.Before(q.chores.at):
+		b.move(q.chores, at)
+	}
+}
+
+// remindFirst looks up when the next chore is due.
+func (b *Bus) remindFirst(q *queue) {
+	for _, table := range []byte{tableSchedule, tableExpiry, tableForget} {
+		prefix := key(table, q.id, 0)
+		if k := b.journal.first(prefix, after(prefix)); k != nil {
+			b.remind(q, timeOf(k))
+		}
+	}
+}
+
+// doChores lets scheduled messages in, takes expired ones out, and forgets ids
+// that no longer count as duplicates.
+func (b *Bus) doChores(q *queue) {
+	b.eachDue(q, tableSchedule, b.letIn)
+	b.eachDue(q, tableExpiry, b.takeOut)
+	b.eachDue(q, tableForget, b.forget)
+	b.cancel(q.chores)
+	b.remindFirst(q)
+}
+
+func (b *Bus) eachDue(q *queue, table byte, do func(q *queue, key []byte)) {
+	prefix := key(table, q.id, 0)
+	var due [][]byte
+	b.journal.scan(prefix, appendNumber(key(table, q.id, 8), b.clock.Now().UnixMilli()+1), func(k, _ []byte) bool {
+		due = append(due, bytes.Clone(k))
+		return len(due) < choreStep
+	})
+	for _, k := range due {
+		do(q, k)
+	}
+}
+
+// letIn enqueues a scheduled message, as if it was sent now.
+func (b *Bus) letIn(q *queue, k []byte) {
+	m, p, ok := b.read(q, lastNumber(k))
+	if !ok || m.State != Scheduled {
+		b.journal.remove(k)
+		return
+	}
+	b.remove(q, p, m.ScheduledFor)
+	m.EnqueuedSequenceNumber = p.seq
+	b.arrive(q.entity, m, 0)
+}
+
+// takeOut expires a message. One that is locked is looked at again when its
+// lock ends, unless it is settled before.
+func (b *Bus) takeOut(q *queue, k []byte) {
+	seq, now := lastNumber(k), b.now()
+	m, p, ok := b.read(q, seq)
+	held := q.locked[seq]
+	switch {
+	case !ok:
+		b.journal.remove(k)
+	case held != nil:
+		again := held.until
+		if r := q.holder(held.place.lane); r != nil && q.hasSessions() {
+			again = r.until
+		}
+		if !again.After(now) {
+			again = now.Add(time.Millisecond)
+		}
+		b.journal.remove(k)
+		held.place.look = again.Truncate(time.Millisecond).Add(time.Millisecond)
+		b.journal.put(timeKey(tableExpiry, q.id, held.place.look, seq), []byte{})
+	default:
+		p.look = timeOf(k)
+		b.expire(q, m, p)
+	}
+}
+
+// expire removes a message whose time is over, or makes it a dead letter.
+func (b *Bus) expire(q *queue, m Message, p place) {
+	if q.entity.config.DeadLetterOnExpiry {
+		b.deadLetter(q, m, p, ReasonExpired, "The message expired and was dead lettered.")
+		return
+	}
+	b.remove(q, p, time.Time{})
+}
+
+// duplicate remembers the id of a message where duplicates are detected. For a
+// duplicate it returns the sequence number that a cancellation would need, or
+// one that nothing has.
+func (b *Bus) duplicate(e *entity, m *Message) int64 {
+	if e.config.DuplicateWindow == 0 {
+		return 0
+	}
+	now, k := b.now(), duplicateKey(e.main.id, m.ID)
+	if v := b.journal.get(k); len(v) == 16 && number(v) > now.UnixMilli() {
+		return number(v[8:])
+	}
+	until := now.Add(e.config.DuplicateWindow)
+	b.journal.put(k, appendNumber(appendNumber(nil, until.UnixMilli()), e.main.last+1))
+	b.journal.put(forgetKey(e.main.id, until, m.ID), []byte{})
+	b.remind(e.main, until)
+	return 0
+}
+
+func (b *Bus) forget(q *queue, k []byte) {
+	b.journal.remove(k)
+	id := string(k[6+8:])
+	if v := b.journal.get(duplicateKey(q.id, id)); v != nil && number(v) <= timeOf(k).UnixMilli() {
+		b.journal.remove(duplicateKey(q.id, id))
+	}
+}
