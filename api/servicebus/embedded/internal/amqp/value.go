@@ -125,6 +125,8 @@ const (
 	OfLong byte = codeLong
 	// OfUUID makes an Array of UUID.
 	OfUUID byte = codeUUID
+	// OfString makes an Array of string.
+	OfString byte = codeString32
 	// OfSymbol makes an Array of Symbol.
 	OfSymbol byte = codeSymbol32
 )
