@@ -49,6 +49,7 @@ type Bus struct {
 	broken    error // of the first commit that failed
 	closed    bool
 	deadlines deadlines
+	order     uint64 // of the newest deadline
 	timer     Timer
 	timerAt   time.Time
 	entities  map[string]*entity // by lower-case path

@@ -21,11 +21,19 @@ func (b *Bus) remind(q *queue, at time.Time) {
 // remindFirst looks up when the next chore is due.
 func (b *Bus) remindFirst(q *queue) {
 	for _, table := range []byte{tableSchedule, tableExpiry, tableForget} {
-		prefix := key(table, q.id, 0)
-		if k := b.journal.first(prefix, after(prefix)); k != nil {
+		if k := b.journal.first(q.firstDue(table), after(key(table, q.id, 0))); k != nil {
 			b.remind(q, timeOf(k))
 		}
 	}
+}
+
+// firstDue is where to look for what is due. Expired messages that were locked
+// are passed over: they expire when their lock ends.
+func (q *queue) firstDue(table byte) []byte {
+	if table == tableExpiry && q.overdue != nil {
+		return q.overdue
+	}
+	return key(table, q.id, 0)
 }
 
 // doChores lets scheduled messages in, takes expired ones out, and forgets ids
@@ -39,9 +47,8 @@ func (b *Bus) doChores(q *queue) {
 }
 
 func (b *Bus) eachDue(q *queue, table byte, do func(q *queue, key []byte)) {
-	prefix := key(table, q.id, 0)
 	var due [][]byte
-	b.journal.scan(prefix, appendNumber(key(table, q.id, 8), b.clock.Now().UnixMilli()+1), func(k, _ []byte) bool {
+	b.journal.scan(q.firstDue(table), appendNumber(key(table, q.id, 8), b.clock.Now().UnixMilli()+1), func(k, _ []byte) bool {
 		due = append(due, bytes.Clone(k))
 		return len(due) < choreStep
 	})
@@ -62,28 +69,14 @@ func (b *Bus) letIn(q *queue, k []byte) {
 	b.arrive(q.entity, m, 0)
 }
 
-// takeOut expires a message. One that is locked is looked at again when its
-// lock ends, unless it is settled before.
+// takeOut expires a message that is not locked.
 func (b *Bus) takeOut(q *queue, k []byte) {
-	seq, now := lastNumber(k), b.now()
-	m, p, ok := b.read(q, seq)
-	held := q.locked[seq]
-	switch {
-	case !ok:
-		b.journal.remove(k)
-	case held != nil:
-		again := held.until
-		if r := q.holder(held.place.lane); r != nil && q.hasSessions() {
-			again = r.until
-		}
-		if !again.After(now) {
-			again = now.Add(time.Millisecond)
-		}
-		b.journal.remove(k)
-		held.place.look = again.Truncate(time.Millisecond).Add(time.Millisecond)
-		b.journal.put(timeKey(tableExpiry, q.id, held.place.look, seq), []byte{})
-	default:
-		p.look = timeOf(k)
+	q.overdue = append(bytes.Clone(k), 0)
+	seq := lastNumber(k)
+	if q.locked[seq] != nil {
+		return
+	}
+	if m, p, ok := b.read(q, seq); ok {
 		b.expire(q, m, p)
 	}
 }

@@ -9,14 +9,19 @@ import (
 type deadline struct {
 	at    time.Time
 	run   func()
-	index int // in the heap; -1: not in it
+	order uint64 // of those at one time, the one that was set first
+	index int    // in the heap; -1: not in it
 }
 
 // deadlines is a heap with the earliest first.
 type deadlines []*deadline
 
-func (d deadlines) Len() int           { return len(d) }
-func (d deadlines) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
+func (d deadlines) Len() int { return len(d) }
+
+func (d deadlines) Less(i, j int) bool {
+	return d[i].at.Before(d[j].at) || d[i].at.Equal(d[j].at) && d[i].order < d[j].order
+}
+
 func (d deadlines) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
 	d[i].index, d[j].index = i, j
@@ -38,14 +43,16 @@ func (d *deadlines) Pop() any {
 }
 
 func (b *Bus) schedule(at time.Time, run func()) *deadline {
-	d := &deadline{at: at, run: run}
+	b.order++
+	d := &deadline{at: at, run: run, order: b.order}
 	heap.Push(&b.deadlines, d)
 	return d
 }
 
 // move changes the time of a deadline, also of one that has run.
 func (b *Bus) move(d *deadline, at time.Time) {
-	d.at = at
+	b.order++
+	d.at, d.order = at, b.order
 	if d.index < 0 {
 		heap.Push(&b.deadlines, d)
 	} else {

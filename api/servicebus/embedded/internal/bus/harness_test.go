@@ -124,10 +124,16 @@ func (c *manualClock) Advance(d time.Duration) {
 // A world is a bus with what a test needs around it. Its methods answer when
 // all that they caused is committed and delivered.
 type world struct {
-	t     testing.TB
+	t     tester
 	bus   *Bus
 	clock *manualClock
 	store disk.Store
+}
+
+// A tester is a *testing.T, or the *rapid.T of one history.
+type tester interface {
+	require.TestingT
+	Helper()
 }
 
 func newWorld(t testing.TB) *world {

@@ -19,16 +19,15 @@ const (
 // Peek returns committed messages from a sequence number on, without locking
 // them: active ones, deferred ones and scheduled ones. With a session id it
 // passes over those scheduled. It may return fewer than asked, but none only
-// if there are none.
+// if there are none. An expired message is there as long as it is locked.
 func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 	b.enter()
 	q, err := b.find(path)
-	now := b.clock.Now()
 	b.leave()
 	if err != nil {
 		return nil, err
 	}
-	p := peeked{queue: q, now: now, most: min(max(o.Max, 0), maxPeek)}
+	p := peeked{queue: q, most: min(max(o.Max, 0), maxPeek)}
 	err = b.journal.store.View(func(r disk.Reader) error {
 		if o.SessionID == nil {
 			p.all(r, o.From)
@@ -42,7 +41,6 @@ func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 
 type peeked struct {
 	queue    *queue
-	now      time.Time
 	most     int
 	bytes    int
 	messages []Message
@@ -56,10 +54,8 @@ func (p *peeked) add(record []byte) bool {
 		p.failure = fmt.Errorf("%w: %w", disk.ErrDamaged, err)
 		return false
 	}
-	if !expired(&m, p.now) {
-		p.messages = append(p.messages, m)
-		p.bytes += len(record)
-	}
+	p.messages = append(p.messages, m)
+	p.bytes += len(record)
 	return len(p.messages) < p.most && p.bytes < maxPeekBytes
 }
 
@@ -77,7 +73,7 @@ func (p *peeked) session(r disk.Reader, session string, from int64) {
 		r.Scan(sessionKey(table, p.queue.id, session, from), after(sessionPrefix(table, p.queue.id, session)), func(k, _ []byte) bool {
 			sequences = append(sequences, lastNumber(k))
 			found++
-			return found < p.most+maxPeek // room for expired ones
+			return found < p.most
 		})
 	}
 	slices.Sort(sequences)

@@ -32,6 +32,7 @@ type queue struct {
 	lanes   map[string]*lane // those in memory: of held sessions, or the only one
 	locked  map[int64]*lock
 	waiting list.List // of *sessionWaiter: for the next session
+	overdue []byte    // up to here, messages that expired are gone or locked
 	chores  *deadline // when a message becomes due or expires, or an id can be forgotten
 }
 
@@ -57,7 +58,7 @@ type place struct {
 	lane  string
 	state State
 	size  int64
-	look  time.Time // of its entry in the table of expiry; zero: none
+	until time.Time // when it expires; zero: never
 }
 
 func (q *queue) placeOf(m *Message, size int) place {
@@ -72,9 +73,9 @@ func (b *Bus) insert(q *queue, m Message) int64 {
 	p := q.placeOf(&m, len(record))
 	b.journal.put(messageKey(q.id, p.seq), record)
 	b.index(q, p, m.ScheduledFor)
-	if !p.look.IsZero() && m.State != Scheduled {
-		b.journal.put(timeKey(tableExpiry, q.id, p.look, p.seq), []byte{})
-		b.remind(q, p.look)
+	if !p.until.IsZero() && m.State != Scheduled {
+		b.journal.put(timeKey(tableExpiry, q.id, p.until, p.seq), []byte{})
+		b.remind(q, p.until)
 	}
 	q.bytes += p.size
 	b.changed[q] = struct{}{}
@@ -127,8 +128,8 @@ func (b *Bus) unindex(q *queue, p place, due time.Time) {
 func (b *Bus) remove(q *queue, p place, due time.Time) {
 	b.journal.remove(messageKey(q.id, p.seq))
 	b.unindex(q, p, due)
-	if !p.look.IsZero() && p.state != Scheduled {
-		b.journal.remove(timeKey(tableExpiry, q.id, p.look, p.seq))
+	if !p.until.IsZero() && p.state != Scheduled {
+		b.journal.remove(timeKey(tableExpiry, q.id, p.until, p.seq))
 	}
 	q.bytes -= p.size
 	b.changed[q] = struct{}{}

@@ -133,11 +133,17 @@ func (b *Bus) nextSession(q *queue) (id string, found bool) {
 	}
 }
 
-// freeSession gives back a session with its messages as they are.
+// freeSession gives back a session with its messages as they are, but for those
+// that expired meanwhile.
 func (b *Bus) freeSession(r *Receiver) {
 	b.cancel(r.lock)
 	for _, k := range r.lane.inOrder() {
 		b.unlock(k)
+		if !k.place.until.IsZero() && !k.place.until.After(b.clock.Now()) {
+			if m, p, ok := b.read(k.queue, k.place.seq); ok {
+				b.expire(k.queue, m, p)
+			}
+		}
 	}
 	delete(r.lane.queue.lanes, r.lane.name)
 	b.grantSessions(r.lane.queue)
