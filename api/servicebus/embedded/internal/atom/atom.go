@@ -96,14 +96,15 @@ func (h *Handler) serve(r *http.Request) (status int, document any, err error) {
 	if err := h.authorize(r, path); err != nil {
 		return 0, nil, err
 	}
+	host := "https://" + r.Host + "/"
 	parent, rule, isRule := cut(path, "/rules")
 	switch {
 	case r.Method == http.MethodGet && strings.EqualFold(path, "$namespaceinfo"):
 		return http.StatusOK, h.namespaceInfo(r.Host), nil
 	case r.Method == http.MethodGet && strings.EqualFold(path, "$Resources/queues"):
-		return http.StatusOK, h.list(page, func(e bus.Entity) bool { return e.Kind == bus.Queue }), nil
+		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return e.Kind == bus.Queue }), nil
 	case r.Method == http.MethodGet && strings.EqualFold(path, "$Resources/topics"):
-		return http.StatusOK, h.list(page, func(e bus.Entity) bool { return e.Kind == bus.Topic }), nil
+		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return e.Kind == bus.Topic }), nil
 	case strings.HasPrefix(path, "$") || path == "":
 		return 0, nil, fail(http.StatusNotFound, "there is nothing at /%s", path)
 	case isRule && rule == "" && r.Method == http.MethodGet:
@@ -117,9 +118,9 @@ func (h *Handler) serve(r *http.Request) (status int, document any, err error) {
 			return 0, nil, err
 		}
 		prefix := strings.ToLower(topic) + "/subscriptions/"
-		return http.StatusOK, h.list(page, func(e bus.Entity) bool { return strings.HasPrefix(strings.ToLower(e.Path), prefix) }), nil
+		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return strings.HasPrefix(strings.ToLower(e.Path), prefix) }), nil
 	}
-	return h.serveEntity(r, path)
+	return h.serveEntity(r, host, path)
 }
 
 // cut divides a path around the last occurrence of a folder, in any case.
@@ -162,25 +163,6 @@ func target(r *http.Request) (string, page, error) {
 func of[T any](p page, all []T) []T {
 	all = all[min(p.skip, len(all)):]
 	return all[:min(p.top, len(all))]
-}
-
-// authorize wants the right to manage.
-func (h *Handler) authorize(r *http.Request, path string) error {
-	token := r.Header.Get("Authorization")
-	if h.Open || h.TrustTokens && token != "" && !strings.HasPrefix(token, "SharedAccessSignature ") {
-		return nil
-	}
-	if token == "" {
-		return fail(http.StatusUnauthorized, "MissingToken: the request has no authorization header")
-	}
-	claim, err := h.Keys.Check(token, h.Clock.Now())
-	if err != nil {
-		return fail(http.StatusUnauthorized, "%v", err)
-	}
-	if !claim.Covers(path, sas.Manage, h.Clock.Now()) {
-		return fail(http.StatusUnauthorized, "Manage,EntityRead claims required for this operation.")
-	}
-	return nil
 }
 
 // read reads the description in the entry that a client sent.

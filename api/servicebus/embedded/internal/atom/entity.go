@@ -19,26 +19,26 @@ const (
 	defaultWindow = 10 * time.Minute
 )
 
-func (h *Handler) serveEntity(r *http.Request, path string) (int, any, error) {
+func (h *Handler) serveEntity(r *http.Request, host, path string) (int, any, error) {
 	switch r.Method {
 	case http.MethodGet:
 		e, err := h.Bus.Entity(path)
 		if errors.Is(err, bus.ErrNotFound) {
-			return 0, nil, fail(http.StatusNotFound, "SubCode=40400. the messaging entity '%s' could not be found", path)
+			return 0, nil, notFound(path)
 		}
 		if err != nil {
 			return 0, nil, err
 		}
-		return http.StatusOK, h.entry(e), nil
+		return http.StatusOK, h.entry(host, e), nil
 	case http.MethodPut:
-		return h.put(r, path)
+		return h.put(r, host, path)
 	case http.MethodDelete:
 		return http.StatusOK, nil, await(r, func(done func(error)) { h.Bus.Delete(path, done) })
 	}
 	return 0, nil, fail(http.StatusMethodNotAllowed, "%s: want GET, PUT or DELETE", r.Method)
 }
 
-func (h *Handler) put(r *http.Request, path string) (int, any, error) {
+func (h *Handler) put(r *http.Request, host, path string) (int, any, error) {
 	d, err := read(r)
 	if err != nil {
 		return 0, nil, err
@@ -60,6 +60,9 @@ func (h *Handler) put(r *http.Request, path string) (int, any, error) {
 	default:
 		return 0, nil, fail(http.StatusBadRequest, "SubCode=40000. a %s describes no entity", d.XMLName.Local)
 	}
+	if updating && d.RequiresSession != nil && *d.RequiresSession != e.RequiresSession {
+		return 0, nil, fail(http.StatusBadRequest, "SubCode=40000. The value for the RequiresSession property of an existing %s cannot be changed", strings.TrimSuffix(d.XMLName.Local, "Description"))
+	}
 	if err := d.into(&e); err != nil {
 		return 0, nil, err
 	}
@@ -79,7 +82,7 @@ func (h *Handler) put(r *http.Request, path string) (int, any, error) {
 	if e, err = h.Bus.Entity(path); err != nil {
 		return 0, nil, err
 	}
-	return status, h.entry(e), nil
+	return status, h.entry(host, e), nil
 }
 
 // take sets to what from says, if it says anything.
@@ -153,7 +156,7 @@ func entityIn(s string) string {
 }
 
 // entry describes an entity, with its counts.
-func (h *Handler) entry(e bus.Entity) entry {
+func (h *Handler) entry(host string, e bus.Entity) entry {
 	counts, _ := h.Bus.Counts(e.Path) // deleted in between: it is empty
 	title, name := e.Path, "QueueDescription"
 	ttl, window := duration.Longest, duration.Format(defaultWindow)
@@ -187,8 +190,8 @@ func (h *Handler) entry(e bus.Entity) entry {
 	if e.Kind != bus.Topic {
 		d.LockDuration, d.RequiresSession, d.MaxDeliveryCount, d.MessageCount = &lock, &e.RequiresSession, &e.MaxDeliveryCount, &total
 		d.DeadLetteringOnMessageExpiration = &e.DeadLetterOnExpiry
-		forward(&d.ForwardTo, e.ForwardTo)
-		forward(&d.ForwardDeadLetteredMessagesTo, e.ForwardDeadLettersTo)
+		forward(&d.ForwardTo, host, e.ForwardTo)
+		forward(&d.ForwardDeadLetteredMessagesTo, host, e.ForwardDeadLettersTo)
 	}
 	switch e.Kind {
 	case bus.Topic:
@@ -207,9 +210,11 @@ func (h *Handler) entry(e bus.Entity) entry {
 	}
 }
 
-func forward(to **string, path string) {
+// forward sets to the URL of an entity, if one is named.
+func forward(to **string, host, path string) {
 	if path != "" {
-		*to = &path
+		url := host + path
+		*to = &url
 	}
 }
 
@@ -233,7 +238,7 @@ func (h *Handler) countFilters(topic string) (sql, correlation *int) {
 	return sql, correlation
 }
 
-func (h *Handler) list(p page, wanted func(bus.Entity) bool) feed {
+func (h *Handler) list(host string, p page, wanted func(bus.Entity) bool) feed {
 	var matching []bus.Entity
 	for _, e := range h.Bus.Entities() {
 		if wanted(e) {
@@ -242,7 +247,7 @@ func (h *Handler) list(p page, wanted func(bus.Entity) bool) feed {
 	}
 	f := feed{Title: "Entities", Updated: stamp(h.Clock.Now())}
 	for _, e := range of(p, matching) {
-		f.Entries = append(f.Entries, h.entry(e))
+		f.Entries = append(f.Entries, h.entry(host, e))
 	}
 	return f
 }

@@ -87,13 +87,16 @@ func (h *Handler) listRules(subscription string, p page) (feed, error) {
 
 func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule, error) {
 	rule := bus.Rule{Name: name}
+	var err error
 	if a != nil && a.Type == "SqlRuleAction" {
 		rule.Action = a.SQLExpression
+		if rule.Filter.Parameters, err = a.Parameters.read(); err != nil {
+			return rule, err
+		}
 	}
 	if f == nil {
 		return rule, nil
 	}
-	var err error
 	switch f.Type {
 	case "TrueFilter":
 	case "FalseFilter":
@@ -103,7 +106,12 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 			return rule, fail(http.StatusBadRequest, "SubCode=40000. the filter has no SqlExpression")
 		}
 		rule.Filter.SQL = *f.SQLExpression
-		rule.Filter.Parameters, err = f.Parameters.read()
+		var parameters map[string]any // filter and action share them
+		if parameters, err = f.Parameters.read(); len(parameters) > 0 && rule.Filter.Parameters != nil {
+			maps.Copy(rule.Filter.Parameters, parameters)
+		} else if len(parameters) > 0 {
+			rule.Filter.Parameters = parameters
+		}
 	case "CorrelationFilter":
 		c := &bus.Correlation{
 			CorrelationID: f.CorrelationID, MessageID: f.MessageID, To: f.To, ReplyTo: f.ReplyTo, Subject: f.Label,
@@ -127,7 +135,7 @@ func ruleEntry(rule bus.Rule) entry {
 			SessionID: c.SessionID, ReplyToSessionID: c.ReplyToSessionID, ContentType: c.ContentType, Properties: written(c.Properties),
 		}
 	case rule.Filter.SQL != "":
-		f.Type, f.SQLExpression, f.Parameters = "SqlFilter", &rule.Filter.SQL, written(rule.Filter.Parameters)
+		f.Type, f.SQLExpression, f.Parameters = "SqlFilter", &rule.Filter.SQL, written(usedIn(rule.Filter.SQL, rule.Filter.Parameters))
 	case rule.Filter.False:
 		f.Type, f.SQLExpression = "FalseFilter", &never
 	default:
@@ -135,11 +143,22 @@ func ruleEntry(rule bus.Rule) entry {
 	}
 	a := &actionDescription{Type: "EmptyRuleAction"}
 	if rule.Action != "" {
-		a = &actionDescription{Type: "SqlRuleAction", SQLExpression: rule.Action}
+		a = &actionDescription{Type: "SqlRuleAction", SQLExpression: rule.Action, Parameters: written(usedIn(rule.Action, rule.Filter.Parameters))}
 	}
 	return entry{ID: rule.Name, Title: rule.Name, Content: content{Type: "application/xml", Description: &description{
 		XMLName: xml.Name{Space: busSpace, Local: "RuleDescription"}, Filter: f, Action: a, Name: &rule.Name,
 	}}}
+}
+
+// usedIn returns those of the parameters that an expression names.
+func usedIn(expression string, parameters map[string]any) map[string]any {
+	used := map[string]any{}
+	for name, value := range parameters {
+		if strings.Contains(expression, name) {
+			used[name] = value
+		}
+	}
+	return used
 }
 
 // read reads values of the types that filters know.

@@ -22,6 +22,12 @@ const (
 	operationUnknown amqp.Symbol = "amqp:not-implemented"
 )
 
+const (
+	// lockLostText is what clients' tests look for.
+	lockLostText = "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue"
+	statusGone   = 410
+)
+
 // refusals is the one place where an error of the bus becomes a condition for
 // links, and a status for requests.
 var refusals = []struct {
@@ -29,8 +35,7 @@ var refusals = []struct {
 	condition amqp.Symbol
 	status    int32
 }{
-	{bus.ErrLockLost, lockLost, 410},
-	{bus.ErrSessionLockLost, sessionLockLost, 410},
+	{bus.ErrSessionLockLost, sessionLockLost, statusGone},
 	{bus.ErrSessionLocked, sessionLocked, 409},
 	{bus.ErrNotFound, amqp.NotFound, 404},
 	{bus.ErrExists, entityExists, 409},
@@ -50,6 +55,9 @@ func refusal(err error) (*amqp.Error, int32) {
 	var said *amqp.Error
 	if errors.As(err, &said) {
 		return said, 400
+	}
+	if errors.Is(err, bus.ErrLockLost) {
+		return amqp.Errorf(lockLost, "%s. (%v)", lockLostText, err), statusGone
 	}
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
@@ -73,12 +74,7 @@ func (m *manager) listSessions(r request, done func(reply)) {
 		done(missing("top"))
 		return
 	}
-	const all = 253402300800000 // the year 10000: sessions with messages or a state
-	at := time.Time{}
-	if since < all {
-		at = fromTimestamp(since)
-	}
-	ids, err := m.bus().Sessions(m.path, at, int(skip), int(top))
+	ids, err := m.sessions(since, int(skip), int(top))
 	if err != nil {
 		done(refused(err))
 		return
@@ -92,4 +88,39 @@ func (m *manager) listSessions(r request, done func(reply)) {
 		list.Values = append(list.Values, id)
 	}
 	done(answer(amqp.Map{{Key: "skip", Value: skip + int32(len(ids))}, {Key: "sessions-ids", Value: list}}, nil)) //nolint:gosec // at most top
+}
+
+// sessions lists the sessions whose state has changed since, or, in the year
+// 10000, all those that have messages or a state.
+func (m *manager) sessions(since amqp.Timestamp, skip, top int) ([]string, error) {
+	const all = 253402300800000
+	if since < all {
+		return m.bus().Sessions(m.path, fromTimestamp(since), skip, top)
+	}
+	ids, err := m.everySession(time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	withState, err := m.everySession(time.UnixMilli(1))
+	if err != nil {
+		return nil, err
+	}
+	ids = append(ids, withState...)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	ids = ids[min(skip, len(ids)):]
+	return ids[:min(top, len(ids))], nil
+}
+
+// everySession reads all pages of a list.
+func (m *manager) everySession(since time.Time) ([]string, error) {
+	const page = 1000
+	var ids []string
+	for {
+		next, err := m.bus().Sessions(m.path, since, len(ids), page)
+		if err != nil || len(next) == 0 {
+			return ids, err
+		}
+		ids = append(ids, next...)
+	}
 }

@@ -185,8 +185,12 @@ func (p *peer) allowed(l *server.Link, path string, rights ...sas.Rights) bool {
 			return true
 		}
 	}
-	l.Refuse(amqp.Errorf(amqp.UnauthorizedAccess, "Unauthorized access to '%s': no token that was put to $cbs allows it", path))
+	l.Refuse(unauthorized(path, rights[0]))
 	return false
+}
+
+func unauthorized(path string, needed sas.Rights) *amqp.Error {
+	return amqp.Errorf(amqp.UnauthorizedAccess, "Unauthorized access. '%s' claim(s) are required to perform this operation. Resource: '%s'.", needed, path)
 }
 
 func notFound(path string) *amqp.Error {

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,28 @@ func Path(address string) string {
 	return strings.ToLower(strings.Trim(address, "/"))
 }
 
+// resourcePath is the path of a token's resource: what follows its host, which
+// may stand without a scheme.
+func resourcePath(resource string) string {
+	if _, rest, found := strings.Cut(resource, "://"); found {
+		resource = rest
+	}
+	_, path, _ := strings.Cut(resource, "/")
+	return Path(path)
+}
+
+// String names the rights as Service Bus does.
+func (r Rights) String() string {
+	names := make([]string, 0, 3)
+	for right, name := range map[Rights]string{Send: "Send", Listen: "Listen", Manage: "Manage"} {
+		if r.Has(right) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ",")
+}
+
 // Keys are those of one namespace.
 type Keys []Key
 
@@ -73,7 +96,7 @@ type Keys []Key
 var (
 	ErrMalformed = errors.New("MalformedToken: the token is no shared access signature")
 	ErrSignature = errors.New("InvalidSignature: the token has an invalid signature")
-	ErrExpired   = errors.New("ExpiredToken: the token is expired")
+	ErrExpired   = errors.New("ExpiredToken: The token is expired")
 )
 
 // Login returns what the holder of a key may do.
@@ -119,9 +142,9 @@ func (k Keys) Check(token string, now time.Time) (Claim, error) {
 		}
 		expires := time.Unix(seconds, 0)
 		if !now.Before(expires) {
-			return Claim{}, fmt.Errorf("%w since %s", ErrExpired, expires.UTC().Format(time.RFC3339))
+			return Claim{}, fmt.Errorf("%w. Expiration time: %s", ErrExpired, expires.UTC().Format(time.RFC3339))
 		}
-		return Claim{Path: Path(decoded), Rights: key.Rights, Expires: expires}, nil
+		return Claim{Path: resourcePath(decoded), Rights: key.Rights, Expires: expires}, nil
 	}
 	return Claim{}, ErrSignature
 }
