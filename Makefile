@@ -62,9 +62,15 @@ crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
+conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embedded bus (Linux)
+	@go run ./api/servicebus/embedded/internal/clientsuite
+
+test-clients: ## run Microsoft's Node client for Service Bus on the embedded bus
+	@.ci/test-clients
+
 check: lint test ## lint and test: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench fuzz lint demo crash crash-images conformance-azcosmos check clean
+.PHONY: help run build test race cover bench fuzz lint demo crash crash-images conformance-azcosmos conformance-servicebus test-clients check clean

@@ -13,6 +13,7 @@
 package atom
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -83,6 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients look for it as it is, and attributes stand between double quotes
 	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the client may be gone
