@@ -3,6 +3,7 @@ package bus
 import (
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes histories longer than is usual: it takes a few steps until
+// something interesting is locked, expired or forwarded. The command line wins.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"rapid.checks": "150", "rapid.steps": "50"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // jsonCodec stands in for the encoding of the wire.
 type jsonCodec struct{}
@@ -331,4 +341,13 @@ func (d Delivery) property(name string) any {
 		return fmt.Sprint(err)
 	}
 	return values[name]
+}
+
+// keys counts the keys of a table in the store.
+func (w *world) keys(table byte) (n int) {
+	require.NoError(w.t, w.store.View(func(r disk.Reader) error {
+		r.Scan([]byte{table}, []byte{table + 1}, func(_, _ []byte) bool { n++; return true })
+		return nil
+	}))
+	return n
 }
