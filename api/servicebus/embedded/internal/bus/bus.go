@@ -19,15 +19,20 @@ type Options struct {
 	Rand  io.Reader // crypto/rand; for lock tokens and message ids
 }
 
-// A Clock tells the time, and calls back once, from another goroutine, when a
-// while has passed.
+// A Clock tells the time, and calls back when a while has passed.
 type Clock interface {
+	// Now is time.Now.
 	Now() time.Time
+
+	// AfterFunc is time.AfterFunc. It must not call f itself.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// A Timer is what a Clock started. Stop says whether it kept f from running.
-type Timer interface{ Stop() bool }
+// A Timer is what a Clock started.
+type Timer interface {
+	// Stop says whether it kept f from running.
+	Stop() bool
+}
 
 // A Bus is one namespace. It is safe for use by many goroutines.
 //
@@ -39,7 +44,7 @@ type Bus struct {
 	rand  io.Reader
 	codec Codec
 
-	outbox outbox
+	outbox *outbox
 	timers sync.WaitGroup // set and not yet run
 	wake   chan struct{}  // holds one: something is pending
 	ended  chan struct{}  // closed when the committing goroutine has ended
@@ -60,18 +65,17 @@ type Bus struct {
 }
 
 // Open reads the entities of a store, which stays the caller's to close. It
-// starts one goroutine, which ends with Close.
+// starts two goroutines, which end with Close.
 func Open(store disk.Store, o Options) (*Bus, error) {
 	if o.Codec == nil {
 		return nil, fmt.Errorf("%w: a codec is required", ErrInvalid)
 	}
 	b := &Bus{
-		clock: o.Clock, rand: o.Rand, codec: o.Codec,
+		clock: o.Clock, rand: o.Rand, codec: o.Codec, outbox: newOutbox(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		journal: newJournal(store), entities: map[string]*entity{},
 		locks: map[LockToken]*lock{}, changed: map[*queue]struct{}{},
 	}
-	b.outbox.idle.L = &b.outbox.mu
 	if b.clock == nil {
 		b.clock = systemClock{}
 	}
@@ -81,6 +85,7 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	if err := b.load(); err != nil {
 		return nil, err
 	}
+	go b.outbox.serve()
 	go b.commitAll()
 	b.enter()
 	b.leave()
@@ -100,11 +105,9 @@ func (b *Bus) Close() error {
 		close(b.wake)
 	}
 	b.mu.Unlock()
-	b.outbox.run()
 	<-b.ended
 	b.timers.Wait()
-	b.outbox.run()
-	b.outbox.wait()
+	b.outbox.close()
 	return nil
 }
 
@@ -130,7 +133,7 @@ func (b *Bus) leave() {
 	}
 	b.arm()
 	b.mu.Unlock()
-	b.outbox.run()
+	b.outbox.late()
 }
 
 func (b *Bus) usable() error {

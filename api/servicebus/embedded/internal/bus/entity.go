@@ -66,8 +66,10 @@ func (b *Bus) load() error {
 			damaged = fmt.Errorf("%w: entity %q: %w", disk.ErrDamaged, k[1:], damaged)
 			return false
 		}
-		b.enlist(newEntity(r.Config, r.Number))
-		return true
+		if !b.enlist(newEntity(r.Config, r.Number)) {
+			damaged = fmt.Errorf("%w: subscription %q has no topic", disk.ErrDamaged, k[1:])
+		}
+		return damaged == nil
 	})
 	j.scan([]byte{tablePurge}, []byte{tablePurge + 1}, func(k, _ []byte) bool {
 		n := binary.BigEndian.Uint32(k[1:])
@@ -91,17 +93,20 @@ func (b *Bus) load() error {
 	return j.failure
 }
 
-// enlist makes an entity known, after its topic.
-func (b *Bus) enlist(e *entity) {
+// enlist makes an entity known; a subscription needs its topic.
+func (b *Bus) enlist(e *entity) bool {
 	name := strings.ToLower(e.config.Path)
-	b.entities[name] = e
-	b.newest = max(b.newest, e.number)
 	if e.config.Kind == Subscription {
 		topic, _, _ := strings.Cut(name, subscriptions)
-		e.topic = b.entities[topic]
+		if e.topic = b.entities[topic]; e.topic == nil || e.topic.config.Kind != Topic {
+			return false
+		}
 		e.topic.subscriptions = append(e.topic.subscriptions, e)
 		slices.SortFunc(e.topic.subscriptions, func(a, b *entity) int { return cmp.Compare(a.config.Path, b.config.Path) })
 	}
+	b.entities[name] = e
+	b.newest = max(b.newest, e.number)
+	return true
 }
 
 // Create makes an entity. A subscription begins with one rule, which lets all
@@ -115,17 +120,15 @@ func (b *Bus) Create(config Entity, done func(error)) {
 		if b.entities[name] != nil {
 			return fmt.Errorf("%w: %s", ErrExists, config.Path)
 		}
-		if config.Kind == Subscription {
-			topic, _, _ := strings.Cut(name, subscriptions)
-			if t := b.entities[topic]; t == nil || t.config.Kind != Topic {
-				return fmt.Errorf("%w: topic %s", ErrNotFound, topic)
-			}
+		if len(b.entities) >= maxEntities {
+			return fmt.Errorf("%w: there are %d entities, which is the limit", ErrQuotaExceeded, maxEntities)
 		}
 		config.CreatedAt = b.clock.Now().UTC()
 		config.UpdatedAt = config.CreatedAt
-		b.newest++
-		e := newEntity(config, b.newest)
-		b.enlist(e)
+		e := newEntity(config, b.newest+1)
+		if !b.enlist(e) {
+			return fmt.Errorf("%w: the topic of %s", ErrNotFound, config.Path)
+		}
 		b.store(e)
 		if config.Kind == Subscription {
 			return b.setRule(e, Rule{Name: DefaultRule})

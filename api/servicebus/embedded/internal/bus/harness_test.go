@@ -164,22 +164,28 @@ func (w *world) restart() {
 	w.open()
 }
 
+// pass lets time pass.
+func (w *world) pass(d time.Duration) {
+	w.clock.Advance(d)
+	w.settled()
+}
+
 // settled waits until nothing is on its way: each look at the journal can
 // bring more.
 func (w *world) settled() {
 	b := w.bus
 	for {
-		quiet := make(chan bool)
+		quiet := make(chan bool, 1)
 		b.enter()
 		b.reply(func(error) {
 			b.mu.Lock()
 			idle := b.broken != nil || len(b.journal.pending.writes) == 0 && b.journal.flushing == nil
 			b.mu.Unlock()
-			go func() { quiet <- idle }()
+			quiet <- idle
 		})
 		b.leave()
 		if <-quiet {
-			b.outbox.wait()
+			b.outbox.idle()
 			return
 		}
 	}

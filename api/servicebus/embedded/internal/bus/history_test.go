@@ -102,8 +102,7 @@ func (h *history) only(paths ...string) []string {
 func (h *history) tick() { h.pass(time.Millisecond) }
 
 func (h *history) pass(d time.Duration) {
-	h.clock.Advance(d)
-	h.settled()
+	h.world.pass(d)
 	h.model.advance(d)
 }
 

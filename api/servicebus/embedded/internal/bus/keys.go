@@ -93,14 +93,14 @@ func sessionOf(k []byte) string { return string(k[8 : len(k)-8]) }
 
 // appendNumber writes a number that is not negative.
 func appendNumber(b []byte, n int64) []byte {
-	return binary.BigEndian.AppendUint64(b, uint64(max(0, n))) //nolint:gosec // not negative
+	return binary.BigEndian.AppendUint64(b, uint64(max(0, n)))
 }
 
 func number(b []byte) int64 {
 	if len(b) < 8 {
 		return 0
 	}
-	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64) //nolint:gosec // the mask makes it fit
+	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64)
 }
 
 // appendText writes a length of two bytes and the text, so that no text is the

@@ -12,6 +12,7 @@ const (
 	maxID       = 128 // bytes of a message or session id
 	maxPath     = 260
 	maxBatch    = 10_000
+	maxEntities = 10_000
 	maxTexts    = 64 << 10 // bytes of all other texts of a message
 	maxPending  = 64 << 20 // bytes that wait for the disk
 	maxHops     = 4        // of forwarding

@@ -45,7 +45,11 @@ type Message interface {
 // A Target is what actions change.
 type Target interface {
 	Message
+
+	// SetProperty sets an application property.
 	SetProperty(name string, value any)
+
+	// RemoveProperty removes an application property, if it is there.
 	RemoveProperty(name string)
 
 	// SetSystem sets a property of the message; nil removes it. It fails
@@ -108,7 +112,7 @@ func ParseAction(text string, parameters map[string]any) (*Action, error) {
 // Match says whether the condition is true of a message.
 func (c *Condition) Match(m Message) (bool, error) {
 	v, err := c.root(m)
-	return v == true, err
+	return err == nil && v == true, err
 }
 
 // Apply changes a message; a failure leaves it as the steps before did.

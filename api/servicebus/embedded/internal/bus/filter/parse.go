@@ -285,10 +285,11 @@ func (p *parser) name() string {
 }
 
 func (p *parser) number(t token) node {
-	if n, err := strconv.ParseInt(t.text, 0, 64); err == nil {
-		return constant(n)
+	digits, base := t.text, 10
+	if len(digits) > 2 && strings.EqualFold(digits[:2], "0x") {
+		digits, base = digits[2:], 16
 	}
-	if n, err := strconv.ParseInt(t.text, 10, 64); err == nil { // 010 is ten
+	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
 		return constant(n)
 	}
 	f, err := strconv.ParseFloat(t.text, 64)

@@ -33,7 +33,10 @@ func exists(of property) node {
 func isNull(of node, want bool) node {
 	return func(m Message) (any, error) {
 		v, err := of(m)
-		return (v == nil) == want, err
+		if err != nil {
+			return nil, err
+		}
+		return (v == nil) == want, nil
 	}
 }
 
