@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -12,7 +13,8 @@ const (
 	// MaxNesting is how deep values may lie in one another.
 	MaxNesting = 32
 
-	// maxEmpty bounds the elements of an array that take no room on the wire.
+	// maxEmpty bounds the elements of arrays that take no room on the wire, in
+	// all that a Decoder reads.
 	maxEmpty = 4096
 )
 
@@ -26,10 +28,11 @@ var (
 type Decoder struct {
 	b     []byte
 	depth int
+	empty *int // elements that took no room, so far
 }
 
 // NewDecoder reads from b.
-func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
+func NewDecoder(b []byte) *Decoder { return &Decoder{b: b, empty: new(int)} }
 
 // Rest returns what has not been read.
 func (d *Decoder) Rest() []byte { return d.b }
@@ -234,7 +237,7 @@ func scalar(code byte, b []byte) (any, error) {
 // within starts reading the contents b of a compound value, and returns how
 // many elements are to come.
 func (d *Decoder) within(code byte, b []byte) (*Decoder, uint32, error) {
-	inner := &Decoder{b: b, depth: d.depth}
+	inner := &Decoder{b: b, depth: d.depth, empty: d.empty}
 	if code>>4 == 0xc || code>>4 == 0xe {
 		count, err := inner.byte()
 		return inner, uint32(count), err
@@ -295,7 +298,8 @@ func (d *Decoder) array(code byte, b []byte) (any, error) {
 	if array.Of, err = inner.byte(); err != nil {
 		return nil, err
 	}
-	if array.Of == codeDescribed {
+	described := array.Of == codeDescribed
+	if described {
 		if array.Descriptor, err = inner.Value(); err != nil {
 			return nil, err
 		}
@@ -303,8 +307,17 @@ func (d *Decoder) array(code byte, b []byte) (any, error) {
 			return nil, err
 		}
 	}
-	if uint64(count) > uint64(len(inner.b)) && (array.Of>>4 != 4 || count > maxEmpty) {
+	switch {
+	case described && array.Descriptor == nil:
+		return nil, errors.New("amqp: the elements of an array are described by null")
+	case !slices.Contains(constructors, array.Of):
+		return nil, fmt.Errorf("amqp: no type has the constructor 0x%02x", array.Of)
+	case array.Of>>4 != 4 && uint64(count) > uint64(len(inner.b)):
 		return nil, errShort
+	case array.Of>>4 == 4 && (count > maxEmpty || *d.empty+int(count) > maxEmpty):
+		return nil, fmt.Errorf("amqp: more than %d elements take no room", maxEmpty)
+	case array.Of>>4 == 4:
+		*d.empty += int(count)
 	}
 	if inner.depth++; inner.depth >= MaxNesting {
 		return nil, errNested

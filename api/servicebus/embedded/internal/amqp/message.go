@@ -82,7 +82,7 @@ func sectionCode(d *Decoder) (uint64, error) {
 	case len(b) > 2 && b[0] == codeDescribed && b[1] == codeSmallUlong:
 		code = uint64(b[2])
 	case len(b) > 9 && b[0] == codeDescribed && b[1] == codeUlong:
-		v, err := (&Decoder{b: b[1:]}).Value()
+		v, err := NewDecoder(b[1:]).Value()
 		if err != nil {
 			return 0, err
 		}

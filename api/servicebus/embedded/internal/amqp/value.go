@@ -117,6 +117,16 @@ const (
 	codeArray32    = 0xf0
 )
 
+// constructors are those that elements of an array may have.
+var constructors = []byte{
+	codeNull, codeTrue, codeFalse, codeUint0, codeUlong0, codeList0,
+	codeUbyte, codeByte, codeSmallUint, codeSmallUlong, codeSmallInt, codeSmallLong, codeBool,
+	codeUshort, codeShort, codeUint, codeInt, codeFloat, codeChar, codeDecimal32,
+	codeUlong, codeLong, codeDouble, codeTimestamp, codeDecimal64, codeDecimal128, codeUUID,
+	codeBinary8, codeString8, codeSymbol8, codeBinary32, codeString32, codeSymbol32,
+	codeList8, codeMap8, codeList32, codeMap32, codeArray8, codeArray32,
+}
+
 // Constructors of arrays that servers make.
 const (
 	// OfTimestamp makes an Array of Timestamp.
