@@ -314,6 +314,21 @@ func TestForwardingPassesOnUntilItCannot(t *testing.T) {
 	require.Equal(t, []any{"dead", "why", "from", int64(1)}, []any{string(d.Sections), d.property("DeadLetterReason"), d.DeadLetterSource, d.EnqueuedSequenceNumber})
 }
 
+func TestForwardingInACircleEnds(t *testing.T) {
+	w := newWorld(t)
+	for _, topic := range []string{"t", "u"} {
+		w.create(Entity{Path: topic, Kind: Topic})
+	}
+	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription, RequiresSession: true, ForwardDeadLettersTo: "u"})
+	w.create(Entity{Path: "u/Subscriptions/s", Kind: Subscription, ForwardTo: "t"})
+	w.send("t", text("no session"))
+	require.EqualValues(t, 1, w.counts("t").TransferDeadLetter+w.counts("u").TransferDeadLetter)
+	w.create(Entity{Path: "a", ForwardTo: "b"})
+	w.create(Entity{Path: "b", ForwardTo: "a"})
+	w.send("a", text("around"))
+	require.EqualValues(t, 1, w.counts("a").TransferDeadLetter+w.counts("b").TransferDeadLetter)
+}
+
 func TestEachSubscriptionGetsWhatItsRulesMake(t *testing.T) {
 	w := newWorld(t)
 	w.create(Entity{Path: "t", Kind: Topic})

@@ -163,8 +163,10 @@ func (b *Bus) Update(config Entity, done func(error)) {
 		config.Path, config.CreatedAt, config.UpdatedAt = e.config.Path, e.config.CreatedAt, b.clock.Now().UTC()
 		e.config = config
 		b.store(e)
-		if !e.receives() {
-			b.endReceiversOf(e.main, ErrDisabled)
+		for _, of := range append([]*entity{e}, e.subscriptions...) {
+			if !of.receives() {
+				b.endReceiversOf(of.main, ErrDisabled)
+			}
 		}
 		return nil
 	})
@@ -359,7 +361,9 @@ func (c *Entity) complete() error {
 		return fmt.Errorf("%w: a lock lasts up to 5 minutes, not %s", ErrInvalid, c.LockDuration)
 	case c.DefaultTTL < 0 || c.DuplicateWindow < 0 || c.MaxBytes < 0 || c.MaxMessageBytes < 0:
 		return fmt.Errorf("%w: a duration or size is negative", ErrInvalid)
-	case strings.EqualFold(c.ForwardTo, c.Path) || strings.EqualFold(c.ForwardDeadLettersTo, c.Path):
+	case slices.ContainsFunc([]string{c.ForwardTo, c.ForwardDeadLettersTo}, func(to string) bool {
+		return strings.EqualFold(to, c.Path) || isSub && strings.EqualFold(to, topic)
+	}):
 		return fmt.Errorf("%w: %s forwards to itself", ErrInvalid, c.Path)
 	case c.ForwardTo != "" && (c.RequiresSession || c.Kind == Topic):
 		return fmt.Errorf("%w: a topic, or an entity that requires sessions, cannot forward", ErrInvalid)

@@ -32,8 +32,8 @@ var tablesOfQueue = []byte{
 	tableExpiry, tableDuplicate, tableForget, tableState, tableRule,
 }
 
-// A queueID is the number of an entity, which is never used again, and which
-// of its queues it is.
+// A queueID is the number of an entity, which is not used again as long as
+// anything of it is left, and which of its queues it is.
 type queueID [5]byte
 
 func idOf(entity uint32, p part) (id queueID) {

@@ -18,7 +18,7 @@ func (b *Bus) publish(topic *entity, m Message, hops int) {
 		}
 		copies, err := s.copies(v)
 		if err != nil && s.config.DeadLetterOnFilterFail {
-			b.bury(s.deadLetters, s.main, m, ReasonFilter, err.Error())
+			b.bury(s.deadLetters, s.main, m, hops, ReasonFilter, err.Error())
 		}
 		for _, c := range copies {
 			b.arrive(s, c, hops)

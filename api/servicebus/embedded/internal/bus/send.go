@@ -172,7 +172,7 @@ func (b *Bus) arrive(e *entity, m Message, hops int) {
 	case e.config.ForwardTo != "":
 		b.forward(e, e.config.ForwardTo, m, hops+1)
 	case e.config.RequiresSession && m.SessionID == nil:
-		b.bury(e.deadLetters, e.main, m, nullReason, nullMessage)
+		b.bury(e.deadLetters, e.main, m, hops, nullReason, nullMessage)
 	default:
 		m.State, m.EnqueuedAt, m.ExpiresAt = Active, b.now(), time.Time{}
 		if m.TTL > 0 && m.TTL < longestTTL {
@@ -221,7 +221,7 @@ func (b *Bus) forward(from *entity, to string, m Message, hops int) {
 	}
 	if why != "" {
 		m.SequenceNumber = 0
-		b.bury(from.transfers, from.main, m, reason, why)
+		b.bury(from.transfers, from.main, m, hops, reason, why)
 		return
 	}
 	if b.duplicate(target, &m) == 0 {

@@ -92,11 +92,12 @@ func (b *Bus) deadLetter(q *queue, m Message, p place, reason, description strin
 		grave = q
 	}
 	b.remove(q, p, time.Time{})
-	b.bury(grave, q, m, reason, description)
+	b.bury(grave, q, m, 0, reason, description)
 }
 
-// bury stores a message among the dead letters of a queue's entity.
-func (b *Bus) bury(grave, from *queue, m Message, reason, description string) {
+// bury stores a message among the dead letters of a queue's entity, or passes
+// it on to where these go. hops is how often it was passed on so far.
+func (b *Bus) bury(grave, from *queue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {
 		changes[propertyReason] = reason
@@ -113,7 +114,7 @@ func (b *Bus) bury(grave, from *queue, m Message, reason, description string) {
 		m.DeadLetterSource = from.entity.config.Path
 	}
 	if target := grave.entity.config.ForwardDeadLettersTo; target != "" && from.part == mainPart && grave.part == deadLetterPart {
-		b.forward(grave.entity, target, m, 1)
+		b.forward(grave.entity, target, m, hops+1)
 		return
 	}
 	b.insert(grave, m)
