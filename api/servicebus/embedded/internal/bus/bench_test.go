@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -145,6 +146,34 @@ func (c *draining) completed() {
 	if c.left--; c.left == 0 {
 		close(c.over)
 	}
+}
+
+// BenchmarkSingleSend reports how long single sends take, at 1,000/s.
+func BenchmarkSingleSend(b *testing.B) {
+	bus := onDisk(b)
+	require.NoError(b, answer(func(done func(error)) {
+		bus.Create(Entity{Path: "q", Kind: Queue, MaxBytes: 1 << 40}, done)
+	}))
+	took := make([]time.Duration, b.N)
+	var sends sync.WaitGroup
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	b.ResetTimer()
+	for i := range b.N {
+		<-tick.C
+		sends.Add(1)
+		began := time.Now()
+		bus.Send("q", []Message{thousand(-1)}, func(err error) {
+			if took[i] = time.Since(began); err != nil {
+				b.Error(err)
+			}
+			sends.Done()
+		})
+	}
+	sends.Wait()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
 // BenchmarkMillionWaiting reports what waiting messages cost: memory, and the

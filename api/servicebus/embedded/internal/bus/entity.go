@@ -3,14 +3,11 @@ package bus
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
 // An entity is a queue, a topic or a topic subscription. What is scheduled for
@@ -27,12 +24,6 @@ type entity struct {
 	rules         []*rule   // of a subscription, by name
 }
 
-// An entityRecord is how an entity is stored.
-type entityRecord struct {
-	Number uint32
-	Config Entity
-}
-
 func newEntity(config Entity, number uint32) *entity {
 	e := &entity{config: config, number: number}
 	e.main, e.deadLetters, e.transfers = newQueue(e, mainPart), newQueue(e, deadLetterPart), newQueue(e, transferPart)
@@ -42,72 +33,10 @@ func newEntity(config Entity, number uint32) *entity {
 func (e *entity) queues() []*queue { return []*queue{e.main, e.deadLetters, e.transfers} }
 
 const (
-	format        = 1
 	deadLetterEnd = "/$deadletterqueue"
 	transferEnd   = "/$transfer" + deadLetterEnd
 	subscriptions = "/subscriptions/"
 )
-
-var formatKey = []byte{tableMeta, 'f'}
-
-// load reads what a former bus left in the store.
-func (b *Bus) load() error {
-	j := b.journal
-	if found := number(j.get(formatKey)); found != format {
-		if found != 0 {
-			return fmt.Errorf("%w: it has format %d, this version reads %d", disk.ErrFormat, found, format)
-		}
-		j.put(formatKey, appendNumber(nil, format))
-	}
-	var damaged error
-	j.scan([]byte{tableEntity}, []byte{tableEntity + 1}, func(k, v []byte) bool {
-		var r entityRecord
-		if damaged = json.Unmarshal(v, &r); damaged != nil {
-			damaged = fmt.Errorf("%w: entity %q: %w", disk.ErrDamaged, k[1:], damaged)
-			return false
-		}
-		if !b.enlist(newEntity(r.Config, r.Number)) {
-			damaged = fmt.Errorf("%w: subscription %q has no topic", disk.ErrDamaged, k[1:])
-		}
-		return damaged == nil
-	})
-	j.scan([]byte{tablePurge}, []byte{tablePurge + 1}, func(k, _ []byte) bool {
-		n := binary.BigEndian.Uint32(k[1:])
-		b.purges = append(b.purges, n)
-		b.newest = max(b.newest, n)
-		return true
-	})
-	if err := cmp.Or(j.failure, damaged); err != nil {
-		return err
-	}
-	b.purgeSome()
-	for _, e := range b.entities {
-		for _, q := range e.queues() {
-			q.restore(j.get(key(tableCounters, q.id, 0)))
-			b.remindFirst(q)
-		}
-		if err := b.loadRules(e); err != nil {
-			return err
-		}
-	}
-	return j.failure
-}
-
-// enlist makes an entity known; a subscription needs its topic.
-func (b *Bus) enlist(e *entity) bool {
-	name := strings.ToLower(e.config.Path)
-	if e.config.Kind == Subscription {
-		topic, _, _ := strings.Cut(name, subscriptions)
-		if e.topic = b.entities[topic]; e.topic == nil || e.topic.config.Kind != Topic {
-			return false
-		}
-		e.topic.subscriptions = append(e.topic.subscriptions, e)
-		slices.SortFunc(e.topic.subscriptions, func(a, b *entity) int { return cmp.Compare(a.config.Path, b.config.Path) })
-	}
-	b.entities[name] = e
-	b.newest = max(b.newest, e.number)
-	return true
-}
 
 // Create makes an entity. A subscription begins with one rule, which lets all
 // pass. It fails with ErrExists, or with ErrNotFound without its topic.
@@ -135,14 +64,6 @@ func (b *Bus) Create(config Entity, done func(error)) {
 		}
 		return nil
 	})
-}
-
-func (b *Bus) store(e *entity) {
-	record, err := json.Marshal(entityRecord{e.number, e.config})
-	if err != nil {
-		b.journal.failure = err // cannot be: it has no such fields
-	}
-	b.journal.put(entityKey(strings.ToLower(e.config.Path)), record)
 }
 
 // Update changes an entity, but not its kind and whether it has sessions.
@@ -207,34 +128,6 @@ func (b *Bus) erase(e *entity) {
 	b.purges = append(b.purges, e.number)
 }
 
-// purgeStep bounds what one commit removes of a deleted entity.
-const purgeStep = 1000
-
-// purgeSome removes a part of what deleted entities left. The commit of that
-// calls for the next part.
-func (b *Bus) purgeSome() {
-	if len(b.purges) == 0 {
-		return
-	}
-	number, removed := b.purges[0], 0
-	for _, table := range tablesOfQueue {
-		prefix := binary.BigEndian.AppendUint32([]byte{table}, number)
-		var keys [][]byte
-		b.journal.scan(prefix, after(prefix), func(k, _ []byte) bool {
-			keys = append(keys, append([]byte{}, k...))
-			return removed+len(keys) < purgeStep
-		})
-		for _, k := range keys {
-			b.journal.remove(k)
-		}
-		if removed += len(keys); removed >= purgeStep {
-			return
-		}
-	}
-	b.journal.remove(binary.BigEndian.AppendUint32([]byte{tablePurge}, number))
-	b.purges = b.purges[1:]
-}
-
 // Entity returns the configuration of an entity, also by the path of one of its
 // dead-letter queues.
 func (b *Bus) Entity(path string) (Entity, error) {
@@ -256,87 +149,6 @@ func (b *Bus) Entities() []Entity {
 		all = append(all, b.entities[name].config)
 	}
 	return all
-}
-
-// Counts returns what an entity holds; of a topic, what all subscriptions hold
-// and what is scheduled for it.
-func (b *Bus) Counts(path string) (Counts, error) {
-	b.enter()
-	defer b.leave()
-	e, _, err := b.entity(path)
-	if err != nil {
-		return Counts{}, err
-	}
-	return e.counts(), nil
-}
-
-func (e *entity) counts() Counts {
-	c := Counts{
-		Active: e.main.active, Deferred: e.main.deferred, Scheduled: e.main.scheduled,
-		DeadLetter:         e.deadLetters.active + e.deadLetters.deferred,
-		TransferDeadLetter: e.transfers.active + e.transfers.deferred,
-		Subscriptions:      len(e.subscriptions),
-	}
-	for _, q := range e.queues() {
-		c.Bytes += q.bytes
-	}
-	for _, s := range e.subscriptions {
-		of := s.counts()
-		c.Active += of.Active
-		c.Deferred += of.Deferred
-		c.DeadLetter += of.DeadLetter
-		c.TransferDeadLetter += of.TransferDeadLetter
-		c.Bytes += of.Bytes
-	}
-	return c
-}
-
-// entity finds an entity and which of its queues a path means.
-func (b *Bus) entity(path string) (*entity, part, error) {
-	if err := b.usable(); err != nil {
-		return nil, 0, err
-	}
-	name, p := strings.ToLower(path), mainPart
-	if rest, ok := strings.CutSuffix(name, transferEnd); ok {
-		name, p = rest, transferPart
-	} else if rest, ok := strings.CutSuffix(name, deadLetterEnd); ok {
-		name, p = rest, deadLetterPart
-	}
-	e := b.entities[name]
-	if e == nil {
-		return nil, 0, fmt.Errorf("%w: the messaging entity %s", ErrNotFound, path)
-	}
-	return e, p, nil
-}
-
-// find returns the queue that a path means.
-func (b *Bus) find(path string) (*queue, error) {
-	e, p, err := b.entity(path)
-	if err != nil {
-		return nil, err
-	}
-	if e.config.Kind == Topic && p == mainPart {
-		return nil, fmt.Errorf("%w: %s is a topic; receive from one of its subscriptions", ErrNotAllowed, path)
-	}
-	return e.queues()[p], nil
-}
-
-// receivable is find, unless the entity's status forbids to receive.
-func (b *Bus) receivable(path string) (*queue, error) {
-	q, err := b.find(path)
-	if err == nil && !q.entity.receives() {
-		err = fmt.Errorf("%w: %s", ErrDisabled, path)
-	}
-	return q, err
-}
-
-func (e *entity) receives() bool {
-	return e.config.Status != StatusDisabled && e.config.Status != StatusReceiveDisabled &&
-		(e.topic == nil || e.topic.config.Status != StatusDisabled)
-}
-
-func (e *entity) sends() bool {
-	return e.config.Status != StatusDisabled && e.config.Status != StatusSendDisabled
 }
 
 // complete fills in the defaults, and refuses what makes no sense.
