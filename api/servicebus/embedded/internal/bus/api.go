@@ -66,8 +66,9 @@ type Message struct {
 	DeliveryCount          uint32    // failed deliveries so far
 	State                  State
 	DeadLetterSource       string // of a dead letter: the entity it was in
-	// Rewritten says that a rule's action changed one of the fields above, so
-	// that they win over what Sections says.
+	// Rewritten says that the bus changed a field of the sender, so that the
+	// fields win over what Sections says: a rule's action did, or the sender
+	// gave no ID.
 	Rewritten bool
 }
 

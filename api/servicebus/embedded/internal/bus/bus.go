@@ -213,6 +213,7 @@ func (b *Bus) leaveCommitted(g *generation) {
 		}
 		for q := range g.queues {
 			b.grantSessions(q)
+			b.remindFirst(q)
 		}
 		b.purgeSome()
 	}

@@ -1,12 +1,15 @@
 package bus
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
 func TestMessagesComeInTheOrderTheyWereSentAndOnce(t *testing.T) {
@@ -259,6 +262,53 @@ func TestAScheduledMessageIsEnqueuedWhenItIsDue(t *testing.T) {
 	d := w.receiver("q", PeekLock).one()
 	require.Equal(t, []any{int64(4), int64(1), start.Add(time.Hour), start.Add(time.Hour + time.Minute)},
 		[]any{d.SequenceNumber, d.EnqueuedSequenceNumber, d.EnqueuedAt, d.ExpiresAt})
+}
+
+func TestManyMessagesThatExpireAtOnceDoNotPileUpInMemory(t *testing.T) {
+	w := newWorld(t)
+	w.create(Entity{Path: "q", DefaultTTL: time.Minute, DeadLetterOnExpiry: true, MaxBytes: 1 << 40})
+	batch := make([]Message, 100)
+	for i := range batch {
+		batch[i] = Message{Sections: make([]byte, 10_000)}
+	}
+	for range 30 {
+		w.send("q", batch...)
+	}
+	require.NoError(t, w.bus.Close())
+	most := &largestUpdate{Store: w.store}
+	var err error
+	w.bus, err = Open(most, Options{Codec: jsonCodec{}, Clock: w.clock})
+	require.NoError(t, err)
+	for w.counts("q").Active > 0 {
+		w.pass(time.Minute)
+	}
+	require.Equal(t, Counts{DeadLetter: 3000, Bytes: w.counts("q").Bytes}, w.counts("q"))
+	require.Less(t, most.keys, 3000)
+}
+
+// A largestUpdate remembers how many keys one update has put at most.
+type largestUpdate struct {
+	disk.Store
+	keys int
+}
+
+func (s *largestUpdate) Update(ctx context.Context, fn func(disk.Tx) error) error {
+	return s.Store.Update(ctx, func(tx disk.Tx) error {
+		counting := &countingTx{Tx: tx}
+		err := fn(counting)
+		s.keys = max(s.keys, counting.puts)
+		return err
+	})
+}
+
+type countingTx struct {
+	disk.Tx
+	puts int
+}
+
+func (t *countingTx) Put(key, value []byte) {
+	t.puts++
+	t.Tx.Put(key, value)
 }
 
 func TestABatchIsStoredAsAWholeOrNotAtAll(t *testing.T) {

@@ -5,11 +5,22 @@ import (
 	"time"
 )
 
-// choreStep bounds what one turn of a queue's chores takes on.
-const choreStep = 256
+const (
+	// choreStep bounds what one turn of a queue's chores takes on.
+	choreStep = 256
+	// choreBytes is how much may wait for the disk when one begins.
+	choreBytes = 8 << 20
+)
 
-// remind has the chores of a queue done at a time, or earlier.
+// remind has the chores of a queue done at a time, or earlier. What is overdue
+// stands behind all else that is.
 func (b *Bus) remind(q *queue, at time.Time) {
+	if q.entity.deleted {
+		return
+	}
+	if now := b.clock.Now(); at.Before(now) {
+		at = now
+	}
 	switch {
 	case q.chores == nil:
 		q.chores = b.schedule(at, func() { b.doChores(q) })
@@ -37,8 +48,12 @@ func (q *queue) firstDue(table byte) []byte {
 }
 
 // doChores lets scheduled messages in, takes expired ones out, and forgets ids
-// that no longer count as duplicates.
+// that no longer count as duplicates. It does not run ahead of the disk.
 func (b *Bus) doChores(q *queue) {
+	if g := b.journal.pending; g.bytes > choreBytes {
+		g.queues[q] = struct{}{}
+		return
+	}
 	b.eachDue(q, tableSchedule, b.letIn)
 	b.eachDue(q, tableExpiry, b.takeOut)
 	b.eachDue(q, tableForget, b.forget)

@@ -67,11 +67,12 @@ func (b *Bus) cancel(d *deadline) {
 	}
 }
 
-// catchUp runs the deadlines that have passed. One may set itself anew because
-// there is more to do; the count keeps it from holding the lock for long.
+// catchUp runs the deadlines that have passed, but not those that are set
+// meanwhile: one that sets itself anew, because there is more to do, gives back
+// the lock in between.
 func (b *Bus) catchUp() {
-	now := b.clock.Now()
-	for n := len(b.deadlines); n > 0 && len(b.deadlines) > 0 && !b.deadlines[0].at.After(now); n-- {
+	now, newest := b.clock.Now(), b.order
+	for len(b.deadlines) > 0 && !b.deadlines[0].at.After(now) && b.deadlines[0].order <= newest {
 		heap.Pop(&b.deadlines).(*deadline).run()
 	}
 }

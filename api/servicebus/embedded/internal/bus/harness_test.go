@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,10 @@ import (
 // TestMain makes histories longer than is usual: it takes a few steps until
 // something interesting is locked, expired or forwarded. The command line wins.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.checks": "150", "rapid.steps": "50"} {
+	if dir := os.Getenv(childFolder); dir != "" {
+		sendUntilKilled(dir)
+	}
+	for name, value := range map[string]string{"rapid.checks": "100", "rapid.steps": "40"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

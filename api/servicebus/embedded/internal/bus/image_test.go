@@ -27,7 +27,7 @@ func TestTheFileHoldsWhatWasAnsweredAtAnyTime(t *testing.T) {
 	for _, e := range modelled {
 		w.create(e)
 	}
-	for i := range 30 {
+	for i := range 12 {
 		w.someStep(random, i)
 		want := w.everything(w.bus)
 		image := t.TempDir()

@@ -24,7 +24,7 @@ type generation struct {
 	bytes   int
 	replies []func(broken error)
 	lanes   map[*lane]struct{}  // to look at again when it is committed
-	queues  map[*queue]struct{} // whose waiting receivers to look at
+	queues  map[*queue]struct{} // whose waiting receivers and chores to look at
 }
 
 func newGeneration(number uint64) *generation {

@@ -93,12 +93,12 @@ func (r *Receiver) Close() {
 	b.enter()
 	defer b.leave()
 	if !r.closed {
-		b.part(r)
+		b.leaveLane(r)
 	}
 }
 
-// part takes a receiver from its lane, and gives back a session.
-func (b *Bus) part(r *Receiver) {
+// leaveLane takes a receiver from its lane, and gives back a session.
+func (b *Bus) leaveLane(r *Receiver) {
 	r.closed = true
 	r.credit = 0
 	r.rest()
@@ -110,7 +110,7 @@ func (b *Bus) part(r *Receiver) {
 
 // lose ends a receiver that did not ask for it.
 func (b *Bus) lose(r *Receiver, why error) {
-	b.part(r)
+	b.leaveLane(r)
 	if r.options.Lost != nil {
 		b.outbox.add(func() { r.options.Lost(why) })
 	}
