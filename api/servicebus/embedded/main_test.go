@@ -11,7 +11,7 @@ import (
 // no test leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
-		serveUntilKilled(dir)
+		sendUntilKilled(dir)
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -34,7 +34,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(n.ctx, cancel)
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
 	defer stop()
 	s := &serving{namespace: n, door: d, ctx: ctx, web: newQueue(listener.Addr())}
 	if s.door.TLS != nil {
@@ -209,7 +209,7 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	ws.SetReadLimit(largest)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	stop := context.AfterFunc(n.ctx, cancel)
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
 	defer stop()
 	n.speak(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary))
 }

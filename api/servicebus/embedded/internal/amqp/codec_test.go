@@ -117,8 +117,12 @@ func TestEveryPerformativeComesBackAsItWas(t *testing.T) {
 // A peer may say more of a source than a server understands; it wants that back.
 func TestASourceIsEchoedWithWhatIsNotUnderstood(t *testing.T) {
 	source := amqp.Described{Descriptor: uint64(0x28), Value: amqp.List{
-		"address", uint32(1), amqp.Symbol("never"), uint32(5), nil, amqp.Map{{Key: amqp.Symbol("node"), Value: "x"}}, amqp.Symbol("move"),
-		amqp.Map{{Key: amqp.Symbol("f"), Value: "filter"}}, nil, amqp.Array{Of: amqp.OfSymbol, Values: []any{amqp.Symbol("outcome")}},
+		"address", uint32(1), amqp.Symbol("never"), uint32(5), nil,
+		amqp.Map{{Key: amqp.Symbol("node"), Value: "x"}},
+		amqp.Symbol("move"),
+		amqp.Map{{Key: amqp.Symbol("f"), Value: "filter"}},
+		nil,
+		amqp.Array{Of: amqp.OfSymbol, Values: []any{amqp.Symbol("outcome")}},
 	}}
 	attach := amqp.Append(nil, amqp.Described{Descriptor: uint64(0x12), Value: amqp.List{"name", uint32(0), true, nil, nil, source}})
 	p, _, err := amqp.ReadPerformative(attach)

@@ -43,15 +43,15 @@ func Append(b []byte, v any) []byte {
 		}
 	case string:
 		if len(v) <= math.MaxUint8 {
-			return append(append(b, codeString8, byte(len(v))), v...)
+			return append(append(b, codeString8, byte(len(v))), v...) //nolint:gosec // it fits
 		}
 	case Symbol:
 		if len(v) <= math.MaxUint8 {
-			return append(append(b, codeSymbol8, byte(len(v))), v...)
+			return append(append(b, codeSymbol8, byte(len(v))), v...) //nolint:gosec // it fits
 		}
 	case []byte:
 		if len(v) <= math.MaxUint8 {
-			return append(append(b, codeBinary8, byte(len(v))), v...)
+			return append(append(b, codeBinary8, byte(len(v))), v...) //nolint:gosec // it fits
 		}
 	}
 	code := codeOf(v)
@@ -212,9 +212,9 @@ func appendFixed(b []byte, code byte, v any) []byte {
 	case 0x5:
 		return append(b, byte(bits))
 	case 0x6:
-		return binary.BigEndian.AppendUint16(b, uint16(bits)) //nolint:gosec // what the constructor holds
+		return binary.BigEndian.AppendUint16(b, uint16(bits))
 	case 0x7:
-		return binary.BigEndian.AppendUint32(b, uint32(bits)) //nolint:gosec // what the constructor holds
+		return binary.BigEndian.AppendUint32(b, uint32(bits))
 	}
 	return binary.BigEndian.AppendUint64(b, bits)
 }
@@ -234,7 +234,7 @@ func appendList(b []byte, v List) []byte {
 		return append(b, codeList0)
 	}
 	at := len(b)
-	b = append(b, codeList8, 0, byte(len(v)))
+	b = append(b, codeList8, 0, byte(len(v))) //nolint:gosec // compact corrects it
 	for _, e := range v {
 		b = Append(b, e)
 	}
@@ -243,7 +243,7 @@ func appendList(b []byte, v List) []byte {
 
 func appendMap(b []byte, v Map) []byte {
 	at := len(b)
-	b = append(b, codeMap8, 0, byte(2*len(v)))
+	b = append(b, codeMap8, 0, byte(2*len(v))) //nolint:gosec // compact corrects it
 	for _, e := range v {
 		b = Append(Append(b, e.Key), e.Value)
 	}
@@ -255,7 +255,7 @@ func appendMap(b []byte, v Map) []byte {
 func compact(b []byte, at, count int, long byte) []byte {
 	size := len(b) - at - 2
 	if size <= math.MaxUint8 && count <= math.MaxUint8 {
-		b[at+1] = byte(size)
+		b[at+1] = byte(size) //nolint:gosec // it fits
 		return b
 	}
 	const more = 9 - 3

@@ -61,7 +61,7 @@ func ReadFrame(r io.Reader, largest uint32) (Frame, error) {
 // AppendFrame appends a frame whose body is p, if there is one, and payload.
 func AppendFrame(b []byte, kind byte, channel uint16, p Performative, payload []byte) []byte {
 	at := len(b)
-	b = append(b, 0, 0, 0, 0, frameHeader/4, kind, byte(channel>>8), byte(channel))
+	b = append(b, 0, 0, 0, 0, frameHeader/4, kind, byte(channel>>8), byte(channel)) //nolint:gosec // both halves
 	if p != nil {
 		b = AppendPerformative(b, p)
 	}

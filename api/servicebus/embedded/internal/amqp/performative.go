@@ -147,7 +147,7 @@ type Outcome struct{ Code uint8 }
 
 // AppendPerformative appends the encoding of p to b.
 func AppendPerformative(b []byte, p Performative) []byte {
-	b = append(b, codeDescribed, codeSmallUlong, byte(p.descriptor()))
+	b = append(b, codeDescribed, codeSmallUlong, byte(p.descriptor())) //nolint:gosec // all are below 256
 	fields := p.fields()
 	for len(fields) > 0 && fields[len(fields)-1] == nil {
 		fields = fields[:len(fields)-1]

@@ -16,7 +16,7 @@ type (
 	// A Char is one character of Unicode.
 	Char uint32
 
-	// Decimal32, Decimal64 and Decimal128 are kept, not computed with.
+	// Decimal32 is a decimal number of 4 bytes, which is kept, not computed with.
 	Decimal32 [4]byte
 	// Decimal64 is a decimal number of 8 bytes.
 	Decimal64 [8]byte

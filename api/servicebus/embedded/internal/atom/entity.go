@@ -194,6 +194,7 @@ func (h *Handler) entry(host string, e bus.Entity) entry {
 		forward(&d.ForwardDeadLetteredMessagesTo, host, e.ForwardDeadLettersTo)
 	}
 	switch e.Kind {
+	case bus.Queue:
 	case bus.Topic:
 		name = "TopicDescription"
 		d.SubscriptionCount = &counts.Subscriptions

@@ -52,7 +52,7 @@ var suites = []*suite{
 const localhost = "127.0.0.2"
 
 // The keys of the live tests, as their test-resources.bicep has them.
-const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz"
+const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // of an emulator that nobody else can reach
 
 var live = []string{
 	"--listen", localhost + ":5671", "--listen", localhost + ":443", "--tls", "--trust-tokens", "--key", secret,
@@ -91,7 +91,7 @@ func localCredential(copied string) error {
 	if bytes.Equal(patched, text) {
 		return errors.New("the line that makes a credential is not where it was; look at internal/test/test_helpers.go")
 	}
-	return os.WriteFile(file, patched, 0o600)
+	return os.WriteFile(file, patched, 0o600) //nolint:gosec // our own copy
 }
 
 // adminGaps are settings that the emulator does not have, and so does not claim
@@ -142,7 +142,7 @@ func (s *suite) compile(ctx context.Context, dir string) (binary string, names [
 	if err := build.Run(); err != nil {
 		return "", nil, fmt.Errorf("build the tests: %w", err)
 	}
-	all := exec.CommandContext(ctx, binary, "-test.list", "^Test") //nolint:gosec // what was built
+	all := exec.CommandContext(ctx, binary, "-test.list", "^Test")
 	all.Dir, all.Stderr = folder, os.Stderr
 	all.Env = append(os.Environ(), s.environ("")...)
 	text, err := all.Output()
@@ -169,6 +169,6 @@ func copyModule(to, from string) error {
 		if entry.IsDir() {
 			return os.Chmod(path, 0o700) //nolint:gosec // a folder of our own
 		}
-		return os.Chmod(path, 0o600)
+		return os.Chmod(path, 0o600) //nolint:gosec // a folder of our own
 	})
 }

@@ -21,7 +21,7 @@ const (
 	partitionKey           amqp.Symbol = "x-opt-partition-key"           // string
 	deadLetterSource       amqp.Symbol = "x-opt-deadletter-source"       // string
 	messageState           amqp.Symbol = "x-opt-message-state"           // int
-	lockToken              amqp.Symbol = "x-opt-lock-token"              // uuid, of deliveries
+	lockToken              amqp.Symbol = "x-opt-lock-token"              //nolint:gosec // a name; uuid, of deliveries
 )
 
 // batchFormat is the message format of a batch: every data section of it is one
@@ -144,7 +144,7 @@ func outgoing(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, err
 	}
 	h.DeliveryCount, h.TTL = m.DeliveryCount, nil
 	if !m.ExpiresAt.IsZero() {
-		ms := uint32(min(max(m.ExpiresAt.Sub(m.EnqueuedAt).Milliseconds(), 0), math.MaxUint32)) //nolint:gosec // bounded
+		ms := uint32(min(max(m.ExpiresAt.Sub(m.EnqueuedAt).Milliseconds(), 0), math.MaxUint32))
 		h.TTL = &ms
 	}
 	s.SetHeader(h)

@@ -46,7 +46,7 @@ func sessionFilterOf(a *amqp.Attach) (f filter, found bool) {
 // granted is the source to be sent back: what was asked for, with the session
 // that was given.
 func (f filter) granted(a *amqp.Attach, id string) *amqp.Source {
-	source := *a.Source.(*amqp.Source) //nolint:errcheck // sessionFilterOf found the filter in it
+	source := *a.Source.(*amqp.Source) // sessionFilterOf found the filter in it
 	source.Filter = append(amqp.Map(nil), source.Filter...)
 	value := any(id)
 	if f.descriptor != nil {

@@ -15,7 +15,8 @@
 // What it promises an Application:
 //
 //   - Its methods are called without any lock held, in the order of the frames
-//     that caused them, and may call back into links from any goroutine.
+//     that caused them, and may call back into links from any goroutine. Only
+//     Sender.Ready may come from two goroutines at once.
 //   - A Link is told to be gone exactly once, however it ends.
 //   - A delivery that was settled is answered in the mode that the peer chose.
 //
