@@ -3,7 +3,10 @@ package bus
 import (
 	"container/list"
 	"encoding/binary"
+	"fmt"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
 // A part says which queue of an entity one is.
@@ -159,7 +162,7 @@ func (b *Bus) read(q *queue, seq int64) (Message, place, bool) {
 	}
 	m, err := decode(record)
 	if err != nil {
-		b.journal.failure = err
+		b.journal.failure = fmt.Errorf("%w: message %d of %s: %w", disk.ErrDamaged, seq, q.entity.config.Path, err)
 		return Message{}, place{}, false
 	}
 	return m, q.placeOf(&m, len(record)), true
