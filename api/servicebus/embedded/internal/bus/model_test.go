@@ -207,22 +207,27 @@ func (m *model) abandon(q *modelQueue, x *modelMessage) {
 
 func (m *model) release(q *modelQueue, session string) {
 	delete(q.sessions, session)
-	for _, x := range slices.Clone(q.messages) {
-		if x.locked && x.session == session {
-			m.free(q, x)
-		}
+	for _, x := range q.messages {
+		x.locked = x.locked && x.session != session
 	}
+	m.expireAll(q)
 }
 
 // restart forgets all locks.
 func (m *model) restart() {
 	for _, q := range m.sorted() {
 		clear(q.sessions)
-		for _, x := range slices.Clone(q.messages) {
-			if x.locked {
-				m.free(q, x)
-			}
+		for _, x := range q.messages {
+			x.locked = false
 		}
+		m.expireAll(q)
+	}
+}
+
+// expireAll ends what expired while it was locked, the oldest first.
+func (m *model) expireAll(q *modelQueue) {
+	for _, x := range slices.SortedStableFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return a.expires.Compare(b.expires) }) {
+		m.expire(q, x)
 	}
 }
 

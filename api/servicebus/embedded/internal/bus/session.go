@@ -133,20 +133,20 @@ func (b *Bus) nextSession(q *queue) (id string, found bool) {
 	}
 }
 
-// freeSession gives back a session with its messages as they are, but for those
-// that expired meanwhile.
+// freeSession gives back a session with its messages as they are. Those that
+// expired meanwhile are left to the chores.
 func (b *Bus) freeSession(r *Receiver) {
 	b.cancel(r.lock)
-	for _, k := range r.lane.inOrder() {
+	q, now := r.lane.queue, b.clock.Now()
+	for k := range r.lane.locks {
 		b.unlock(k)
-		if !k.place.until.IsZero() && !k.place.until.After(b.clock.Now()) {
-			if m, p, ok := b.read(k.queue, k.place.seq); ok {
-				b.expire(k.queue, m, p)
-			}
+		if !k.place.until.IsZero() && !k.place.until.After(now) {
+			q.overdue = nil
+			b.remind(q, now)
 		}
 	}
-	delete(r.lane.queue.lanes, r.lane.name)
-	b.grantSessions(r.lane.queue)
+	delete(q.lanes, r.lane.name)
+	b.grantSessions(q)
 }
 
 // loseSession ends a session whose lock expired: to its messages that is a
