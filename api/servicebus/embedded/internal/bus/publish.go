@@ -53,18 +53,20 @@ func (e *entity) copies(v *view) (copies []Message, failure error) {
 	return copies, failure
 }
 
-func (r *rule) matches(v *view) (bool, error) {
+func (r *rule) matches(v *view) (ok bool, err error) {
+	v.used = false
 	switch {
 	case r.condition != nil:
-		ok, err := r.condition.Match(v)
-		if err == nil {
-			err = v.failure
-		}
-		return ok, err
+		ok, err = r.condition.Match(v)
 	case r.Filter.Correlation != nil:
-		return r.Filter.Correlation.matches(v), v.failure
+		ok = r.Filter.Correlation.matches(v)
+	default:
+		ok = !r.Filter.False
 	}
-	return !r.Filter.False, nil
+	if err == nil && v.used {
+		err = v.failure
+	}
+	return ok, err
 }
 
 func (c *Correlation) matches(v *view) bool {
@@ -102,12 +104,14 @@ type view struct {
 	codec      Codec
 	properties map[string]any
 	failure    error // of decoding
+	used       bool  // somebody asked for them
 
 	changes map[string]any
 	removed []string
 }
 
 func (v *view) decoded() map[string]any {
+	v.used = true
 	if v.properties == nil {
 		if v.properties, v.failure = v.codec.Decode(v.message.ApplicationProperties); v.properties == nil {
 			v.properties = map[string]any{}

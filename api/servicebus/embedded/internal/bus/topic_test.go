@@ -104,6 +104,14 @@ func TestPropertiesThatCannotBeReadFailTheFiltersThatNeedThem(t *testing.T) {
 	}
 }
 
+func TestPropertiesThatCannotBeReadDoNotMatterToOtherFilters(t *testing.T) {
+	w := subscribed(t, Rule{Name: "a", Filter: Filter{SQL: "a = 1"}}, Rule{Name: "b", Filter: Filter{SQL: "sys.To IS NULL"}})
+	m := text("x")
+	m.ApplicationProperties = []byte("garbage")
+	w.send("t", m)
+	require.EqualValues(t, 1, w.counts("t/subscriptions/s").Active)
+}
+
 func TestARuleThatMakesNoSenseIsRefused(t *testing.T) {
 	w := subscribed(t)
 	w.create(Entity{Path: "q"})
