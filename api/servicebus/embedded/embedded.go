@@ -106,6 +106,7 @@ type Namespace struct {
 
 	mu          sync.Mutex
 	closed      bool
+	dropped     chan struct{}  // closed by DropConnections, which makes another
 	open        int            // connections
 	connections sync.WaitGroup // grows only while mu is held and closed is false
 }
@@ -138,7 +139,7 @@ func Open(o Options) (*Namespace, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	n := &Namespace{store: store, bus: b, options: o}
+	n := &Namespace{store: store, bus: b, options: o, dropped: make(chan struct{})}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.node = &node.Namespace{
 		Bus: b, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger,
@@ -185,8 +186,40 @@ func (n *Namespace) Handler() http.Handler {
 	return mux
 }
 
+// DropConnections ends all connections as a service does that is updated: with
+// amqp:connection:forced, after which clients connect again. Tests use it to
+// see how they recover.
+func (n *Namespace) DropConnections() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.dropped)
+	n.dropped = make(chan struct{})
+}
+
+// untilDropped returns a context that ends with the next DropConnections.
+func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, release func()) {
+	n.mu.Lock()
+	dropped := n.dropped
+	n.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-dropped:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
 // speak serves one connection that speaks AMQP.
 func (n *Namespace) speak(ctx context.Context, nc net.Conn) {
+	ctx, release := n.untilDropped(ctx)
+	defer release()
 	n.meter.connections.Add(1)
 	defer n.meter.closed.Add(1)
 	_ = server.Serve(ctx, nc, n.node, server.Options{ // what goes wrong is logged there

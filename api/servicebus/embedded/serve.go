@@ -41,7 +41,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 		s.door.TLS = s.door.TLS.Clone()
 		s.door.TLS.NextProtos = []string{"http/1.1"}
 	}
-	web := &http.Server{Handler: d.HTTP, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	web := &http.Server{Handler: d.HTTP, ReadHeaderTimeout: time.Minute, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
 	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closing()
@@ -78,14 +78,25 @@ func (s *serving) accept(listener net.Listener) error {
 			_ = nc.Close()
 			continue
 		}
-		s.running.Go(func() {
-			defer s.namespace.end()
-			s.serve(nc)
-		})
+		counted := &countedConn{Conn: nc, end: s.namespace.end}
+		s.running.Go(func() { s.serve(counted) })
 	}
 }
 
-// serve finds out what a connection speaks.
+// A countedConn counts as under way until it is closed.
+type countedConn struct {
+	net.Conn
+	once sync.Once
+	end  func()
+}
+
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.end)
+	return err
+}
+
+// serve finds out what a connection speaks, and sees to it that it is closed.
 func (s *serving) serve(nc net.Conn) {
 	if !s.watch(nc) {
 		return
@@ -201,7 +212,7 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer n.end()
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}, InsecureSkipVerify: true})
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // no web page of another origin
 	if err != nil {
 		return // it has answered
 	}

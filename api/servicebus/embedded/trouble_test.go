@@ -165,3 +165,28 @@ func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
 	require.NoError(t, waiting.Close())
 	_ = c.Close(t.Context())
 }
+
+func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
+	n := open(t, embedded.Options{Entities: queues("q")})
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
+		NewWebSocketConn: through(n.Dial).NewWebSocketConn, RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond},
+	})
+	require.NoError(t, err)
+	defer c.Close(context.Background())
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte{byte(i)}}, nil))
+		n.DropConnections()
+		var got []*azservicebus.ReceivedMessage
+		for len(got) == 0 { // a call that loses its link returns nothing
+			got, err = r.ReceiveMessages(t.Context(), 1, nil)
+			require.NoError(t, err)
+		}
+		require.Equal(t, []byte{byte(i)}, got[0].Body)
+		require.NoError(t, r.CompleteMessage(t.Context(), got[0], nil))
+		n.DropConnections()
+	}
+}

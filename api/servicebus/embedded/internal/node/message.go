@@ -49,6 +49,9 @@ func incoming(encoded []byte) (bus.Message, error) {
 	if _, err := s.ReadApplicationProperties(); err != nil {
 		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
 	}
+	if _, err := s.ReadDeliveryAnnotations(); err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
 	m := bus.Message{
 		ID: identifier(p.MessageID), SessionID: p.GroupID, Subject: p.Subject, To: p.To, ReplyTo: p.ReplyTo,
 		ReplyToSessionID: p.ReplyToGroupID, CorrelationID: identifier(p.CorrelationID), ContentType: p.ContentType,
