@@ -199,9 +199,9 @@ type Delivery struct {
 type ReceiverOptions struct {
 	Mode    Mode
 	Deliver func(Delivery)
-	// Lost is called at most once, when the receiver gets nothing more
-	// although nobody closed it: ErrSessionLockLost, ErrNotFound (the entity
-	// was deleted), ErrDisabled or ErrClosed.
+	// Lost, if it is set, is called at most once, when the receiver gets
+	// nothing more although nobody closed it: ErrSessionLockLost, ErrNotFound
+	// (the entity was deleted), ErrDisabled, ErrClosed, or disk.ErrBroken.
 	Lost func(error)
 }
 
