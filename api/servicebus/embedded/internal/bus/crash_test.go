@@ -341,6 +341,8 @@ func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
 	b.Send("q", []Message{text("new")}, note("duplicate"))
 	b.Settle("q", []LockToken{old.Token}, Settlement{}, note("completed"))
 	b.Settle("q", []LockToken{old.Token}, Settlement{}, note("again"))
+	r.AddCredit(1)
+	b.outbox.idle()
 	seen, err := b.Peek("q", PeekOptions{Max: 9})
 	require.NoError(t, err)
 	require.Len(t, seen, 1, "only what is committed")
