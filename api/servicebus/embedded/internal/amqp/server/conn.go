@@ -51,12 +51,6 @@ func newConn(nc net.Conn, o Options) *Conn {
 	return c
 }
 
-// RemoteAddr is where the peer is.
-func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
-
-// Close ends the connection and tells the peer why.
-func (c *Conn) Close(why *amqp.Error) { c.shutDown(why) }
-
 // run serves the connection until it is over.
 func (c *Conn) run() error {
 	var writing sync.WaitGroup

@@ -42,9 +42,6 @@ type Link struct {
 	unsettled int
 }
 
-// Conn is the connection of the link.
-func (l *Link) Conn() *Conn { return l.conn }
-
 // PeerSends reports the direction: whether the application receives.
 func (l *Link) PeerSends() bool { return l.Wants.Role == amqp.RoleSender }
 
