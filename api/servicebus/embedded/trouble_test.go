@@ -2,11 +2,14 @@ package embedded_test
 
 import (
 	"context"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
@@ -189,4 +192,55 @@ func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
 		require.NoError(t, r.CompleteMessage(t.Context(), got[0], nil))
 		n.DropConnections()
 	}
+}
+
+// A client that asks for large messages and never reads them costs bounded
+// memory, and so does one that never reads the answers to its requests.
+func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
+	entities := queues("q")
+	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 1024
+	n := open(t, embedded.Options{Dir: t.TempDir(), Entities: entities})
+	c := connect(t, n)
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	const size, count = 900_000, 60
+	for range count {
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, size)}, nil))
+	}
+	require.NoError(t, s.Close(t.Context()))
+	nc, err := n.Dial(t.Context())
+	require.NoError(t, err)
+	stuck := &stuckConn{Conn: nc, until: make(chan struct{})}
+	conn, err := amqp.NewConn(t.Context(), stuck, &amqp.ConnOptions{SASLType: amqp.SASLTypePlain(embedded.WellKnownKeyName, embedded.WellKnownKey), HostName: "h"})
+	require.NoError(t, err)
+	session, err := conn.NewSession(t.Context(), &amqp.SessionOptions{})
+	require.NoError(t, err)
+	before := heap()
+	receiver, err := session.NewReceiver(t.Context(), "q", &amqp.ReceiverOptions{Credit: count})
+	require.NoError(t, err)
+	_, err = receiver.Receive(t.Context(), nil)
+	require.NoError(t, err)
+	stuck.stuck.Store(true)
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	_, err = r.PeekMessages(t.Context(), 50, nil) // others are served meanwhile
+	require.NoError(t, err)
+	require.Less(t, heap()-before, int64(count*size/3))
+	close(stuck.until)
+	require.NoError(t, nc.Close())
+	_ = conn.Close()
+}
+
+// A stuckConn reads nothing while it is stuck.
+type stuckConn struct {
+	net.Conn
+	stuck atomic.Bool
+	until chan struct{}
+}
+
+func (c *stuckConn) Read(b []byte) (int, error) {
+	if c.stuck.Load() {
+		<-c.until
+	}
+	return c.Conn.Read(b)
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
@@ -173,32 +174,63 @@ func (m *manager) peek(r request, done func(reply)) {
 		done(missing("message-count"))
 		return
 	}
-	const most = 250
-	found, err := m.bus().Peek(m.path, bus.PeekOptions{From: from, Max: int(min(count, most)), SessionID: m.sessionOf(r)})
-	if err != nil {
+	list, err := m.look(bus.PeekOptions{From: from, Max: int(count), SessionID: m.sessionOf(r)})
+	switch {
+	case err != nil:
 		done(refused(err))
-		return
-	}
-	list := make(amqp.List, 0, len(found))
-	for i := range found {
-		payload, err := outgoing(&found[i], bus.LockToken{}, time.Time{})
-		if err != nil {
-			done(refused(err))
-			return
-		}
-		list = append(list, amqp.Map{{Key: "message", Value: payload}})
-	}
-	if len(list) == 0 {
+	case len(list) == 0:
 		done(reply{status: 204, description: "No Content", condition: messageNotFound})
-		return
+	default:
+		done(answer(amqp.Map{{Key: "messages", Value: list}}, nil))
 	}
-	done(answer(amqp.Map{{Key: "messages", Value: list}}, nil))
 }
+
+// look reads messages a few at a time, until there are as many as asked for, or
+// as much as fits into an answer.
+func (m *manager) look(o bus.PeekOptions) (amqp.List, error) {
+	const page = 16
+	var list amqp.List
+	for wanted, size := o.Max, 0; wanted > len(list); {
+		o.Max = min(wanted-len(list), page)
+		found, err := m.bus().Peek(m.path, o)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			payload, err := outgoing(&found[i], bus.LockToken{}, time.Time{})
+			if err != nil {
+				return nil, err
+			}
+			if size += len(payload); size > maxAnswer && len(list) > 0 {
+				return list, nil
+			}
+			list = append(list, amqp.Map{{Key: "message", Value: payload}})
+			o.From = found[i].SequenceNumber + 1
+		}
+		if len(found) < o.Max {
+			break
+		}
+	}
+	return list, nil
+}
+
+const (
+	// maxAnswer is how many bytes of messages an answer has, unless one
+	// message is larger.
+	maxAnswer = 1 << 20
+
+	// maxFetched is how many messages can be fetched by number at a time.
+	maxFetched = 250
+)
 
 func (m *manager) receiveDeferred(r request, done func(reply)) {
 	numbers, ok := elements[int64](r.arguments.Get("sequence-numbers"))
 	if !ok {
 		done(missing("sequence-numbers"))
+		return
+	}
+	if len(numbers) > maxFetched {
+		done(reply{status: 400, description: fmt.Sprintf("%d sequence numbers; fetch at most %d at a time", len(numbers), maxFetched), condition: argumentError})
 		return
 	}
 	mode := bus.PeekLock

@@ -12,9 +12,12 @@ import (
 )
 
 const (
-	// askAhead is how many messages a link asks the bus for at a time. What
-	// the bus has handed out is in memory until the client takes it.
-	askAhead = 64
+	// askAhead and askBytes bound how much a link asks the bus for at a time.
+	// What the bus has handed out is in memory until the client takes it.
+	askAhead, askBytes = 64, 1 << 20
+
+	// askFirst is how much it asks for while the size of messages is unknown.
+	askFirst = 4
 
 	// sessionPatience is how long a client waits for a session unless it says.
 	sessionPatience = time.Minute
@@ -32,6 +35,7 @@ type outlet struct {
 
 	mu       sync.Mutex
 	from     *bus.Receiver
+	window   int            // how much to ask for, by the size of what came last
 	asked    int            // of the bus, and not here yet
 	held     []bus.Delivery // here, but the client takes no more at the moment
 	draining bool
@@ -44,7 +48,7 @@ func (p *peer) attachReceiver(l *server.Link, path string) {
 	if !p.allowed(l, path, sas.Listen) {
 		return
 	}
-	o := &outlet{peer: p, link: l, path: path}
+	o := &outlet{peer: p, link: l, path: path, window: askFirst}
 	if l.Wants.SenderSettle != nil && *l.Wants.SenderSettle == amqp.SenderSettled {
 		o.mode = bus.ReceiveAndDelete
 	}
@@ -196,6 +200,7 @@ func (o *outlet) send() {
 			return
 		}
 		o.held = o.held[1:]
+		o.window = max(1, min(2*o.window, askAhead, askBytes/len(payload)))
 	}
 	o.held = nil
 }
@@ -206,8 +211,8 @@ func (o *outlet) next() (want int, drain bool) {
 	if o.gone || o.asking || o.from == nil {
 		return 0, false
 	}
-	want = min(o.link.Room()-len(o.held), askAhead) - o.asked
-	if want <= 0 || o.asked > askAhead/2 && !o.draining {
+	want = min(o.link.Room()-len(o.held), o.window) - o.asked
+	if want <= 0 || o.asked > o.window/2 && !o.draining {
 		want = 0
 	}
 	o.asked += want

@@ -7,8 +7,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// maxReplies bounds the replies that wait for credit on one link.
-const maxReplies = 1000
+// maxReplies and maxReplyBytes bound the replies that wait for credit on one
+// link.
+const maxReplies, maxReplyBytes = 1000, 4 << 20
 
 // requestCredit is how many requests may be sent ahead.
 const requestCredit = 100
@@ -114,6 +115,7 @@ type replies struct {
 	link    *server.Link
 	mu      sync.Mutex
 	waiting [][]byte
+	size    int // of all that wait
 }
 
 // attachReplies accepts a link on which replies to requests to node are sent.
@@ -142,9 +144,10 @@ func (p *peer) attachReplies(l *server.Link, node string) {
 
 func (r *replies) add(payload []byte) bool {
 	r.mu.Lock()
-	full := len(r.waiting) >= maxReplies
+	full := len(r.waiting) >= maxReplies || r.size > maxReplyBytes
 	if !full {
 		r.waiting = append(r.waiting, payload)
+		r.size += len(payload)
 	}
 	r.mu.Unlock()
 	r.Ready(false)
@@ -159,6 +162,7 @@ func (r *replies) Ready(drain bool) {
 		if !r.link.Transfer(server.Outgoing{Tag: []byte{0}, Settled: true, Payload: r.waiting[0]}) {
 			return
 		}
+		r.size -= len(r.waiting[0])
 		r.waiting = r.waiting[1:]
 	}
 	if drain {

@@ -58,7 +58,7 @@ type Options struct {
 	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
 	Patience     time.Duration // with a peer that takes or says nothing when it should; default 1 min
 	OutBuffer    int           // bytes waiting to be written; default 1 MB
-	InBuffer     int           // bytes of messages not yet settled; default 16 MB
+	InBuffer     int           // bytes of messages not yet settled; default 4 MB
 
 	// Authenticate checks a name and a password. Default: any are right.
 	Authenticate func(name, password string) bool
@@ -79,7 +79,7 @@ func (o Options) withDefaults() Options {
 	o.IdleTimeOut = cmp.Or(o.IdleTimeOut, 4*time.Minute)
 	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.OutBuffer = cmp.Or(o.OutBuffer, 1<<20)
-	o.InBuffer = cmp.Or(o.InBuffer, 16<<20)
+	o.InBuffer = cmp.Or(o.InBuffer, 4<<20)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
