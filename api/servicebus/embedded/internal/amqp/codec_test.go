@@ -301,3 +301,18 @@ func FuzzReadingAnythingEnds(f *testing.F) {
 		_, _ = amqp.ReadFrame(bytes.NewReader(b), 1<<16)
 	})
 }
+
+func TestAFrameIsToldInOneLine(t *testing.T) {
+	count := uint32(7)
+	for want, p := range map[string]amqp.Performative{
+		"empty": nil,
+		`attach Name=n Role=true Source=queue[{f session}] Target=there InitialDeliveryCount=7`: &amqp.Attach{
+			Name: "n", Role: true, Source: &amqp.Source{Address: "queue", Filter: amqp.Map{{Key: amqp.Symbol("f"), Value: "session"}}},
+			Target: &amqp.Target{Address: "there"}, InitialDeliveryCount: &count,
+		},
+		`detach Handle=7 Closed=true Error={amqp:not-found: no such queue}`: &amqp.Detach{Handle: 7, Closed: true, Error: amqp.Errorf(amqp.NotFound, "no such queue")},
+		`transfer DeliveryTag=0aff Settled=false`:                           &amqp.Transfer{DeliveryTag: []byte{10, 255}, Settled: new(bool)},
+	} {
+		require.Equal(t, want, amqp.Describe(p))
+	}
+}

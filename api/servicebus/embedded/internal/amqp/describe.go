@@ -22,10 +22,27 @@ func Describe(p Performative) string {
 	return b.String()
 }
 
+// String is the address, and the filter if there is one.
+func (s *Source) String() string {
+	if s.Filter == nil {
+		return s.Address
+	}
+	return fmt.Sprintf("%s%v", s.Address, s.Filter)
+}
+
+// String is the address.
+func (t *Target) String() string { return t.Address }
+
+// String says what it is.
+func (*Coordinator) String() string { return "coordinator" }
+
 func text(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if e, ok := v.Interface().(*Error); ok && e != nil {
 			return "{" + e.Error() + "}"
+		}
+		if s, ok := v.Interface().(fmt.Stringer); ok {
+			return s.String()
 		}
 		v = v.Elem()
 	}

@@ -11,7 +11,7 @@ const (
 	incomingWindow = 5000
 
 	// handleMax is the largest handle of a link.
-	handleMax = 255
+	handleMax = 4095
 )
 
 // A session is one of the peer's. Both sides use the same channel number for
