@@ -110,10 +110,10 @@ func (h *Handler) serve(r *http.Request) (status int, document any, err error) {
 	case strings.HasPrefix(path, "$") || path == "":
 		return 0, nil, fail(http.StatusNotFound, "there is nothing at /%s", path)
 	case isRule && rule == "" && r.Method == http.MethodGet:
-		document, err = h.listRules(parent, page)
+		document, err = h.listRules(host, parent, page)
 		return http.StatusOK, document, err
 	case isRule:
-		return h.serveRule(r, parent, rule)
+		return h.serveRule(r, host, parent, rule)
 	}
 	if topic, name, found := cut(path, "/subscriptions"); found && name == "" && r.Method == http.MethodGet {
 		if _, err := h.Bus.Entity(topic); err != nil {

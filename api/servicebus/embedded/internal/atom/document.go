@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	atomSpace     = "http://www.w3.org/2005/Atom"
+	countSpace    = "http://schemas.microsoft.com/netservices/2011/06/servicebus"
 	busSpace      = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 	instanceSpace = "http://www.w3.org/2001/XMLSchema-instance"
 	schemaSpace   = "http://www.w3.org/2001/XMLSchema"
@@ -52,7 +52,8 @@ type namespaceInfo struct {
 // A description is that of a queue, a topic, a subscription or a rule: what it
 // is stands in its name. What is not there is nil.
 type description struct {
-	XMLName xml.Name
+	XMLName  xml.Name
+	Instance string `xml:"xmlns:i,attr,omitempty"` // what the prefix i stands for
 
 	LockDuration                              *string          `xml:",omitempty"`
 	MaxSizeInMegabytes                        *int64           `xml:",omitempty"`
@@ -78,7 +79,10 @@ type description struct {
 	SubscriptionCount                         *int             `xml:",omitempty"`
 	SQLFilterCount                            *int             `xml:"SqlFilterCount,omitempty"`
 	CorrelationFilterCount                    *int             `xml:",omitempty"`
+	AutoDeleteOnIdle                          *string          `xml:",omitempty"`
 	EnablePartitioning                        *bool            `xml:",omitempty"`
+	EnableExpress                             *bool            `xml:",omitempty"`
+	EntityAvailabilityStatus                  *string          `xml:",omitempty"`
 	ForwardDeadLetteredMessagesTo             *string          `xml:",omitempty"`
 	MaxMessageSizeInKilobytes                 *int64           `xml:",omitempty"`
 
@@ -88,9 +92,24 @@ type description struct {
 	Name   *string            `xml:",omitempty"`
 }
 
+// countDetails have a namespace of their own. Some clients look for it by its
+// declaration and for the elements by their prefix.
 type countDetails struct {
-	ActiveMessageCount, DeadLetterMessageCount, ScheduledMessageCount int64
-	TransferMessageCount, TransferDeadLetterMessageCount              int64
+	Space                          string `xml:"xmlns:d2p1,attr"`
+	ActiveMessageCount             int64  `xml:"d2p1:ActiveMessageCount"`
+	DeadLetterMessageCount         int64  `xml:"d2p1:DeadLetterMessageCount"`
+	ScheduledMessageCount          int64  `xml:"d2p1:ScheduledMessageCount"`
+	TransferMessageCount           int64  `xml:"d2p1:TransferMessageCount"`
+	TransferDeadLetterMessageCount int64  `xml:"d2p1:TransferDeadLetterMessageCount"`
+}
+
+// A typeName says which kind of filter, action or value an element is. It is
+// read by its namespace, and written with the prefix that clients look for.
+type typeName string
+
+// MarshalXMLAttr implements xml.MarshalerAttr.
+func (n typeName) MarshalXMLAttr(xml.Name) (xml.Attr, error) {
+	return xml.Attr{Name: xml.Name{Local: "i:type"}, Value: string(n)}, nil
 }
 
 type ruleDescription struct {
@@ -100,7 +119,7 @@ type ruleDescription struct {
 }
 
 type filterDescription struct {
-	Type             string      `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
+	Type             typeName    `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
 	CorrelationID    string      `xml:"CorrelationId,omitempty"`
 	MessageID        string      `xml:"MessageId,omitempty"`
 	To               string      `xml:",omitempty"`
@@ -115,7 +134,7 @@ type filterDescription struct {
 }
 
 type actionDescription struct {
-	Type          string      `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
+	Type          typeName    `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
 	SQLExpression string      `xml:"SqlExpression,omitempty"`
 	Parameters    *properties `xml:",omitempty"`
 }
@@ -130,9 +149,9 @@ type property struct {
 }
 
 type value struct {
-	Type string `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
+	Type typeName `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
 	// The space is what the prefix in Type stands for.
-	Space string `xml:"xmlns:l28,attr,omitempty"`
+	Space string `xml:"xmlns:d6p1,attr,omitempty"`
 	Text  string `xml:",chardata"`
 }
 

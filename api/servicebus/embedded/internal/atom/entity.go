@@ -171,12 +171,13 @@ func (h *Handler) entry(host string, e bus.Entity) entry {
 		status = string(bus.StatusActive)
 	}
 	megabytes, kilobytes, total := e.MaxBytes/megabyte, e.MaxMessageBytes/kilobyte, counts.Active+counts.Scheduled+counts.Deferred+counts.DeadLetter+counts.TransferDeadLetter
-	yes, no := true, false
+	yes, no, never, available := true, false, duration.Longest, "Available"
 	d := &description{
+		AutoDeleteOnIdle: &never, EnableExpress: &no, EntityAvailabilityStatus: &available,
 		DefaultMessageTimeToLive: &ttl, EnableBatchedOperations: &yes, Status: &status,
 		CreatedAt: &e.CreatedAt, UpdatedAt: &e.UpdatedAt, AccessedAt: &e.UpdatedAt,
 		CountDetails: &countDetails{
-			ActiveMessageCount: counts.Active + counts.Deferred, DeadLetterMessageCount: counts.DeadLetter,
+			Space: countSpace, ActiveMessageCount: counts.Active + counts.Deferred, DeadLetterMessageCount: counts.DeadLetter,
 			ScheduledMessageCount: counts.Scheduled, TransferDeadLetterMessageCount: counts.TransferDeadLetter,
 		},
 	}
@@ -204,9 +205,9 @@ func (h *Handler) entry(host string, e bus.Entity) entry {
 		d.DeadLetteringOnFilterEvaluationExceptions = &e.DeadLetterOnFilterFail
 		_, title, _ = cut(e.Path, "/subscriptions")
 	}
-	d.XMLName = xml.Name{Space: busSpace, Local: name}
+	d.XMLName, d.Instance = xml.Name{Space: busSpace, Local: name}, instanceSpace
 	return entry{
-		ID: "/" + e.Path, Title: title, Published: stamp(e.CreatedAt), Updated: stamp(e.UpdatedAt),
+		ID: host + e.Path, Title: title, Published: stamp(e.CreatedAt), Updated: stamp(e.UpdatedAt),
 		Content: content{Type: "application/xml", Description: d},
 	}
 }
@@ -256,7 +257,7 @@ func (h *Handler) list(host string, p page, wanted func(bus.Entity) bool) feed {
 func (h *Handler) namespaceInfo(host string) entry {
 	name, _, _ := strings.Cut(host, ".")
 	now := stamp(h.Clock.Now())
-	return entry{ID: "/$namespaceinfo", Title: name, Updated: now, Content: content{Type: "application/xml", Description: namespaceInfo{
+	return entry{ID: "https://" + host + "/$namespaceinfo", Title: name, Updated: now, Content: content{Type: "application/xml", Description: namespaceInfo{
 		CreatedTime: now, ModifiedTime: now, MessagingSKU: "Standard", Name: name, NamespaceType: "Messaging",
 	}}}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-func (h *Handler) serveRule(r *http.Request, subscription, name string) (int, any, error) {
+func (h *Handler) serveRule(r *http.Request, host, subscription, name string) (int, any, error) {
 	switch r.Method {
 	case http.MethodGet:
 		rule, err := h.rule(subscription, name)
-		return http.StatusOK, ruleEntry(rule), err
+		return http.StatusOK, ruleEntry(host+subscription, rule), err
 	case http.MethodPut:
-		return h.putRule(r, subscription, name)
+		return h.putRule(r, host, subscription, name)
 	case http.MethodDelete:
 		return http.StatusOK, nil, await(r, func(done func(error)) { h.Bus.DeleteRule(subscription, name, done) })
 	}
@@ -39,7 +39,7 @@ func (h *Handler) rule(subscription, name string) (bus.Rule, error) {
 	return bus.Rule{}, fail(http.StatusNotFound, "SubCode=40400. the rule '%s' could not be found", name)
 }
 
-func (h *Handler) putRule(r *http.Request, subscription, name string) (int, any, error) {
+func (h *Handler) putRule(r *http.Request, host, subscription, name string) (int, any, error) {
 	d, err := read(r)
 	if err != nil {
 		return 0, nil, err
@@ -58,7 +58,7 @@ func (h *Handler) putRule(r *http.Request, subscription, name string) (int, any,
 	if err := await(r, func(done func(error)) { h.Bus.AddRule(subscription, rule, done) }); err != nil {
 		return 0, nil, err
 	}
-	return status, ruleEntry(rule), nil
+	return status, ruleEntry(host+subscription, rule), nil
 }
 
 func (h *Handler) replaceDefaultRule(r *http.Request, subscription string, d *ruleDescription) error {
@@ -76,11 +76,11 @@ func (h *Handler) replaceDefaultRule(r *http.Request, subscription string, d *ru
 	return await(r, func(done func(error)) { h.Bus.AddRule(subscription, rule, done) })
 }
 
-func (h *Handler) listRules(subscription string, p page) (feed, error) {
+func (h *Handler) listRules(host, subscription string, p page) (feed, error) {
 	rules, err := h.Bus.Rules(subscription)
 	f := feed{Title: "Rules", Updated: stamp(h.Clock.Now())}
 	for _, rule := range of(p, rules) {
-		f.Entries = append(f.Entries, ruleEntry(rule))
+		f.Entries = append(f.Entries, ruleEntry(host+subscription, rule))
 	}
 	return f, err
 }
@@ -125,7 +125,8 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 	return rule, err
 }
 
-func ruleEntry(rule bus.Rule) entry {
+// ruleEntry describes a rule of the subscription at a URL.
+func ruleEntry(url string, rule bus.Rule) entry {
 	f := &filterDescription{}
 	always, never := "1=1", "1=0"
 	switch c := rule.Filter.Correlation; {
@@ -145,8 +146,8 @@ func ruleEntry(rule bus.Rule) entry {
 	if rule.Action != "" {
 		a = &actionDescription{Type: "SqlRuleAction", SQLExpression: rule.Action, Parameters: written(usedIn(rule.Action, rule.Filter.Parameters))}
 	}
-	return entry{ID: rule.Name, Title: rule.Name, Content: content{Type: "application/xml", Description: &description{
-		XMLName: xml.Name{Space: busSpace, Local: "RuleDescription"}, Filter: f, Action: a, Name: &rule.Name,
+	return entry{ID: url + "/Rules/" + rule.Name, Title: rule.Name, Content: content{Type: "application/xml", Description: &description{
+		XMLName: xml.Name{Space: busSpace, Local: "RuleDescription"}, Instance: instanceSpace, Filter: f, Action: a, Name: &rule.Name,
 	}}}
 }
 
@@ -168,9 +169,9 @@ func (p *properties) read() (map[string]any, error) {
 	}
 	values := map[string]any{}
 	for _, kv := range p.List {
-		_, kind, prefixed := strings.Cut(kv.Value.Type, ":")
+		_, kind, prefixed := strings.Cut(string(kv.Value.Type), ":")
 		if !prefixed {
-			kind = kv.Value.Type
+			kind = string(kv.Value.Type)
 		}
 		var v any
 		var err error
@@ -196,24 +197,26 @@ func (p *properties) read() (map[string]any, error) {
 	return values, nil
 }
 
+// written writes values with their types, whose prefix has four letters: some
+// clients count.
 func written(values map[string]any) *properties {
 	if len(values) == 0 {
 		return nil
 	}
 	p := &properties{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		v := value{Space: schemaSpace, Type: "l28:string"}
+		v := value{Space: schemaSpace, Type: "d6p1:string"}
 		switch x := values[name].(type) {
 		case bool:
-			v.Type, v.Text = "l28:boolean", strconv.FormatBool(x)
+			v.Type, v.Text = "d6p1:boolean", strconv.FormatBool(x)
 		case int64:
-			v.Type, v.Text = "l28:int", strconv.FormatInt(x, 10)
+			v.Type, v.Text = "d6p1:int", strconv.FormatInt(x, 10)
 		case uint64:
-			v.Type, v.Text = "l28:int", strconv.FormatUint(x, 10)
+			v.Type, v.Text = "d6p1:int", strconv.FormatUint(x, 10)
 		case float64:
-			v.Type, v.Text = "l28:double", strconv.FormatFloat(x, 'g', -1, 64)
+			v.Type, v.Text = "d6p1:double", strconv.FormatFloat(x, 'g', -1, 64)
 		case time.Time:
-			v.Type, v.Text = "l28:dateTime", x.UTC().Format(time.RFC3339Nano)
+			v.Type, v.Text = "d6p1:dateTime", x.UTC().Format(time.RFC3339Nano)
 		default:
 			v.Text = fmt.Sprint(x)
 		}

@@ -3,7 +3,7 @@
 // are those of entities.json.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { ServiceBusClient } from "@azure/service-bus";
+import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
 
 const client = new ServiceBusClient(process.env.SERVICEBUS_CONNECTION_STRING);
 after(() => client.close());
@@ -195,6 +195,36 @@ test("a message that is sent twice is stored once", async () => {
   assert.deepEqual(bodies(await receiveAll(receiver, 2)), [1, 2]);
   assert.deepEqual(await receiver.peekMessages(10), []);
   await receiver.close();
+});
+
+test("entities and rules are managed over HTTPS", async () => {
+  const admin = new ServiceBusAdministrationClient(process.env.SERVICEBUS_CONNECTION_STRING);
+  const queue = await admin.createQueue("made/here", { lockDuration: "PT45S", requiresSession: true, userMetadata: "mine" });
+  assert.equal(queue.name, "made/here");
+  assert.equal(queue.lockDuration, "PT45S");
+  assert.equal(queue.requiresSession, true);
+  await assert.rejects(admin.createQueue("made/here"), { code: "MessageEntityAlreadyExistsError" });
+  assert.equal(await admin.queueExists("none"), false);
+  await send("made/here", { body: 1, sessionId: "s" });
+  assert.equal((await admin.getQueueRuntimeProperties("made/here")).activeMessageCount, 1);
+  await admin.createTopic("papers");
+  const subscription = await admin.createSubscription("papers", "mine");
+  assert.equal(subscription.maxDeliveryCount, 10);
+  const filter = { sqlExpression: "a = @b", sqlParameters: { "@b": 5 } };
+  await admin.createRule("papers", "mine", "sql", filter, { sqlExpression: "SET c = 1" });
+  const rule = await admin.getRule("papers", "mine", "sql");
+  assert.deepEqual(rule.filter, filter);
+  assert.equal(rule.action.sqlExpression, "SET c = 1");
+  await admin.createRule("papers", "mine", "match", { subject: "x", applicationProperties: { n: 5, s: "t" } });
+  const names = [];
+  for await (const r of admin.listRules("papers", "mine")) names.push(r.name);
+  assert.deepEqual(names.sort(), ["$Default", "match", "sql"]);
+  const topic = await admin.getTopic("papers");
+  topic.userMetadata = "changed";
+  assert.equal((await admin.updateTopic(topic)).userMetadata, "changed");
+  await admin.deleteTopic("papers");
+  await assert.rejects(admin.getTopic("papers"), { code: "MessageEntityNotFoundError" });
+  await admin.deleteQueue("made/here");
 });
 
 test("an entity that is not there is not found", async () => {
