@@ -65,10 +65,9 @@ type Target struct {
 // A Coordinator is the target of a link that controls transactions.
 type Coordinator struct{ Capabilities any }
 
-// fieldsOfSource is how many fields of a source and a target come first and
-// are understood, but for the filter, which is field 7 of a source.
+// Of the fields of a source and a target the first five are understood, and the
+// filter of a source; the others are echoed.
 const (
-	leading      = 5
 	filterField  = 7
 	sourceFields = 11
 	targetFields = 7

@@ -68,12 +68,7 @@ func (o *outlet) acceptSession(f filter) {
 			return
 		}
 		id := r.SessionID()
-		o.mu.Lock()
-		o.session = &id
-		o.mu.Unlock()
-		o.peer.mu.Lock()
-		o.peer.sessions[o.link.Wants.Name] = id
-		o.peer.mu.Unlock()
+		o.hold(id)
 		if o.begin(r) {
 			o.link.Send(server.Terms{
 				Source:     f.granted(o.link.Wants, id),
@@ -82,6 +77,19 @@ func (o *outlet) acceptSession(f filter) {
 		}
 	})
 	o.link.WhenGone(cancel)
+}
+
+// hold notes that the link holds a session, for requests that name the link.
+func (o *outlet) hold(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone {
+		return
+	}
+	o.session = &id
+	o.peer.mu.Lock()
+	defer o.peer.mu.Unlock()
+	o.peer.sessions[o.link.Wants.Name] = id
 }
 
 // ticks is a time as .NET counts it: in steps of 100 ns since the year 1.
