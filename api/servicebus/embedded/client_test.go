@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,4 +194,30 @@ func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
 	left, err := r.PeekMessages(t.Context(), 10, nil)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+func TestWhoGivesUpWaitingForASessionHoldsNone(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	n := open(t, embedded.Options{Entities: sessionQueue("q"), Frames: func(line string) {
+		if strings.Contains(line, "<-") && strings.Contains(line, "attach") && strings.Contains(line, "session-filter") {
+			asked <- struct{}{}
+		}
+	}})
+	c := connect(t, n)
+	ctx, giveUp := context.WithCancel(t.Context())
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := c.AcceptNextSessionForQueue(ctx, "q", nil)
+		gaveUp <- err
+	}()
+	<-asked
+	giveUp()
+	require.ErrorIs(t, <-gaveUp, context.Canceled)
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{SessionID: to.Ptr("a")}, nil))
+	next, err := c.AcceptNextSessionForQueue(t.Context(), "q", nil)
+	require.NoError(t, err)
+	require.Equal(t, "a", next.SessionID())
+	_ = receive(t, next)
 }

@@ -161,3 +161,28 @@ func TestEntitiesAreManagedOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, page.Topics)
 }
+
+// The key of an emulator is no secret, so a page that a developer looks at must
+// not get to the queues on the developer's machine.
+func TestAWebPageOfAnotherOriginIsKeptOut(t *testing.T) {
+	n := open(t, embedded.Options{})
+	address, _ := door(t, n)
+	_, answer, err := websocket.Dial(t.Context(), "ws://"+address+"/$servicebus/websocket", &websocket.DialOptions{
+		Subprotocols: []string{"AMQPWSB10"}, HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
+	})
+	require.Error(t, err)
+	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+}
+
+func TestConnectionsOfHTTPCountLikeOthers(t *testing.T) {
+	n := open(t, embedded.Options{MaxConnections: 1})
+	address, _ := door(t, n)
+	transport := &http.Transport{}
+	answer, err := (&http.Client{Transport: transport}).Get("http://" + address + "/q")
+	require.NoError(t, err)
+	_, _ = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, answer.Body.Close())
+	_, err = n.Dial(t.Context())
+	require.Error(t, err, "the idle connection is the one that may be")
+	transport.CloseIdleConnections()
+}
