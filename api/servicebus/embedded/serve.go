@@ -26,11 +26,21 @@ type Door struct {
 	HTTP http.Handler
 }
 
+// isLoopback reports whether only this machine can reach a listener.
+func isLoopback(l net.Listener) bool {
+	address, ok := l.Addr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
+}
+
 // Serve serves clients that come to listener until ctx ends, and then closes
-// it and all connections that came by it.
+// it and all connections that came by it. On a loopback address it answers HTTP
+// only by the names of this machine.
 func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) error {
 	if d.HTTP == nil {
 		d.HTTP = n.Handler()
+	}
+	if isLoopback(listener) {
+		d.HTTP = localOnly(d.HTTP)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -172,6 +172,21 @@ func TestAWebPageOfAnotherOriginIsKeptOut(t *testing.T) {
 	})
 	require.Error(t, err)
 	require.Equal(t, http.StatusForbidden, answer.StatusCode)
+
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for host, want := range map[string]int{
+		"localhost": http.StatusUnauthorized, "127.0.0.1:99": http.StatusUnauthorized, "[::1]:99": http.StatusUnauthorized, "a.localhost": http.StatusUnauthorized,
+		"elsewhere.example": http.StatusMisdirectedRequest, "localhost.example:99": http.StatusMisdirectedRequest, "192.0.2.1": http.StatusMisdirectedRequest,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/q", nil)
+		require.NoError(t, err)
+		request.Host = host
+		answer, err := (&http.Client{Transport: transport}).Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, want, answer.StatusCode, host)
+	}
 }
 
 func TestConnectionsOfHTTPCountLikeOthers(t *testing.T) {
