@@ -11,7 +11,7 @@ help: ## print this page
 	@echo
 	@echo 'make TARGET [NAME=VALUE]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'NAME=VALUE'
 	@echo
@@ -68,7 +68,10 @@ campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESU
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
-test-clients: ## run Microsoft's client for Node on the embedded Cosmos
+conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embedded bus (Linux)
+	@go run ./api/servicebus/embedded/internal/clientsuite
+
+test-clients: ## run Microsoft's clients for Node on the embedded Cosmos and the embedded bus
 	@.ci/test-clients
 
 check: lint test ## lint and test: before you commit
@@ -76,4 +79,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images campaign conformance-azcosmos test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean

@@ -1,0 +1,272 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/atom"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/node"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// The key that a namespace has unless Options.Keys says otherwise. It is the
+// one of Microsoft's emulator.
+const (
+	WellKnownKeyName = "RootManageSharedAccessKey"
+	WellKnownKey     = "SAS_KEY_VALUE"
+)
+
+// A Key is a shared access key; its Rights say what it allows.
+type Key = sas.Key
+
+// Rights of a key. Manage alone is not enough to send.
+const (
+	Send   = sas.Send
+	Listen = sas.Listen
+	Manage = sas.Manage
+	All    = sas.All
+)
+
+// A Clock tells the time, and calls back once when a while has passed.
+type Clock = bus.Clock
+
+// A Timer is what a Clock started.
+type Timer = bus.Timer
+
+// Options set up a Namespace. The zero value is an empty one in memory.
+type Options struct {
+	// Dir is the folder of the store. It is made if it does not exist, and
+	// belongs to this namespace alone. Without it all is kept in memory and
+	// forgotten by Close.
+	Dir string
+
+	// FileSystem opens the file in Dir. Default: that of the system.
+	FileSystem disk.FileSystem
+
+	// Entities are made when the namespace is opened, or changed to what is
+	// said here. Others that were made before stay.
+	Entities Entities
+
+	// AutoCreate makes a queue, or a topic with a subscription, when a client
+	// first uses its name. It requires sessions if the first use does.
+	AutoCreate bool
+
+	// Keys are the shared access keys. Default: the well-known key.
+	Keys []Key
+
+	// Anonymous lets everybody do everything, without any token.
+	Anonymous bool
+
+	// TrustTokens takes any token of Microsoft Entra ID for a good one, with
+	// all rights. It is not read.
+	TrustTokens bool
+
+	// Clock drives locks, expiry and schedules. Default: that of the system.
+	Clock Clock
+
+	// MaxConnections bounds the connections at one time. Default: 1000.
+	MaxConnections int
+
+	// IdleTimeOut is how long a client may be silent. Default: 4 minutes.
+	IdleTimeOut time.Duration
+
+	// Patience is how long a client may take for the handshake, or to read
+	// what it asked for. Default: 1 minute.
+	Patience time.Duration
+
+	// Frames is told of every AMQP frame, in one line.
+	Frames func(line string)
+
+	// Logger is told what an operator should know. Default: nobody is.
+	Logger *slog.Logger
+}
+
+// A Namespace is one Service Bus namespace. It is safe for use by many
+// goroutines.
+type Namespace struct {
+	store   disk.Store
+	bus     *bus.Bus
+	node    *node.Namespace
+	atom    *atom.Handler
+	options Options
+	meter   meter
+
+	ctx  context.Context //nolint:containedctx // ends all connections when the namespace is closed
+	stop context.CancelFunc
+
+	mu          sync.Mutex
+	closed      bool
+	dropped     chan struct{}  // closed by DropConnections, which makes another
+	open        int            // connections
+	connections sync.WaitGroup // grows only while mu is held and closed is false
+}
+
+// ErrClosed reports the use of a namespace after Close.
+var ErrClosed = errors.New("the namespace is closed")
+
+// Open opens the namespace in o.Dir. Close ends what it starts. The errors that
+// package disk names can be told by errors.Is.
+func Open(o Options) (*Namespace, error) {
+	if len(o.Keys) == 0 {
+		o.Keys = []Key{{Name: WellKnownKeyName, Secret: WellKnownKey, Rights: All}}
+	}
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		o.Clock = systemClock{}
+	}
+	store := disk.NewMemory()
+	if o.Dir != "" {
+		if o.FileSystem == nil {
+			o.FileSystem = disk.System{}
+		}
+		var err error
+		if store, err = disk.OpenOn(o.Dir, o.FileSystem); err != nil {
+			return nil, err
+		}
+	}
+	b, err := bus.Open(store, bus.Options{Clock: o.Clock, Codec: node.Codec{}})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	n := &Namespace{store: store, bus: b, options: o, dropped: make(chan struct{})}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.node = &node.Namespace{
+		Bus: b, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger,
+		Open: o.Anonymous, TrustTokens: o.TrustTokens, Create: o.AutoCreate, SendCredit: 1000,
+	}
+	n.atom = &atom.Handler{Bus: b, Keys: o.Keys, Clock: o.Clock, Open: o.Anonymous, TrustTokens: o.TrustTokens}
+	if err := n.declare(o.Entities); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// ConnectionString is what clients connect with. An empty address is for those
+// that use Dial; others give the host and port of a listener without TLS.
+func (n *Namespace) ConnectionString(address string) string {
+	key := n.options.Keys[0]
+	return fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s;UseDevelopmentEmulator=true",
+		cmp.Or(address, "embedded.localhost"), key.Name, key.Secret)
+}
+
+// Dial returns a connection to the namespace, within the process, on which the
+// caller speaks AMQP.
+func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	client, served := net.Pipe()
+	if !n.begin() {
+		return nil, errors.Join(ErrClosed, client.Close(), served.Close())
+	}
+	go func() {
+		defer n.end()
+		n.speak(n.ctx, served)
+	}()
+	return client, nil
+}
+
+// Handler manages the entities over HTTP, as Service Bus does, and takes AMQP
+// over WebSockets.
+func (n *Namespace) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+webSocketPath, n.webSocket)
+	mux.Handle("/", n.atom)
+	return mux
+}
+
+// DropConnections ends all connections as a service does that is updated: with
+// amqp:connection:forced, after which clients connect again. Tests use it to
+// see how they recover.
+func (n *Namespace) DropConnections() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.dropped)
+	n.dropped = make(chan struct{})
+}
+
+// untilDropped returns a context that ends with the next DropConnections.
+func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, release func()) {
+	n.mu.Lock()
+	dropped := n.dropped
+	n.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-dropped:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// speak serves one connection that speaks AMQP.
+func (n *Namespace) speak(ctx context.Context, nc net.Conn) {
+	ctx, release := n.untilDropped(ctx)
+	defer release()
+	n.meter.connections.Add(1)
+	defer n.meter.closed.Add(1)
+	_ = server.Serve(ctx, nc, n.node, server.Options{ // what goes wrong is logged there
+		ContainerID: "messagehub", IdleTimeOut: n.options.IdleTimeOut, Patience: n.options.Patience, Logger: n.options.Logger,
+		Authenticate: func(name, password string) bool {
+			_, known := n.node.Keys.Login(name, password)
+			return known || n.options.Anonymous
+		},
+		Frames: n.frames(),
+	})
+}
+
+// begin counts a connection as under way, if there may be one more.
+func (n *Namespace) begin() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed || n.open >= n.options.MaxConnections {
+		return false
+	}
+	n.open++
+	n.connections.Add(1)
+	return true
+}
+
+func (n *Namespace) end() {
+	n.mu.Lock()
+	n.open--
+	n.mu.Unlock()
+	n.connections.Done()
+}
+
+// Close ends all connections and closes the store. Closing twice does no harm.
+func (n *Namespace) Close() error {
+	n.mu.Lock()
+	closed := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	n.stop()
+	n.connections.Wait()
+	if closed {
+		return nil
+	}
+	return errors.Join(n.bus.Close(), n.store.Close())
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

@@ -1,0 +1,79 @@
+package embedded_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// A brokenDisk can put another file behind the descriptor of the store. What
+// is mapped into memory stays: reading goes on, as on a disk that fails to
+// write.
+type brokenDisk struct {
+	disk.System
+	t      *testing.T
+	opened []*os.File
+}
+
+func (d *brokenDisk) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(name, flag, mode)
+	d.opened = append(d.opened, f)
+	return f, err
+}
+
+// become puts the device behind the file that was opened last.
+func (d *brokenDisk) become(device string) {
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	require.NoError(d.t, err)
+	store := d.opened[len(d.opened)-1]
+	require.NoError(d.t, syscall.Dup3(int(f.Fd()), int(store.Fd()), syscall.O_CLOEXEC))
+	require.NoError(d.t, f.Close())
+}
+
+func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
+	for name, tc := range map[string]struct{ device, says string }{
+		"it is full":       {"/dev/full", "the disk is full"},
+		"it does not sync": {"/dev/null", "invalid argument"}, // takes every byte, and fsync fails
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files := &brokenDisk{t: t}
+			n, err := embedded.Open(embedded.Options{Dir: dir, FileSystem: files, Entities: queues("q")})
+			require.NoError(t, err)
+			c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), withoutRetries(n))
+			require.NoError(t, err)
+			s, err := c.NewSender("q", nil)
+			require.NoError(t, err)
+			require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("a")}, nil))
+
+			files.become(tc.device)
+			err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("b")}, nil)
+			require.ErrorContains(t, err, "amqp:internal-error")
+			require.ErrorContains(t, err, tc.says)
+			err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("c")}, nil)
+			require.Error(t, err, "nothing more is accepted")
+			_ = c.Close(context.Background())
+			_ = n.Close() // what it closes is not its file any more
+
+			image, err := os.ReadFile(filepath.Join(dir, disk.FileName))
+			require.NoError(t, err)
+			other := t.TempDir() // the lock of the first namespace went with its file
+			require.NoError(t, os.WriteFile(filepath.Join(other, disk.FileName), image, 0o600))
+			c = connect(t, open(t, embedded.Options{Dir: other}))
+			r, err := c.NewReceiverForQueue("q", nil)
+			require.NoError(t, err)
+			require.Equal(t, "a", string(receive(t, r).Body))
+			left, err := r.PeekMessages(t.Context(), 10, nil)
+			require.NoError(t, err)
+			require.Len(t, left, 1, "what was not accepted is not there")
+		})
+	}
+}

@@ -1,0 +1,47 @@
+package embedded_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+)
+
+// open opens a namespace that is closed at the end of the test.
+func open(t testing.TB, o embedded.Options) *embedded.Namespace {
+	t.Helper()
+	n, err := embedded.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	return n
+}
+
+// through is how azservicebus comes to use a connection of its caller's.
+func through(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
+	return &azservicebus.ClientOptions{
+		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) },
+	}
+}
+
+// connect makes a client of the namespace, by way of its in-process dialler.
+func connect(t testing.TB, n *embedded.Namespace) *azservicebus.Client {
+	t.Helper()
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), through(n.Dial))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func send(t testing.TB, c *azservicebus.Client, entity string, bodies ...string) {
+	t.Helper()
+	s, err := c.NewSender(entity, nil)
+	require.NoError(t, err)
+	for _, body := range bodies {
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte(body)}, nil))
+	}
+	require.NoError(t, s.Close(t.Context()))
+}

@@ -1,0 +1,71 @@
+package amqp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// What a frame is for.
+const (
+	FrameAMQP byte = 0
+	FrameSASL byte = 1
+)
+
+const (
+	frameHeader = 8
+
+	// MinMaxFrameSize is the frame size that every peer must take.
+	MinMaxFrameSize = 512
+)
+
+// A Header is the first thing a peer sends: which protocol, and its version.
+type Header [8]byte
+
+// The protocol headers.
+var (
+	HeaderAMQP = Header{'A', 'M', 'Q', 'P', 0, 1, 0, 0}
+	HeaderSASL = Header{'A', 'M', 'Q', 'P', 3, 1, 0, 0}
+)
+
+// A Frame is one unit of the wire. An empty Body keeps a connection alive.
+type Frame struct {
+	Type    byte
+	Channel uint16
+	Body    []byte
+}
+
+// ReadFrame reads the next frame, which must not be larger than largest. The
+// body is memory of its own. A size that is not possible is an *Error of
+// condition FramingError, found before memory is taken.
+func ReadFrame(r io.Reader, largest uint32) (Frame, error) {
+	var head [frameHeader]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return Frame{}, err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	skip := uint32(head[4]) * 4 // the header's length, in words
+	switch {
+	case size > largest:
+		return Frame{}, Errorf(FramingError, "a frame of %d bytes: at most %d were agreed", size, largest)
+	case skip < frameHeader || size < skip:
+		return Frame{}, Errorf(FramingError, "a frame of %d bytes whose header has %d", size, skip)
+	}
+	body := make([]byte, size-frameHeader)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return Frame{}, fmt.Errorf("amqp: within a frame: %w", err)
+	}
+	return Frame{Type: head[5], Channel: binary.BigEndian.Uint16(head[6:]), Body: body[skip-frameHeader:]}, nil
+}
+
+// AppendFrame appends a frame whose body is p, if there is one, and payload.
+func AppendFrame(b []byte, kind byte, channel uint16, p Performative, payload []byte) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0, frameHeader/4, kind, byte(channel>>8), byte(channel)) //nolint:gosec // both halves
+	if p != nil {
+		b = AppendPerformative(b, p)
+	}
+	b = append(b, payload...)
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at)) //nolint:gosec // no larger than the peer's frames
+	return b
+}

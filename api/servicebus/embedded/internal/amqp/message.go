@@ -1,0 +1,281 @@
+package amqp
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Descriptors of a message's sections, in their order.
+const (
+	sectionHeader                = 0x70
+	sectionDeliveryAnnotations   = 0x71
+	sectionMessageAnnotations    = 0x72
+	sectionProperties            = 0x73
+	sectionApplicationProperties = 0x74
+	sectionData                  = 0x75
+	sectionSequence              = 0x76
+	sectionValue                 = 0x77
+	sectionFooter                = 0x78
+)
+
+// Sections are the parts of a message, each with its descriptor and exactly as
+// it was sent. A section that is not there is nil. Body holds all data or
+// sequence sections, or the one value.
+type Sections struct {
+	Header, DeliveryAnnotations, MessageAnnotations []byte
+	Properties, ApplicationProperties, Body, Footer []byte
+}
+
+var errSections = errors.New("amqp: the sections of a message are out of order")
+
+// Split finds the sections of a message. They share the memory of b.
+func Split(b []byte) (Sections, error) {
+	var s Sections
+	d := NewDecoder(b)
+	last, body := uint64(0), 0
+	for len(d.b) > 0 {
+		at := len(b) - len(d.b)
+		code, err := sectionCode(d)
+		if err != nil {
+			return Sections{}, err
+		}
+		section, err := d.Skip()
+		if err != nil {
+			return Sections{}, err
+		}
+		repeats := code == last && (code == sectionData || code == sectionSequence)
+		if code <= last && !repeats || isBody(code) && isBody(last) && !repeats {
+			return Sections{}, errSections
+		}
+		last = code
+		switch code {
+		case sectionHeader:
+			s.Header = section
+		case sectionDeliveryAnnotations:
+			s.DeliveryAnnotations = section
+		case sectionMessageAnnotations:
+			s.MessageAnnotations = section
+		case sectionProperties:
+			s.Properties = section
+		case sectionApplicationProperties:
+			s.ApplicationProperties = section
+		case sectionFooter:
+			s.Footer = section
+		default:
+			if s.Body == nil {
+				body = at
+			}
+			end := at + len(section) // behind the one before, if there is one
+			s.Body = b[body:end:end]
+		}
+	}
+	return s, nil
+}
+
+func isBody(code uint64) bool { return code >= sectionData && code <= sectionValue }
+
+// sectionCode looks at the descriptor of the next section.
+func sectionCode(d *Decoder) (uint64, error) {
+	b := d.b
+	var code uint64
+	switch {
+	case len(b) > 2 && b[0] == codeDescribed && b[1] == codeSmallUlong:
+		code = uint64(b[2])
+	case len(b) > 9 && b[0] == codeDescribed && b[1] == codeUlong:
+		v, err := NewDecoder(b[1:]).Value()
+		if err != nil {
+			return 0, err
+		}
+		code, _ = v.(uint64)
+	}
+	if code < sectionHeader || code > sectionFooter {
+		return 0, errors.New("amqp: a message has a part that is no section of one")
+	}
+	return code, nil
+}
+
+// MessageHeader is the section that brokers may change.
+type MessageHeader struct {
+	Durable       bool
+	Priority      *uint8
+	TTL           *uint32 // milliseconds
+	FirstAcquirer bool
+	DeliveryCount uint32
+}
+
+// Properties is the section that nobody may change on the way.
+type Properties struct {
+	MessageID, CorrelationID         any // string, uint64, UUID or binary
+	UserID                           []byte
+	To, Subject, ReplyTo             string
+	ContentType, ContentEncoding     string
+	AbsoluteExpiryTime, CreationTime *Timestamp
+	GroupID                          *string
+	GroupSequence                    *uint32
+	ReplyToGroupID                   string
+}
+
+// section reads the contents of section b, which has the descriptor code.
+func section(b []byte, code uint64) (any, error) {
+	v, err := Unmarshal(b)
+	if err != nil {
+		return nil, err
+	}
+	described, ok := v.(Described)
+	if !ok || described.Descriptor != any(code) {
+		return nil, fmt.Errorf("amqp: the section 0x%x is not there", code)
+	}
+	return described.Value, nil
+}
+
+func sectionList(b []byte, code uint64) (*fields, error) {
+	if b == nil {
+		return &fields{}, nil
+	}
+	v, err := section(b, code)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := v.(List)
+	if !ok {
+		return nil, fmt.Errorf("amqp: the section 0x%x is a %T, not a list", code, v)
+	}
+	return &fields{list: list}, nil
+}
+
+func sectionMap(b []byte, code uint64) (Map, error) {
+	if b == nil {
+		return nil, nil
+	}
+	v, err := section(b, code)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, nil
+	}
+	m, ok := v.(Map)
+	if !ok {
+		return nil, fmt.Errorf("amqp: the section 0x%x is a %T, not a map", code, v)
+	}
+	return m, nil
+}
+
+// ReadHeader reads the header; the zero value if there is none.
+func (s *Sections) ReadHeader() (MessageHeader, error) {
+	f, err := sectionList(s.Header, sectionHeader)
+	if err != nil {
+		return MessageHeader{}, err
+	}
+	h := MessageHeader{Durable: field(f, false), Priority: optional[uint8](f), TTL: optional[uint32](f), FirstAcquirer: field(f, false), DeliveryCount: field(f, uint32(0))}
+	return h, f.err
+}
+
+// ReadProperties reads the properties; the zero value if there are none.
+func (s *Sections) ReadProperties() (Properties, error) {
+	f, err := sectionList(s.Properties, sectionProperties)
+	if err != nil {
+		return Properties{}, err
+	}
+	var p Properties
+	p.MessageID = messageID(f)
+	p.UserID = field(f, []byte(nil))
+	p.To, p.Subject, p.ReplyTo = field(f, ""), field(f, ""), field(f, "")
+	p.CorrelationID = messageID(f)
+	p.ContentType, p.ContentEncoding = string(field(f, Symbol(""))), string(field(f, Symbol("")))
+	p.AbsoluteExpiryTime, p.CreationTime = optional[Timestamp](f), optional[Timestamp](f)
+	p.GroupID, p.GroupSequence, p.ReplyToGroupID = optional[string](f), optional[uint32](f), field(f, "")
+	return p, f.err
+}
+
+// messageID reads an identifier. Some senders write texts where symbols belong
+// and the other way round, but not here.
+func messageID(f *fields) any {
+	switch v := f.next().(type) {
+	case nil, string, uint64, UUID, []byte:
+		return v
+	default:
+		f.wrong(v)
+		return nil
+	}
+}
+
+// ReadDeliveryAnnotations reads the delivery annotations.
+func (s *Sections) ReadDeliveryAnnotations() (Map, error) {
+	return sectionMap(s.DeliveryAnnotations, sectionDeliveryAnnotations)
+}
+
+// ReadMessageAnnotations reads the message annotations.
+func (s *Sections) ReadMessageAnnotations() (Map, error) {
+	return sectionMap(s.MessageAnnotations, sectionMessageAnnotations)
+}
+
+// ReadApplicationProperties reads the application properties.
+func (s *Sections) ReadApplicationProperties() (Map, error) {
+	return sectionMap(s.ApplicationProperties, sectionApplicationProperties)
+}
+
+// ReadBodies returns the values of all sections of the body: binary for data.
+func (s *Sections) ReadBodies() ([]any, error) {
+	var bodies []any
+	d := NewDecoder(s.Body)
+	for len(d.b) > 0 {
+		v, err := d.Value()
+		if err != nil {
+			return nil, err
+		}
+		described, ok := v.(Described)
+		if !ok {
+			return nil, errSections
+		}
+		bodies = append(bodies, described.Value)
+	}
+	return bodies, nil
+}
+
+// Append appends the whole message to b.
+func (s *Sections) Append(b []byte) []byte {
+	for _, section := range [][]byte{s.Header, s.DeliveryAnnotations, s.MessageAnnotations, s.Properties, s.ApplicationProperties, s.Body, s.Footer} {
+		b = append(b, section...)
+	}
+	return b
+}
+
+func makeSection(code byte, v any) []byte {
+	return Append([]byte{codeDescribed, codeSmallUlong, code}, v)
+}
+
+// SetHeader writes the header anew.
+func (s *Sections) SetHeader(h MessageHeader) {
+	s.Header = makeSection(sectionHeader, trim(List{h.Durable, given(h.Priority), given(h.TTL), h.FirstAcquirer, h.DeliveryCount}))
+}
+
+// SetProperties writes the properties anew.
+func (s *Sections) SetProperties(p Properties) {
+	list := List{
+		p.MessageID, nil, or(p.To), or(p.Subject), or(p.ReplyTo), p.CorrelationID, or(Symbol(p.ContentType)), or(Symbol(p.ContentEncoding)),
+		given(p.AbsoluteExpiryTime), given(p.CreationTime), given(p.GroupID), given(p.GroupSequence), or(p.ReplyToGroupID),
+	}
+	if p.UserID != nil {
+		list[1] = p.UserID
+	}
+	s.Properties = makeSection(sectionProperties, trim(list))
+}
+
+// SetDeliveryAnnotations writes the delivery annotations anew.
+func (s *Sections) SetDeliveryAnnotations(m Map) {
+	s.DeliveryAnnotations = makeSection(sectionDeliveryAnnotations, m)
+}
+
+// SetMessageAnnotations writes the message annotations anew.
+func (s *Sections) SetMessageAnnotations(m Map) {
+	s.MessageAnnotations = makeSection(sectionMessageAnnotations, m)
+}
+
+// SetApplicationProperties writes the application properties anew.
+func (s *Sections) SetApplicationProperties(m Map) {
+	s.ApplicationProperties = makeSection(sectionApplicationProperties, m)
+}
+
+// SetValue makes v the body.
+func (s *Sections) SetValue(v any) { s.Body = makeSection(sectionValue, v) }

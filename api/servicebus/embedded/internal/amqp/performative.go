@@ -1,0 +1,218 @@
+package amqp
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The roles of a link's end.
+const (
+	RoleSender   = false
+	RoleReceiver = true
+)
+
+// Modes of settlement.
+const (
+	SenderUnsettled uint8 = 0
+	SenderSettled   uint8 = 1
+	SenderMixed     uint8 = 2
+	ReceiverFirst   uint8 = 0
+	ReceiverSecond  uint8 = 1
+)
+
+// Descriptors of performatives, and of what they carry.
+const (
+	descOpen        = 0x10
+	descBegin       = 0x11
+	descAttach      = 0x12
+	descFlow        = 0x13
+	descTransfer    = 0x14
+	descDisposition = 0x15
+	descDetach      = 0x16
+	descEnd         = 0x17
+	descClose       = 0x18
+	descError       = 0x1d
+	descAccepted    = 0x24
+	descRejected    = 0x25
+	descReleased    = 0x26
+	descModified    = 0x27
+	descSource      = 0x28
+	descTarget      = 0x29
+	descCoordinator = 0x30
+	descDeclare     = 0x31
+	descMechanisms  = 0x40
+	descInit        = 0x41
+	descOutcome     = 0x44
+)
+
+// A Performative is one of the nine frames of AMQP, or one of the three of SASL
+// that a server needs.
+type Performative interface {
+	descriptor() uint64
+	fields() List
+	read(*fields)
+}
+
+// Optional numbers are pointers, nil if they are not there.
+
+// Open is the first frame of each side.
+type Open struct {
+	ContainerID, Hostname string
+	MaxFrameSize          uint32
+	ChannelMax            uint16
+	IdleTimeOut           uint32 // milliseconds; 0 for never
+	Properties            Map
+}
+
+// Begin starts a session.
+type Begin struct {
+	RemoteChannel                  *uint16
+	NextOutgoingID                 uint32
+	IncomingWindow, OutgoingWindow uint32
+	HandleMax                      uint32
+}
+
+// Attach starts a link.
+type Attach struct {
+	Name                           string
+	Handle                         uint32
+	Role                           bool
+	SenderSettle, ReceiverSettle   *uint8
+	Source, Target                 any // *Source, *Target, Coordinator, or nil
+	InitialDeliveryCount           *uint32
+	MaxMessageSize                 uint64
+	OfferedCapabilities, Desirable any
+	Properties                     Map
+}
+
+// Flow tells the state of a session, and of a link if it has a Handle.
+type Flow struct {
+	NextIncomingID                                 *uint32
+	IncomingWindow, NextOutgoingID, OutgoingWindow uint32
+	Handle                                         *uint32
+	DeliveryCount, LinkCredit, Available           *uint32
+	Drain, Echo                                    bool
+}
+
+// Transfer carries a message, or a part of one.
+type Transfer struct {
+	Handle         uint32
+	DeliveryID     *uint32
+	DeliveryTag    []byte
+	MessageFormat  *uint32
+	Settled        *bool
+	More           bool
+	ReceiverSettle *uint8
+	State          any
+	Resume         bool
+	Aborted        bool
+	Batchable      bool
+}
+
+// Disposition tells the state of deliveries.
+type Disposition struct {
+	Role      bool
+	First     uint32
+	Last      *uint32
+	Settled   bool
+	State     any
+	Batchable bool
+}
+
+// Detach ends a link.
+type Detach struct {
+	Handle uint32
+	Closed bool
+	Error  *Error
+}
+
+// End ends a session.
+type End struct{ Error *Error }
+
+// Close ends a connection.
+type Close struct{ Error *Error }
+
+// Mechanisms offers ways to prove who one is.
+type Mechanisms struct{ Names []Symbol }
+
+// Init chooses one of them.
+type Init struct {
+	Mechanism Symbol
+	Response  []byte
+	Hostname  string
+}
+
+// Outcome answers an Init: 0 is welcome, 1 is not.
+type Outcome struct{ Code uint8 }
+
+// AppendPerformative appends the encoding of p to b.
+func AppendPerformative(b []byte, p Performative) []byte {
+	b = append(b, codeDescribed, codeSmallUlong, byte(p.descriptor())) //nolint:gosec // all are below 256
+	fields := p.fields()
+	for len(fields) > 0 && fields[len(fields)-1] == nil {
+		fields = fields[:len(fields)-1]
+	}
+	return appendList(b, fields)
+}
+
+// ReadPerformative reads the performative at the start of a frame's body, and
+// returns what follows it.
+func ReadPerformative(b []byte) (Performative, []byte, error) {
+	d := NewDecoder(b)
+	v, err := d.Value()
+	if err != nil {
+		return nil, nil, err
+	}
+	described, ok := v.(Described)
+	if !ok {
+		return nil, nil, errors.New("amqp: the frame has no performative")
+	}
+	code, ok := described.Descriptor.(uint64)
+	if !ok {
+		return nil, nil, fmt.Errorf("amqp: a performative is described by %v, not by a number", described.Descriptor)
+	}
+	p := performative(code)
+	if p == nil {
+		return nil, nil, fmt.Errorf("amqp: no performative has the descriptor 0x%x", code)
+	}
+	list, ok := described.Value.(List)
+	if !ok {
+		return nil, nil, fmt.Errorf("amqp: performative 0x%x is no list", code)
+	}
+	f := &fields{list: list}
+	p.read(f)
+	if f.err != nil {
+		return nil, nil, fmt.Errorf("amqp: performative 0x%x: %w", code, f.err)
+	}
+	return p, d.Rest(), nil
+}
+
+func performative(code uint64) Performative {
+	switch code {
+	case descOpen:
+		return &Open{}
+	case descBegin:
+		return &Begin{}
+	case descAttach:
+		return &Attach{}
+	case descFlow:
+		return &Flow{}
+	case descTransfer:
+		return &Transfer{}
+	case descDisposition:
+		return &Disposition{}
+	case descDetach:
+		return &Detach{}
+	case descEnd:
+		return &End{}
+	case descClose:
+		return &Close{}
+	case descMechanisms:
+		return &Mechanisms{}
+	case descInit:
+		return &Init{}
+	case descOutcome:
+		return &Outcome{}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+var connections atomic.Uint64
+
+// A Conn is one connection. Its methods are safe for use by many goroutines.
+type Conn struct {
+	ID      uint64 // unique in the process
+	User    string // as proven by SASL PLAIN; empty for an anonymous peer
+	options Options
+	app     Application
+	peer    Peer
+	nc      net.Conn
+	in      *bufio.Reader
+
+	mu         sync.Mutex
+	room       *sync.Cond // on mu: the outbox was written, a delivery settled, or the end
+	out        outbox
+	heartbeat  time.Duration // what the peer wants to hear something within
+	frameSize  uint32        // the largest that the peer takes
+	opened     bool
+	over       bool // nothing more will be read
+	closeSent  bool
+	sessions   map[uint16]*session
+	links      int
+	unsettled  int // bytes of messages that the application has not settled
+	partial    int // bytes of messages of which only a part has come
+	hungry     map[*Link]struct{}
+	afterFrame []func() // what to call once mu is free
+}
+
+func newConn(nc net.Conn, o Options) *Conn {
+	c := &Conn{
+		ID: connections.Add(1), options: o, nc: nc, in: bufio.NewReaderSize(nc, 32<<10), frameSize: amqp.MinMaxFrameSize,
+		sessions: map[uint16]*session{}, hungry: map[*Link]struct{}{},
+	}
+	c.room = sync.NewCond(&c.mu)
+	c.out.wake = make(chan struct{}, 1)
+	return c
+}
+
+// run serves the connection until it is over.
+func (c *Conn) run() error {
+	var writing sync.WaitGroup
+	writing.Add(1)
+	go c.write(&writing)
+	err := c.handshake()
+	if err == nil {
+		err = c.readFrames()
+	}
+	var said *amqp.Error
+	if errors.As(err, &said) {
+		c.sendClose(said)
+	}
+	c.finish()
+	writing.Wait()
+	_ = c.nc.Close()
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		return nil // gone without a word, or closed by this side
+	}
+	return err
+}
+
+// finish ends all links and lets the writer write the rest.
+func (c *Conn) finish() {
+	c.mu.Lock()
+	c.over = true
+	c.room.Broadcast()
+	for _, s := range c.sessions {
+		s.drop()
+	}
+	c.out.sealed = true
+	c.out.poke()
+	c.runAfter() // unlocks
+	if c.peer != nil {
+		c.peer.Disconnected()
+	}
+}
+
+// shutDown sends a close, and lets reading end soon.
+func (c *Conn) shutDown(why *amqp.Error) {
+	c.sendClose(why)
+	const farewell = time.Second // for the peer's own close
+	_ = c.nc.SetReadDeadline(time.Now().Add(farewell))
+	c.mu.Lock()
+	c.over = true
+	c.room.Broadcast()
+	c.mu.Unlock()
+}
+
+func (c *Conn) sendClose(why *amqp.Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closeSent || !c.opened {
+		return
+	}
+	c.closeSent = true
+	c.emit(0, &amqp.Close{Error: why}, nil)
+}
+
+// later calls f once the state is not locked any more. The caller holds c.mu.
+func (c *Conn) later(f func()) { c.afterFrame = append(c.afterFrame, f) }
+
+// runAfter unlocks c.mu and makes the calls that were put off.
+func (c *Conn) runAfter() {
+	calls := c.afterFrame
+	c.afterFrame = nil
+	c.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+}
+
+// readFrames reads until the peer closes or breaks the connection.
+func (c *Conn) readFrames() error {
+	for {
+		if !c.waitForRoom() {
+			return nil
+		}
+		frame, err := c.readFrame()
+		if err != nil {
+			return err
+		}
+		if len(frame.Body) == 0 {
+			continue
+		}
+		p, payload, err := amqp.ReadPerformative(frame.Body)
+		if err != nil {
+			return amqp.Errorf(amqp.DecodeError, "%v", err)
+		}
+		if c.options.Frames != nil {
+			c.options.Frames(c.ID, false, frame.Channel, p, len(payload))
+		}
+		closed, err := c.handle(frame.Channel, p, payload)
+		if err != nil || closed {
+			return err
+		}
+	}
+}
+
+func (c *Conn) readFrame() (amqp.Frame, error) {
+	c.mu.Lock()
+	over := c.over
+	c.mu.Unlock()
+	if !over { // else it has a deadline that must not be moved
+		if err := c.nc.SetReadDeadline(time.Now().Add(2 * c.options.IdleTimeOut)); err != nil {
+			return amqp.Frame{}, err
+		}
+	}
+	frame, err := amqp.ReadFrame(c.in, c.options.MaxFrameSize)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if c.isOver() {
+			return frame, io.EOF
+		}
+		return frame, amqp.Errorf(amqp.ResourceLimitExceeded, "nothing came for %v, twice what was agreed", 2*c.options.IdleTimeOut)
+	}
+	if err == nil && frame.Type != amqp.FrameAMQP {
+		return frame, amqp.Errorf(amqp.FramingError, "a frame of type %d", frame.Type)
+	}
+	return frame, err
+}
+
+func (c *Conn) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
+// waitForRoom waits while the peer does not take what it asked for, or the
+// application is busy with what the peer sent. It reports false at the end.
+func (c *Conn) waitForRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.over && c.out.failed == nil && (c.out.len() > 2*c.options.OutBuffer || c.unsettled > c.options.InBuffer) {
+		c.room.Wait()
+	}
+	return c.out.failed == nil
+}
+
+// handle does what a performative asks for.
+func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte) (closed bool, err error) {
+	c.mu.Lock()
+	defer c.runAfter()
+	switch p := p.(type) {
+	case *amqp.Close:
+		if !c.closeSent {
+			c.closeSent = true
+			c.emit(0, &amqp.Close{}, nil)
+		}
+		return true, nil
+	case *amqp.Begin:
+		return false, c.begin(channel, p)
+	case *amqp.Open, *amqp.Mechanisms, *amqp.Init, *amqp.Outcome:
+		return false, amqp.Errorf(amqp.NotAllowed, "a %T on an open connection", p)
+	}
+	s := c.sessions[channel]
+	if s == nil {
+		if c.closeSent {
+			return false, nil
+		}
+		return false, amqp.Errorf(amqp.NotAllowed, "a %T on channel %d, which has no session", p, channel)
+	}
+	if s.ending {
+		if _, ended := p.(*amqp.End); ended {
+			s.drop()
+			delete(c.sessions, channel)
+		}
+		return false, nil
+	}
+	if fault := s.handle(p, payload); fault != nil {
+		s.end(fault)
+	}
+	return false, nil
+}
+
+// hungryWithRoom returns the links that wait for room, if there is some now.
+// The caller holds c.mu.
+func (c *Conn) hungryWithRoom() []*Link {
+	if len(c.hungry) == 0 || c.out.len() > c.options.OutBuffer/2 {
+		return nil
+	}
+	var ready []*Link
+	for l := range c.hungry {
+		if len(l.session.pending) == 0 {
+			delete(c.hungry, l)
+			ready = append(ready, l)
+		}
+	}
+	return ready
+}

@@ -1,0 +1,49 @@
+package server
+
+import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+
+// disposition learns what the peer makes of messages, in either direction.
+func (s *session) disposition(p *amqp.Disposition) {
+	last := p.First
+	if p.Last != nil {
+		last = *p.Last
+	}
+	if p.Role == amqp.RoleSender {
+		each(s.received, p.First, last, func(id uint32, d *Delivery) {
+			if p.Settled {
+				delete(s.received, id)
+				d.link.finished()
+			}
+		})
+		return
+	}
+	each(s.sent, p.First, last, func(id uint32, sent *Sent) {
+		if p.Settled {
+			delete(s.sent, id)
+			sent.Link.unsettled--
+		}
+		s.conn.later(func() { sent.Link.sender.Disposed(sent, p.State, p.Settled) })
+	})
+}
+
+// each visits the entries from first to last. A range may be much larger than
+// what there is.
+func each[T any](m map[uint32]T, first, last uint32, visit func(uint32, T)) {
+	size := last - first
+	if uint64(size) >= uint64(len(m)) {
+		for id, v := range m {
+			if id-first <= size {
+				visit(id, v)
+			}
+		}
+		return
+	}
+	for id := first; ; id++ {
+		if v, ok := m[id]; ok {
+			visit(id, v)
+		}
+		if id == last {
+			return
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+)
+
+// application decides about links by a function.
+type application func(*server.Link)
+
+func (a application) Connected(*server.Conn) server.Peer { return a }
+func (a application) Attach(l *server.Link)              { a(l) }
+func (a application) Disconnected()                      {}
+
+// receiver takes deliveries by a function.
+type receiver func(*server.Delivery)
+
+func (r receiver) Delivered(d *server.Delivery) { r(d) }
+
+// acceptAll accepts every message at once.
+func acceptAll(d *server.Delivery) { d.Settle(amqp.Accepted{}) }
+
+// sender offers as many messages as there is room for, and keeps what comes
+// back.
+type sender struct {
+	mu       sync.Mutex
+	link     *server.Link
+	payload  []byte
+	settled  bool
+	left     int
+	sent     int
+	disposed []any
+}
+
+func (s *sender) Ready(drain bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.left > 0 && s.link.Room() > 0 {
+		s.left--
+		s.sent++
+		s.link.Transfer(server.Outgoing{Tag: []byte{byte(s.sent)}, Settled: s.settled, Payload: s.payload})
+	}
+	if drain {
+		s.link.Drained()
+	}
+}
+
+func (s *sender) Disposed(m *server.Sent, state any, settled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.disposed = append(s.disposed, state)
+	if !settled {
+		m.Settle(state)
+	}
+}
+
+// A peer is the other side, which says what the test wants.
+type peer struct {
+	net.Conn
+	t     testing.TB
+	in    *bufio.Reader
+	ended chan error // what Serve returned
+}
+
+func serve(t testing.TB, ctx context.Context, app application, o server.Options) *peer {
+	t.Helper()
+	mine, theirs := net.Pipe()
+	p := &peer{Conn: mine, t: t, in: bufio.NewReader(mine), ended: make(chan error, 1)}
+	go func() { p.ended <- server.Serve(ctx, theirs, app, o) }()
+	return p
+}
+
+// leave closes the connection and waits for the server.
+func (p *peer) leave() {
+	_ = p.Close()
+	<-p.ended
+}
+
+func (p *peer) write(b []byte) {
+	p.t.Helper()
+	_, err := p.Write(b)
+	require.NoError(p.t, err)
+}
+
+// open does the handshake, without SASL.
+func (p *peer) open(o amqp.Open) {
+	p.t.Helper()
+	p.write(amqp.HeaderAMQP[:])
+	require.Equal(p.t, amqp.HeaderAMQP, p.header())
+	o.ContainerID = "test"
+	if o.MaxFrameSize == 0 {
+		o.MaxFrameSize = 65536
+	}
+	p.send(0, &o, nil)
+	expect[*amqp.Open](p)
+}
+
+func (p *peer) header() (h amqp.Header) {
+	p.t.Helper()
+	_, err := io.ReadFull(p.in, h[:])
+	require.NoError(p.t, err)
+	return h
+}
+
+func (p *peer) send(channel uint16, performative amqp.Performative, payload []byte) {
+	p.t.Helper()
+	p.write(amqp.AppendFrame(nil, amqp.FrameAMQP, channel, performative, payload))
+}
+
+// next returns what comes next, without empty frames.
+func (p *peer) next() (amqp.Performative, []byte) {
+	p.t.Helper()
+	for {
+		frame, err := amqp.ReadFrame(p.in, 1<<20)
+		require.NoError(p.t, err)
+		if len(frame.Body) > 0 {
+			performative, payload, err := amqp.ReadPerformative(frame.Body)
+			require.NoError(p.t, err)
+			return performative, payload
+		}
+	}
+}
+
+// count is how many messages were sent.
+func (s *sender) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+// expect wants the next frame to be of one kind.
+func expect[P amqp.Performative](p *peer) P {
+	p.t.Helper()
+	performative, _ := p.next()
+	got, ok := performative.(P)
+	require.True(p.t, ok, "got %s", amqp.Describe(performative))
+	return got
+}
+
+// ends wants the connection to end with a close for that reason.
+func (p *peer) ends(condition amqp.Symbol) {
+	p.t.Helper()
+	c := expect[*amqp.Close](p)
+	require.NotNil(p.t, c.Error)
+	require.Equal(p.t, condition, c.Error.Condition, c.Error.Description)
+	_, err := p.in.ReadByte()
+	require.ErrorIs(p.t, err, io.EOF)
+	<-p.ended
+}
+
+// begin starts a session that takes window transfers.
+func (p *peer) begin(channel uint16, window uint32) {
+	p.t.Helper()
+	p.send(channel, &amqp.Begin{IncomingWindow: window, OutgoingWindow: 100, HandleMax: 255}, nil)
+	require.Equal(p.t, channel, *expect[*amqp.Begin](p).RemoteChannel)
+}
+
+// attachSender attaches a link on which the peer sends.
+func (p *peer) attachSender(channel uint16, handle uint32) {
+	p.t.Helper()
+	zero := uint32(0)
+	p.send(channel, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: "a"}, InitialDeliveryCount: &zero}, nil)
+}
+
+// attachReceiver attaches a link on which the peer receives.
+func (p *peer) attachReceiver(channel uint16, handle uint32) {
+	p.t.Helper()
+	p.send(channel, &amqp.Attach{Name: "r", Handle: handle, Role: amqp.RoleReceiver, Source: &amqp.Source{Address: "a"}}, nil)
+}
+
+// credit lets the server send n messages in all.
+func (p *peer) credit(channel uint16, handle, seen, n uint32, drain bool) {
+	p.t.Helper()
+	next := uint32(0)
+	p.send(channel, &amqp.Flow{NextIncomingID: &next, IncomingWindow: 1000, OutgoingWindow: 100, Handle: &handle, DeliveryCount: &seen, LinkCredit: &n, Drain: drain}, nil)
+}
+
+func transfer(handle, id uint32, more bool) *amqp.Transfer {
+	return &amqp.Transfer{Handle: handle, DeliveryID: &id, DeliveryTag: []byte{byte(id)}, More: more}
+}

@@ -1,0 +1,129 @@
+package server
+
+import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+
+// A Delivery is a message from the peer.
+type Delivery struct {
+	Tag     []byte
+	Format  uint32
+	Settled bool // by the peer: it does not want to know what becomes of it
+	Payload []byte
+	State   any // only of transactions
+
+	link *Link
+	id   uint32
+	done bool
+}
+
+// transfer takes a message, or a part of one.
+func (l *Link) transfer(p *amqp.Transfer, payload []byte) {
+	if l.state == leaving {
+		return // sent before the peer knew
+	}
+	d, fault := l.delivery(p)
+	if fault != nil {
+		l.leave(fault)
+		return
+	}
+	if p.Aborted {
+		l.conn.partial -= len(d.Payload)
+		l.assembled = nil
+		l.deliveryCount++
+		l.credit--
+		l.topUp()
+		return
+	}
+	size := uint64(len(d.Payload)) + uint64(len(payload))
+	switch {
+	case l.maxSize > 0 && size > l.maxSize:
+		l.leave(amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
+		return
+	case p.More && l.conn.partial > l.conn.options.InBuffer:
+		l.leave(amqp.Errorf(amqp.ResourceLimitExceeded, "too many messages of which only a part has come"))
+		return
+	}
+	l.conn.partial += len(payload)
+	if d.Payload == nil {
+		d.Payload = payload
+	} else {
+		d.Payload = append(d.Payload, payload...)
+	}
+	if p.More {
+		return
+	}
+	l.conn.partial -= len(d.Payload)
+	l.conn.unsettled += len(d.Payload)
+	l.assembled = nil
+	l.deliveryCount++
+	l.credit--
+	l.busy++
+	l.conn.later(func() { l.receiver.Delivered(d) })
+}
+
+// delivery returns the one that a transfer begins or continues.
+func (l *Link) delivery(p *amqp.Transfer) (*Delivery, *amqp.Error) {
+	d := l.assembled
+	switch {
+	case l.state != attached || l.receiver == nil:
+		return nil, amqp.Errorf(amqp.NotAllowed, "a transfer on a link that takes none")
+	case d != nil && p.DeliveryID != nil && *p.DeliveryID != d.id:
+		return nil, amqp.Errorf(amqp.InvalidField, "message %d begins before message %d is complete", *p.DeliveryID, d.id)
+	case d == nil && l.credit == 0:
+		return nil, amqp.Errorf(amqp.TransferLimitExceeded, "a transfer without credit")
+	case d == nil && p.DeliveryID == nil:
+		return nil, amqp.Errorf(amqp.InvalidField, "the first transfer of a message has no delivery id")
+	case d == nil:
+		d = &Delivery{link: l, id: *p.DeliveryID, Tag: p.DeliveryTag, State: p.State}
+		if p.MessageFormat != nil {
+			d.Format = *p.MessageFormat
+		}
+		l.assembled = d
+	}
+	if p.Settled != nil && *p.Settled {
+		d.Settled = true
+	}
+	return d, nil
+}
+
+// topUp gives new credit once half of it is used, and reports whether it did.
+func (l *Link) topUp() bool {
+	if l.state != attached || l.credit+l.busy > l.window/2 {
+		return false
+	}
+	l.credit = l.window - l.busy
+	l.session.sendFlow(l)
+	return true
+}
+
+// finished makes room for another message.
+func (l *Link) finished() {
+	l.busy--
+	l.topUp()
+}
+
+// Settle tells the peer what became of the message. Only the first call counts.
+func (d *Delivery) Settle(state any) {
+	l := d.link
+	c := l.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d.done {
+		return
+	}
+	d.done = true
+	c.unsettled -= len(d.Payload)
+	d.Payload = nil
+	c.room.Broadcast()
+	if l.state != attached {
+		return
+	}
+	second := l.Wants.ReceiverSettle != nil && *l.Wants.ReceiverSettle == amqp.ReceiverSecond
+	if !d.Settled {
+		l.session.emit(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: !second, State: state}, nil)
+	}
+	if second && !d.Settled {
+		l.session.received[d.id] = d
+		return
+	}
+	l.finished()
+}

@@ -1,0 +1,258 @@
+package server
+
+import (
+	"math"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+type linkState int
+
+const (
+	waiting  linkState = iota // for the application to decide
+	attached                  // both ways
+	leaving                   // a detach was sent, the peer's is to come
+	over                      // nothing more happens
+)
+
+// A Link is one that the peer has attached. Its methods are safe for use by
+// many goroutines, do not block, and do nothing once the link is gone.
+type Link struct {
+	// Wants is what the peer asked for. It is not to be changed.
+	Wants *amqp.Attach
+
+	conn     *Conn
+	session  *session
+	handle   uint32
+	state    linkState
+	whenGone []func()
+
+	deliveryCount, credit uint32
+
+	// Where the peer sends.
+	receiver  Receiver
+	maxSize   uint64
+	window    uint32    // how many messages it may send ahead
+	busy      uint32    // how many are with the application
+	assembled *Delivery // of which only a part has come
+
+	// Where the server sends.
+	sender    Sender
+	draining  bool
+	unsettled int
+}
+
+// PeerSends reports the direction: whether the application receives.
+func (l *Link) PeerSends() bool { return l.Wants.Role == amqp.RoleSender }
+
+// WhenGone calls f when the link has ended, or now if it has.
+func (l *Link) WhenGone(f func()) {
+	l.conn.mu.Lock()
+	if l.state != over && l.state != leaving {
+		l.whenGone = append(l.whenGone, f)
+		l.conn.mu.Unlock()
+		return
+	}
+	l.conn.mu.Unlock()
+	f()
+}
+
+func (s *session) attach(p *amqp.Attach) *amqp.Error {
+	switch {
+	case s.links[p.Handle] != nil:
+		return amqp.Errorf(amqp.HandleInUse, "handle %d has a link already", p.Handle)
+	case p.Handle > handleMax:
+		return amqp.Errorf(amqp.NotAllowed, "handle %d: the largest is %d", p.Handle, handleMax)
+	}
+	l := &Link{Wants: p, conn: s.conn, session: s, handle: p.Handle}
+	s.links[p.Handle] = l
+	s.conn.links++
+	if s.conn.links > s.conn.options.MaxLinks {
+		l.refuse(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on one connection", s.conn.options.MaxLinks))
+		return nil
+	}
+	if p.Role == amqp.RoleSender && p.InitialDeliveryCount != nil {
+		l.deliveryCount = *p.InitialDeliveryCount
+	}
+	s.conn.later(func() { s.conn.peer.Attach(l) })
+	return nil
+}
+
+// Terms are how the application accepts a link.
+type Terms struct {
+	Source, Target any // as in Wants unless set
+	Properties     amqp.Map
+	MaxMessageSize uint64 // of a link on which the peer sends
+	Credit         uint32 // how many messages the peer may send ahead
+}
+
+// Receive accepts a link on which the peer sends.
+func (l *Link) Receive(t Terms, r Receiver) {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	if l.state != waiting {
+		return
+	}
+	l.state, l.receiver, l.maxSize, l.window, l.credit = attached, r, t.MaxMessageSize, t.Credit, t.Credit
+	a := l.answer(t)
+	a.MaxMessageSize = t.MaxMessageSize
+	l.session.emit(a, nil)
+	l.session.sendFlow(l)
+}
+
+// Send accepts a link on which the server sends.
+func (l *Link) Send(t Terms, s Sender) {
+	l.conn.mu.Lock()
+	if l.state != waiting {
+		l.conn.mu.Unlock()
+		return
+	}
+	l.state, l.sender = attached, s
+	a := l.answer(t)
+	first := uint32(0)
+	a.InitialDeliveryCount = &first
+	l.session.emit(a, nil)
+	early, drain := l.credit > 0 || l.draining, l.draining
+	l.conn.mu.Unlock()
+	if early { // the peer did not wait for the answer
+		s.Ready(drain)
+	}
+}
+
+// answer echoes what was asked, but for the terms.
+func (l *Link) answer(t Terms) *amqp.Attach {
+	a := &amqp.Attach{
+		Name: l.Wants.Name, Handle: l.handle, Role: !l.Wants.Role,
+		SenderSettle: l.Wants.SenderSettle, ReceiverSettle: l.Wants.ReceiverSettle,
+		Source: l.Wants.Source, Target: l.Wants.Target, Properties: t.Properties,
+	}
+	if t.Source != nil {
+		a.Source = t.Source
+	}
+	if t.Target != nil {
+		a.Target = t.Target
+	}
+	return a
+}
+
+// Refuse declines a link.
+func (l *Link) Refuse(why *amqp.Error) {
+	l.conn.mu.Lock()
+	if l.state == waiting {
+		l.refuse(why)
+	}
+	l.conn.runAfter()
+}
+
+func (l *Link) refuse(why *amqp.Error) {
+	a := l.answer(Terms{})
+	if l.Wants.Role == amqp.RoleReceiver { // it gets nothing from nowhere
+		a.Source = nil
+		first := uint32(0)
+		a.InitialDeliveryCount = &first
+	} else {
+		a.Target = nil
+	}
+	l.session.emit(a, nil)
+	l.leave(why)
+}
+
+// Detach ends the link and tells the peer why.
+func (l *Link) Detach(why *amqp.Error) {
+	l.conn.mu.Lock()
+	if l.state == attached {
+		l.leave(why)
+	}
+	l.conn.runAfter()
+}
+
+// leave sends a detach, and keeps the handle until the peer sends its own.
+func (l *Link) leave(why *amqp.Error) {
+	l.gone()
+	l.state = leaving
+	l.session.emit(&amqp.Detach{Handle: l.handle, Closed: true, Error: why}, nil)
+}
+
+// detach is the peer's: it ends the link, or answers the end of it.
+func (s *session) detach(p *amqp.Detach) *amqp.Error {
+	l := s.links[p.Handle]
+	if l == nil {
+		return amqp.Errorf(amqp.UnattachedHandle, "a detach of handle %d, which has no link", p.Handle)
+	}
+	if l.state != leaving {
+		s.emit(&amqp.Detach{Handle: p.Handle, Closed: true}, nil)
+	}
+	l.gone()
+	l.state = over
+	delete(s.links, p.Handle)
+	s.conn.links--
+	return nil
+}
+
+// gone forgets what the link was about, and tells those who want to know.
+func (l *Link) gone() {
+	if l.state == leaving || l.state == over {
+		return
+	}
+	l.state = over
+	delete(l.conn.hungry, l)
+	s := l.session
+	if len(s.pending) > 0 {
+		kept := s.pending[:0]
+		for _, f := range s.pending {
+			if f.link != l {
+				kept = append(kept, f)
+			} else {
+				s.pendingSize -= len(f.payload)
+			}
+		}
+		s.pending = kept
+	}
+	if l.unsettled > 0 {
+		for id, sent := range s.sent {
+			if sent.Link == l {
+				delete(s.sent, id)
+			}
+		}
+	}
+	if d := l.assembled; d != nil {
+		l.conn.partial -= len(d.Payload)
+		l.assembled = nil
+	}
+	for _, f := range l.whenGone {
+		l.conn.later(f)
+	}
+	l.whenGone = nil
+}
+
+// flow learns the state of the link at the peer.
+func (l *Link) flow(p *amqp.Flow) {
+	if l.state == leaving {
+		return
+	}
+	if l.Wants.Role == amqp.RoleSender {
+		if p.DeliveryCount != nil && l.state == attached { // it may have given up credit
+			l.credit -= min(l.credit, ahead(*p.DeliveryCount, l.deliveryCount))
+			l.deliveryCount = *p.DeliveryCount
+		}
+		if l.state == attached && !l.topUp() && p.Echo {
+			l.session.sendFlow(l)
+		}
+		return
+	}
+	if p.LinkCredit != nil {
+		seen := uint32(0) // the initial count
+		if p.DeliveryCount != nil {
+			seen = *p.DeliveryCount
+		}
+		l.credit = ahead(seen+min(*p.LinkCredit, math.MaxInt32), l.deliveryCount)
+	}
+	l.draining = p.Drain
+	if l.state != attached {
+		return
+	}
+	if p.Echo && !p.Drain {
+		l.session.sendFlow(l)
+	}
+	l.conn.later(func() { l.sender.Ready(p.Drain) })
+}

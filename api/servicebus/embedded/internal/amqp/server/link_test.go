@@ -1,0 +1,195 @@
+package server_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+)
+
+// sending offers messages on links on which the peer receives.
+func sending(source *sender) application {
+	return func(l *server.Link) {
+		source.link = l
+		l.Send(server.Terms{}, source)
+	}
+}
+
+func TestALongMessageTravelsInParts(t *testing.T) {
+	got := make(chan []byte, 1)
+	long := bytes.Repeat([]byte("0123456789"), 300)
+	p := serve(t, t.Context(), func(l *server.Link) {
+		if l.PeerSends() {
+			l.Receive(server.Terms{Credit: 10, MaxMessageSize: 10_000}, receiver(func(d *server.Delivery) {
+				got <- d.Payload
+				d.Settle(amqp.Accepted{})
+			}))
+			return
+		}
+		s := &sender{link: l, payload: long, left: 1}
+		l.Send(server.Terms{}, s)
+	}, server.Options{})
+	defer p.leave()
+	p.open(amqp.Open{MaxFrameSize: 512})
+	p.begin(0, 100)
+	p.attachSender(0, 0)
+	expect[*amqp.Attach](p)
+	expect[*amqp.Flow](p)
+	p.send(0, transfer(0, 0, true), []byte("lost, because it is "))
+	p.send(0, &amqp.Transfer{Handle: 0, Aborted: true}, nil)
+	p.send(0, transfer(0, 1, true), []byte("a"))
+	p.send(0, &amqp.Transfer{Handle: 0, More: true}, []byte("b"))
+	p.send(0, &amqp.Transfer{Handle: 0}, []byte("c"))
+	require.Equal(t, "abc", string(<-got))
+	require.EqualValues(t, 1, expect[*amqp.Disposition](p).First)
+
+	p.attachReceiver(0, 1)
+	expect[*amqp.Attach](p)
+	p.credit(0, 1, 0, 1, false)
+	var whole []byte
+	for parts := 1; ; parts++ {
+		performative, payload := p.next()
+		part := performative.(*amqp.Transfer)
+		require.Equal(t, parts == 1, part.DeliveryID != nil)
+		whole = append(whole, payload...)
+		if !part.More {
+			require.Greater(t, parts, 5)
+			break
+		}
+	}
+	require.Equal(t, long, whole)
+}
+
+func TestNoMoreIsSentThanTheWindowTakes(t *testing.T) {
+	source := &sender{payload: []byte("x"), settled: true, left: 5}
+	p := serve(t, t.Context(), sending(source), server.Options{})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(0, 2)
+	p.attachReceiver(0, 0)
+	expect[*amqp.Attach](p)
+	handle, credit := uint32(0), uint32(5)
+	p.send(0, &amqp.Flow{IncomingWindow: 2, Handle: &handle, LinkCredit: &credit}, nil)
+	for range 2 {
+		expect[*amqp.Transfer](p)
+	}
+	// An echo comes back behind the two: nothing was sent in between.
+	p.send(0, &amqp.Flow{IncomingWindow: 2, Echo: true}, nil)
+	require.EqualValues(t, 2, expect[*amqp.Flow](p).NextOutgoingID)
+	next := uint32(2)
+	p.send(0, &amqp.Flow{NextIncomingID: &next, IncomingWindow: 3}, nil)
+	for range 3 {
+		expect[*amqp.Transfer](p)
+	}
+}
+
+func TestDrainingUsesUpTheCredit(t *testing.T) {
+	source := &sender{payload: []byte("x"), settled: true, left: 3}
+	p := serve(t, t.Context(), sending(source), server.Options{})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+	p.attachReceiver(0, 0)
+	expect[*amqp.Attach](p)
+	p.credit(0, 0, 0, 10, true)
+	for range 3 {
+		expect[*amqp.Transfer](p)
+	}
+	f := expect[*amqp.Flow](p)
+	require.True(t, f.Drain)
+	require.EqualValues(t, 0, *f.LinkCredit)
+	require.EqualValues(t, 10, *f.DeliveryCount)
+}
+
+func TestSettlementTakesTwoStepsWhereThePeerWantsIt(t *testing.T) {
+	source := &sender{payload: []byte("x"), left: 5}
+	p := serve(t, t.Context(), func(l *server.Link) {
+		if l.PeerSends() {
+			l.Receive(server.Terms{Credit: 2}, receiver(acceptAll))
+			return
+		}
+		sending(source)(l)
+	}, server.Options{})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+
+	second, zero := amqp.ReceiverSecond, uint32(0)
+	p.send(0, &amqp.Attach{Name: "s", Handle: 0, Role: amqp.RoleSender, ReceiverSettle: &second, Target: &amqp.Target{Address: "a"}, InitialDeliveryCount: &zero}, nil)
+	require.Equal(t, second, *expect[*amqp.Attach](p).ReceiverSettle)
+	expect[*amqp.Flow](p)
+	p.send(0, transfer(0, 0, false), []byte("x"))
+	require.False(t, expect[*amqp.Disposition](p).Settled)
+	p.send(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil)
+	require.EqualValues(t, 2, *expect[*amqp.Flow](p).LinkCredit, "only now it is over")
+
+	p.attachReceiver(0, 1)
+	expect[*amqp.Attach](p)
+	p.credit(0, 1, 0, 5, false)
+	for range 5 {
+		expect[*amqp.Transfer](p)
+	}
+	last := uint32(4_000_000_000) // a range may be much larger than what there is
+	p.send(0, &amqp.Disposition{Role: amqp.RoleReceiver, First: 0, Last: &last, State: amqp.Released{}}, nil)
+	settled := map[uint32]bool{}
+	for range 5 {
+		d := expect[*amqp.Disposition](p)
+		require.True(t, d.Settled)
+		require.Equal(t, amqp.Released{}, d.State)
+		settled[d.First] = true
+	}
+	require.Len(t, settled, 5)
+}
+
+func TestALinkThatIsGivenUpBeforeItIsAnsweredIsGone(t *testing.T) {
+	gone := make(chan *server.Link, 1)
+	p := serve(t, t.Context(), func(l *server.Link) {
+		l.WhenGone(func() { gone <- l }) // and says nothing yet
+	}, server.Options{})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+	p.attachReceiver(0, 0)
+	p.send(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
+	expect[*amqp.Detach](p)
+	l := <-gone
+	l.Send(server.Terms{}, &sender{}) // too late: nothing happens
+	l.Refuse(amqp.Errorf(amqp.NotFound, "nor now"))
+	again := false
+	l.WhenGone(func() { again = true })
+	require.True(t, again, "who asks later is told at once")
+	p.attachReceiver(0, 0)
+	p.send(0, &amqp.End{}, nil)
+	expect[*amqp.End](p)
+	<-gone
+}
+
+func TestNamesAndPasswordsAreChecked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		init amqp.Init
+		want uint8
+	}{
+		"a stranger":          {amqp.Init{Mechanism: "ANONYMOUS"}, 0},
+		"who knows the word":  {amqp.Init{Mechanism: "PLAIN", Response: []byte("\x00me\x00right")}, 0},
+		"who does not":        {amqp.Init{Mechanism: "PLAIN", Response: []byte("\x00me\x00wrong")}, 1},
+		"half an answer":      {amqp.Init{Mechanism: "PLAIN", Response: []byte("me")}, 1},
+		"some other way":      {amqp.Init{Mechanism: "SCRAM-SHA-1"}, 1},
+		"nothing to say that": {amqp.Init{}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := serve(t, t.Context(), receiving(acceptAll), server.Options{Authenticate: func(_, word string) bool { return word == "right" }})
+			defer p.leave()
+			p.write(amqp.HeaderSASL[:])
+			require.Equal(t, amqp.HeaderSASL, p.header())
+			require.Contains(t, expect[*amqp.Mechanisms](p).Names, amqp.Symbol("PLAIN"))
+			p.write(amqp.AppendFrame(nil, amqp.FrameSASL, 0, &tc.init, nil))
+			require.Equal(t, tc.want, expect[*amqp.Outcome](p).Code)
+			if tc.want == 0 {
+				p.open(amqp.Open{})
+			}
+		})
+	}
+}

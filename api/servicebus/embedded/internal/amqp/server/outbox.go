@@ -1,0 +1,107 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+// An outbox holds the bytes that wait to be written. Its fields are guarded by
+// the connection's mutex.
+type outbox struct {
+	waiting []byte
+	spare   []byte        // written already, its memory to be used again
+	writing int           // bytes handed to the socket
+	wake    chan struct{} // holds one
+	sealed  bool          // nothing more comes: write the rest and end
+	failed  error
+}
+
+func (b *outbox) len() int { return len(b.waiting) + b.writing }
+
+func (b *outbox) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// emit appends a frame. The caller holds c.mu.
+func (c *Conn) emit(channel uint16, p amqp.Performative, payload []byte) {
+	if c.out.sealed || c.out.failed != nil {
+		return
+	}
+	if c.options.Frames != nil {
+		c.options.Frames(c.ID, true, channel, p, len(payload))
+	}
+	c.out.waiting = amqp.AppendFrame(c.out.waiting, amqp.FrameAMQP, channel, p, payload)
+	c.out.poke()
+}
+
+// write is the goroutine that writes until the outbox is sealed and empty, or
+// the peer takes no more.
+func (c *Conn) write(done *sync.WaitGroup) {
+	defer done.Done()
+	const never = time.Duration(1<<63 - 1)
+	beat := time.NewTimer(never)
+	defer beat.Stop()
+	for {
+		chunk, sealed, every := c.nextChunk()
+		if every > 0 {
+			beat.Reset(every)
+		}
+		if len(chunk) > 0 {
+			err := c.nc.SetWriteDeadline(time.Now().Add(c.options.Patience))
+			if err == nil {
+				_, err = c.nc.Write(chunk)
+			}
+			c.wrote(err)
+			if err != nil {
+				return
+			}
+			continue
+		}
+		if sealed {
+			return
+		}
+		select {
+		case <-c.out.wake:
+		case <-beat.C:
+			c.mu.Lock()
+			c.emit(0, nil, nil) // an empty frame says that this side is alive
+			c.mu.Unlock()
+		}
+	}
+}
+
+// nextChunk takes all that waits, and says how long to wait if that is nothing.
+func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	chunk = c.out.waiting
+	c.out.waiting, c.out.spare = c.out.spare[:0], chunk
+	c.out.writing = len(chunk)
+	return chunk, c.out.sealed, c.heartbeat
+}
+
+// wrote accounts for a chunk that was written, and lets those go on who waited
+// for room.
+func (c *Conn) wrote(err error) {
+	c.mu.Lock()
+	const worthKeeping = 256 << 10
+	c.out.writing = 0
+	if cap(c.out.spare) > worthKeeping {
+		c.out.spare = nil
+	}
+	if err != nil {
+		c.out.failed = err
+		_ = c.nc.Close() // so that reading ends
+	}
+	c.room.Broadcast()
+	ready := c.hungryWithRoom()
+	c.mu.Unlock()
+	for _, l := range ready {
+		l.sender.Ready(false)
+	}
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+// An Outgoing is a message to the peer.
+type Outgoing struct {
+	Tag     []byte
+	Format  uint32
+	Settled bool
+	Payload []byte
+	Note    any // for the application to know it again
+}
+
+// A Sent is a message that the peer has not settled yet.
+type Sent struct {
+	Link *Link
+	Tag  []byte
+	Note any
+	id   uint32
+}
+
+// Room says how many messages the link takes now. If that is 0 although the
+// peer has given credit, Sender.Ready is called when it is not any more.
+func (l *Link) Room() int {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	return l.roomLocked()
+}
+
+func (l *Link) roomLocked() int {
+	if l.state != attached || l.credit == 0 || l.unsettled >= l.conn.options.MaxUnsettled {
+		return 0
+	}
+	if l.conn.out.len() > l.conn.options.OutBuffer || len(l.session.pending) > 0 {
+		l.conn.hungry[l] = struct{}{}
+		return 0
+	}
+	return min(int(l.credit), l.conn.options.MaxUnsettled-l.unsettled)
+}
+
+// Credit is what the peer has given and not got yet, whether there is room or
+// not.
+func (l *Link) Credit() int {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	if l.state != attached {
+		return 0
+	}
+	return int(l.credit)
+}
+
+// Transfer sends a message, and reports whether there was credit for it. A
+// message that is worth sending may be sent when there is no room: only what
+// has not been asked for yet has to wait.
+func (l *Link) Transfer(m Outgoing) bool {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	if l.state != attached || l.credit == 0 {
+		return false
+	}
+	l.credit--
+	l.deliveryCount++
+	s := l.session
+	id := s.nextDelivery
+	s.nextDelivery++
+	if !m.Settled {
+		s.sent[id] = &Sent{Link: l, Tag: m.Tag, Note: m.Note, id: id}
+		l.unsettled++
+	}
+	t := &amqp.Transfer{Handle: l.handle, DeliveryID: &id, DeliveryTag: m.Tag, MessageFormat: &m.Format, Settled: &m.Settled}
+	const overhead = 64 // of a frame, besides the tag
+	largest := int(l.conn.frameSize) - overhead - len(m.Tag)
+	for payload := m.Payload; ; {
+		n := min(len(payload), largest)
+		t.More = n < len(payload)
+		f := pendingFrame{l, t, payload[:n]}
+		if len(s.pending) == 0 && s.outgoingWindow > 0 {
+			s.emitTransfer(f)
+		} else {
+			s.pending = append(s.pending, f)
+			s.pendingSize += n
+		}
+		if payload = payload[n:]; len(payload) == 0 {
+			return true
+		}
+		t = &amqp.Transfer{Handle: l.handle, Settled: &m.Settled}
+	}
+}
+
+// Settle ends what the peer has begun to settle, and tells it the outcome.
+func (s *Sent) Settle(state any) {
+	l := s.Link
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	if l.state != attached || l.session.sent[s.id] != s {
+		return
+	}
+	delete(l.session.sent, s.id)
+	l.unsettled--
+	l.session.emit(&amqp.Disposition{Role: amqp.RoleSender, First: s.id, Settled: true, State: state}, nil)
+}
+
+// Drained tells the peer that there is nothing more now: what is left of its
+// credit is gone.
+func (l *Link) Drained() {
+	l.conn.mu.Lock()
+	defer l.conn.mu.Unlock()
+	if l.state != attached || !l.draining {
+		return
+	}
+	l.draining = false
+	l.deliveryCount += l.credit
+	l.credit = 0
+	handle, count, credit := l.handle, l.deliveryCount, l.credit
+	s := l.session
+	s.incomingLeft = incomingWindow
+	s.emit(&amqp.Flow{
+		NextIncomingID: &s.nextIncoming, IncomingWindow: incomingWindow, NextOutgoingID: s.nextOutgoing, OutgoingWindow: 1<<31 - 1,
+		Handle: &handle, DeliveryCount: &count, LinkCredit: &credit, Drain: true,
+	}, nil)
+}

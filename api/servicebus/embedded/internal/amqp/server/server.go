@@ -1,0 +1,107 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math"
+	"net"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+// An Application is what a server serves.
+type Application interface {
+	// Connected is called once for each connection that was opened.
+	Connected(c *Conn) Peer
+}
+
+// A Peer is the application's side of one connection. Its methods must not
+// block.
+type Peer interface {
+	// Attach decides about a link that the other side wants. It calls, at
+	// once or later, exactly one of the link's methods Receive, Send and
+	// Refuse.
+	Attach(l *Link)
+
+	// Disconnected tells that the connection is over. All of its links are
+	// gone by then.
+	Disconnected()
+}
+
+// A Receiver takes what the other side sends on a link.
+type Receiver interface {
+	// Delivered hands over a message, which must be settled, now or later.
+	Delivered(d *Delivery)
+}
+
+// A Sender sends to the other side on a link.
+type Sender interface {
+	// Ready tells that Link.Room may have changed. If drain is true, the
+	// other side wants to have what there is now: after sending that, the
+	// Sender calls Link.Drained.
+	Ready(drain bool)
+
+	// Disposed tells what the other side makes of a message. If settled is
+	// false, it waits for Sent.Settle. Either way there may be room then.
+	Disposed(s *Sent, state any, settled bool)
+}
+
+// Options set up connections. The zero value is good.
+type Options struct {
+	ContainerID  string
+	MaxFrameSize uint32        // largest frame taken; default 64 KB
+	MaxSessions  int           // of a connection; default 4096
+	MaxLinks     int           // of a connection; default 8192
+	MaxUnsettled int           // of a link on which the server sends; default 65536
+	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
+	Patience     time.Duration // with a peer that takes or says nothing when it should; default 1 min
+	OutBuffer    int           // bytes waiting to be written; default 1 MB
+	InBuffer     int           // bytes of messages not yet settled; default 4 MB
+
+	// Authenticate checks a name and a password. Default: any are right.
+	Authenticate func(name, password string) bool
+
+	// Frames is told of every frame, if set.
+	Frames func(connection uint64, out bool, channel uint16, p amqp.Performative, payload int)
+
+	// Logger is told of connections that end in error.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.ContainerID = cmp.Or(o.ContainerID, "messagehub")
+	o.MaxFrameSize = max(cmp.Or(o.MaxFrameSize, 64<<10), amqp.MinMaxFrameSize)
+	o.MaxSessions = min(cmp.Or(o.MaxSessions, 4096), math.MaxUint16+1)
+	o.MaxLinks = cmp.Or(o.MaxLinks, 8192)
+	o.MaxUnsettled = cmp.Or(o.MaxUnsettled, 1<<16)
+	o.IdleTimeOut = cmp.Or(o.IdleTimeOut, 4*time.Minute)
+	o.Patience = cmp.Or(o.Patience, time.Minute)
+	o.OutBuffer = cmp.Or(o.OutBuffer, 1<<20)
+	o.InBuffer = cmp.Or(o.InBuffer, 4<<20)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return o
+}
+
+// Serve speaks AMQP on nc until either side closes the connection or ctx ends,
+// and closes nc. The error says what went wrong, if anything did.
+func Serve(ctx context.Context, nc net.Conn, app Application, o Options) error {
+	c := newConn(nc, o.withDefaults())
+	c.app = app
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		c.shutDown(amqp.Errorf(amqp.ConnectionForced, "the server is stopping; connect again"))
+	})
+	defer func() {
+		if !stop() {
+			<-stopped
+		}
+	}()
+	err := c.run()
+	if err != nil {
+		c.options.Logger.Debug("connection ended", "connection", c.ID, "remote", nc.RemoteAddr().String(), "error", err)
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"math"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+const (
+	// incomingWindow is how many transfers the peer may send ahead.
+	incomingWindow = 5000
+
+	// handleMax is the largest handle of a link.
+	handleMax = 4095
+)
+
+// A session is one of the peer's. Both sides use the same channel number for
+// it, and the same handle for a link, since the peer starts them all. Its
+// fields are guarded by the connection's mutex.
+type session struct {
+	conn    *Conn
+	channel uint16
+	links   map[uint32]*Link
+	ending  bool // an end was sent, the peer's is to come
+
+	nextIncoming, nextOutgoing   uint32 // ids of transfers
+	incomingLeft, outgoingWindow uint32 // how many transfers may still come, and go
+	nextDelivery                 uint32
+
+	pending     []pendingFrame // transfers that wait for the window
+	pendingSize int
+	sent        map[uint32]*Sent     // messages to the peer that it has not settled
+	received    map[uint32]*Delivery // messages from the peer, settled here, but not there
+}
+
+type pendingFrame struct {
+	link     *Link
+	transfer *amqp.Transfer
+	payload  []byte
+}
+
+func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
+	if c.sessions[channel] != nil {
+		return amqp.Errorf(amqp.NotAllowed, "channel %d has a session already", channel)
+	}
+	if int(channel) >= c.options.MaxSessions {
+		return amqp.Errorf(amqp.FramingError, "channel %d: the largest is %d", channel, c.options.MaxSessions-1)
+	}
+	s := &session{
+		conn: c, channel: channel, links: map[uint32]*Link{},
+		nextIncoming: p.NextOutgoingID, incomingLeft: incomingWindow, outgoingWindow: p.IncomingWindow,
+		sent: map[uint32]*Sent{}, received: map[uint32]*Delivery{},
+	}
+	c.sessions[channel] = s
+	c.emit(channel, &amqp.Begin{
+		RemoteChannel: &channel, NextOutgoingID: s.nextOutgoing, IncomingWindow: incomingWindow, OutgoingWindow: math.MaxInt32,
+		HandleMax: min(handleMax, p.HandleMax),
+	}, nil)
+	return nil
+}
+
+// handle does what a performative asks for; an error ends the session.
+func (s *session) handle(p amqp.Performative, payload []byte) *amqp.Error {
+	switch p := p.(type) {
+	case *amqp.Attach:
+		return s.attach(p)
+	case *amqp.Flow:
+		return s.flow(p)
+	case *amqp.Transfer:
+		return s.transfer(p, payload)
+	case *amqp.Disposition:
+		s.disposition(p)
+		return nil
+	case *amqp.Detach:
+		return s.detach(p)
+	case *amqp.End:
+		s.emit(&amqp.End{}, nil)
+		s.drop()
+		delete(s.conn.sessions, s.channel)
+		return nil
+	}
+	return amqp.Errorf(amqp.NotAllowed, "a %T within a session", p)
+}
+
+func (s *session) emit(p amqp.Performative, payload []byte) { s.conn.emit(s.channel, p, payload) }
+
+// end ends the session because of a fault of the peer.
+func (s *session) end(fault *amqp.Error) {
+	s.drop()
+	s.ending = true
+	s.emit(&amqp.End{Error: fault}, nil)
+}
+
+// drop ends all links without a word.
+func (s *session) drop() {
+	for _, l := range s.links {
+		l.gone()
+	}
+	s.conn.links -= len(s.links)
+	clear(s.links)
+	s.pending, s.pendingSize = nil, 0
+	clear(s.sent)
+	clear(s.received)
+}
+
+// flow learns how much the peer takes: of the session, and of one link.
+func (s *session) flow(p *amqp.Flow) *amqp.Error {
+	next := uint32(0) // the peer has not seen our begin yet
+	if p.NextIncomingID != nil {
+		next = *p.NextIncomingID
+	}
+	s.outgoingWindow = ahead(next+p.IncomingWindow, s.nextOutgoing)
+	s.sendPending()
+	if p.Handle == nil {
+		if p.Echo {
+			s.sendFlow(nil)
+		}
+		return nil
+	}
+	l := s.links[*p.Handle]
+	if l == nil {
+		return amqp.Errorf(amqp.UnattachedHandle, "a flow for handle %d, which has no link", *p.Handle)
+	}
+	l.flow(p)
+	return nil
+}
+
+// ahead is how far a is ahead of b, 0 if it is behind: ids wrap around.
+func ahead(a, b uint32) uint32 {
+	if d := a - b; d <= math.MaxInt32 {
+		return d
+	}
+	return 0
+}
+
+// sendFlow tells the state of the session, and of l if that is not nil.
+func (s *session) sendFlow(l *Link) {
+	s.incomingLeft = incomingWindow
+	f := &amqp.Flow{
+		NextIncomingID: &s.nextIncoming, IncomingWindow: incomingWindow,
+		NextOutgoingID: s.nextOutgoing, OutgoingWindow: math.MaxInt32,
+	}
+	if l != nil {
+		handle, count, credit := l.handle, l.deliveryCount, l.credit
+		f.Handle, f.DeliveryCount, f.LinkCredit = &handle, &count, &credit
+	}
+	s.emit(f, nil)
+}
+
+// sendPending sends transfers for which the window was too small.
+func (s *session) sendPending() {
+	n := 0
+	for n < len(s.pending) && s.outgoingWindow > 0 {
+		f := s.pending[n]
+		s.pending[n] = pendingFrame{}
+		s.pendingSize -= len(f.payload)
+		s.emitTransfer(f)
+		n++
+	}
+	if s.pending = s.pending[n:]; len(s.pending) == 0 {
+		s.pending = nil
+		for _, l := range s.conn.hungryWithRoom() {
+			s.conn.later(func() { l.sender.Ready(false) })
+		}
+	}
+}
+
+func (s *session) emitTransfer(f pendingFrame) {
+	s.nextOutgoing++
+	s.outgoingWindow--
+	s.emit(f.transfer, f.payload)
+}
+
+// transfer takes a message, or a part of one.
+func (s *session) transfer(p *amqp.Transfer, payload []byte) *amqp.Error {
+	if s.incomingLeft == 0 {
+		return amqp.Errorf(amqp.WindowViolation, "more than %d transfers in a window", incomingWindow)
+	}
+	s.nextIncoming++
+	s.incomingLeft--
+	l := s.links[p.Handle]
+	if l == nil {
+		return amqp.Errorf(amqp.UnattachedHandle, "a transfer for handle %d, which has no link", p.Handle)
+	}
+	l.transfer(p, payload)
+	if s.incomingLeft <= incomingWindow/2 {
+		s.sendFlow(nil)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package amqp
+
+// The states of a delivery. Any of them may be the outcome of one.
+type (
+	// Accepted says that the message arrived and is now the receiver's.
+	Accepted struct{}
+
+	// Rejected says that the message cannot be accepted, and why.
+	Rejected struct{ Error *Error }
+
+	// Released says that the message was not touched.
+	Released struct{}
+
+	// Modified says that the message was not accepted, and what to change.
+	Modified struct {
+		DeliveryFailed, UndeliverableHere bool
+		Annotations                       Map
+	}
+
+	// OtherState is a state that only transactions and resumed links have.
+	OtherState struct{ Value Described }
+)
+
+func state(f *fields) any {
+	v := f.next()
+	if v == nil {
+		return nil
+	}
+	described, ok := v.(Described)
+	list, isList := described.Value.(List)
+	if !ok || !isList {
+		f.wrong(v)
+		return nil
+	}
+	inner := &fields{list: list}
+	var s any
+	switch described.Descriptor {
+	case uint64(descAccepted):
+		s = Accepted{}
+	case uint64(descRejected):
+		s = Rejected{Error: problem(inner)}
+	case uint64(descReleased):
+		s = Released{}
+	case uint64(descModified):
+		s = Modified{DeliveryFailed: field(inner, false), UndeliverableHere: field(inner, false), Annotations: field(inner, Map(nil))}
+	default:
+		s = OtherState{described}
+	}
+	if f.err == nil {
+		f.err = inner.err
+	}
+	return s
+}
+
+func stateValue(s any) any {
+	switch s := s.(type) {
+	case Accepted:
+		return Described{uint64(descAccepted), List{}}
+	case Rejected:
+		return Described{uint64(descRejected), trim(List{s.Error.value()})}
+	case Released:
+		return Described{uint64(descReleased), List{}}
+	case Modified:
+		return Described{uint64(descModified), trim(List{or(s.DeliveryFailed), or(s.UndeliverableHere), entries(s.Annotations)})}
+	case OtherState:
+		return s.Value
+	}
+	return nil
+}

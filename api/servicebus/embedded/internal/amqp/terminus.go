@@ -1,0 +1,155 @@
+package amqp
+
+import "fmt"
+
+// An Error says what is wrong by a condition that programs understand, and a
+// description for people.
+type Error struct {
+	Condition   Symbol
+	Description string
+	Info        Map
+}
+
+// Errorf makes an Error.
+func Errorf(condition Symbol, format string, args ...any) *Error {
+	return &Error{Condition: condition, Description: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string { return string(e.Condition) + ": " + e.Description }
+
+// Conditions that the specification names.
+const (
+	InternalError         Symbol = "amqp:internal-error"
+	NotFound              Symbol = "amqp:not-found"
+	UnauthorizedAccess    Symbol = "amqp:unauthorized-access"
+	DecodeError           Symbol = "amqp:decode-error"
+	ResourceLimitExceeded Symbol = "amqp:resource-limit-exceeded"
+	NotAllowed            Symbol = "amqp:not-allowed"
+	InvalidField          Symbol = "amqp:invalid-field"
+	NotImplemented        Symbol = "amqp:not-implemented"
+	PreconditionFailed    Symbol = "amqp:precondition-failed"
+	IllegalState          Symbol = "amqp:illegal-state"
+	FrameSizeTooSmall     Symbol = "amqp:frame-size-too-small"
+	ConnectionForced      Symbol = "amqp:connection:forced"
+	FramingError          Symbol = "amqp:connection:framing-error"
+	WindowViolation       Symbol = "amqp:session:window-violation"
+	ErrantLink            Symbol = "amqp:session:errant-link"
+	HandleInUse           Symbol = "amqp:session:handle-in-use"
+	UnattachedHandle      Symbol = "amqp:session:unattached-handle"
+	DetachForced          Symbol = "amqp:link:detach-forced"
+	TransferLimitExceeded Symbol = "amqp:link:transfer-limit-exceeded"
+	MessageSizeExceeded   Symbol = "amqp:link:message-size-exceeded"
+)
+
+// A Source is where the messages of a link come from.
+type Source struct {
+	Address      string
+	Durable      uint32
+	ExpiryPolicy Symbol
+	Timeout      uint32
+	Dynamic      bool
+	Filter       Map
+	rest         List // what a server only echoes
+}
+
+// A Target is where the messages of a link go to.
+type Target struct {
+	Address      string
+	Durable      uint32
+	ExpiryPolicy Symbol
+	Timeout      uint32
+	Dynamic      bool
+	rest         List
+}
+
+// A Coordinator is the target of a link that controls transactions.
+type Coordinator struct{ Capabilities any }
+
+// Of the fields of a source and a target the first five are understood, and the
+// filter of a source; the others are echoed.
+const (
+	filterField  = 7
+	sourceFields = 11
+	targetFields = 7
+)
+
+func terminus(f *fields) any {
+	v := f.next()
+	if v == nil {
+		return nil
+	}
+	described, ok := v.(Described)
+	list, isList := described.Value.(List)
+	if !ok || !isList {
+		f.wrong(v)
+		return nil
+	}
+	inner := &fields{list: list}
+	address := func() string {
+		switch v := inner.next().(type) {
+		case nil:
+			return ""
+		case string:
+			return v
+		default:
+			inner.wrong(v)
+			return ""
+		}
+	}
+	var end any
+	switch described.Descriptor {
+	case uint64(descSource):
+		s := &Source{Address: address(), Durable: field(inner, uint32(0)), ExpiryPolicy: field(inner, Symbol("")), Timeout: field(inner, uint32(0)), Dynamic: field(inner, false)}
+		inner.at = filterField
+		s.Filter = field(inner, Map(nil))
+		s.rest = list
+		end = s
+	case uint64(descTarget):
+		end = &Target{Address: address(), Durable: field(inner, uint32(0)), ExpiryPolicy: field(inner, Symbol("")), Timeout: field(inner, uint32(0)), Dynamic: field(inner, false), rest: list}
+	case uint64(descCoordinator):
+		end = &Coordinator{Capabilities: inner.next()}
+	default:
+		inner.wrong(v)
+	}
+	if f.err == nil {
+		f.err = inner.err
+	}
+	return end
+}
+
+func terminusValue(v any) any {
+	switch v := v.(type) {
+	case *Source:
+		if v == nil {
+			return nil
+		}
+		list := first(v.rest, sourceFields)
+		copy(list, List{or(v.Address), or(v.Durable), or(v.ExpiryPolicy), or(v.Timeout), or(v.Dynamic)})
+		list[filterField] = entries(v.Filter)
+		return Described{uint64(descSource), trim(list)}
+	case *Target:
+		if v == nil {
+			return nil
+		}
+		list := first(v.rest, targetFields)
+		copy(list, List{or(v.Address), or(v.Durable), or(v.ExpiryPolicy), or(v.Timeout), or(v.Dynamic)})
+		return Described{uint64(descTarget), trim(list)}
+	case *Coordinator:
+		return Described{uint64(descCoordinator), List{v.Capabilities}}
+	}
+	return nil
+}
+
+// first is a copy of list with n elements.
+func first(list List, n int) List {
+	c := make(List, n)
+	copy(c, list)
+	return c
+}
+
+func trim(list List) List {
+	for len(list) > 0 && list[len(list)-1] == nil {
+		list = list[:len(list)-1]
+	}
+	return list
+}

@@ -1,0 +1,198 @@
+// Package atom manages the entities of a namespace over HTTP, in the Atom
+// documents that the management clients of Service Bus read and write.
+//
+//	GET    /$namespaceinfo                  the namespace
+//	GET    /$Resources/queues, …/topics     all of them, by pages
+//	GET    /<entity>                        one, with its counts
+//	PUT    /<entity>                        make it, or with If-Match change it
+//	DELETE /<entity>
+//
+// where an entity is a queue, a topic, <topic>/Subscriptions/<name>, or a rule:
+// <subscription>/Rules/<name>. It keeps nothing; the bus does. A failure is
+// answered with a status and an Error document, and has changed nothing.
+package atom
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
+)
+
+// A Handler answers for one namespace.
+type Handler struct {
+	Bus         *bus.Bus
+	Keys        sas.Keys
+	Clock       bus.Clock
+	Open        bool // nobody has to show a token
+	TrustTokens bool // tokens that are no shared access signatures are good
+}
+
+// A failure is an answer that is none of success.
+type failure struct {
+	status int
+	text   string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func fail(status int, format string, args ...any) error {
+	return &failure{status, fmt.Sprintf(format, args...)}
+}
+
+var statuses = []struct {
+	err    error
+	status int
+}{
+	{bus.ErrNotFound, http.StatusNotFound},
+	{bus.ErrExists, http.StatusConflict},
+	{bus.ErrInvalid, http.StatusBadRequest},
+	{bus.ErrNotAllowed, http.StatusBadRequest},
+	{bus.ErrClosed, http.StatusServiceUnavailable},
+	{bus.ErrBusy, http.StatusServiceUnavailable},
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, document, err := h.serve(r)
+	if err != nil {
+		status = http.StatusInternalServerError
+		var f *failure
+		if errors.As(err, &f) {
+			status = f.status
+		}
+		for _, s := range statuses {
+			if errors.Is(err, s.err) {
+				status = s.status
+			}
+		}
+		document = errorDocument{Code: status, Detail: err.Error()}
+	}
+	if document == nil {
+		w.WriteHeader(status)
+		return
+	}
+	text, err := xml.Marshal(document)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients look for it as it is, and attributes stand between double quotes
+	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) //nolint:gosec // escaped by xml.Marshal; the client may be gone
+}
+
+func (h *Handler) serve(r *http.Request) (status int, document any, err error) {
+	path, page, err := target(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := h.authorize(r, path); err != nil {
+		return 0, nil, err
+	}
+	host := "https://" + r.Host + "/"
+	parent, rule, isRule := cut(path, "/rules")
+	switch {
+	case r.Method == http.MethodGet && strings.EqualFold(path, "$namespaceinfo"):
+		return http.StatusOK, h.namespaceInfo(r.Host), nil
+	case r.Method == http.MethodGet && strings.EqualFold(path, "$Resources/queues"):
+		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return e.Kind == bus.Queue }), nil
+	case r.Method == http.MethodGet && strings.EqualFold(path, "$Resources/topics"):
+		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return e.Kind == bus.Topic }), nil
+	case strings.HasPrefix(path, "$") || path == "":
+		return 0, nil, fail(http.StatusNotFound, "there is nothing at /%s", path)
+	case isRule && rule == "" && r.Method == http.MethodGet:
+		document, err = h.listRules(host, parent, page)
+		return http.StatusOK, document, err
+	case isRule:
+		return h.serveRule(r, host, parent, rule)
+	}
+	if topic, name, found := cut(path, "/subscriptions"); found && name == "" && r.Method == http.MethodGet {
+		if _, err := h.Bus.Entity(topic); err != nil {
+			return 0, nil, err
+		}
+		prefix := strings.ToLower(topic) + "/subscriptions/"
+		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return strings.HasPrefix(strings.ToLower(e.Path), prefix) }), nil
+	}
+	return h.serveEntity(r, host, path)
+}
+
+// cut divides a path around the last occurrence of a folder, in any case.
+func cut(path, folder string) (parent, name string, found bool) {
+	i := strings.LastIndex(strings.ToLower(path), folder)
+	if i < 1 {
+		return path, "", false
+	}
+	rest := path[i+len(folder):]
+	if rest != "" && rest[0] != '/' {
+		return path, "", false
+	}
+	return path[:i], strings.TrimPrefix(rest, "/"), true
+}
+
+// A page says which part of a list is wanted.
+type page struct{ skip, top int }
+
+// defaultTop is how long a list is unless the client says.
+const defaultTop = 100
+
+func target(r *http.Request) (string, page, error) {
+	p := page{top: defaultTop}
+	query := r.URL.Query()
+	for name, to := range map[string]*int{"$skip": &p.skip, "$top": &p.top} {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return "", p, fail(http.StatusBadRequest, "%s=%s: want a number", name, text)
+		}
+		*to = n
+	}
+	return strings.Trim(r.URL.Path, "/"), p, nil
+}
+
+// of returns the part of all that is on the page.
+func of[T any](p page, all []T) []T {
+	all = all[min(p.skip, len(all)):]
+	return all[:min(p.top, len(all))]
+}
+
+// read reads the description in the entry that a client sent.
+func read(r *http.Request) (*description, error) {
+	const largest = 1 << 20
+	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, largest))
+	if err != nil {
+		return nil, fail(http.StatusRequestEntityTooLarge, "%v", err)
+	}
+	var e struct {
+		Content struct {
+			Description *description `xml:",any"`
+		} `xml:"content"`
+	}
+	if err := xml.Unmarshal(text, &e); err != nil || e.Content.Description == nil {
+		return nil, fail(http.StatusBadRequest, "SubCode=40000. the body is no entry with a description: %v", err)
+	}
+	return e.Content.Description, nil
+}
+
+// await returns what an operation of the bus says when it is done.
+func await(r *http.Request, operation func(done func(error))) error {
+	answer := make(chan error, 1)
+	operation(func(err error) { answer <- err })
+	select {
+	case err := <-answer:
+		return err
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+}

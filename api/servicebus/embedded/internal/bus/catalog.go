@@ -1,0 +1,117 @@
+package bus
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+const format = 1
+
+var formatKey = []byte{tableMeta, 'f'}
+
+// An entityRecord is how an entity is stored.
+type entityRecord struct {
+	Number uint32
+	Config Entity
+}
+
+// load reads what a former bus left in the store.
+func (b *Bus) load() error {
+	j := b.journal
+	if found := number(j.get(formatKey)); found != format {
+		if found != 0 {
+			return fmt.Errorf("%w: it has format %d, this version reads %d", disk.ErrFormat, found, format)
+		}
+		j.put(formatKey, appendNumber(nil, format))
+	}
+	var damaged error
+	j.scan([]byte{tableEntity}, []byte{tableEntity + 1}, func(k, v []byte) bool {
+		var r entityRecord
+		if damaged = json.Unmarshal(v, &r); damaged != nil {
+			damaged = fmt.Errorf("%w: entity %q: %w", disk.ErrDamaged, k[1:], damaged)
+			return false
+		}
+		if !b.enlist(newEntity(r.Config, r.Number)) {
+			damaged = fmt.Errorf("%w: subscription %q has no topic", disk.ErrDamaged, k[1:])
+		}
+		return damaged == nil
+	})
+	j.scan([]byte{tablePurge}, []byte{tablePurge + 1}, func(k, _ []byte) bool {
+		n := binary.BigEndian.Uint32(k[1:])
+		b.purges = append(b.purges, n)
+		b.newest = max(b.newest, n)
+		return true
+	})
+	if err := cmp.Or(j.failure, damaged); err != nil {
+		return err
+	}
+	b.purgeSome()
+	for _, e := range b.entities {
+		for _, q := range e.queues() {
+			q.restore(j.get(key(tableCounters, q.id, 0)))
+			b.remindFirst(q)
+		}
+		if err := b.loadRules(e); err != nil {
+			return err
+		}
+	}
+	return j.failure
+}
+
+// enlist makes an entity known; a subscription needs its topic.
+func (b *Bus) enlist(e *entity) bool {
+	name := strings.ToLower(e.config.Path)
+	if e.config.Kind == Subscription {
+		topic, _, _ := strings.Cut(name, subscriptions)
+		if e.topic = b.entities[topic]; e.topic == nil || e.topic.config.Kind != Topic {
+			return false
+		}
+		e.topic.subscriptions = append(e.topic.subscriptions, e)
+		slices.SortFunc(e.topic.subscriptions, func(a, b *entity) int { return cmp.Compare(a.config.Path, b.config.Path) })
+	}
+	b.entities[name] = e
+	b.newest = max(b.newest, e.number)
+	return true
+}
+
+func (b *Bus) store(e *entity) {
+	record, err := json.Marshal(entityRecord{e.number, e.config})
+	if err != nil {
+		b.journal.failure = err // cannot be: it has no such fields
+	}
+	b.journal.put(entityKey(strings.ToLower(e.config.Path)), record)
+}
+
+// purgeStep bounds what one commit removes of a deleted entity.
+const purgeStep = 1000
+
+// purgeSome removes a part of what deleted entities left. The commit of that
+// calls for the next part.
+func (b *Bus) purgeSome() {
+	if len(b.purges) == 0 {
+		return
+	}
+	number, removed := b.purges[0], 0
+	for _, table := range tablesOfQueue {
+		prefix := binary.BigEndian.AppendUint32([]byte{table}, number)
+		var keys [][]byte
+		b.journal.scan(prefix, after(prefix), func(k, _ []byte) bool {
+			keys = append(keys, append([]byte{}, k...))
+			return removed+len(keys) < purgeStep
+		})
+		for _, k := range keys {
+			b.journal.remove(k)
+		}
+		if removed += len(keys); removed >= purgeStep {
+			return
+		}
+	}
+	b.journal.remove(binary.BigEndian.AppendUint32([]byte{tablePurge}, number))
+	b.purges = b.purges[1:]
+}

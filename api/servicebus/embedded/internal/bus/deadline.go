@@ -1,0 +1,116 @@
+package bus
+
+import (
+	"container/heap"
+	"time"
+)
+
+// A deadline is something to do at a time.
+type deadline struct {
+	at    time.Time
+	run   func()
+	order uint64 // of those at one time, the one that was set first
+	index int    // in the heap; -1: not in it
+}
+
+// deadlines is a heap with the earliest first.
+type deadlines []*deadline
+
+func (d deadlines) Len() int { return len(d) }
+
+func (d deadlines) Less(i, j int) bool {
+	return d[i].at.Before(d[j].at) || d[i].at.Equal(d[j].at) && d[i].order < d[j].order
+}
+
+func (d deadlines) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].index, d[j].index = i, j
+}
+
+func (d *deadlines) Push(x any) {
+	it := x.(*deadline)
+	it.index = len(*d)
+	*d = append(*d, it)
+}
+
+func (d *deadlines) Pop() any {
+	last := len(*d) - 1
+	it := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	it.index = -1
+	return it
+}
+
+func (b *Bus) schedule(at time.Time, run func()) *deadline {
+	b.order++
+	d := &deadline{at: at, run: run, order: b.order}
+	heap.Push(&b.deadlines, d)
+	return d
+}
+
+// move changes the time of a deadline, also of one that has run.
+func (b *Bus) move(d *deadline, at time.Time) {
+	b.order++
+	d.at, d.order = at, b.order
+	if d.index < 0 {
+		heap.Push(&b.deadlines, d)
+	} else {
+		heap.Fix(&b.deadlines, d.index)
+	}
+}
+
+// cancel is also good for a nil deadline.
+func (b *Bus) cancel(d *deadline) {
+	if d != nil && d.index >= 0 {
+		heap.Remove(&b.deadlines, d.index)
+	}
+}
+
+// catchUp runs the deadlines that have passed, but not those that are set
+// meanwhile: one that sets itself anew, because there is more to do, gives back
+// the lock in between.
+func (b *Bus) catchUp() {
+	now, newest := b.clock.Now(), b.order
+	for len(b.deadlines) > 0 && !b.deadlines[0].at.After(now) && b.deadlines[0].order <= newest {
+		heap.Pop(&b.deadlines).(*deadline).run()
+	}
+}
+
+// arm has the clock call back for the earliest deadline. A timer that is set
+// for an earlier time is left alone: it finds nothing due, and arms again.
+func (b *Bus) arm() {
+	if len(b.deadlines) == 0 || b.closed {
+		return
+	}
+	at := b.deadlines[0].at
+	if b.timer != nil && !b.timerAt.After(at) {
+		return
+	}
+	b.disarm()
+	b.timerAt = at
+	b.timers.Add(1)
+	var mine Timer
+	mine = b.clock.AfterFunc(max(0, at.Sub(b.clock.Now())), func() {
+		defer b.timers.Done()
+		b.enter()
+		if b.timer == mine {
+			b.timer = nil
+		}
+		b.leave()
+	})
+	b.timer = mine
+}
+
+func (b *Bus) disarm() {
+	if b.timer != nil && b.timer.Stop() {
+		b.timers.Done()
+	}
+	b.timer = nil
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

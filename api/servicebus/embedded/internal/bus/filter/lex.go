@@ -1,0 +1,122 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind int
+
+const (
+	endToken     tokenKind = iota
+	wordToken              // a name, or a word of the language
+	quotedToken            // a name in brackets or double quotes
+	stringToken            // 'text'
+	numberToken            // 1, 1.5, 1E3, 0x1F
+	paramToken             // @name
+	symbolToken            // an operator, a comma, a parenthesis
+	unknownToken           // no part of the language
+)
+
+type token struct {
+	kind tokenKind
+	text string
+	at   int
+}
+
+// lex reads the token at a position, and returns where it ends.
+func lex(s string, at int) (token, int, error) {
+	for at < len(s) {
+		r, size := utf8.DecodeRuneInString(s[at:])
+		if !unicode.IsSpace(r) {
+			break
+		}
+		at += size
+	}
+	if at == len(s) {
+		return token{endToken, "", at}, at, nil
+	}
+	switch c := s[at]; {
+	case c == '\'':
+		return quoted(s, at, '\'', stringToken)
+	case c == '"':
+		return quoted(s, at, '"', quotedToken)
+	case c == '[':
+		return quoted(s, at, ']', quotedToken)
+	case isDigit(c) || c == '.' && at+1 < len(s) && isDigit(s[at+1]):
+		end := number(s, at)
+		return token{numberToken, s[at:end], at}, end, nil
+	case c == '@':
+		end := at + 1 + len(word(s[at+1:]))
+		return token{paramToken, s[at:end], at}, end, nil
+	}
+	if w := word(s[at:]); w != "" {
+		return token{wordToken, w, at}, at + len(w), nil
+	}
+	for _, symbol := range []string{"<>", "!=", "<=", ">=", "=", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", ".", ";"} {
+		if strings.HasPrefix(s[at:], symbol) {
+			return token{symbolToken, symbol, at}, at + len(symbol), nil
+		}
+	}
+	return token{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q has no meaning", ErrSyntax, at, s[at])
+}
+
+// quoted reads up to the closing character, which stands for itself when it is
+// doubled.
+func quoted(s string, at int, closing byte, kind tokenKind) (token, int, error) {
+	var text strings.Builder
+	for i := at + 1; i < len(s); i++ {
+		if s[i] == closing {
+			if i+1 == len(s) || s[i+1] != closing {
+				return token{kind, text.String(), at}, i + 1, nil
+			}
+			i++
+		}
+		text.WriteByte(s[i])
+	}
+	return token{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q is never closed", ErrSyntax, at, s[at])
+}
+
+func word(s string) string {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r) && r != '$' && r != '#') {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func number(s string, at int) int {
+	if strings.HasPrefix(s[at:], "0x") || strings.HasPrefix(s[at:], "0X") {
+		at += 2
+		for at < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[at]) >= 0 {
+			at++
+		}
+		return at
+	}
+	digits := func() {
+		for at < len(s) && isDigit(s[at]) {
+			at++
+		}
+	}
+	digits()
+	if at < len(s) && s[at] == '.' {
+		at++
+		digits()
+	}
+	if at < len(s) && (s[at] == 'e' || s[at] == 'E') {
+		exponent := at + 1
+		if exponent < len(s) && (s[exponent] == '+' || s[exponent] == '-') {
+			exponent++
+		}
+		if exponent < len(s) && isDigit(s[exponent]) {
+			at = exponent
+			digits()
+		}
+	}
+	return at
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -1,0 +1,250 @@
+package filter
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+)
+
+func constant(v any) node { return func(Message) (any, error) { return v, nil } }
+
+func value(of property) node {
+	return func(m Message) (any, error) {
+		if of.system {
+			return Normalize(m.System(of.name)), nil
+		}
+		v, _ := m.Property(of.name)
+		return Normalize(v), nil
+	}
+}
+
+func exists(of property) node {
+	return func(m Message) (any, error) {
+		if of.system {
+			return m.System(of.name) != nil, nil
+		}
+		_, there := m.Property(of.name)
+		return there, nil
+	}
+}
+
+func isNull(of node, want bool) node {
+	return func(m Message) (any, error) {
+		v, err := of(m)
+		if err != nil {
+			return nil, err
+		}
+		return (v == nil) == want, nil
+	}
+}
+
+// both is AND: false wins over unknown.
+func both(left, right node) node { return logic(left, right, false) }
+
+// either is OR: true wins over unknown.
+func either(left, right node) node { return logic(left, right, true) }
+
+// logic is decided by one side that has the value winner. What is no truth
+// value is unknown.
+func logic(left, right node, winner bool) node {
+	return func(m Message) (any, error) {
+		l, err := left(m)
+		if err != nil || l == winner {
+			return l, err
+		}
+		r, err := right(m)
+		if err != nil || r == winner {
+			return r, err
+		}
+		if l == !winner && r == !winner {
+			return !winner, nil
+		}
+		return nil, nil
+	}
+}
+
+func negate(of node) node {
+	return func(m Message) (any, error) {
+		v, err := of(m)
+		if b, ok := v.(bool); ok {
+			return !b, err
+		}
+		return nil, err
+	}
+}
+
+// two evaluates both sides.
+func two(left, right node, then func(l, r any) (any, error)) node {
+	return func(m Message) (any, error) {
+		l, err := left(m)
+		if err != nil {
+			return nil, err
+		}
+		r, err := right(m)
+		if err != nil {
+			return nil, err
+		}
+		return then(l, r)
+	}
+}
+
+func compare(op string, left, right node) node {
+	return two(left, right, func(l, r any) (any, error) {
+		order, ok := orderOf(l, r)
+		if !ok {
+			return nil, nil
+		}
+		switch op {
+		case "=":
+			return order == 0, nil
+		case "<>", "!=":
+			return order != 0, nil
+		case "<":
+			return order < 0, nil
+		case "<=":
+			return order <= 0, nil
+		case ">":
+			return order > 0, nil
+		default:
+			return order >= 0, nil
+		}
+	})
+}
+
+// Equal says whether two values are of one type and the same, numbers of
+// different types included.
+func Equal(a, b any) bool {
+	order, ok := orderOf(Normalize(a), Normalize(b))
+	return ok && order == 0
+}
+
+// orderOf compares two values of one type.
+func orderOf(l, r any) (order int, ok bool) {
+	switch a := l.(type) {
+	case string:
+		b, ok := r.(string)
+		return cmp.Compare(a, b), ok
+	case bool:
+		b, ok := r.(bool)
+		switch {
+		case a == b:
+			return 0, ok
+		case b:
+			return -1, ok
+		}
+		return 1, ok
+	case time.Time:
+		b, ok := r.(time.Time)
+		return a.Compare(b), ok
+	case []byte:
+		b, ok := r.([]byte)
+		return bytes.Compare(a, b), ok
+	case int64:
+		if b, ok := r.(int64); ok {
+			return cmp.Compare(a, b), true
+		}
+		b, ok := r.(float64)
+		return cmp.Compare(float64(a), b), ok && !math.IsNaN(b)
+	case float64:
+		b, ok := r.(float64)
+		if n, isInt := r.(int64); isInt {
+			b, ok = float64(n), true
+		}
+		return cmp.Compare(a, b), ok && !math.IsNaN(a) && !math.IsNaN(b)
+	}
+	return 0, false
+}
+
+// arithmetic has no value where one side has none. Texts can be added.
+func arithmetic(op string, left, right node) node {
+	return two(left, right, func(l, r any) (any, error) {
+		if l == nil || r == nil {
+			return nil, nil
+		}
+		if a, ok := l.(string); ok && op == "+" {
+			if b, ok := r.(string); ok {
+				return a + b, nil
+			}
+		}
+		if a, ok := l.(int64); ok {
+			if b, ok := r.(int64); ok {
+				return integers(op, a, b)
+			}
+		}
+		a, okA := float(l)
+		b, okB := float(r)
+		if !okA || !okB {
+			return nil, fmt.Errorf("%w: %s needs numbers, not %T and %T", ErrEvaluate, op, l, r)
+		}
+		return floats(op, a, b), nil
+	})
+}
+
+func float(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+func integers(op string, a, b int64) (any, error) {
+	if b == 0 && (op == "/" || op == "%") {
+		return nil, fmt.Errorf("%w: division by zero", ErrEvaluate)
+	}
+	switch op {
+	case "+":
+		return a + b, nil
+	case "-":
+		return a - b, nil
+	case "*":
+		return a * b, nil
+	case "/":
+		return a / b, nil
+	default:
+		return a % b, nil
+	}
+}
+
+func floats(op string, a, b float64) any {
+	switch op {
+	case "+":
+		return a + b
+	case "-":
+		return a - b
+	case "*":
+		return a * b
+	case "/":
+		return a / b
+	default:
+		return math.Mod(a, b)
+	}
+}
+
+// in is true when one matches, and unknown when none does but one is unknown.
+func in(left node, list []node) node {
+	return func(m Message) (any, error) {
+		l, err := left(m)
+		if err != nil {
+			return nil, err
+		}
+		result := any(false)
+		for _, n := range list {
+			r, err := n(m)
+			if err != nil {
+				return nil, err
+			}
+			switch order, ok := orderOf(l, r); {
+			case ok && order == 0:
+				return true, nil
+			case !ok:
+				result = nil
+			}
+		}
+		return result, nil
+	}
+}

@@ -1,0 +1,339 @@
+package bus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// The durations differ in their milliseconds, and every step takes one, so
+// that no two events fall on the same instant but those of one batch.
+const (
+	duplicateWindow = 61*time.Second + 300*time.Millisecond
+	oddTTL          = 17*time.Second + 450*time.Millisecond
+	oddSchedule     = 11*time.Second + 600*time.Millisecond
+)
+
+var modelled = []Entity{
+	{Path: "plain", Kind: Queue, LockDuration: 30 * time.Second, MaxDeliveryCount: 2},
+	{Path: "sessions", Kind: Queue, RequiresSession: true, LockDuration: 20*time.Second + 150*time.Millisecond, MaxDeliveryCount: 3, DefaultTTL: 90*time.Second + 750*time.Millisecond, DeadLetterOnExpiry: true},
+	{Path: "t", Kind: Topic, DuplicateWindow: duplicateWindow},
+	{Path: "t/subscriptions/all", Kind: Subscription, LockDuration: 30 * time.Second, MaxDeliveryCount: 10},
+	{Path: "t/subscriptions/some", Kind: Subscription, LockDuration: 30 * time.Second, MaxDeliveryCount: 10, DefaultTTL: oddTTL},
+}
+
+// A history is one random run of the bus beside the model.
+type history struct {
+	*rapid.T
+	*world
+	model   *model
+	paths   []string // of the entities that are used
+	bodies  int
+	holders map[string]*consumer // of sessions
+	plain   map[string]*consumer // by path
+}
+
+func TestAnyHistoryGivesWhatTheModelSays(t *testing.T) {
+	for _, paths := range [][]string{
+		{"plain", "sessions", "t", "t/subscriptions/all", "t/subscriptions/some"}, {"sessions"}, {"plain"}, {"t", "t/subscriptions/some"},
+	} {
+		t.Run(strings.Join(paths, ","), func(t *testing.T) { compareHistories(t, paths) })
+	}
+}
+
+func compareHistories(t *testing.T, paths []string) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := &world{t: r, clock: newClock(), store: disk.NewMemory()}
+		w.open()
+		h := &history{T: r, world: w, model: newModel(modelled...), paths: paths}
+		for _, e := range modelled {
+			w.create(e)
+		}
+		w.ok(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/some", DefaultRule, done) })
+		w.ok(func(done func(error)) {
+			w.bus.AddRule("t/subscriptions/some", Rule{Name: "x", Filter: Filter{SQL: "sys.Label = 'x'"}}, done)
+		})
+		h.begin()
+		r.Repeat(map[string]func(*rapid.T){
+			"":             h.check,
+			"send":         h.sendSome,
+			"send again":   h.sendSome,
+			"receive":      h.receive,
+			"receive more": h.receive,
+			"settle":       h.settleOne,
+			"settle more":  h.settleOne,
+			"accept":       h.acceptSome,
+			"release":      h.releaseOne,
+			"renew":        h.renew,
+			"deferred":     h.receiveDeferred,
+			"cancel":       h.cancel,
+			"wait":         h.wait,
+			"restart":      h.restartAll,
+		})
+		require.NoError(t, w.bus.Close())
+	})
+}
+
+func (h *history) begin() {
+	h.holders, h.plain = map[string]*consumer{}, map[string]*consumer{}
+	for _, q := range h.model.sorted() {
+		if !q.config.RequiresSession {
+			h.plain[q.path] = h.receiver(q.path, PeekLock)
+		}
+	}
+}
+
+// only leaves out the entities that are not used.
+func (h *history) only(paths ...string) []string {
+	return slices.DeleteFunc(paths, func(p string) bool {
+		p, _, _ = strings.Cut(p, "/$")
+		return !slices.Contains(h.paths, p)
+	})
+}
+
+// tick keeps what happens apart.
+func (h *history) tick() { h.pass(time.Millisecond) }
+
+func (h *history) pass(d time.Duration) {
+	h.world.pass(d)
+	h.model.advance(d)
+}
+
+func (h *history) sendSome(r *rapid.T) {
+	h.tick()
+	path := rapid.SampledFrom(h.only("plain", "sessions", "t")).Draw(r, "to")
+	var batch []Message
+	for range rapid.IntRange(1, 3).Draw(r, "messages") {
+		h.bodies++
+		body := fmt.Sprint(h.bodies)
+		m := Message{ID: body, Sections: []byte(body)}
+		x := modelMessage{body: body}
+		if path == "sessions" {
+			x.session, x.hasSession = rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "session"), true
+			m.SessionID = &x.session
+		}
+		if path == "t" {
+			m.ID = rapid.SampledFrom([]string{"1", "2", "3", "4", body}).Draw(r, "id")
+			x.subject = rapid.SampledFrom([]string{"x", "y"}).Draw(r, "subject")
+			m.Subject = x.subject
+		}
+		if rapid.IntRange(0, 3).Draw(r, "ttl") == 0 {
+			x.ttl, m.TTL = oddTTL, oddTTL
+		}
+		if rapid.IntRange(0, 3).Draw(r, "due") == 0 {
+			x.due = h.model.now.Add(oddSchedule)
+			m.ScheduledFor = x.due
+		}
+		batch = append(batch, m)
+		h.model.send(path, m.ID, x)
+	}
+	h.send(path, batch...)
+}
+
+func (h *history) receive(r *rapid.T) {
+	h.tick()
+	for range rapid.IntRange(1, 3).Draw(r, "n") {
+		path := rapid.SampledFrom(h.only("plain", "sessions", "t/subscriptions/all", "t/subscriptions/some", "plain/$DeadLetterQueue")).Draw(r, "from")
+		q, c := h.model.queues[path], h.plain[path]
+		var session *string
+		if path == "sessions" {
+			id := rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "session")
+			if session, c = &id, h.holders[id]; c == nil {
+				continue
+			}
+		}
+		want, got := h.model.take(q, session), c.take(1)
+		if want == nil {
+			require.Empty(r, got)
+			continue
+		}
+		require.Equal(r, []string{want.body}, bodies(got))
+		require.Equal(r, want.count, got[0].DeliveryCount)
+		want.token = got[0].Token
+	}
+}
+
+// locked are all messages that are locked, in the order of the model.
+func (h *history) locked() (queues []*modelQueue, messages []*modelMessage) {
+	for _, q := range h.model.sorted() {
+		for _, x := range q.messages {
+			if x.locked {
+				queues, messages = append(queues, q), append(messages, x)
+			}
+		}
+	}
+	return queues, messages
+}
+
+func (h *history) settleOne(r *rapid.T) {
+	h.tick()
+	queues, messages := h.locked()
+	if len(messages) == 0 {
+		unknown := []LockToken{{1}}
+		require.ErrorIs(r, answer(func(done func(error)) { h.bus.Settle("plain", unknown, Settlement{}, done) }), ErrLockLost)
+		return
+	}
+	i := rapid.IntRange(0, len(messages)-1).Draw(r, "which")
+	how := Settlement{Outcome: Outcome(rapid.IntRange(0, 4).Draw(r, "how"))}
+	if how.Outcome == DeadLetter {
+		how.Reason = "because"
+	}
+	token := []LockToken{messages[i].token}
+	h.ok(func(done func(error)) { h.bus.Settle(queues[i].path, token, how, done) })
+	h.model.settle(queues[i], messages[i], how)
+	require.ErrorIs(r, answer(func(done func(error)) { h.bus.Settle(queues[i].path, token, how, done) }), ErrLockLost)
+}
+
+func (h *history) acceptSome(r *rapid.T) {
+	h.tick()
+	q := h.model.queues["sessions"]
+	id := rapid.SampledFrom([]string{"", "a", "b", "next"}).Draw(r, "session")
+	want := SessionRequest{ID: &id}
+	found := true
+	if id == "next" {
+		want.ID = nil
+		id, found = q.nextSession()
+	}
+	c := &consumer{w: h.world, path: "sessions"}
+	var refused error
+	cancel := h.bus.AcceptSession("sessions", want, c.options(PeekLock), func(got *Receiver, err error) { c.Receiver, refused = got, err })
+	h.settled()
+	cancel()
+	h.settled()
+	_, held := q.sessions[id]
+	switch {
+	case !found:
+		require.ErrorIs(r, refused, ErrTimeout)
+	case held:
+		require.ErrorIs(r, refused, ErrSessionLocked)
+	default:
+		require.NoError(r, refused)
+		require.Equal(r, id, c.SessionID())
+		h.holders[id] = c
+		q.sessions[id] = h.model.now.Add(q.config.LockDuration)
+	}
+}
+
+func (h *history) releaseOne(r *rapid.T) {
+	h.tick()
+	id := rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "session")
+	if c := h.holders[id]; c != nil {
+		c.Close()
+		h.settled()
+		h.model.release(h.model.queues["sessions"], id)
+		delete(h.holders, id)
+	}
+}
+
+func (h *history) renew(r *rapid.T) {
+	h.tick()
+	if rapid.Bool().Draw(r, "session") {
+		id := rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "id")
+		q := h.model.queues["sessions"]
+		err := answer(func(done func(error)) {
+			h.bus.RenewSession("sessions", id, func(_ time.Time, err error) { done(err) })
+		})
+		if h.holders[id] == nil {
+			require.ErrorIs(r, err, ErrSessionLockLost)
+			return
+		}
+		require.NoError(r, err)
+		q.sessions[id] = h.model.now.Add(q.config.LockDuration)
+		return
+	}
+	queues, messages := h.locked()
+	for i, x := range messages {
+		err := answer(func(done func(error)) {
+			h.bus.RenewLocks(queues[i].path, []LockToken{x.token}, func(_ []time.Time, err error) { done(err) })
+		})
+		if x.until.IsZero() {
+			require.ErrorIs(r, err, ErrNotAllowed)
+			continue
+		}
+		require.NoError(r, err)
+		h.model.order++
+		x.until, x.order = h.model.now.Add(queues[i].config.LockDuration), h.model.order
+	}
+}
+
+func (h *history) receiveDeferred(r *rapid.T) {
+	h.tick()
+	path := rapid.SampledFrom(h.only("plain", "sessions", "t/subscriptions/all", "t/subscriptions/some")).Draw(r, "from")
+	q := h.model.queues[path]
+	x := q.find(func(x *modelMessage) bool { return x.state == Deferred })
+	if x == nil {
+		return
+	}
+	var got []Delivery
+	err := answer(func(done func(error)) {
+		h.bus.ReceiveDeferred(path, []int64{x.seq}, PeekLock, &x.session, func(ds []Delivery, err error) {
+			got = ds
+			done(err)
+		})
+	})
+	_, held := q.sessions[x.session]
+	switch {
+	case q.config.RequiresSession && !held:
+		require.ErrorIs(r, err, ErrSessionLockLost)
+	case x.locked:
+		require.ErrorIs(r, err, ErrNotFound)
+	default:
+		require.NoError(r, err)
+		require.Equal(r, []string{x.body}, bodies(got))
+		h.model.lock(q, x)
+		x.token = got[0].Token
+	}
+}
+
+func (h *history) cancel(r *rapid.T) {
+	h.tick()
+	q := h.model.queues["plain"]
+	if x := q.find(func(x *modelMessage) bool { return x.state == Scheduled }); x != nil {
+		h.ok(func(done func(error)) { h.bus.CancelScheduled("plain", []int64{x.seq}, done) })
+		q.drop(x)
+	}
+	if len(h.model.held) > 0 && rapid.Bool().Draw(r, "of the topic") {
+		h.ok(func(done func(error)) { h.bus.CancelScheduled("t", []int64{h.model.held[0].seq}, done) })
+		h.model.held = slices.Delete(h.model.held, 0, 1)
+	}
+}
+
+func (h *history) wait(r *rapid.T) {
+	h.pass(time.Duration(rapid.SampledFrom([]int{1, 5, 10, 25, 100}).Draw(r, "seconds")) * time.Second)
+}
+
+func (h *history) restartAll(r *rapid.T) {
+	h.tick()
+	h.restart()
+	h.model.restart()
+	h.begin()
+}
+
+// check compares all that the bus holds.
+func (h *history) check(r *rapid.T) {
+	h.settled()
+	for id, c := range h.holders {
+		if _, held := h.model.queues["sessions"].sessions[id]; !held {
+			require.Equal(r, []error{ErrSessionLockLost}, c.lost, "session %q", id)
+			delete(h.holders, id)
+		}
+	}
+	for _, q := range h.model.sorted() {
+		peeked, err := h.bus.Peek(q.path, PeekOptions{Max: 1000})
+		require.NoError(r, err)
+		require.Equal(r, q.tell(), tell(peeked), "%s", q.path)
+		if q.grave != nil {
+			got := h.counts(q.path)
+			got.Bytes = 0
+			require.Equal(r, Counts{Active: q.count(Active), Deferred: q.count(Deferred), Scheduled: q.count(Scheduled), DeadLetter: int64(len(q.grave.messages))}, got, "%s", q.path)
+		}
+	}
+	require.EqualValues(r, len(h.model.held), h.counts("t").Scheduled)
+}

@@ -1,0 +1,90 @@
+package bus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// TestAJournalReadsLikeAMapWhateverIsCommitted takes the commits apart: what
+// was written is seen at once, and stays seen while it is being saved and
+// after.
+func TestAJournalReadsLikeAMapWhateverIsCommitted(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		j := newJournal(disk.NewMemory())
+		model, durable := map[string]string{}, map[string]string{}
+		var saving *generation
+		var whenTaken map[string]string
+		key := rapid.StringMatching(`[a-c][a-d]`)
+		for i := range rapid.IntRange(1, 40).Draw(r, "steps") {
+			k := key.Draw(r, "key")
+			switch rapid.IntRange(0, 6).Draw(r, "step") {
+			case 0, 1:
+				j.put([]byte(k), fmt.Append(nil, i))
+				model[k] = fmt.Sprint(i)
+			case 2:
+				j.remove([]byte(k))
+				delete(model, k)
+			case 3:
+				if saving == nil {
+					saving, whenTaken = j.take(), maps.Clone(model)
+				}
+			case 4:
+				if saving != nil {
+					require.NoError(r, j.save(saving)) // readers see both, for a moment
+				}
+			case 5:
+				if saving != nil {
+					require.NoError(r, j.save(saving))
+					j.saved(saving)
+					saving, durable = nil, whenTaken
+				}
+			}
+			value, there := model[k]
+			require.Equal(r, there, j.get([]byte(k)) != nil)
+			require.Equal(r, value, string(j.get([]byte(k))))
+			if j.waitsFor([]byte(k)) == nil {
+				require.Equal(r, durable[k], value, "what waits for nothing is durable")
+			}
+			from, to := key.Draw(r, "from"), key.Draw(r, "to")
+			most := rapid.IntRange(1, 12).Draw(r, "most")
+			var got, want []string
+			j.scan([]byte(from), []byte(to), func(k, v []byte) bool {
+				got = append(got, string(k)+"="+string(v))
+				return len(got) < most
+			})
+			for _, k := range slices.Sorted(maps.Keys(model)) {
+				if k >= from && k < to && len(want) < most {
+					want = append(want, k+"="+model[k])
+				}
+			}
+			require.Equal(r, want, got)
+		}
+		require.NoError(r, j.failure)
+	})
+}
+
+func TestAnAnswerWaitsForWhatIsOnItsWay(t *testing.T) {
+	j := newJournal(disk.NewMemory())
+	called := 0
+	count := func(error) { called++ }
+	require.False(t, j.after(count), "nothing is on its way")
+	j.put([]byte("a"), []byte("1"))
+	require.True(t, j.after(count))
+	g := j.take()
+	require.Nil(t, j.take())
+	require.True(t, j.after(count), "the commit under way counts too")
+	require.Len(t, g.replies, 2)
+	j.put([]byte("b"), []byte("1"))
+	require.True(t, j.after(count))
+	require.Len(t, g.replies, 2, "what was written later is committed later")
+	require.NoError(t, j.save(g))
+	j.saved(g)
+	require.Zero(t, called)
+}

@@ -1,0 +1,122 @@
+package bus
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+)
+
+// The tables of the store. A key is the byte of its table, the id of the queue
+// where it belongs to one, and the rest; numbers are big endian, so that keys
+// are in the order of what they stand for.
+const (
+	tableMeta      = 'a' // format and counters of the bus itself
+	tableEntity    = 'e' // path -> entityRecord
+	tableCounters  = 'c' // queue -> counters
+	tableMessage   = 'm' // queue, sequence number -> message
+	tableLane      = 'l' // queue, session, sequence number: active messages, in order
+	tableHead      = 'h' // queue, sequence number -> session whose first active message this is
+	tableDeferred  = 'd' // queue, session, sequence number
+	tableSchedule  = 's' // queue, time, sequence number
+	tableExpiry    = 't' // queue, time, sequence number
+	tableDuplicate = 'i' // queue, message id -> until, sequence number
+	tableForget    = 'o' // queue, time, message id: when to forget it
+	tableState     = 'z' // queue, session -> time of change, state
+	tableRule      = 'r' // queue, name -> rule
+	tablePurge     = 'x' // number of a deleted entity that has remains
+)
+
+// tablesOfQueue are those whose keys begin with the id of a queue.
+var tablesOfQueue = []byte{
+	tableCounters, tableMessage, tableLane, tableHead, tableDeferred, tableSchedule,
+	tableExpiry, tableDuplicate, tableForget, tableState, tableRule,
+}
+
+// A queueID is the number of an entity, which is not used again as long as
+// anything of it is left, and which of its queues it is.
+type queueID [5]byte
+
+func idOf(entity uint32, p part) (id queueID) {
+	binary.BigEndian.PutUint32(id[:], entity)
+	id[4] = byte(p)
+	return id
+}
+
+func key(table byte, id queueID, size int) []byte {
+	k := make([]byte, 0, 1+len(id)+size)
+	return append(append(k, table), id[:]...)
+}
+
+func messageKey(id queueID, seq int64) []byte {
+	return appendNumber(key(tableMessage, id, 8), seq)
+}
+
+func headKey(id queueID, seq int64) []byte { return appendNumber(key(tableHead, id, 8), seq) }
+
+// sessionKey is for the tables of lanes and deferred messages.
+func sessionKey(table byte, id queueID, session string, seq int64) []byte {
+	return appendNumber(sessionPrefix(table, id, session), seq)
+}
+
+func sessionPrefix(table byte, id queueID, session string) []byte {
+	return appendText(key(table, id, 2+len(session)+8), session)
+}
+
+func stateKey(id queueID, session string) []byte {
+	return append(key(tableState, id, len(session)), session...)
+}
+
+func timeKey(table byte, id queueID, at time.Time, seq int64) []byte {
+	return appendNumber(appendNumber(key(table, id, 16), at.UnixMilli()), seq)
+}
+
+func duplicateKey(id queueID, message string) []byte {
+	return append(key(tableDuplicate, id, len(message)), message...)
+}
+
+func forgetKey(id queueID, at time.Time, message string) []byte {
+	return append(appendNumber(key(tableForget, id, 8+len(message)), at.UnixMilli()), message...)
+}
+
+func ruleKey(id queueID, name string) []byte { return append(key(tableRule, id, len(name)), name...) }
+
+func entityKey(name string) []byte { return append([]byte{tableEntity}, name...) }
+
+// timeOf reads the time of a timeKey or forgetKey.
+func timeOf(k []byte) time.Time { return time.UnixMilli(number(k[6:])).UTC() }
+
+// lastNumber reads the sequence number that a key ends with.
+func lastNumber(k []byte) int64 { return number(k[len(k)-8:]) }
+
+// sessionOf reads the session of a sessionKey.
+func sessionOf(k []byte) string { return string(k[8 : len(k)-8]) }
+
+// appendNumber writes a number that is not negative.
+func appendNumber(b []byte, n int64) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(max(0, n)))
+}
+
+func number(b []byte) int64 {
+	if len(b) < 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64)
+}
+
+// appendText writes a length of two bytes and the text, so that no text is the
+// beginning of another.
+func appendText(b []byte, s string) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // limited where it comes in
+	return append(b, s...)
+}
+
+// after is the end of the range of all keys that begin with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte{}, prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil // not reached: no table is 0xff
+}

@@ -1,0 +1,110 @@
+package bus
+
+import (
+	"container/heap"
+	"container/list"
+	"time"
+)
+
+// A lane is the order in which messages are handed out: that of one held
+// session, or of a whole queue without sessions. The order itself is in the
+// store. A lane knows how far it has got, which messages before that came
+// back, and who wants more.
+type lane struct {
+	queue    *queue
+	name     string
+	cursor   int64     // no message from here on was handed out
+	returned sequences // before the cursor, and free again
+	locks    map[*lock]struct{}
+	ready    list.List // of *Receiver with credit, longest waiting first
+	members  map[*Receiver]struct{}
+}
+
+func (b *Bus) openLane(q *queue, name string) *lane {
+	l := q.lanes[name]
+	if l == nil {
+		l = &lane{queue: q, name: name, locks: map[*lock]struct{}{}, members: map[*Receiver]struct{}{}}
+		q.lanes[name] = l
+	}
+	return l
+}
+
+// pump hands out messages as long as there are some and somebody wants them.
+func (b *Bus) pump(l *lane) {
+	for b.journal.failure == nil {
+		front := l.ready.Front()
+		if front == nil {
+			return
+		}
+		m, p, ok := b.next(l)
+		if !ok {
+			return
+		}
+		r := front.Value.(*Receiver)
+		l.ready.Remove(front)
+		r.turn = nil
+		if r.credit--; r.credit > 0 {
+			r.turn = l.ready.PushBack(r)
+		}
+		b.hand(r, m, p)
+	}
+}
+
+// next takes the next free message of a lane, and leaves expired ones behind. A
+// message that is not committed yet holds up those behind it.
+func (b *Bus) next(l *lane) (Message, place, bool) {
+	for b.journal.failure == nil {
+		seq, again := int64(0), len(l.returned) > 0
+		if again {
+			seq = l.returned[0]
+		} else {
+			seq = b.nextOf(l.queue, l.name, l.cursor)
+		}
+		if seq == 0 {
+			return Message{}, place{}, false
+		}
+		if g := b.journal.waitsFor(messageKey(l.queue.id, seq)); g != nil && b.journal.get(messageKey(l.queue.id, seq)) != nil {
+			g.lanes[l] = struct{}{}
+			return Message{}, place{}, false
+		}
+		if again {
+			heap.Pop(&l.returned)
+		} else {
+			l.cursor = seq + 1
+		}
+		m, p, there := b.read(l.queue, seq)
+		switch {
+		case !there || m.State != Active: // it expired since it came back
+		case expired(&m, b.clock.Now()):
+			b.expire(l.queue, m, p)
+		default:
+			return m, p, true
+		}
+	}
+	return Message{}, place{}, false
+}
+
+// giveBack makes a message of the lane free again.
+func (b *Bus) giveBack(l *lane, seq int64) {
+	heap.Push(&l.returned, seq)
+	b.pump(l)
+}
+
+func expired(m *Message, now time.Time) bool {
+	return !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(now)
+}
+
+// sequences is a heap with the lowest number first.
+type sequences []int64
+
+func (s sequences) Len() int           { return len(s) }
+func (s sequences) Less(i, j int) bool { return s[i] < s[j] }
+func (s sequences) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *sequences) Push(x any)        { *s = append(*s, x.(int64)) }
+
+func (s *sequences) Pop() any {
+	last := len(*s) - 1
+	n := (*s)[last]
+	*s = (*s)[:last]
+	return n
+}

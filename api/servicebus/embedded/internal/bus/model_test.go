@@ -1,0 +1,322 @@
+package bus
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A model is the bus told once more, in the plainest way: lists that are
+// searched from front to back, nothing stored, nothing on its way.
+type model struct {
+	now    time.Time
+	queues map[string]*modelQueue // by lower-case path, dead letters included
+	order  int                    // of locks
+	seen   map[string]time.Time   // ids sent to the topic, until when
+	topic  int64                  // its newest sequence number
+	held   []*modelMessage        // scheduled for the topic
+}
+
+type modelQueue struct {
+	path     string
+	config   Entity
+	last     int64
+	messages []*modelMessage
+	sessions map[string]time.Time // held until
+	grave    *modelQueue          // nil: this is one
+}
+
+type modelMessage struct {
+	body, session, subject string
+	hasSession             bool
+	seq                    int64
+	count                  uint32
+	state                  State
+	due, expires           time.Time
+	ttl                    time.Duration
+	reason                 any
+	locked                 bool
+	until                  time.Time // of a lock that is not a session's
+	order                  int
+	token                  LockToken
+}
+
+func newModel(entities ...Entity) *model {
+	m := &model{now: start, queues: map[string]*modelQueue{}, seen: map[string]time.Time{}}
+	for _, e := range entities {
+		if e.Kind == Topic {
+			continue
+		}
+		grave := &modelQueue{path: e.Path + "/$DeadLetterQueue", config: Entity{LockDuration: e.LockDuration}, sessions: map[string]time.Time{}}
+		m.queues[e.Path] = &modelQueue{path: e.Path, config: e, sessions: map[string]time.Time{}, grave: grave}
+		m.queues[grave.path] = grave
+	}
+	return m
+}
+
+func (q *modelQueue) insert(m modelMessage) *modelMessage {
+	q.last++
+	m.seq = q.last
+	q.messages = append(q.messages, &m)
+	return &m
+}
+
+func (q *modelQueue) drop(m *modelMessage) {
+	q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool { return x == m })
+}
+
+func (q *modelQueue) bury(m *modelMessage, reason any) {
+	q.drop(m)
+	grave := q.grave
+	if grave == nil {
+		grave = q
+	}
+	dead := *m
+	dead.state, dead.locked, dead.expires, dead.due = Active, false, time.Time{}, time.Time{}
+	if reason != "" {
+		dead.reason = reason
+	}
+	grave.insert(dead)
+}
+
+func (q *modelQueue) find(want func(*modelMessage) bool) *modelMessage {
+	i := slices.IndexFunc(q.messages, want)
+	if i < 0 {
+		return nil
+	}
+	return q.messages[i]
+}
+
+// arrive stores a message in a queue now.
+func (m *model) arrive(q *modelQueue, x modelMessage) {
+	x.state, x.expires = Active, time.Time{}
+	ttl := x.ttl
+	if d := q.config.DefaultTTL; d != 0 && (ttl == 0 || d < ttl) {
+		ttl = d
+	}
+	if ttl != 0 {
+		x.expires = m.now.Add(ttl)
+	}
+	q.insert(x)
+}
+
+func (m *model) publish(x modelMessage) {
+	m.arrive(m.queues["t/subscriptions/all"], x)
+	if x.subject == "x" {
+		m.arrive(m.queues["t/subscriptions/some"], x)
+	}
+}
+
+func (m *model) send(path string, id string, x modelMessage) {
+	if path == "t" {
+		if m.seen[id].After(m.now) {
+			return
+		}
+		m.seen[id] = m.now.Add(duplicateWindow)
+	}
+	switch {
+	case !x.due.After(m.now) && path == "t":
+		m.topic++
+		m.publish(x)
+	case !x.due.After(m.now):
+		m.arrive(m.queues[path], x)
+	case path == "t":
+		m.topic++
+		x.seq = m.topic
+		m.held = append(m.held, &x)
+	default:
+		x.state = Scheduled
+		m.queues[path].insert(x)
+	}
+}
+
+// take locks the first free message of a queue or of a session.
+func (m *model) take(q *modelQueue, session *string) *modelMessage {
+	x := q.find(func(x *modelMessage) bool {
+		return x.state == Active && !x.locked && (session == nil || x.session == *session)
+	})
+	if x != nil {
+		m.lock(q, x)
+	}
+	return x
+}
+
+func (m *model) lock(q *modelQueue, x *modelMessage) {
+	m.order++
+	x.locked, x.order, x.until = true, m.order, time.Time{}
+	if !q.config.RequiresSession {
+		x.until = m.now.Add(q.config.LockDuration)
+	}
+}
+
+// nextSession finds the free session with the oldest active message.
+func (q *modelQueue) nextSession() (string, bool) {
+	x := q.find(func(x *modelMessage) bool {
+		_, held := q.sessions[x.session]
+		return x.state == Active && !held
+	})
+	if x == nil {
+		return "", false
+	}
+	return x.session, true
+}
+
+func (m *model) free(q *modelQueue, x *modelMessage) {
+	x.locked = false
+	m.expire(q, x)
+}
+
+func (m *model) expire(q *modelQueue, x *modelMessage) {
+	if x.expires.IsZero() || x.expires.After(m.now) || x.locked || x.state == Scheduled {
+		return
+	}
+	if q.config.DeadLetterOnExpiry {
+		q.bury(x, ReasonExpired)
+	} else {
+		q.drop(x)
+	}
+}
+
+func (m *model) settle(q *modelQueue, x *modelMessage, how Settlement) {
+	switch how.Outcome {
+	case Complete:
+		q.drop(x)
+	case Abandon:
+		m.abandon(q, x)
+	case Release:
+		m.free(q, x)
+	case Defer:
+		x.state = Deferred
+		m.free(q, x)
+	case DeadLetter:
+		q.bury(x, how.Reason)
+	}
+}
+
+func (m *model) abandon(q *modelQueue, x *modelMessage) {
+	if q.grave != nil {
+		if x.count++; x.count >= q.config.MaxDeliveryCount {
+			q.bury(x, ReasonDeliveries)
+			return
+		}
+	}
+	m.free(q, x)
+}
+
+func (m *model) release(q *modelQueue, session string) {
+	delete(q.sessions, session)
+	for _, x := range q.messages {
+		x.locked = x.locked && x.session != session
+	}
+	m.expireAll(q)
+}
+
+// restart forgets all locks.
+func (m *model) restart() {
+	for _, q := range m.sorted() {
+		clear(q.sessions)
+		for _, x := range q.messages {
+			x.locked = false
+		}
+		m.expireAll(q)
+	}
+}
+
+// expireAll ends what expired while it was locked, the oldest first.
+func (m *model) expireAll(q *modelQueue) {
+	for _, x := range slices.SortedStableFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return a.expires.Compare(b.expires) }) {
+		m.expire(q, x)
+	}
+}
+
+func (m *model) sorted() []*modelQueue {
+	var all []*modelQueue
+	for _, q := range m.queues {
+		all = append(all, q)
+	}
+	slices.SortFunc(all, func(a, b *modelQueue) int { return cmp.Compare(a.path, b.path) })
+	return all
+}
+
+// advance lets time pass from one event to the next.
+func (m *model) advance(d time.Duration) {
+	end := m.now.Add(d)
+	for {
+		at, happen := end.Add(1), func() {}
+		sooner := func(t time.Time, f func()) {
+			if !t.IsZero() && t.Before(at) {
+				at, happen = t, f
+			}
+		}
+		for _, q := range m.sorted() {
+			for session, until := range q.sessions {
+				sooner(until, func() { m.loseSession(q, session) })
+			}
+			inOrder := slices.SortedFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return cmp.Compare(a.order, b.order) })
+			for _, x := range inOrder {
+				if x.locked {
+					sooner(x.until, func() { m.abandon(q, x) })
+				}
+			}
+			for _, x := range q.messages {
+				switch {
+				case x.state == Scheduled:
+					sooner(x.due, func() { q.drop(x); m.arrive(q, *x) })
+				case !x.locked:
+					sooner(x.expires, func() { m.expire(q, x) })
+				}
+			}
+		}
+		for i, x := range m.held {
+			sooner(x.due, func() { m.held = slices.Delete(m.held, i, i+1); m.publish(*x) })
+		}
+		if at.After(end) {
+			break
+		}
+		m.now = at
+		happen()
+	}
+	m.now = end
+}
+
+func (m *model) loseSession(q *modelQueue, session string) {
+	delete(q.sessions, session)
+	for _, x := range slices.Clone(q.messages) {
+		if x.locked && x.session == session {
+			m.abandon(q, x)
+		}
+	}
+}
+
+// tell describes what a queue holds.
+func (q *modelQueue) tell() string {
+	var s strings.Builder
+	for _, x := range q.messages {
+		fmt.Fprintf(&s, "%d %s session=%v,%s count=%d state=%d expires=%v reason=%v\n", x.seq, x.body, x.hasSession, x.session, x.count, x.state, x.expires.UnixMilli(), x.reason)
+	}
+	return s.String()
+}
+
+func tell(messages []Message) string {
+	var s strings.Builder
+	for _, x := range messages {
+		session := ""
+		if x.SessionID != nil {
+			session = *x.SessionID
+		}
+		fmt.Fprintf(&s, "%d %s session=%v,%s count=%d state=%d expires=%v reason=%v\n", x.SequenceNumber, x.Sections, x.SessionID != nil, session,
+			x.DeliveryCount, x.State, x.ExpiresAt.UnixMilli(), Delivery{Message: x}.property(propertyReason))
+	}
+	return s.String()
+}
+
+func (q *modelQueue) count(s State) (n int64) {
+	for _, x := range q.messages {
+		if x.state == s {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,182 @@
+package bus
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+const (
+	maxPeek      = 1000
+	maxPeekBytes = 4 << 20
+	maxSequences = 1000
+)
+
+// Peek returns committed messages from a sequence number on, without locking
+// them: active ones, deferred ones and scheduled ones. With a session id it
+// passes over those scheduled. It may return fewer than asked, but none only
+// if there are none. An expired message is there as long as it is locked.
+func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
+	b.enter()
+	q, err := b.find(path)
+	b.leave()
+	if err != nil {
+		return nil, err
+	}
+	p := peeked{queue: q, most: min(max(o.Max, 0), maxPeek)}
+	err = b.journal.store.View(func(r disk.Reader) error {
+		if o.SessionID == nil {
+			p.all(r, o.From)
+		} else {
+			p.session(r, *o.SessionID, o.From)
+		}
+		return p.failure
+	})
+	return p.messages, err
+}
+
+type peeked struct {
+	queue    *queue
+	most     int
+	bytes    int
+	messages []Message
+	failure  error
+}
+
+// add takes in a record, and says whether there is room for more.
+func (p *peeked) add(record []byte) bool {
+	m, err := decode(bytes.Clone(record))
+	if err != nil {
+		p.failure = fmt.Errorf("%w: %w", disk.ErrDamaged, err)
+		return false
+	}
+	p.messages = append(p.messages, m)
+	p.bytes += len(record)
+	return len(p.messages) < p.most && p.bytes < maxPeekBytes
+}
+
+func (p *peeked) all(r disk.Reader, from int64) {
+	if p.most > 0 {
+		r.Scan(messageKey(p.queue.id, from), after(key(tableMessage, p.queue.id, 0)), func(_, v []byte) bool { return p.add(v) })
+	}
+}
+
+// session merges the active and the deferred messages of a session.
+func (p *peeked) session(r disk.Reader, session string, from int64) {
+	var sequences []int64
+	for _, table := range []byte{tableLane, tableDeferred} {
+		found := 0
+		r.Scan(sessionKey(table, p.queue.id, session, from), after(sessionPrefix(table, p.queue.id, session)), func(k, _ []byte) bool {
+			sequences = append(sequences, lastNumber(k))
+			found++
+			return found < p.most
+		})
+	}
+	slices.Sort(sequences)
+	for _, seq := range sequences {
+		if v := r.Get(messageKey(p.queue.id, seq)); v == nil || len(p.messages) == p.most || !p.add(v) {
+			return
+		}
+	}
+}
+
+// ReceiveDeferred hands out deferred messages by their sequence numbers, all
+// of them or, with ErrNotFound, none. In an entity with sessions the session
+// has to be held.
+func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
+	var out []Delivery
+	b.do(func(err error) { done(out, err) }, func() error {
+		q, l, err := b.deferredOf(path, session)
+		if err != nil {
+			return err
+		}
+		if len(wanted) == 0 || len(wanted) > maxSequences {
+			return fmt.Errorf("%w: ask for 1 to %d sequence numbers, not %d", ErrInvalid, maxSequences, len(wanted))
+		}
+		seen := map[int64]bool{}
+		messages, places := make([]Message, len(wanted)), make([]place, len(wanted))
+		for i, seq := range wanted {
+			m, p, ok := b.read(q, seq)
+			if !ok || seen[seq] || m.State != Deferred || q.locked[seq] != nil || l != nil && p.lane != l.name || expired(&m, b.clock.Now()) {
+				return fmt.Errorf("%w: no free message is deferred with sequence number %d", ErrNotFound, seq)
+			}
+			messages[i], places[i], seen[seq] = m, p, true
+		}
+		for i, m := range messages {
+			d := Delivery{Message: m}
+			if mode == ReceiveAndDelete {
+				b.remove(q, places[i], time.Time{})
+			} else {
+				k := b.lock(q, l, places[i])
+				d.Token, d.LockedUntil = k.token, k.until
+				if l != nil {
+					d.LockedUntil = q.holder(l.name).until
+				}
+			}
+			out = append(out, d)
+		}
+		return nil
+	})
+}
+
+func (b *Bus) deferredOf(path string, session *string) (*queue, *lane, error) {
+	q, err := b.receivable(path)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !q.hasSessions():
+		return q, nil, nil
+	case session == nil:
+		return nil, nil, fmt.Errorf("%w: the entity requires sessions; receive with the session that is held", ErrNotAllowed)
+	case q.holder(*session) == nil:
+		return nil, nil, ErrSessionLockLost
+	}
+	return q, q.lanes[*session], nil
+}
+
+// Sessions lists sessions: those with active messages, or, with a time, those
+// whose state changed since.
+func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, error) {
+	b.enter()
+	q, err := b.sessionQueue(path)
+	b.leave()
+	if err != nil {
+		return nil, err
+	}
+	found, most := []string{}, min(max(top, 0), maxPeek)
+	err = b.journal.store.View(func(r disk.Reader) error {
+		if !since.IsZero() {
+			prefix := key(tableState, q.id, 0)
+			r.Scan(prefix, after(prefix), func(k, v []byte) bool {
+				if number(v) >= since.UnixMilli() {
+					if skip--; skip < 0 && len(found) < most {
+						found = append(found, string(k[len(prefix):]))
+					}
+				}
+				return len(found) < most
+			})
+			return nil
+		}
+		for from := key(tableLane, q.id, 0); len(found) < most; {
+			var session *string
+			r.Scan(from, after(key(tableLane, q.id, 0)), func(k, _ []byte) bool {
+				s := sessionOf(k)
+				session = &s
+				return false
+			})
+			if session == nil {
+				return nil
+			}
+			if skip--; skip < 0 {
+				found = append(found, *session)
+			}
+			from = sessionKey(tableLane, q.id, *session, math.MaxInt64)
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,235 @@
+package bus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus/filter"
+)
+
+// publish gives each subscription of a topic the copies that its rules make.
+func (b *Bus) publish(topic *entity, m Message, hops int) {
+	b.number(topic, &m)
+	v := &view{message: &m, codec: b.codec}
+	for _, s := range topic.subscriptions {
+		if !s.sends() {
+			continue
+		}
+		copies, err := s.copies(v)
+		if err != nil && s.config.DeadLetterOnFilterFail {
+			b.bury(s.deadLetters, s.main, m, hops, ReasonFilter, err.Error())
+		}
+		for _, c := range copies {
+			b.arrive(s, c, hops)
+		}
+	}
+}
+
+// copies makes one copy for all rules without an action that match, and one
+// for each with an action. A rule that fails makes none.
+func (e *entity) copies(v *view) (copies []Message, failure error) {
+	plain := false
+	for _, r := range e.rules {
+		ok, err := r.matches(v)
+		switch {
+		case err != nil:
+			failure = err
+		case !ok:
+		case r.action == nil:
+			if !plain {
+				plain = true
+				copies = append(copies, *v.message)
+			}
+		default:
+			c, err := v.act(r.action)
+			if err != nil {
+				failure = err
+				continue
+			}
+			copies = append(copies, c)
+		}
+	}
+	return copies, failure
+}
+
+func (r *rule) matches(v *view) (ok bool, err error) {
+	v.used = false
+	switch {
+	case r.condition != nil:
+		ok, err = r.condition.Match(v)
+	case r.Filter.Correlation != nil:
+		ok = r.Filter.Correlation.matches(v)
+	default:
+		ok = !r.Filter.False
+	}
+	if err == nil && v.used {
+		err = v.failure
+	}
+	return ok, err
+}
+
+func (c *Correlation) matches(v *view) bool {
+	session := ""
+	if v.message.SessionID != nil {
+		session = *v.message.SessionID
+	}
+	m := v.message
+	for _, pair := range [][2]string{
+		{c.CorrelationID, m.CorrelationID},
+		{c.MessageID, m.ID},
+		{c.To, m.To},
+		{c.ReplyTo, m.ReplyTo},
+		{c.Subject, m.Subject},
+		{c.SessionID, session},
+		{c.ReplyToSessionID, m.ReplyToSessionID},
+		{c.ContentType, m.ContentType},
+	} {
+		if pair[0] != "" && pair[0] != pair[1] {
+			return false
+		}
+	}
+	for name, want := range c.Properties {
+		if got, there := v.Property(name); !there || !filter.Equal(got, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// A view is a message as filters and actions see it. Its application
+// properties are decoded when they are first asked for.
+type view struct {
+	message    *Message
+	codec      Codec
+	properties map[string]any
+	failure    error // of decoding
+	used       bool  // somebody asked for them
+
+	changes map[string]any
+	removed []string
+}
+
+func (v *view) decoded() map[string]any {
+	v.used = true
+	if v.properties == nil {
+		if v.properties, v.failure = v.codec.Decode(v.message.ApplicationProperties); v.properties == nil {
+			v.properties = map[string]any{}
+		}
+	}
+	return v.properties
+}
+
+// Property implements filter.Message.
+func (v *view) Property(name string) (any, bool) {
+	value, there := v.decoded()[name]
+	return value, there
+}
+
+// System implements filter.Message.
+func (v *view) System(name string) any {
+	m := v.message
+	if text := m.text(name); text != nil {
+		return set(*text, *text != "")
+	}
+	switch name {
+	case "SessionId":
+		if m.SessionID != nil {
+			return *m.SessionID
+		}
+	case "TimeToLive":
+		return set(m.TTL, m.TTL != 0)
+	case "ScheduledEnqueueTimeUtc":
+		return set(m.ScheduledFor, !m.ScheduledFor.IsZero())
+	case "SequenceNumber":
+		return m.EnqueuedSequenceNumber // the one in the topic: no other is given yet
+	case "DeliveryCount":
+		return int64(m.DeliveryCount)
+	}
+	return nil
+}
+
+func set(value any, is bool) any {
+	if is {
+		return value
+	}
+	return nil
+}
+
+// text is the field that a system property of type string stands for.
+func (m *Message) text(name string) *string {
+	switch name {
+	case "ContentType":
+		return &m.ContentType
+	case "CorrelationId":
+		return &m.CorrelationID
+	case "MessageId":
+		return &m.ID
+	case "PartitionKey":
+		return &m.PartitionKey
+	case "ReplyTo":
+		return &m.ReplyTo
+	case "ReplyToSessionId":
+		return &m.ReplyToSessionID
+	case "Subject":
+		return &m.Subject
+	case "To":
+		return &m.To
+	}
+	return nil
+}
+
+// act applies an action to a copy.
+func (v *view) act(a *filter.Action) (Message, error) {
+	m := *v.message
+	own := &view{message: &m, codec: v.codec, properties: maps.Clone(v.decoded()), changes: map[string]any{}}
+	if v.failure != nil {
+		return m, v.failure
+	}
+	if err := a.Apply(own); err != nil {
+		return m, err
+	}
+	if len(own.changes)+len(own.removed) == 0 {
+		return m, nil
+	}
+	merged, err := v.codec.Merge(m.ApplicationProperties, own.changes, own.removed)
+	if err != nil {
+		return m, fmt.Errorf("%w: %w", filter.ErrEvaluate, err)
+	}
+	m.ApplicationProperties = merged
+	return m, nil
+}
+
+// SetProperty implements filter.Target.
+func (v *view) SetProperty(name string, value any) {
+	v.properties[name], v.changes[name] = value, value
+	v.removed = slices.DeleteFunc(v.removed, func(n string) bool { return n == name })
+}
+
+// RemoveProperty implements filter.Target.
+func (v *view) RemoveProperty(name string) {
+	delete(v.properties, name)
+	delete(v.changes, name)
+	v.removed = append(v.removed, name)
+}
+
+// SetSystem implements filter.Target.
+func (v *view) SetSystem(name string, value any) error {
+	m := v.message
+	text, isText := value.(string)
+	field := m.text(name)
+	switch {
+	case !isText && value != nil || field == nil && name != "SessionId" || name == "MessageId":
+		return fmt.Errorf("sys.%s cannot be set to a %T", name, value)
+	case len(text) > maxID && name == "SessionId":
+		return fmt.Errorf("sys.%s has at most %d bytes", name, maxID)
+	case field != nil:
+		*field = text
+	case value == nil:
+		m.SessionID = nil
+	default:
+		m.SessionID = &text
+	}
+	m.Rewritten = true
+	return nil
+}

@@ -1,0 +1,118 @@
+package bus
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+var errRecord = errors.New("a stored message cannot be read")
+
+// A stored message: its numbers, its texts, and the sections, each with its
+// length. A reader of an older version finds out by the first byte.
+const recordVersion = 1
+
+const (
+	flagSession = 1 << iota
+	flagRewritten
+)
+
+func encode(m *Message) []byte {
+	b := make([]byte, 0, 160+len(m.ApplicationProperties)+len(m.Sections))
+	flags := byte(0)
+	session := ""
+	if m.SessionID != nil {
+		flags |= flagSession
+		session = *m.SessionID
+	}
+	if m.Rewritten {
+		flags |= flagRewritten
+	}
+	b = append(b, recordVersion, flags)
+	for _, n := range []int64{
+		m.SequenceNumber, m.EnqueuedSequenceNumber, millis(m.EnqueuedAt), millis(m.ExpiresAt), millis(m.ScheduledFor),
+		int64(m.TTL), int64(m.DeliveryCount), int64(m.State),
+	} {
+		b = binary.AppendVarint(b, n)
+	}
+	for _, s := range []string{
+		session, m.ID, m.PartitionKey, m.Subject, m.To, m.ReplyTo, m.ReplyToSessionID, m.CorrelationID,
+		m.ContentType, m.DeadLetterSource,
+	} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(m.ApplicationProperties)))
+	b = append(b, m.ApplicationProperties...)
+	return append(b, m.Sections...)
+}
+
+// decode keeps parts of b.
+func decode(b []byte) (Message, error) {
+	if len(b) < 2 || b[0] != recordVersion {
+		return Message{}, errRecord
+	}
+	flags := b[1]
+	r := recordReader{rest: b[2:]}
+	var m Message
+	m.SequenceNumber, m.EnqueuedSequenceNumber = r.number(), r.number()
+	m.EnqueuedAt, m.ExpiresAt, m.ScheduledFor = r.time(), r.time(), r.time()
+	m.TTL = time.Duration(r.number())
+	m.DeliveryCount, m.State = uint32(r.number()), State(r.number()) //nolint:gosec // as they were written
+	session := r.text()
+	if flags&flagSession != 0 {
+		m.SessionID = &session
+	}
+	m.Rewritten = flags&flagRewritten != 0
+	m.ID, m.PartitionKey, m.Subject, m.To = r.text(), r.text(), r.text(), r.text()
+	m.ReplyTo, m.ReplyToSessionID, m.CorrelationID = r.text(), r.text(), r.text()
+	m.ContentType, m.DeadLetterSource = r.text(), r.text()
+	m.ApplicationProperties = r.bytes()
+	m.Sections = r.rest
+	if r.failed {
+		return Message{}, errRecord
+	}
+	return m, nil
+}
+
+type recordReader struct {
+	rest   []byte
+	failed bool
+}
+
+func (r *recordReader) number() int64 {
+	n, size := binary.Varint(r.rest)
+	if size <= 0 {
+		r.failed = true
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *recordReader) time() time.Time {
+	if n := r.number(); n != 0 {
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Time{}
+}
+
+func (r *recordReader) bytes() []byte {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 || n > uint64(len(r.rest)-size) { //nolint:gosec // size is at most the length
+		r.failed = true
+		return nil
+	}
+	b := r.rest[size : size+int(n)] //nolint:gosec // checked above
+	r.rest = r.rest[size+int(n):]   //nolint:gosec // checked above
+	return b[:len(b):len(b)]
+}
+
+func (r *recordReader) text() string { return string(r.bytes()) }
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

@@ -1,0 +1,195 @@
+package bus
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+func TestWhatAnEntityIsNotForIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.create(Entity{Path: "q"})
+	w.create(Entity{Path: "s", RequiresSession: true})
+	w.create(Entity{Path: "t", Kind: Topic})
+	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
+	w.send("s", inSession("a", "1"), inSession("a", "2"))
+	held := w.session("s", "a")
+	locked := held.take(1)
+	long := strings.Repeat("x", maxID+1)
+	a := "a"
+	deferred := func(path string, sequences []int64, session *string) func(func(error)) {
+		return func(done func(error)) {
+			w.bus.ReceiveDeferred(path, sequences, PeekLock, session, func(_ []Delivery, err error) { done(err) })
+		}
+	}
+	accept := func(path string, id *string) func(func(error)) {
+		return func(done func(error)) {
+			w.bus.AcceptSession(path, SessionRequest{ID: id}, ReceiverOptions{}, func(_ *Receiver, err error) { done(err) })
+		}
+	}
+	send := func(path string, m Message) func(func(error)) {
+		return func(done func(error)) { w.bus.Send(path, []Message{m}, done) }
+	}
+	for name, tc := range map[string]struct {
+		operation func(func(error))
+		want      error
+	}{
+		"send to nothing":            {send("none", text("a")), ErrNotFound},
+		"send to a subscription":     {send("t/subscriptions/s", text("a")), ErrNotAllowed},
+		"send to dead letters":       {send("q/$DeadLetterQueue", text("a")), ErrNotAllowed},
+		"negative time to live":      {send("q", Message{TTL: -1}), ErrInvalid},
+		"long id":                    {send("q", Message{ID: long}), ErrInvalid},
+		"long texts":                 {send("q", Message{To: strings.Repeat("x", maxTexts+1)}), ErrTooLarge},
+		"session of a plain queue":   {accept("q", &a), ErrNotAllowed},
+		"session of dead letters":    {accept("s/$DeadLetterQueue", nil), ErrNotAllowed},
+		"session of nothing":         {accept("none", nil), ErrNotFound},
+		"long session":               {accept("s", &long), ErrInvalid},
+		"held session":               {accept("s", &a), ErrSessionLocked},
+		"no sequence numbers":        {deferred("q", nil, nil), ErrInvalid},
+		"what is not deferred":       {deferred("s", []int64{2}, &a), ErrNotFound},
+		"deferred without session":   {deferred("s", []int64{2}, nil), ErrNotAllowed},
+		"deferred of a free session": {deferred("s", []int64{2}, &long), ErrSessionLockLost},
+		"cancel in nothing":          {func(done func(error)) { w.bus.CancelScheduled("none", nil, done) }, ErrNotFound},
+		"schedule in nothing":        {func(done func(error)) { w.bus.Schedule("none", nil, func(_ []int64, err error) { done(err) }) }, ErrNotFound},
+		"update nothing":             {func(done func(error)) { w.bus.Update(Entity{Path: "none"}, done) }, ErrNotFound},
+		"update to nonsense":         {func(done func(error)) { w.bus.Update(Entity{Path: "q", DefaultTTL: -1}, done) }, ErrInvalid},
+		"delete nothing":             {func(done func(error)) { w.bus.Delete("none", done) }, ErrNotFound},
+		"state of a free session":    {func(done func(error)) { w.bus.SessionState("s", "b", func(_ []byte, err error) { done(err) }) }, ErrSessionLockLost},
+		"settle in another entity":   {func(done func(error)) { w.bus.Settle("q", tokensOf(locked), Settlement{}, done) }, ErrLockLost},
+		"settle in a topic":          {func(done func(error)) { w.bus.Settle("t", tokensOf(locked), Settlement{}, done) }, ErrNotAllowed},
+		"settle twice in one":        {func(done func(error)) { w.bus.Settle("s", tokensOf(append(locked, locked...)), Settlement{}, done) }, ErrLockLost},
+		"renew a lock of a session": {func(done func(error)) {
+			w.bus.RenewLocks("s", tokensOf(locked), func(_ []time.Time, err error) { done(err) })
+		}, ErrNotAllowed},
+		"renew what is not locked": {func(done func(error)) {
+			w.bus.RenewLocks("s", make([]LockToken, 1), func(_ []time.Time, err error) { done(err) })
+		}, ErrLockLost},
+		"receive from a topic":        {func(done func(error)) { _, err := w.bus.Receive("t", ReceiverOptions{}); done(err) }, ErrNotAllowed},
+		"receive without its session": {func(done func(error)) { _, err := w.bus.Receive("s", ReceiverOptions{}); done(err) }, ErrNotAllowed},
+		"peek into nothing":           {func(done func(error)) { _, err := w.bus.Peek("none", PeekOptions{}); done(err) }, ErrNotFound},
+		"count nothing":               {func(done func(error)) { _, err := w.bus.Counts("none"); done(err) }, ErrNotFound},
+		"describe nothing":            {func(done func(error)) { _, err := w.bus.Entity("none"); done(err) }, ErrNotFound},
+		"sessions of a plain queue":   {func(done func(error)) { _, err := w.bus.Sessions("q", time.Time{}, 0, 1); done(err) }, ErrNotAllowed},
+	} {
+		require.ErrorIs(t, answer(tc.operation), tc.want, name)
+	}
+	held.settle(Settlement{}, locked...)
+	require.Equal(t, []string{"2"}, held.bodies(9), "nothing of that did harm")
+}
+
+func TestForwardingSaysWhyItFailed(t *testing.T) {
+	w := newWorld(t)
+	w.create(Entity{Path: "off", Status: StatusSendDisabled})
+	w.create(Entity{Path: "small", MaxMessageBytes: 1})
+	w.create(Entity{Path: "full", MaxBytes: 1})
+	w.create(Entity{Path: "s", RequiresSession: true})
+	for to, want := range map[string]string{"off": "disabled", "small": "smaller", "full": "full", "s": "session", "none": "exist"} {
+		w.create(Entity{Path: "to-" + to, ForwardTo: to})
+		w.send("to-"+to, text("abc"))
+		d := w.receiver("to-"+to+"/$Transfer/$DeadLetterQueue", PeekLock).one()
+		require.Contains(t, d.property("DeadLetterErrorDescription"), want)
+		w.settle("to-"+to+"/$Transfer/$DeadLetterQueue", Settlement{Outcome: DeadLetter, Reason: "seen"}, d)
+		require.EqualValues(t, 1, w.counts("to-"+to).TransferDeadLetter, "it stays there")
+	}
+}
+
+func TestPeekLooksAtOneSessionOrAll(t *testing.T) {
+	w := newWorld(t)
+	w.create(Entity{Path: "s", RequiresSession: true})
+	w.send("s", inSession("a", "1"), inSession("b", "2"), inSession("a", "3"), inSession("a", "4"), inSession("", "5"))
+	c := w.session("s", "a")
+	got := c.take(2)
+	c.settle(Settlement{Outcome: Defer}, got[0])
+	a, none := "a", ""
+	for name, tc := range map[string]struct {
+		o    PeekOptions
+		want string
+	}{
+		"all":               {PeekOptions{Max: 9}, "12345"},
+		"some":              {PeekOptions{Max: 2, From: 2}, "23"},
+		"none":              {PeekOptions{}, ""},
+		"a session":         {PeekOptions{Max: 9, SessionID: &a}, "134"},
+		"some of it":        {PeekOptions{Max: 2, SessionID: &a}, "13"},
+		"the rest of it":    {PeekOptions{Max: 9, From: 2, SessionID: &a}, "34"},
+		"none of it":        {PeekOptions{SessionID: &a}, ""},
+		"the empty session": {PeekOptions{Max: 9, SessionID: &none}, "5"},
+	} {
+		messages, err := w.bus.Peek("s", tc.o)
+		require.NoError(t, err)
+		seen := ""
+		for _, m := range messages {
+			seen += string(m.Sections)
+		}
+		require.Equal(t, tc.want, seen, name)
+	}
+}
+
+func TestADeferredMessageIsReceivedByItsNumberAlone(t *testing.T) {
+	w := newWorld(t)
+	w.create(Entity{Path: "q"})
+	w.send("q", text("a"), text("b"))
+	c := w.receiver("q", PeekLock)
+	c.settle(Settlement{Outcome: Defer, Properties: map[string]any{"later": true}}, c.take(2)...)
+	require.Empty(t, c.take(9))
+	require.Equal(t, int64(2), w.counts("q").Deferred)
+	var got []Delivery
+	w.ok(func(done func(error)) {
+		w.bus.ReceiveDeferred("q", []int64{2, 1}, ReceiveAndDelete, nil, func(ds []Delivery, err error) { got = ds; done(err) })
+	})
+	require.Equal(t, []string{"b", "a"}, bodies(got))
+	require.Equal(t, true, got[0].property("later"))
+	require.Zero(t, w.counts("q"))
+}
+
+func TestADamagedStoreIsNotServed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		table byte
+		value string
+		opens bool
+		want  error
+	}{
+		"entity":        {tableEntity, "{", false, disk.ErrDamaged},
+		"rule":          {tableRule, "{", false, disk.ErrDamaged},
+		"rule's filter": {tableRule, `{"Rule":{"Name":"x","Filter":{"SQL":"="}}}`, false, disk.ErrDamaged},
+		"format":        {tableMeta, "\x00\x00\x00\x00\x00\x00\x00\x07", false, disk.ErrFormat},
+		"message":       {tableMessage, "?", true, disk.ErrDamaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(Entity{Path: "t", Kind: Topic})
+			w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
+			w.send("t", text("a"))
+			require.NoError(t, w.bus.Close())
+			require.NoError(t, w.store.Update(t.Context(), func(tx disk.Tx) error {
+				var key []byte
+				tx.Scan([]byte{tc.table}, []byte{tc.table + 1}, func(k, _ []byte) bool { key = append(key, k...); return false })
+				tx.Put(key, []byte(tc.value))
+				return nil
+			}))
+			b, err := Open(w.store, Options{Codec: jsonCodec{}, Clock: w.clock})
+			if !tc.opens {
+				require.ErrorIs(t, err, tc.want)
+				return
+			}
+			require.NoError(t, err)
+			_, err = b.Peek("t/subscriptions/s", PeekOptions{Max: 1})
+			require.ErrorIs(t, err, tc.want)
+			lost := make(chan error, 1)
+			r, err := b.Receive("t/subscriptions/s", ReceiverOptions{Lost: func(err error) { lost <- err }})
+			require.NoError(t, err)
+			r.AddCredit(1)
+			require.ErrorIs(t, <-lost, tc.want)
+			require.ErrorIs(t, answer(func(done func(error)) { b.Send("t", []Message{text("b")}, done) }), disk.ErrBroken)
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+func TestACodecIsRequired(t *testing.T) {
+	_, err := Open(disk.NewMemory(), Options{})
+	require.ErrorIs(t, err, ErrInvalid)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// insideFlag says that the process is in a network of its own.
+const insideFlag = "-inside"
+
+// inside runs one test against an emulator of its own, and returns the exit
+// status.
+func inside(ctx context.Context, args []string) int {
+	if len(args) != 4 {
+		fmt.Println("want a suite, an emulator, the tests, and the name of one")
+		return 2
+	}
+	for _, s := range suites {
+		if s.id != args[0] {
+			continue
+		}
+		if err := s.testHere(ctx, args[1], args[2], args[3]); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
+	}
+	return 2
+}
+
+func (s *suite) testHere(ctx context.Context, emulator, binary, name string) (err error) {
+	if err := loopback(); err != nil {
+		return fmt.Errorf("start the network: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "clientsuite-test-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	trust, entities, hosts := filepath.Join(dir, "trust.crt"), filepath.Join(dir, "entities.json"), filepath.Join(dir, "hosts")
+	if err := os.WriteFile(hosts, []byte(localhost+" localhost\n"), 0o600); err != nil {
+		return err
+	}
+	if err := resolve(hosts); err != nil {
+		return fmt.Errorf("give localhost an address: %w", err)
+	}
+	if err := os.WriteFile(entities, []byte(liveEntities), 0o600); err != nil {
+		return err
+	}
+	args := append([]string{"emulator", "servicebus", "--data", filepath.Join(dir, "data"), "--entities", entities}, s.emulator...)
+	if s.module == azservicebus {
+		args = append(args, "--cert", trust)
+	}
+	server := exec.CommandContext(ctx, emulator, args...) //nolint:gosec // what this program built
+	said, err := server.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := server.Start(); err != nil {
+		return err
+	}
+	defer func() {
+		_ = server.Process.Kill()
+		_ = server.Wait() // it was killed
+	}()
+	if ready, err := bufio.NewReader(said).ReadString('\n'); err != nil || ready != "ready\n" {
+		return fmt.Errorf("the emulator did not start: %s (%w)", ready, err)
+	}
+	test := exec.CommandContext(ctx, binary, "-test.v", "-test.count=1", "-test.timeout=10m", "-test.run", "^"+name+"$") //nolint:gosec // as above
+	test.Dir = filepath.Dir(binary)
+	test.Env = append(os.Environ(), s.environ(trust)...)
+	test.Stdout, test.Stderr = os.Stdout, os.Stdout
+	return test.Run()
+}

@@ -1,0 +1,154 @@
+// Command clientsuite runs the tests that ship with the Go clients, those of
+// the modules that go.mod pins, against the emulator, and prints how many
+// passed:
+//
+//	azservicebus         its live tests: package root, internal and admin
+//	go-amqp              its integration tests
+//
+// The live tests want amqps://localhost:5671 and https://localhost:443, so each
+// runs in a network of its own, with an emulator of its own, where all ports
+// are free; this needs Linux. The modules are copied out of the module cache,
+// which is read-only. One line is changed: the credential is one that needs no
+// Azure.
+//
+// The exit status is 0 if all tests passed but those that are known not to, and
+// why. Arguments, if any, are the names of the tests to run.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == insideFlag {
+		os.Exit(inside(ctx, os.Args[2:])) //nolint:gocritic // nothing is left to be done
+	}
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "clientsuite:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only []string) (err error) {
+	if runtime.GOOS != "linux" {
+		return errors.New("the tests want ports of their own, which only Linux can give them")
+	}
+	dir, err := os.MkdirTemp("", "clientsuite-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	emulator := filepath.Join(dir, "messagehub")
+	if err := command(ctx, "", "go", "build", "-o", emulator, "github.com/messagehub/messagehub/cmd/messagehub").Run(); err != nil {
+		return fmt.Errorf("build the emulator: %w", err)
+	}
+	unexplained := 0
+	for _, s := range suites {
+		failed, err := s.run(ctx, dir, emulator, only)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		unexplained += failed
+	}
+	if unexplained > 0 {
+		return fmt.Errorf("%d tests failed that should pass", unexplained)
+	}
+	return nil
+}
+
+// command runs in dir, and says on stderr what it has to say.
+func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // what this program says
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	return cmd
+}
+
+// A verdict is what became of one test.
+type verdict int
+
+const (
+	passed verdict = iota
+	skipped
+	failed
+)
+
+// run runs the tests of a suite and prints how many passed. It returns how
+// many failed that should not.
+func (s *suite) run(ctx context.Context, dir, emulator string, only []string) (unexplained int, err error) {
+	binary, names, err := s.compile(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	if len(only) > 0 {
+		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(only, name) })
+	}
+	verdicts := make([]verdict, len(names))
+	outputs := make([]string, len(names))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(4 * runtime.NumCPU()) // most of them wait most of the time
+	for i, name := range names {
+		g.Go(func() error {
+			verdicts[i], outputs[i] = s.test(ctx, emulator, binary, name)
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, err
+	}
+	counts := map[verdict]int{}
+	for i, name := range names {
+		counts[verdicts[i]]++
+		if verdicts[i] != failed {
+			continue
+		}
+		if why, known := s.known[name]; known && len(only) == 0 {
+			fmt.Printf("FAIL %s: %s\n", name, why)
+			continue
+		}
+		unexplained++
+		fmt.Printf("%s\nFAIL %s\n", outputs[i], name)
+	}
+	fmt.Printf("%s: %d of %d passed", s.name, counts[passed], len(names))
+	if counts[skipped] > 0 {
+		fmt.Printf(", %d skipped themselves", counts[skipped])
+	}
+	fmt.Println()
+	return unexplained, nil
+}
+
+// test runs one test in a network of its own.
+func (s *suite) test(ctx context.Context, emulator, binary, name string) (verdict, string) {
+	self, err := os.Executable()
+	if err != nil {
+		return failed, err.Error()
+	}
+	cmd := exec.CommandContext(ctx, self, insideFlag, s.id, emulator, binary, name) //nolint:gosec // this program
+	cmd.Dir = filepath.Dir(binary)
+	apart(cmd)
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil:
+		return failed, string(out) + err.Error()
+	case strings.Contains(string(out), "--- SKIP: "+name+" "):
+		return skipped, ""
+	case !strings.Contains(string(out), "--- PASS: "+name+" "):
+		return failed, string(out) + "the test did not run"
+	}
+	return passed, ""
+}

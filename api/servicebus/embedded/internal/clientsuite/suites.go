@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A suite is the tests of one package of a module.
+type suite struct {
+	id, name string
+	module   string
+	folder   string                    // of the package, in the module
+	prepare  func(copied string) error // changes the copy
+	wanted   func(test string) bool
+
+	emulator []string // flags
+	environ  func(trust string) []string
+
+	known map[string]string // tests that cannot pass, and why
+}
+
+const azservicebus = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+var suites = []*suite{
+	{
+		id: "root", name: "azservicebus live tests", module: azservicebus, folder: ".",
+		prepare: localCredential, emulator: live, environ: liveEnviron,
+	},
+	{
+		id: "internal", name: "azservicebus/internal live tests", module: azservicebus, folder: "internal",
+		prepare: localCredential, emulator: live, environ: liveEnviron,
+	},
+	{
+		id: "admin", name: "azservicebus/admin live tests", module: azservicebus, folder: "admin",
+		prepare: localCredential, emulator: live, environ: liveEnviron, known: adminGaps,
+	},
+	{
+		id: "amqp", name: "go-amqp integration tests", module: "github.com/Azure/go-amqp", folder: ".",
+		emulator: []string{"--listen", "127.0.0.1:5672", "--anonymous", "--auto-create"},
+		environ:  func(string) []string { return []string{"AMQP_BROKER_ADDR=amqp://127.0.0.1:5672"} },
+		wanted:   integrationTests,
+	},
+}
+
+// localhost is the address of that name in the networks of the tests.
+const localhost = "127.0.0.2"
+
+// The keys of the live tests, as their test-resources.bicep has them.
+const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // of an emulator that nobody else can reach
+
+var live = []string{
+	"--listen", localhost + ":5671", "--listen", localhost + ":443", "--tls", "--trust-tokens", "--key", secret,
+	"--add-key", "NoManage=" + secret + ":send+listen", "--add-key", "SendOnly=" + secret + ":send", "--add-key", "ListenOnly=" + secret + ":listen",
+}
+
+// liveEntities are those that the live tests do not make themselves.
+const liveEntities = `{"Queues": [
+	{"Name": "testQueue", "Properties": {"LockDuration": "PT5M"}},
+	{"Name": "testQueueWithSessions", "Properties": {"LockDuration": "PT5M", "RequiresSession": true}}]}`
+
+func liveEnviron(trust string) []string {
+	connection := func(key string) string {
+		return "Endpoint=sb://localhost/;SharedAccessKeyName=" + key + ";SharedAccessKey=" + secret
+	}
+	return []string{
+		"AZURE_RECORD_MODE=live", "SSL_CERT_FILE=" + trust,
+		"SERVICEBUS_ENDPOINT=localhost", "SERVICEBUS_ENDPOINT_PREMIUM=localhost",
+		"SERVICEBUS_CONNECTION_STRING=" + connection("RootManageSharedAccessKey"),
+		"SERVICEBUS_CONNECTION_STRING_PREMIUM=" + connection("RootManageSharedAccessKey"),
+		"SERVICEBUS_CONNECTION_STRING_NO_MANAGE=" + connection("NoManage"),
+		"SERVICEBUS_CONNECTION_STRING_SEND_ONLY=" + connection("SendOnly"),
+		"SERVICEBUS_CONNECTION_STRING_LISTEN_ONLY=" + connection("ListenOnly"),
+	}
+}
+
+// localCredential makes the tests take the client library's own fake credential
+// where they would log in to Azure.
+func localCredential(copied string) error {
+	file := filepath.Join(copied, "internal", "test", "test_helpers.go")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	patched := bytes.Replace(text, []byte("credential.New(nil)"), []byte("&credential.Fake{}, error(nil)"), 1)
+	if bytes.Equal(patched, text) {
+		return errors.New("the line that makes a credential is not where it was; look at internal/test/test_helpers.go")
+	}
+	return os.WriteFile(file, patched, 0o600) //nolint:gosec // our own copy
+}
+
+// adminGaps are settings that the emulator does not have, and so does not claim
+// to have kept.
+var adminGaps = map[string]string{
+	"TestAdminClient_QueueWithMaxValues":            "deleting idle entities, rules of access to one entity, partitions",
+	"TestAdminClient_CreateQueue_Standard":          "deleting idle entities, partitions",
+	"TestAdminClient_CreateQueue_Premium":           "deleting idle entities",
+	"TestAdminClient_UpdateQueue":                   "rules of access to one entity",
+	"TestAdminClient_TopicAndSubscription_Standard": "deleting idle entities, partitions",
+	"TestAdminClient_TopicAndSubscription_Premium":  "deleting idle entities",
+	"TestAdminClient_UpdateTopic":                   "deleting idle entities, rules of access to one entity",
+	"TestAdminClient_Forwarding":                    "the scheme of a forwarding URL, which is answered as https",
+}
+
+// integrationTests are those of integration_test.go, which alone need a broker.
+func integrationTests(test string) bool {
+	switch test {
+	case "TestMultipleSessionsOpenClose", "TestDialWithCancelledContext", "TestNewSessionWithCancelledContext",
+		"TestConcurrentSessionsOpenClose", "TestReceiverModeFirst", "TestSenderExactlyOnce", "TestReceivingLotsOfSettledMessages",
+		"TestNewReceiverWithCancelledContext", "TestMultipleSendersSharedSession", "TestDrainingLink", "TestSenderNullValue":
+		return true
+	}
+	return strings.HasPrefix(test, "TestIntegration")
+}
+
+// compile copies the module, builds the tests of the package, and lists them.
+func (s *suite) compile(ctx context.Context, dir string) (binary string, names []string, err error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", s.module) //nolint:gosec // named above
+	list.Stderr = os.Stderr
+	found, err := list.Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("find %s: %w", s.module, err)
+	}
+	copied := filepath.Join(dir, s.id)
+	if err := copyModule(copied, strings.TrimSpace(string(found))); err != nil {
+		return "", nil, err
+	}
+	if s.prepare != nil {
+		if err := s.prepare(copied); err != nil {
+			return "", nil, err
+		}
+	}
+	folder := filepath.Join(copied, s.folder)
+	binary = filepath.Join(folder, "suite.test")
+	build := command(ctx, folder, "go", "test", "-c", "-vet=off", "-mod=mod", "-o", binary, ".")
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	if err := build.Run(); err != nil {
+		return "", nil, fmt.Errorf("build the tests: %w", err)
+	}
+	all := exec.CommandContext(ctx, binary, "-test.list", "^Test")
+	all.Dir, all.Stderr = folder, os.Stderr
+	all.Env = append(os.Environ(), s.environ("")...)
+	text, err := all.Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("list the tests: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name := strings.TrimSpace(line); strings.HasPrefix(name, "Test") && (s.wanted == nil || s.wanted(name)) {
+			names = append(names, name)
+		}
+	}
+	return binary, names, nil
+}
+
+// copyModule copies a folder of the module cache so that it can be written to.
+func copyModule(to, from string) error {
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.Chmod(path, 0o700) //nolint:gosec // a folder of our own
+		}
+		return os.Chmod(path, 0o600) //nolint:gosec // a folder of our own
+	})
+}

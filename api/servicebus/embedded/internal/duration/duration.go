@@ -1,0 +1,89 @@
+// Package duration writes and reads durations as XML does: PT1M30S, P14D.
+package duration
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+var errFormat = errors.New("want a duration such as PT30S, PT5M or P14D")
+
+// Parse reads a duration. One that is longer than Go can say, such as the
+// longest of .NET, is the longest of Go. Years and months have no fixed length
+// and are refused.
+func Parse(s string) (time.Duration, error) {
+	rest, found := strings.CutPrefix(s, "P")
+	if !found || rest == "" {
+		return 0, errFormat
+	}
+	days, clock, hasClock := strings.Cut(rest, "T")
+	total, err := sum(days, map[byte]time.Duration{'W': 7 * day, 'D': day})
+	if err != nil || hasClock && clock == "" {
+		return 0, errFormat
+	}
+	more, err := sum(clock, map[byte]time.Duration{'H': time.Hour, 'M': time.Minute, 'S': time.Second})
+	if err != nil {
+		return 0, errFormat
+	}
+	if total += more; total > math.MaxInt64/float64(time.Nanosecond) {
+		return math.MaxInt64, nil
+	}
+	return time.Duration(total), nil
+}
+
+// sum adds numbers that are followed by their units.
+func sum(s string, units map[byte]time.Duration) (float64, error) {
+	total := 0.0
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+		if n < 1 {
+			return 0, errFormat
+		}
+		unit, known := units[s[n]]
+		number, err := strconv.ParseFloat(s[:n], 64)
+		if !known || err != nil {
+			return 0, errFormat
+		}
+		delete(units, s[n]) // each at most once
+		total += number * float64(unit)
+		s = s[n+1:]
+	}
+	return total, nil
+}
+
+// Longest is how .NET writes the longest duration, which means for ever.
+const Longest = "P10675199DT2H48M5.4775807S"
+
+// Format writes a duration that is not negative.
+func Format(d time.Duration) string {
+	if d == 0 {
+		return "PT0S"
+	}
+	var b strings.Builder
+	b.WriteByte('P')
+	if days := d / day; days > 0 {
+		b.WriteString(strconv.FormatInt(int64(days), 10) + "D")
+		d -= days * day
+	}
+	if d > 0 {
+		b.WriteByte('T')
+	}
+	for _, unit := range []struct {
+		letter string
+		length time.Duration
+	}{{"H", time.Hour}, {"M", time.Minute}} {
+		if n := d / unit.length; n > 0 {
+			b.WriteString(strconv.FormatInt(int64(n), 10) + unit.letter)
+			d -= n * unit.length
+		}
+	}
+	if d > 0 {
+		b.WriteString(strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "S")
+	}
+	return b.String()
+}

@@ -1,0 +1,298 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
+)
+
+// attachManagement accepts a link to or from the management of an entity.
+func (p *peer) attachManagement(l *server.Link, path string) {
+	if !p.allowed(l, path, sas.Listen, sas.Send, sas.Manage) {
+		return
+	}
+	p.namespace.ensure(path, false, func(err error) {
+		if err != nil {
+			l.Refuse(entityRefusal(path, err))
+			return
+		}
+		if !l.PeerSends() {
+			p.attachReplies(l, path)
+			return
+		}
+		m := &manager{peer: p, path: path}
+		l.Receive(server.Terms{Credit: requestCredit, MaxMessageSize: maxBatch}, &requestLink{
+			peer: p, node: path, handle: m.handle,
+			names: [3]string{"statusCode", "statusDescription", "errorCondition"},
+		})
+	})
+}
+
+// A manager answers requests about one entity.
+type manager struct {
+	peer *peer
+	path string
+}
+
+// operations are all that can be asked for, with the right that each needs.
+var operations = map[string]struct {
+	needs sas.Rights
+	do    func(*manager, request, func(reply))
+}{
+	"com.microsoft:renew-lock":                 {sas.Listen, (*manager).renewLocks},
+	"com.microsoft:update-disposition":         {sas.Listen, (*manager).settle},
+	"com.microsoft:peek-message":               {sas.Listen, (*manager).peek},
+	"com.microsoft:receive-by-sequence-number": {sas.Listen, (*manager).receiveDeferred},
+	"com.microsoft:schedule-message":           {sas.Send, (*manager).schedule},
+	"com.microsoft:cancel-scheduled-message":   {sas.Send, (*manager).cancelScheduled},
+	"com.microsoft:renew-session-lock":         {sas.Listen, (*manager).renewSession},
+	"com.microsoft:get-session-state":          {sas.Listen, (*manager).sessionState},
+	"com.microsoft:set-session-state":          {sas.Listen, (*manager).setSessionState},
+	"com.microsoft:get-message-sessions":       {sas.Listen, (*manager).listSessions},
+	"com.microsoft:add-rule":                   {sas.Manage, (*manager).addRule},
+	"com.microsoft:remove-rule":                {sas.Manage, (*manager).removeRule},
+	"com.microsoft:enumerate-rules":            {sas.Manage, (*manager).listRules},
+}
+
+func (m *manager) handle(r request, done func(reply)) {
+	op, known := operations[r.operation]
+	switch {
+	case !known:
+		done(reply{status: 501, description: "the operation " + r.operation + " is not to be had here", condition: operationUnknown})
+	case !m.peer.may(entityOf(m.path), op.needs):
+		done(reply{status: 401, description: unauthorized(m.path, op.needs).Description, condition: amqp.UnauthorizedAccess})
+	case r.arguments == nil:
+		done(reply{status: 400, description: "the request has no map of arguments", condition: argumentError})
+	default:
+		op.do(m, r, done)
+	}
+}
+
+func (m *manager) bus() *bus.Bus { return m.peer.namespace.Bus }
+
+// answer makes a reply of a value or an error.
+func answer(value amqp.Map, err error) reply {
+	if err != nil {
+		return refused(err)
+	}
+	return reply{status: 200, description: "OK", value: value}
+}
+
+func missing(argument string) reply {
+	return reply{status: 400, description: "the argument " + argument + " is missing, or has a type that it cannot have", condition: argumentError}
+}
+
+// elements returns the elements of an array or a list.
+func elements[T any](v any) ([]T, bool) {
+	var all []any
+	switch v := v.(type) {
+	case amqp.Array:
+		all = v.Values
+	case amqp.List:
+		all = v
+	default:
+		one, ok := v.(T)
+		return []T{one}, ok
+	}
+	out := make([]T, len(all))
+	for i, e := range all {
+		one, ok := e.(T)
+		if !ok {
+			return nil, false
+		}
+		out[i] = one
+	}
+	return out, true
+}
+
+func lockTokens(r request) ([]bus.LockToken, bool) {
+	ids, ok := elements[amqp.UUID](r.arguments.Get("lock-tokens"))
+	tokens := make([]bus.LockToken, len(ids))
+	for i, id := range ids {
+		tokens[i] = bus.LockToken(id)
+	}
+	return tokens, ok && len(tokens) > 0
+}
+
+func (m *manager) renewLocks(r request, done func(reply)) {
+	tokens, ok := lockTokens(r)
+	if !ok {
+		done(missing("lock-tokens"))
+		return
+	}
+	m.bus().RenewLocks(m.path, tokens, func(until []time.Time, err error) {
+		expirations := amqp.Array{Of: amqp.OfTimestamp}
+		for _, t := range until {
+			expirations.Values = append(expirations.Values, timestamp(t))
+		}
+		done(answer(amqp.Map{{Key: "expirations", Value: expirations}}, err))
+	})
+}
+
+func (m *manager) settle(r request, done func(reply)) {
+	tokens, ok := lockTokens(r)
+	if !ok {
+		done(missing("lock-tokens"))
+		return
+	}
+	var how bus.Settlement
+	switch status, _ := r.arguments.Get("disposition-status").(string); status {
+	case "completed":
+		how.Outcome = bus.Complete
+	case "abandoned":
+		how.Outcome = bus.Abandon
+	case "suspended":
+		how.Outcome = bus.DeadLetter
+	case "defered", "deferred":
+		how.Outcome = bus.Defer
+	case "unlocked", "released":
+		how.Outcome = bus.Release
+	default:
+		done(missing("disposition-status"))
+		return
+	}
+	how.Reason, _ = r.arguments.Get("deadletter-reason").(string)
+	how.Description, _ = r.arguments.Get("deadletter-description").(string)
+	changes, _ := r.arguments.Get("properties-to-modify").(amqp.Map)
+	how.Properties = texts(changes)
+	m.bus().Settle(m.path, tokens, how, func(err error) { done(answer(nil, err)) })
+}
+
+func (m *manager) peek(r request, done func(reply)) {
+	from, ok := r.arguments.Get("from-sequence-number").(int64)
+	if !ok {
+		done(missing("from-sequence-number"))
+		return
+	}
+	count, ok := r.arguments.Get("message-count").(int32)
+	if !ok || count < 1 {
+		done(missing("message-count"))
+		return
+	}
+	list, err := m.look(bus.PeekOptions{From: from, Max: int(count), SessionID: m.sessionOf(r)})
+	switch {
+	case err != nil:
+		done(refused(err))
+	case len(list) == 0:
+		done(reply{status: 204, description: "No Content", condition: messageNotFound})
+	default:
+		done(answer(amqp.Map{{Key: "messages", Value: list}}, nil))
+	}
+}
+
+// look reads messages a few at a time, until there are as many as asked for, or
+// as much as fits into an answer.
+func (m *manager) look(o bus.PeekOptions) (amqp.List, error) {
+	const page = 16
+	var list amqp.List
+	for wanted, size := o.Max, 0; wanted > len(list); {
+		o.Max = min(wanted-len(list), page)
+		found, err := m.bus().Peek(m.path, o)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			payload, err := outgoing(&found[i], bus.LockToken{}, time.Time{})
+			if err != nil {
+				return nil, err
+			}
+			if size += len(payload); size > maxAnswer && len(list) > 0 {
+				return list, nil
+			}
+			list = append(list, amqp.Map{{Key: "message", Value: payload}})
+			o.From = found[i].SequenceNumber + 1
+		}
+		if len(found) < o.Max {
+			break
+		}
+	}
+	return list, nil
+}
+
+const (
+	// maxAnswer is how many bytes of messages an answer has, unless one
+	// message is larger.
+	maxAnswer = 1 << 20
+
+	// maxFetched is how many messages can be fetched by number at a time.
+	maxFetched = 250
+)
+
+func (m *manager) receiveDeferred(r request, done func(reply)) {
+	numbers, ok := elements[int64](r.arguments.Get("sequence-numbers"))
+	if !ok {
+		done(missing("sequence-numbers"))
+		return
+	}
+	if len(numbers) > maxFetched {
+		done(reply{status: 400, description: fmt.Sprintf("%d sequence numbers; fetch at most %d at a time", len(numbers), maxFetched), condition: argumentError})
+		return
+	}
+	mode := bus.PeekLock
+	if settle, _ := r.arguments.Get("receiver-settle-mode").(uint32); settle == 0 {
+		mode = bus.ReceiveAndDelete
+	}
+	m.bus().ReceiveDeferred(m.path, numbers, mode, m.sessionOf(r), func(found []bus.Delivery, err error) {
+		if errors.Is(err, bus.ErrNotFound) {
+			done(reply{status: 404, description: err.Error(), condition: messageNotFound})
+			return
+		}
+		if err != nil {
+			done(refused(err))
+			return
+		}
+		list := make(amqp.List, 0, len(found))
+		for i := range found {
+			d := &found[i]
+			payload, err := outgoing(&d.Message, d.Token, d.LockedUntil)
+			if err != nil {
+				done(refused(err))
+				return
+			}
+			list = append(list, amqp.Map{{Key: "message", Value: payload}, {Key: "lock-token", Value: amqp.UUID(d.Token)}})
+		}
+		done(answer(amqp.Map{{Key: "messages", Value: list}}, nil))
+	})
+}
+
+func (m *manager) schedule(r request, done func(reply)) {
+	entries, ok := elements[amqp.Map](r.arguments.Get("messages"))
+	if !ok {
+		done(missing("messages"))
+		return
+	}
+	batch := make([]bus.Message, len(entries))
+	for i, entry := range entries {
+		encoded, ok := entry.Get("message").([]byte)
+		if !ok {
+			done(missing("message"))
+			return
+		}
+		var err error
+		if batch[i], err = incoming(encoded); err != nil {
+			done(refused(err))
+			return
+		}
+	}
+	m.bus().Schedule(m.path, batch, func(numbers []int64, err error) {
+		sequence := amqp.Array{Of: amqp.OfLong}
+		for _, n := range numbers {
+			sequence.Values = append(sequence.Values, n)
+		}
+		done(answer(amqp.Map{{Key: "sequence-numbers", Value: sequence}}, err))
+	})
+}
+
+func (m *manager) cancelScheduled(r request, done func(reply)) {
+	numbers, ok := elements[int64](r.arguments.Get("sequence-numbers"))
+	if !ok {
+		done(missing("sequence-numbers"))
+		return
+	}
+	m.bus().CancelScheduled(m.path, numbers, func(err error) { done(answer(nil, err)) })
+}

@@ -1,0 +1,227 @@
+package node
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+)
+
+// Message annotations of Service Bus. Clients insist on their types.
+const (
+	sequenceNumber         amqp.Symbol = "x-opt-sequence-number"         // long
+	enqueuedSequenceNumber amqp.Symbol = "x-opt-enqueue-sequence-number" // long
+	enqueuedTime           amqp.Symbol = "x-opt-enqueued-time"           // timestamp
+	scheduledTime          amqp.Symbol = "x-opt-scheduled-enqueue-time"  // timestamp
+	lockedUntil            amqp.Symbol = "x-opt-locked-until"            // timestamp
+	partitionKey           amqp.Symbol = "x-opt-partition-key"           // string
+	deadLetterSource       amqp.Symbol = "x-opt-deadletter-source"       // string
+	messageState           amqp.Symbol = "x-opt-message-state"           // int
+	lockToken              amqp.Symbol = "x-opt-lock-token"              //nolint:gosec // a name; uuid, of deliveries
+)
+
+// batchFormat is the message format of a batch: every data section of it is one
+// whole message.
+const batchFormat = 0x80013700
+
+// incoming turns a message as it was sent into one of the bus.
+func incoming(encoded []byte) (bus.Message, error) {
+	s, err := amqp.Split(encoded)
+	if err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	h, err := s.ReadHeader()
+	if err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	p, err := s.ReadProperties()
+	if err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	annotations, err := s.ReadMessageAnnotations()
+	if err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	if _, err := s.ReadApplicationProperties(); err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	if _, err := s.ReadDeliveryAnnotations(); err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	m := bus.Message{
+		ID: identifier(p.MessageID), SessionID: p.GroupID, Subject: p.Subject, To: p.To, ReplyTo: p.ReplyTo,
+		ReplyToSessionID: p.ReplyToGroupID, CorrelationID: identifier(p.CorrelationID), ContentType: p.ContentType,
+		ApplicationProperties: s.ApplicationProperties,
+	}
+	if err := annotated(&m, annotations); err != nil {
+		return bus.Message{}, err
+	}
+	switch {
+	case h.TTL != nil:
+		m.TTL = time.Duration(*h.TTL) * time.Millisecond
+	case p.AbsoluteExpiryTime != nil && p.CreationTime != nil && *p.AbsoluteExpiryTime > *p.CreationTime:
+		m.TTL = fromTimestamp(*p.AbsoluteExpiryTime).Sub(fromTimestamp(*p.CreationTime))
+	}
+	s.ApplicationProperties = nil
+	m.Sections = s.Append(make([]byte, 0, len(encoded)-len(m.ApplicationProperties)))
+	return m, nil
+}
+
+// annotated reads the sender's annotations. Values of a wrong type would make
+// receivers fail, so they are not let in.
+func annotated(m *bus.Message, annotations amqp.Map) error {
+	for _, e := range annotations {
+		fits := true
+		switch e.Key {
+		case scheduledTime:
+			var at amqp.Timestamp
+			at, fits = e.Value.(amqp.Timestamp)
+			m.ScheduledFor = fromTimestamp(at)
+		case partitionKey:
+			m.PartitionKey, fits = e.Value.(string)
+			fits = fits || e.Value == nil
+		}
+		if !fits {
+			return amqp.Errorf(amqp.InvalidField, "the annotation %v is a %T", e.Key, e.Value)
+		}
+	}
+	return nil
+}
+
+// batch turns the payload of a transfer into messages.
+func batch(format uint32, payload []byte) ([]bus.Message, error) {
+	if format != batchFormat {
+		m, err := incoming(payload)
+		return []bus.Message{m}, err
+	}
+	envelope, err := amqp.Split(payload)
+	if err != nil {
+		return nil, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	bodies, err := envelope.ReadBodies()
+	if err != nil {
+		return nil, amqp.Errorf(amqp.DecodeError, "%v", err)
+	}
+	messages := make([]bus.Message, len(bodies))
+	for i, body := range bodies {
+		encoded, ok := body.([]byte)
+		if !ok {
+			return nil, amqp.Errorf(amqp.DecodeError, "message %d of a batch is a %T", i, body)
+		}
+		if messages[i], err = incoming(encoded); err != nil {
+			return nil, err
+		}
+	}
+	return messages, nil
+}
+
+// identifier is the text of a message id or a correlation id of any type.
+func identifier(id any) string {
+	switch id := id.(type) {
+	case string:
+		return id
+	case uint64:
+		return strconv.FormatUint(id, 10)
+	case amqp.UUID:
+		return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	case []byte:
+		return hex.EncodeToString(id)
+	}
+	return ""
+}
+
+// outgoing turns a message of the bus into one for a client. A lock that is
+// none has the zero token.
+func outgoing(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
+	s, err := amqp.Split(m.Sections)
+	if err != nil {
+		return nil, fmt.Errorf("message %d is not what was stored: %w", m.SequenceNumber, err)
+	}
+	h, err := s.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	h.DeliveryCount, h.TTL = m.DeliveryCount, nil
+	if !m.ExpiresAt.IsZero() {
+		ms := uint32(min(max(m.ExpiresAt.Sub(m.EnqueuedAt).Milliseconds(), 0), math.MaxUint32))
+		h.TTL = &ms
+	}
+	s.SetHeader(h)
+	if err := identify(&s, m); err != nil {
+		return nil, err
+	}
+	annotations, err := s.ReadMessageAnnotations()
+	if err != nil {
+		return nil, err
+	}
+	s.SetMessageAnnotations(annotate(annotations, m, until))
+	if token != (bus.LockToken{}) {
+		deliveryAnnotations, err := s.ReadDeliveryAnnotations()
+		if err != nil {
+			return nil, err
+		}
+		s.SetDeliveryAnnotations(deliveryAnnotations.Set(lockToken, amqp.UUID(token)))
+	}
+	s.ApplicationProperties = m.ApplicationProperties
+	const room = 256 // for what the bus adds
+	return s.Append(make([]byte, 0, len(m.Sections)+len(m.ApplicationProperties)+room)), nil
+}
+
+// identify makes sure that the message has properties, with an id in them, and
+// writes what a rule has changed.
+func identify(s *amqp.Sections, m *bus.Message) error {
+	p, err := s.ReadProperties()
+	if err != nil {
+		return err
+	}
+	if p.MessageID != nil && !m.Rewritten {
+		return nil
+	}
+	if identifier(p.MessageID) != m.ID {
+		p.MessageID = m.ID
+	}
+	if m.Rewritten {
+		p.GroupID, p.To, p.Subject, p.ReplyTo, p.ReplyToGroupID, p.ContentType = m.SessionID, m.To, m.Subject, m.ReplyTo, m.ReplyToSessionID, m.ContentType
+		if identifier(p.CorrelationID) != m.CorrelationID {
+			p.CorrelationID = m.CorrelationID
+		}
+	}
+	s.SetProperties(p)
+	return nil
+}
+
+// annotate adds what the bus knows to the sender's annotations, in place of
+// what the sender may have claimed to know.
+func annotate(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
+	annotations := make(amqp.Map, 0, len(sent)+6)
+	for _, e := range sent {
+		switch e.Key {
+		case sequenceNumber, enqueuedSequenceNumber, enqueuedTime, lockedUntil, deadLetterSource, messageState:
+		default:
+			annotations = append(annotations, e)
+		}
+	}
+	annotations = append(annotations, amqp.Entry{Key: sequenceNumber, Value: m.SequenceNumber}, amqp.Entry{Key: enqueuedTime, Value: timestamp(m.EnqueuedAt)})
+	if m.EnqueuedSequenceNumber != 0 {
+		annotations = append(annotations, amqp.Entry{Key: enqueuedSequenceNumber, Value: m.EnqueuedSequenceNumber})
+	}
+	if !until.IsZero() {
+		annotations = append(annotations, amqp.Entry{Key: lockedUntil, Value: timestamp(until)})
+	}
+	if m.DeadLetterSource != "" {
+		annotations = append(annotations, amqp.Entry{Key: deadLetterSource, Value: m.DeadLetterSource})
+	}
+	if m.State != bus.Active {
+		annotations = append(annotations, amqp.Entry{Key: messageState, Value: int32(m.State)})
+	}
+	return annotations
+}
+
+// tag is the delivery tag of a lock: its token in the byte order of .NET.
+func tag(t bus.LockToken) []byte {
+	return []byte{t[3], t[2], t[1], t[0], t[5], t[4], t[7], t[6], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15]}
+}

@@ -1,0 +1,216 @@
+package node
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
+)
+
+// A Namespace is what all connections share.
+type Namespace struct {
+	Bus    *bus.Bus
+	Keys   sas.Keys
+	Clock  bus.Clock
+	Logger *slog.Logger
+
+	Open        bool // nobody has to show a token
+	TrustTokens bool // a token that is no shared access signature gives all rights, unread
+	Create      bool // queues and topic subscriptions come to be when they are first used
+
+	// SendCredit is how many messages a sender may send ahead.
+	SendCredit uint32
+}
+
+var _ server.Application = (*Namespace)(nil)
+
+// Connected implements server.Application.
+func (n *Namespace) Connected(c *server.Conn) server.Peer {
+	p := &peer{namespace: n, conn: c, claims: map[string]sas.Claim{}, replies: map[string]*replies{}, sessions: map[string]string{}}
+	if c.User != "" {
+		p.claims[""] = n.claimOf(c.User)
+	}
+	return p
+}
+
+func (n *Namespace) claimOf(user string) sas.Claim {
+	for _, key := range n.Keys {
+		if key.Name == user {
+			return sas.Claim{Rights: key.Rights}
+		}
+	}
+	return sas.Claim{}
+}
+
+// ensure calls done once the entity exists, or cannot be made.
+func (n *Namespace) ensure(path string, sessions bool, done func(error)) {
+	base := entityOf(path)
+	_, err := n.Bus.Entity(base)
+	if !n.Create || !errors.Is(err, bus.ErrNotFound) || strings.HasPrefix(base, "$") {
+		done(err)
+		return
+	}
+	existing := func(err error) error {
+		if errors.Is(err, bus.ErrExists) { // another connection was faster
+			return nil
+		}
+		return err
+	}
+	topic, _, isSubscription := strings.Cut(base, subscriptions)
+	if !isSubscription {
+		n.Bus.Create(bus.Entity{Path: base, Kind: bus.Queue, RequiresSession: sessions}, func(err error) { done(existing(err)) })
+		return
+	}
+	n.Bus.Create(bus.Entity{Path: topic, Kind: bus.Topic}, func(err error) {
+		if err = existing(err); err != nil {
+			done(err)
+			return
+		}
+		n.Bus.Create(bus.Entity{Path: base, Kind: bus.Subscription, RequiresSession: sessions}, func(err error) { done(existing(err)) })
+	})
+}
+
+// Parts of addresses. Case does not matter in any of them.
+const (
+	cbs           = "$cbs"
+	management    = "/$management"
+	deadLetters   = "/$deadletterqueue"
+	transfer      = "/$transfer"
+	subscriptions = "/Subscriptions/"
+)
+
+// addressOf takes the path out of an address, which may be a URL, and writes
+// the word in the middle of a subscription as the bus does.
+func addressOf(address string) string {
+	if _, rest, found := strings.Cut(address, "://"); found {
+		_, address, _ = strings.Cut(rest, "/")
+	}
+	address = strings.Trim(address, "/")
+	if i := strings.Index(strings.ToLower(address), strings.ToLower(subscriptions)); i >= 0 {
+		address = address[:i] + subscriptions + address[i+len(subscriptions):]
+	}
+	return address
+}
+
+// cutSuffix is strings.CutSuffix in any case.
+func cutSuffix(s, suffix string) (string, bool) {
+	if i := len(s) - len(suffix); i >= 0 && strings.EqualFold(s[i:], suffix) {
+		return s[:i], true
+	}
+	return s, false
+}
+
+// entityOf is the entity that a path is part of.
+func entityOf(path string) string {
+	path, _ = cutSuffix(path, management)
+	path, _ = cutSuffix(path, deadLetters)
+	path, _ = cutSuffix(path, transfer)
+	return path
+}
+
+// A peer is one connection: what it may do, and what belongs together on it.
+type peer struct {
+	namespace *Namespace
+	conn      *server.Conn
+
+	mu       sync.Mutex
+	claims   map[string]sas.Claim // by the path they are for
+	cbsLinks [2]int               // to and from $cbs
+	replies  map[string]*replies  // by the addresses to which replies can be sent
+	sessions map[string]string    // by the name of the link that holds it
+}
+
+// Disconnected implements server.Peer.
+func (p *peer) Disconnected() {}
+
+// may reports whether the peer has a right on an entity.
+func (p *peer) may(path string, want sas.Rights) bool {
+	if p.namespace.Open {
+		return true
+	}
+	now := p.namespace.Clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, claim := range p.claims {
+		if claim.Covers(path, want, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Attach implements server.Peer.
+func (p *peer) Attach(l *server.Link) {
+	var address string
+	if l.PeerSends() {
+		target, ok := l.Wants.Target.(*amqp.Target)
+		if !ok || target == nil {
+			l.Refuse(amqp.Errorf(amqp.NotImplemented, "transactions are not to be had here"))
+			return
+		}
+		address = addressOf(target.Address)
+	} else {
+		source, ok := l.Wants.Source.(*amqp.Source)
+		if !ok || source == nil {
+			l.Refuse(amqp.Errorf(amqp.InvalidField, "the link has no source"))
+			return
+		}
+		address = addressOf(source.Address)
+	}
+	path, isManagement := cutSuffix(address, management)
+	switch {
+	case address == "":
+		l.Refuse(amqp.Errorf(amqp.InvalidField, "the link has no address; name an entity"))
+	case strings.EqualFold(address, cbs):
+		p.attachTokens(l)
+	case isManagement:
+		p.attachManagement(l, path)
+	case l.PeerSends():
+		p.attachSender(l, address)
+	default:
+		p.attachReceiver(l, address)
+	}
+}
+
+// allowed refuses the link unless the peer has one of the rights.
+func (p *peer) allowed(l *server.Link, path string, rights ...sas.Rights) bool {
+	for _, want := range rights {
+		if p.may(entityOf(path), want) {
+			return true
+		}
+	}
+	l.Refuse(unauthorized(path, rights[0]))
+	return false
+}
+
+func unauthorized(path string, needed sas.Rights) *amqp.Error {
+	return amqp.Errorf(amqp.UnauthorizedAccess, "Unauthorized access. '%s' claim(s) are required to perform this operation. Resource: '%s'.", needed, path)
+}
+
+func notFound(path string) *amqp.Error {
+	return amqp.Errorf(amqp.NotFound, "The messaging entity '%s' could not be found.", path)
+}
+
+func milliseconds(v any) (time.Duration, bool) {
+	const most = 24 * time.Hour
+	var ms uint64
+	switch v := v.(type) {
+	case uint32:
+		ms = uint64(v)
+	case uint64:
+		ms = v
+	case int32:
+		ms = uint64(max(v, 0))
+	case int64:
+		ms = uint64(max(v, 0))
+	default:
+		return 0, false
+	}
+	return time.Duration(min(ms, uint64(most.Milliseconds()))) * time.Millisecond, true //nolint:gosec // bounded
+}

@@ -1,0 +1,178 @@
+package node
+
+import (
+	"sync"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+)
+
+// maxReplies and maxReplyBytes bound the replies that wait for credit on one
+// link.
+const maxReplies, maxReplyBytes = 1000, 4 << 20
+
+// requestCredit is how many requests may be sent ahead.
+const requestCredit = 100
+
+// A request is a message that is to be answered.
+type request struct {
+	operation  string
+	properties amqp.Map // of the application
+	value      any
+	arguments  amqp.Map // value, if it is a map
+	id         any
+	replyTo    string
+}
+
+func readRequest(payload []byte) (request, error) {
+	s, err := amqp.Split(payload)
+	if err != nil {
+		return request{}, err
+	}
+	p, err := s.ReadProperties()
+	if err != nil {
+		return request{}, err
+	}
+	r := request{id: p.MessageID, replyTo: p.ReplyTo}
+	if r.properties, err = s.ReadApplicationProperties(); err != nil {
+		return request{}, err
+	}
+	r.operation, _ = r.properties.Get("operation").(string)
+	bodies, err := s.ReadBodies()
+	if err != nil {
+		return request{}, err
+	}
+	if len(bodies) == 1 {
+		r.value = bodies[0]
+		r.arguments, _ = bodies[0].(amqp.Map)
+	}
+	return r, nil
+}
+
+// A reply answers a request. What is not text is in value.
+type reply struct {
+	status      int32
+	description string
+	condition   amqp.Symbol
+	value       any
+}
+
+// refused makes a reply of an error.
+func refused(err error) reply {
+	e, status := refusal(err)
+	return reply{status: status, description: e.Description, condition: e.Condition}
+}
+
+// encode writes a reply. The names of its properties are those of tokens, or
+// those of management: clients look for one or the other.
+func (r reply) encode(id any, status, description, condition string) []byte {
+	var s amqp.Sections
+	s.SetProperties(amqp.Properties{CorrelationID: id})
+	m := amqp.Map{{Key: status, Value: r.status}, {Key: description, Value: r.description}}
+	if r.condition != "" {
+		m = append(m, amqp.Entry{Key: condition, Value: r.condition})
+	}
+	s.SetApplicationProperties(m)
+	s.SetValue(r.value)
+	return s.Append(nil)
+}
+
+// A requestLink takes requests; handle answers each exactly once.
+type requestLink struct {
+	peer   *peer
+	node   string // the address that it is about
+	handle func(request, func(reply))
+	names  [3]string
+}
+
+// Delivered implements server.Receiver.
+func (q *requestLink) Delivered(d *server.Delivery) {
+	r, err := readRequest(d.Payload)
+	if err != nil {
+		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.DecodeError, "%v", err)})
+		return
+	}
+	q.handle(r, func(answer reply) {
+		if q.peer.answer(q.node, r.replyTo, answer.encode(r.id, q.names[0], q.names[1], q.names[2])) {
+			d.Settle(amqp.Accepted{})
+			return
+		}
+		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotFound, "no link takes the reply to %q, or too many replies wait on it", r.replyTo)})
+	})
+}
+
+// answer sends a reply on the link that was made for it. Some clients name it
+// by the link's target, others by its name.
+func (p *peer) answer(node, replyTo string, payload []byte) bool {
+	p.mu.Lock()
+	to := p.replies[node+"\x00"+replyTo]
+	p.mu.Unlock()
+	return to != nil && to.add(payload)
+}
+
+// replies sends answers on a link, when there is credit for them.
+type replies struct {
+	link    *server.Link
+	mu      sync.Mutex
+	waiting [][]byte
+	size    int // of all that wait
+}
+
+// attachReplies accepts a link on which replies to requests to node are sent.
+func (p *peer) attachReplies(l *server.Link, node string) {
+	r := &replies{link: l}
+	names := []string{node + "\x00" + l.Wants.Name}
+	if target, ok := l.Wants.Target.(*amqp.Target); ok && target != nil && target.Address != "" {
+		names = append(names, node+"\x00"+target.Address)
+	}
+	p.mu.Lock()
+	for _, name := range names {
+		p.replies[name] = r
+	}
+	p.mu.Unlock()
+	l.WhenGone(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, name := range names {
+			if p.replies[name] == r {
+				delete(p.replies, name)
+			}
+		}
+	})
+	l.Send(server.Terms{}, r)
+}
+
+func (r *replies) add(payload []byte) bool {
+	r.mu.Lock()
+	full := len(r.waiting) >= maxReplies || r.size > maxReplyBytes
+	if !full {
+		r.waiting = append(r.waiting, payload)
+		r.size += len(payload)
+	}
+	r.mu.Unlock()
+	r.Ready(false)
+	return !full
+}
+
+// Ready implements server.Sender.
+func (r *replies) Ready(drain bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.waiting) > 0 && r.link.Room() > 0 {
+		if !r.link.Transfer(server.Outgoing{Tag: []byte{0}, Settled: true, Payload: r.waiting[0]}) {
+			return
+		}
+		r.size -= len(r.waiting[0])
+		r.waiting = r.waiting[1:]
+	}
+	if drain {
+		r.link.Drained()
+	}
+}
+
+// Disposed implements server.Sender.
+func (r *replies) Disposed(s *server.Sent, _ any, settled bool) {
+	if !settled {
+		s.Settle(amqp.Accepted{})
+	}
+}

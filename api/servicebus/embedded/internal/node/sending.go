@@ -1,0 +1,87 @@
+package node
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
+)
+
+// attachSender accepts a link on which a client sends messages to an entity.
+func (p *peer) attachSender(l *server.Link, path string) {
+	if !p.allowed(l, path, sas.Send) {
+		return
+	}
+	p.namespace.ensure(path, false, func(err error) {
+		if err != nil {
+			l.Refuse(entityRefusal(path, err))
+			return
+		}
+		e, err := p.namespace.Bus.Entity(path)
+		switch {
+		case err == nil && e.Kind == bus.Subscription:
+			err = amqp.Errorf(amqp.NotAllowed, "a subscription takes no messages; send to its topic")
+		case err == nil && (e.Status == bus.StatusDisabled || e.Status == bus.StatusSendDisabled):
+			err = bus.ErrDisabled
+		}
+		if err != nil {
+			l.Refuse(entityRefusal(path, err))
+			return
+		}
+		largest := uint64(e.MaxMessageBytes) //nolint:gosec // never negative
+		terms := server.Terms{Credit: p.namespace.SendCredit, MaxMessageSize: largest}
+		terms.Properties = terms.Properties.Set("com.microsoft:max-message-batch-size", min(largest, maxBatch))
+		l.Receive(terms, &intake{namespace: p.namespace, path: path, link: l})
+	})
+}
+
+// maxBatch is the largest batch, also where single messages may be larger.
+const maxBatch = 1 << 20
+
+func entityRefusal(path string, err error) *amqp.Error {
+	if errors.Is(err, bus.ErrNotFound) {
+		return notFound(path)
+	}
+	e, _ := refusal(err)
+	return e
+}
+
+// An intake brings what a client sends to the bus.
+type intake struct {
+	namespace *Namespace
+	path      string
+	link      *server.Link
+}
+
+// Delivered implements server.Receiver.
+func (i *intake) Delivered(d *server.Delivery) {
+	if d.State != nil {
+		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotImplemented, "transactions are not to be had here")})
+		return
+	}
+	messages, err := batch(d.Format, d.Payload)
+	if err != nil {
+		d.Settle(rejected(err))
+		return
+	}
+	i.namespace.Bus.Send(i.path, messages, func(err error) {
+		switch {
+		case err == nil:
+			d.Settle(amqp.Accepted{})
+		case errors.Is(err, bus.ErrNotFound):
+			d.Settle(rejected(err))
+			i.link.Detach(notFound(i.path))
+		default:
+			// Nothing but rejected is a failure to all clients.
+			d.Settle(rejected(err))
+		}
+	})
+}
+
+func rejected(err error) amqp.Rejected {
+	e, _ := refusal(err)
+	return amqp.Rejected{Error: &amqp.Error{Condition: e.Condition, Description: e.Description, Info: slices.Clone(e.Info)}}
+}

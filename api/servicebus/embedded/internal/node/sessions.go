@@ -1,0 +1,99 @@
+package node
+
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+)
+
+const (
+	sessionFilter  amqp.Symbol = "com.microsoft:session-filter"
+	timeoutWanted              = "com.microsoft:timeout"
+	lockedUntilUTC amqp.Symbol = "com.microsoft:locked-until-utc"
+)
+
+// A filter is how a client asked for a session. Some describe the value, some
+// do not, and each wants its own form back.
+type filter struct {
+	id         *string // nil for the next session that is free
+	descriptor any
+}
+
+// sessionFilterOf looks for a session filter in what a client wants.
+func sessionFilterOf(a *amqp.Attach) (f filter, found bool) {
+	source, ok := a.Source.(*amqp.Source)
+	if !ok || source == nil {
+		return f, false
+	}
+	for _, e := range source.Filter {
+		if e.Key != any(sessionFilter) {
+			continue
+		}
+		value := e.Value
+		if described, ok := value.(amqp.Described); ok {
+			f.descriptor, value = described.Descriptor, described.Value
+		}
+		if id, ok := value.(string); ok {
+			f.id = &id
+		}
+		return f, true
+	}
+	return f, false
+}
+
+// granted is the source to be sent back: what was asked for, with the session
+// that was given.
+func (f filter) granted(a *amqp.Attach, id string) *amqp.Source {
+	source := *a.Source.(*amqp.Source) // sessionFilterOf found the filter in it
+	source.Filter = append(amqp.Map(nil), source.Filter...)
+	value := any(id)
+	if f.descriptor != nil {
+		value = amqp.Described{Descriptor: f.descriptor, Value: id}
+	}
+	source.Filter = source.Filter.Set(sessionFilter, value)
+	return &source
+}
+
+// acceptSession waits for a session, and accepts the link when it has one.
+func (o *outlet) acceptSession(f filter) {
+	want := bus.SessionRequest{ID: f.id, Timeout: sessionPatience}
+	if patience, ok := milliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
+		want.Timeout = patience
+	}
+	cancel := o.peer.namespace.Bus.AcceptSession(o.path, want, o.options(), func(r *bus.Receiver, err error) {
+		if err != nil {
+			o.link.Refuse(entityRefusal(o.path, err))
+			return
+		}
+		id := r.SessionID()
+		o.hold(id)
+		if o.begin(r) {
+			o.link.Send(server.Terms{
+				Source:     f.granted(o.link.Wants, id),
+				Properties: amqp.Map{{Key: lockedUntilUTC, Value: ticks(r.LockedUntil())}},
+			}, o)
+		}
+	})
+	o.link.WhenGone(cancel)
+}
+
+// hold notes that the link holds a session, for requests that name the link.
+func (o *outlet) hold(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone {
+		return
+	}
+	o.session = &id
+	o.peer.mu.Lock()
+	defer o.peer.mu.Unlock()
+	o.peer.sessions[o.link.Wants.Name] = id
+}
+
+// ticks is a time as .NET counts it: in steps of 100 ns since the year 1.
+func ticks(t time.Time) int64 {
+	const untilUnixEpoch = 62_135_596_800
+	return (t.Unix()+untilUnixEpoch)*10_000_000 + int64(t.Nanosecond())/100
+}

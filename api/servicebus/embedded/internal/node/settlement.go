@@ -1,0 +1,58 @@
+package node
+
+import (
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
+)
+
+// settlement says what a state of a delivery means, and the answer to it.
+func settlement(state any) (how bus.Settlement, answer any) {
+	switch state := state.(type) {
+	case amqp.Accepted:
+		return bus.Settlement{Outcome: bus.Complete}, state
+	case amqp.Modified:
+		how := bus.Settlement{Outcome: bus.Abandon, Properties: texts(state.Annotations)}
+		if state.UndeliverableHere {
+			how.Outcome = bus.Defer
+		}
+		return how, state
+	case amqp.Rejected:
+		how := bus.Settlement{Outcome: bus.DeadLetter}
+		if state.Error == nil {
+			return how, amqp.Rejected{}
+		}
+		how.Properties = texts(state.Error.Info)
+		how.Reason, _ = how.Properties[reasonProperty].(string)
+		how.Description, _ = how.Properties[descriptionProperty].(string)
+		delete(how.Properties, reasonProperty)
+		delete(how.Properties, descriptionProperty)
+		if state.Error.Condition != deadLetterAsked && how.Reason == "" {
+			how.Reason, how.Description = string(state.Error.Condition), state.Error.Description
+		}
+		return how, amqp.Rejected{} // an error in it would say that it failed
+	}
+	return bus.Settlement{Outcome: bus.Release}, amqp.Released{}
+}
+
+// Application properties of a dead letter.
+const (
+	reasonProperty      = "DeadLetterReason"
+	descriptionProperty = "DeadLetterErrorDescription"
+)
+
+// texts turns a map whose keys are texts of either type into a Go map.
+func texts(m amqp.Map) map[string]any {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make(map[string]any, len(m))
+	for _, e := range m {
+		switch key := e.Key.(type) {
+		case string:
+			out[key] = e.Value
+		case amqp.Symbol:
+			out[string(key)] = e.Value
+		}
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+)
+
+// meter counts what goes on.
+type meter struct {
+	connections, closed         atomic.Int64
+	framesIn, framesOut         atomic.Int64
+	transfersIn, transfersOut   atomic.Int64
+	transferredIn, transferdOut atomic.Int64
+}
+
+// Stats are counts since the namespace was opened, but for Connections.
+type Stats struct {
+	Connections                 int64 // now
+	FramesIn, FramesOut         int64
+	TransfersIn, TransfersOut   int64 // frames that carry messages
+	BytesIn, BytesOut           int64 // of messages
+	Entities                    int
+	Active, Scheduled, Deferred int64 // messages now, in all entities
+	DeadLetters                 int64
+}
+
+// Stats returns the counts.
+func (n *Namespace) Stats() Stats {
+	m := &n.meter
+	s := Stats{
+		Connections: m.connections.Load() - m.closed.Load(),
+		FramesIn:    m.framesIn.Load(), FramesOut: m.framesOut.Load(),
+		TransfersIn: m.transfersIn.Load(), TransfersOut: m.transfersOut.Load(),
+		BytesIn: m.transferredIn.Load(), BytesOut: m.transferdOut.Load(),
+	}
+	for _, e := range n.bus.Entities() {
+		s.Entities++
+		if counts, err := n.bus.Counts(e.Path); err == nil && e.Kind != "topic" {
+			s.Active += counts.Active
+			s.Scheduled += counts.Scheduled
+			s.Deferred += counts.Deferred
+			s.DeadLetters += counts.DeadLetter + counts.TransferDeadLetter
+		}
+	}
+	return s
+}
+
+// frames counts frames, and tells of them where that is wanted.
+func (n *Namespace) frames() func(uint64, bool, uint16, amqp.Performative, int) {
+	return func(connection uint64, out bool, channel uint16, p amqp.Performative, payload int) {
+		frames, transfers, bytes, arrow := &n.meter.framesIn, &n.meter.transfersIn, &n.meter.transferredIn, "<-"
+		if out {
+			frames, transfers, bytes, arrow = &n.meter.framesOut, &n.meter.transfersOut, &n.meter.transferdOut, "->"
+		}
+		frames.Add(1)
+		if _, ok := p.(*amqp.Transfer); ok {
+			transfers.Add(1)
+			bytes.Add(int64(payload))
+		}
+		if n.options.Frames != nil {
+			n.options.Frames(fmt.Sprintf("%d %s %d %s +%d", connection, arrow, channel, amqp.Describe(p), payload))
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// webSocketPath is where clients look for AMQP over WebSockets.
+const webSocketPath = "/$servicebus/websocket"
+
+// A Door is what may differ between two ways into the same namespace.
+type Door struct {
+	// TLS lets clients encrypt. Without it they cannot. With it they need
+	// not: the first byte tells.
+	TLS *tls.Config
+
+	// HTTP answers what is no AMQP. Default: Namespace.Handler.
+	HTTP http.Handler
+}
+
+// isLoopback reports whether only this machine can reach a listener.
+func isLoopback(l net.Listener) bool {
+	address, ok := l.Addr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
+}
+
+// Serve serves clients that come to listener until ctx ends, and then closes
+// it and all connections that came by it. On a loopback address it answers HTTP
+// only by the names of this machine.
+func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) error {
+	if d.HTTP == nil {
+		d.HTTP = n.Handler()
+	}
+	if isLoopback(listener) {
+		d.HTTP = localOnly(d.HTTP)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
+	defer stop()
+	s := &serving{namespace: n, door: d, ctx: ctx, web: newQueue(listener.Addr())}
+	if s.door.TLS != nil {
+		s.door.TLS = s.door.TLS.Clone()
+		s.door.TLS.NextProtos = []string{"http/1.1"}
+	}
+	web := &http.Server{Handler: d.HTTP, ReadHeaderTimeout: time.Minute, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
+	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer closing()
+	err := s.accept(listener)
+	cancel()
+	s.closeAll()
+	closeErr := web.Close()
+	s.running.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	return errors.Join(err, closeErr)
+}
+
+// serving is one call of Serve.
+type serving struct {
+	namespace *Namespace
+	door      Door
+	ctx       context.Context //nolint:containedctx // that of the call
+	web       *queue
+	running   sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // of which it is not known yet what they speak
+}
+
+func (s *serving) accept(listener net.Listener) error {
+	for {
+		nc, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		if !s.namespace.begin() {
+			_ = nc.Close()
+			continue
+		}
+		counted := &countedConn{Conn: nc, end: s.namespace.end}
+		s.running.Go(func() { s.serve(counted) })
+	}
+}
+
+// A countedConn counts as under way until it is closed.
+type countedConn struct {
+	net.Conn
+	once sync.Once
+	end  func()
+}
+
+func (c *countedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.end)
+	return err
+}
+
+// serve finds out what a connection speaks, and sees to it that it is closed.
+func (s *serving) serve(nc net.Conn) {
+	if !s.watch(nc) {
+		return
+	}
+	patience := s.namespace.options.Patience
+	if patience == 0 {
+		patience = time.Minute
+	}
+	_ = nc.SetReadDeadline(time.Now().Add(patience))
+	c := &peeked{Conn: nc, in: bufio.NewReader(nc)}
+	first, err := c.in.Peek(1)
+	if err == nil && first[0] == tlsHandshake && s.door.TLS != nil {
+		secure := tls.Server(c, s.door.TLS)
+		c = &peeked{Conn: secure, in: bufio.NewReader(secure)}
+		first, err = c.in.Peek(1)
+	}
+	s.forget(nc)
+	switch {
+	case err != nil:
+		_ = nc.Close()
+	case first[0] == 'A':
+		_ = c.SetReadDeadline(time.Time{})
+		s.namespace.speak(s.ctx, c)
+	default:
+		_ = c.SetReadDeadline(time.Time{})
+		s.web.put(c)
+	}
+}
+
+// tlsHandshake is the first byte of TLS. AMQP begins with an A, and HTTP with
+// some other letter.
+const tlsHandshake = 0x16
+
+func (s *serving) watch(nc net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		_ = nc.Close()
+		return false
+	}
+	if s.conns == nil {
+		s.conns = map[net.Conn]struct{}{}
+	}
+	s.conns[nc] = struct{}{}
+	return true
+}
+
+func (s *serving) forget(nc net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, nc)
+}
+
+func (s *serving) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for nc := range s.conns {
+		_ = nc.Close()
+	}
+}
+
+// peeked is a connection of which something has been read already.
+type peeked struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
+
+// queue is a listener whose connections are put into it.
+type queue struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newQueue(addr net.Addr) *queue {
+	return &queue{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (q *queue) put(c net.Conn) {
+	select {
+	case q.conns <- c:
+	case <-q.done:
+		_ = c.Close()
+	}
+}
+
+// Accept implements net.Listener.
+func (q *queue) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.conns:
+		return c, nil
+	case <-q.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (q *queue) Close() error {
+	q.once.Do(func() { close(q.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (q *queue) Addr() net.Addr { return q.addr }
+
+// webSocket takes AMQP over a WebSocket.
+func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
+	if !n.begin() {
+		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+		return
+	}
+	defer n.end()
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // no web page of another origin
+	if err != nil {
+		return // it has answered
+	}
+	const largest = 1 << 20 // of a message, of which a frame may be a part
+	ws.SetReadLimit(largest)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
+	defer stop()
+	n.speak(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary))
+}

@@ -1,0 +1,246 @@
+package embedded_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+)
+
+// withoutRetries lets a client tell of the first refusal.
+func withoutRetries(n *embedded.Namespace) *azservicebus.ClientOptions {
+	o := through(n.Dial)
+	o.RetryOptions.MaxRetries = -1
+	return o
+}
+
+func connectAs(t *testing.T, n *embedded.Namespace, key embedded.Key) *azservicebus.Client {
+	t.Helper()
+	text := "Endpoint=sb://embedded.localhost;SharedAccessKeyName=" + key.Name + ";SharedAccessKey=" + key.Secret + ";UseDevelopmentEmulator=true"
+	c, err := azservicebus.NewClientFromConnectionString(text, withoutRetries(n))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func trySend(t *testing.T, c *azservicebus.Client, entity string) error {
+	t.Helper()
+	s, err := c.NewSender(entity, nil)
+	require.NoError(t, err)
+	return s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("x")}, nil)
+}
+
+func tryPeek(t *testing.T, c *azservicebus.Client, entity string) error {
+	t.Helper()
+	r, err := c.NewReceiverForQueue(entity, nil)
+	require.NoError(t, err)
+	_, err = r.PeekMessages(t.Context(), 1, nil)
+	return err
+}
+
+func requireCode(t *testing.T, want azservicebus.Code, err error) {
+	t.Helper()
+	var said *azservicebus.Error
+	require.ErrorAs(t, err, &said)
+	require.Equal(t, want, said.Code, "%v", err)
+}
+
+func TestAKeyAllowsWhatItsRightsSay(t *testing.T) {
+	sender := embedded.Key{Name: "sender", Secret: "secret of the sender", Rights: embedded.Send}
+	listener := embedded.Key{Name: "listener", Secret: "secret of the listener", Rights: embedded.Listen}
+	n := open(t, embedded.Options{Entities: queues("q"), Keys: []embedded.Key{{Name: "all", Secret: "s", Rights: embedded.All}, sender, listener}})
+	require.NoError(t, trySend(t, connectAs(t, n, sender), "q"))
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, tryPeek(t, connectAs(t, n, sender), "q"))
+	require.NoError(t, tryPeek(t, connectAs(t, n, listener), "q"))
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, trySend(t, connectAs(t, n, listener), "q"))
+	wrong := embedded.Key{Name: "sender", Secret: "not the secret"}
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, trySend(t, connectAs(t, n, wrong), "q"))
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, trySend(t, connectAs(t, n, embedded.Key{Name: "nobody", Secret: "s"}), "q"))
+}
+
+func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
+	n := open(t, embedded.Options{Entities: queues("q", "other")})
+	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
+	with := func(resource string, expires time.Time) *azservicebus.Client {
+		c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://embedded.localhost;SharedAccessSignature="+key.Sign(resource, expires)+";UseDevelopmentEmulator=true", withoutRetries(n))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		return c
+	}
+	soon := time.Now().Add(time.Hour)
+	require.NoError(t, trySend(t, with("amqp://embedded.localhost/q", soon), "q"))
+	require.NoError(t, trySend(t, with("embedded.localhost", soon), "q"), "a token for the namespace is good for all in it")
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, trySend(t, with("amqp://embedded.localhost/q", soon), "other"))
+	err := trySend(t, with("amqp://embedded.localhost/q", time.Now().Add(-time.Second)), "q")
+	requireCode(t, azservicebus.CodeUnauthorizedAccess, err)
+	require.ErrorContains(t, err, "ExpiredToken")
+	require.NoError(t, trySend(t, connect(t, open(t, embedded.Options{Anonymous: true, AutoCreate: true})), "q"), "where nobody has to show a token")
+}
+
+func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {
+	n := open(t, embedded.Options{Entities: queues("q")})
+	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
+	requireCode(t, azservicebus.CodeNotFound, trySend(t, c, "nowhere"))
+	requireCode(t, azservicebus.CodeNotFound, tryPeek(t, c, "nowhere"))
+	require.NoError(t, trySend(t, c, "q"), "the client goes on")
+}
+
+func TestAMessageThatIsTooLargeIsRefusedAndOthersGoOn(t *testing.T) {
+	entities := queues("q")
+	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 4
+	c := connect(t, open(t, embedded.Options{Entities: entities}))
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte(strings.Repeat("x", 5000))}, nil)
+	require.ErrorIs(t, err, azservicebus.ErrMessageTooLarge)
+	require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("small")}, nil))
+}
+
+func TestAFullQueueRefusesUntilItIsReceivedFrom(t *testing.T) {
+	entities := queues("q", "other")
+	entities.Queues[0].Properties.MaxSizeInMegabytes = 1
+	n := open(t, embedded.Options{Entities: entities})
+	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
+	c := connectAs(t, n, key)
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	large := &azservicebus.Message{Body: make([]byte, 200_000)}
+	var full error
+	for range 10 {
+		if full = s.SendMessage(t.Context(), large, nil); full != nil {
+			break
+		}
+	}
+	require.ErrorContains(t, full, "amqp:resource-limit-exceeded")
+	require.NoError(t, trySend(t, connectAs(t, n, key), "other"), "other queues have room")
+
+	c = connectAs(t, n, key)
+	r, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	require.NoError(t, err)
+	receive(t, r)
+	s, err = c.NewSender("q", nil)
+	require.NoError(t, err)
+	require.NoError(t, s.SendMessage(t.Context(), large, nil), "there is room again")
+}
+
+func TestADeletedEntityEndsItsReceivers(t *testing.T) {
+	n := open(t, embedded.Options{Entities: queues("q")})
+	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
+	send(t, c, "q", "a")
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	m := receive(t, r)
+	admin := manage(t, n)
+	_, err = admin.DeleteQueue(t.Context(), "q", nil)
+	require.NoError(t, err)
+	require.Error(t, r.CompleteMessage(t.Context(), m, nil))
+	requireCode(t, azservicebus.CodeNotFound, trySend(t, c, "q"))
+}
+
+func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
+	n, err := embedded.Open(embedded.Options{Entities: queues("q")})
+	require.NoError(t, err)
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), withoutRetries(n))
+	require.NoError(t, err)
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	failed := make(chan error, 1)
+	waiting, err := n.Dial(t.Context()) // and never says a word
+	require.NoError(t, err)
+	go func() {
+		for {
+			if _, err := r.ReceiveMessages(context.Background(), 1, nil); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	require.NoError(t, n.Close())
+	require.Error(t, <-failed)
+	require.NoError(t, waiting.Close())
+	_ = c.Close(t.Context())
+}
+
+func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
+	n := open(t, embedded.Options{Entities: queues("q")})
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
+		NewWebSocketConn: through(n.Dial).NewWebSocketConn, RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond},
+	})
+	require.NoError(t, err)
+	defer c.Close(context.Background())
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte{byte(i)}}, nil))
+		n.DropConnections()
+		var got []*azservicebus.ReceivedMessage
+		for len(got) == 0 { // a call that loses its link returns nothing
+			got, err = r.ReceiveMessages(t.Context(), 1, nil)
+			require.NoError(t, err)
+		}
+		require.Equal(t, []byte{byte(i)}, got[0].Body)
+		require.NoError(t, r.CompleteMessage(t.Context(), got[0], nil))
+		n.DropConnections()
+	}
+}
+
+// A client that asks for large messages and never reads them costs bounded
+// memory, and so does one that never reads the answers to its requests.
+func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
+	entities := queues("q")
+	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 1024
+	n := open(t, embedded.Options{Dir: t.TempDir(), Entities: entities})
+	c := connect(t, n)
+	s, err := c.NewSender("q", nil)
+	require.NoError(t, err)
+	const size, count = 900_000, 60
+	for range count {
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, size)}, nil))
+	}
+	require.NoError(t, s.Close(t.Context()))
+	nc, err := n.Dial(t.Context())
+	require.NoError(t, err)
+	stuck := &stuckConn{Conn: nc, until: make(chan struct{})}
+	conn, err := amqp.NewConn(t.Context(), stuck, &amqp.ConnOptions{SASLType: amqp.SASLTypePlain(embedded.WellKnownKeyName, embedded.WellKnownKey), HostName: "h"})
+	require.NoError(t, err)
+	session, err := conn.NewSession(t.Context(), &amqp.SessionOptions{})
+	require.NoError(t, err)
+	before := heap()
+	receiver, err := session.NewReceiver(t.Context(), "q", &amqp.ReceiverOptions{Credit: count})
+	require.NoError(t, err)
+	_, err = receiver.Receive(t.Context(), nil)
+	require.NoError(t, err)
+	stuck.stuck.Store(true)
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	_, err = r.PeekMessages(t.Context(), 50, nil) // others are served meanwhile
+	require.NoError(t, err)
+	require.Less(t, heap()-before, int64(count*size/3))
+	close(stuck.until)
+	require.NoError(t, nc.Close())
+	_ = conn.Close()
+}
+
+// A stuckConn reads nothing while it is stuck.
+type stuckConn struct {
+	net.Conn
+	stuck atomic.Bool
+	until chan struct{}
+}
+
+func (c *stuckConn) Read(b []byte) (int, error) {
+	if c.stuck.Load() {
+		<-c.until
+	}
+	return c.Conn.Read(b)
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+)
+
+// A busEmulator is what the flags of messagehub emulator servicebus say.
+type busEmulator struct {
+	listen         []string
+	data, entities string
+	inMemory       bool
+	autoCreate     bool
+	tls            bool
+	cert           string
+	key            string
+	keys           []string
+	anonymous      bool
+	trustTokens    bool
+	logFrames      bool
+}
+
+func (p *process) emulatorServiceBusCommand() *cobra.Command {
+	var e busEmulator
+	cmd := &cobra.Command{
+		Use:   "servicebus",
+		Short: "Run a Service Bus namespace",
+		Long: "Run a Service Bus namespace that any client can use: AMQP with and without TLS, AMQP over\n" +
+			"WebSockets, and the management of entities over HTTP, all on one port.\n\n" +
+			"A folder is one namespace. What was accepted is on disk and survives kill -9.\n" +
+			"Entities come from a file, from a management client, or with --auto-create from their\n" +
+			"first use. The file is a namespace of the config.json of Microsoft's emulator, or all of\n" +
+			"it. GET /healthz answers 200 once the namespace can be used, GET /metrics counts.\n" +
+			"SIGTERM closes the connections and stops.",
+		Example: "  messagehub emulator servicebus --in-memory --auto-create\n" +
+			"  messagehub emulator servicebus --data ./bus --entities config.json\n" +
+			"  messagehub emulator servicebus --listen 127.0.0.1:5671 --tls --cert emulator.crt --log-frames",
+		Args: cobra.NoArgs,
+	}
+	e.addFlags(cmd.Flags())
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		ctx, stop := untilSignal(ctx)
+		defer stop()
+		return p.emulateServiceBus(ctx, &e)
+	})
+	return cmd
+}
+
+func (e *busEmulator) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&e.listen, "listen", []string{"127.0.0.1:5672"}, "serve on `HOST:PORT`; may be given more than once")
+	f.StringVar(&e.data, "data", "./servicebus-data", "keep the namespace in folder `DIR`")
+	f.BoolVar(&e.inMemory, "in-memory", false, "keep the namespace in memory, until it stops")
+	f.StringVar(&e.entities, "entities", "", "make the queues, topics and subscriptions of `FILE`")
+	f.BoolVar(&e.autoCreate, "auto-create", false, "make a queue, or a subscription, when a client first uses it")
+	f.BoolVar(&e.tls, "tls", false, "let clients use TLS, with a self-signed certificate that is kept in the folder")
+	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
+	f.StringVar(&e.key, "key", "", "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: that of Microsoft's emulator")
+	f.StringSliceVar(&e.keys, "add-key", nil, "one more key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen")
+	f.BoolVar(&e.anonymous, "anonymous", false, "let everybody do everything, without any token")
+	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
+	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
+}
+
+func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err error) {
+	if e.cert != "" && !e.tls {
+		return p.usage("--cert needs --tls")
+	}
+	o, err := e.options(p)
+	if err != nil {
+		return err
+	}
+	door, err := e.door()
+	if err != nil {
+		return err
+	}
+	namespace, err := embedded.Open(o) //nolint:contextcheck // opening is not to be given up half-way
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, namespace.Close()) }()
+	listeners, err := e.listenAll(ctx)
+	if err != nil {
+		return err
+	}
+	door.HTTP = busHandler(namespace)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, len(listeners))
+	for _, listener := range listeners {
+		go func() { served <- namespace.Serve(ctx, listener, door) }()
+	}
+	fmt.Fprintf(p.out, "Service Bus emulator %s listens on %s with connection string %s\n",
+		version, addresses(listeners), namespace.ConnectionString(listeners[0].Addr().String()))
+	fmt.Fprintln(p.err, "ready")
+	for range listeners {
+		err = errors.Join(err, <-served)
+		cancel() // one that ends ends all
+	}
+	return err
+}
+
+func (e *busEmulator) options(p *process) (embedded.Options, error) {
+	o := embedded.Options{
+		Dir: e.data, AutoCreate: e.autoCreate, Anonymous: e.anonymous, TrustTokens: e.trustTokens,
+		Keys:   []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cmp.Or(e.key, embedded.WellKnownKey), Rights: embedded.All}},
+		Logger: slog.New(slog.NewTextHandler(p.err, nil)),
+	}
+	if e.inMemory {
+		o.Dir = ""
+	}
+	for _, text := range e.keys {
+		key, err := parseKey(text)
+		if err != nil {
+			return o, p.usage("--add-key %q: %w", text, err)
+		}
+		o.Keys = append(o.Keys, key)
+	}
+	if e.entities != "" {
+		file, err := os.Open(e.entities)
+		if err != nil {
+			return o, err
+		}
+		defer func() { _ = file.Close() }() // only read
+		if o.Entities, err = embedded.ReadEntities(file); err != nil {
+			return o, fmt.Errorf("%s: %w", e.entities, err)
+		}
+	}
+	if e.logFrames {
+		var printing sync.Mutex
+		o.Frames = func(line string) {
+			printing.Lock()
+			defer printing.Unlock()
+			fmt.Fprintln(p.err, line)
+		}
+	}
+	return o, nil
+}
+
+// parseKey reads NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
+// sign, but no colon.
+func parseKey(text string) (embedded.Key, error) {
+	name, rest, ok := strings.Cut(text, "=")
+	i := strings.LastIndex(rest, ":")
+	if !ok || name == "" || i < 1 {
+		return embedded.Key{}, errors.New("want NAME=SECRET:RIGHTS")
+	}
+	key := embedded.Key{Name: name, Secret: rest[:i]}
+	for right := range strings.SplitSeq(rest[i+1:], "+") {
+		switch right {
+		case "send":
+			key.Rights |= embedded.Send
+		case "listen":
+			key.Rights |= embedded.Listen
+		case "manage":
+			key.Rights |= embedded.All
+		default:
+			return key, fmt.Errorf("right %q: want send, listen or manage", right)
+		}
+	}
+	return key, nil
+}
+
+func (e *busEmulator) door() (embedded.Door, error) {
+	if !e.tls {
+		return embedded.Door{}, nil
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	for _, listen := range e.listen {
+		if host, _, err := net.SplitHostPort(listen); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
+			hosts = append(hosts, host)
+		}
+	}
+	var cert *certificate.Certificate
+	var err error
+	if e.inMemory {
+		cert, err = certificate.New(hosts...)
+	} else {
+		cert, err = certificate.Load(e.data, hosts...)
+	}
+	if err == nil && e.cert != "" {
+		err = cert.Write(e.cert)
+	}
+	if err != nil {
+		return embedded.Door{}, err
+	}
+	return embedded.Door{TLS: cert.Config()}, nil
+}
+
+// listenAll listens on all addresses, or on none.
+func (e *busEmulator) listenAll(ctx context.Context) ([]net.Listener, error) {
+	var listeners []net.Listener
+	for _, address := range e.listen {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err == nil {
+			listeners = append(listeners, listener)
+			continue
+		}
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with --listen", address)
+		}
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+		return nil, err
+	}
+	return listeners, nil
+}
+
+func addresses(listeners []net.Listener) string {
+	all := make([]string, len(listeners))
+	for i, l := range listeners {
+		all[i] = l.Addr().String()
+	}
+	return strings.Join(all, ", ")
+}
+
+// busHandler adds to the namespace what is not Service Bus: health, and counts.
+func busHandler(namespace *embedded.Namespace) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(busMetrics(namespace), promhttp.HandlerOpts{}))
+	mux.Handle("/", namespace.Handler())
+	return mux
+}
