@@ -26,7 +26,7 @@ type busEmulator struct {
 	listen         []string
 	data, entities string
 	inMemory       bool
-	autoCreate     bool
+	createOnUse     bool
 	tls            bool
 	cert           string
 	key            string
@@ -44,11 +44,11 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 		Long: "Run a Service Bus namespace that any client can use: AMQP with and without TLS, AMQP over\n" +
 			"WebSockets, and the management of entities over HTTP, all on one port.\n\n" +
 			"A folder is one namespace. What was accepted is on disk and survives kill -9.\n" +
-			"Entities come from a file, from a management client, or with --auto-create from their\n" +
+			"Entities come from a file, from a management client, or with --create-on-use from their\n" +
 			"first use. The file is a namespace of the config.json of Microsoft's emulator, or all of\n" +
 			"it. GET /healthz answers 200 once the namespace can be used, GET /metrics counts.\n" +
 			"SIGTERM closes the connections and stops.",
-		Example: "  messagehub emulator servicebus --in-memory --auto-create\n" +
+		Example: "  messagehub emulator servicebus --in-memory --create-on-use\n" +
 			"  messagehub emulator servicebus --data ./bus --entities config.json\n" +
 			"  messagehub emulator servicebus --listen 127.0.0.1:5671 --tls --cert emulator.crt --log-frames",
 		Args: cobra.NoArgs,
@@ -67,7 +67,7 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.data, "data", "./servicebus-data", "keep the namespace in folder `DIR`")
 	f.BoolVar(&e.inMemory, "in-memory", false, "keep the namespace in memory, until it stops")
 	f.StringVar(&e.entities, "entities", "", "make the queues, topics and subscriptions of `FILE`")
-	f.BoolVar(&e.autoCreate, "auto-create", false, "make a queue, or a subscription, when a client first uses it")
+	f.BoolVar(&e.createOnUse, "create-on-use", false, "make a queue, or a subscription, when a client first uses it")
 	f.BoolVar(&e.tls, "tls", false, "let clients use TLS, with a self-signed certificate that is kept in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
 	f.StringVar(&e.key, "key", "", "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: that of Microsoft's emulator")
@@ -117,7 +117,7 @@ func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err er
 
 func (e *busEmulator) options(p *process) (embedded.Options, error) {
 	o := embedded.Options{
-		Dir: e.data, AutoCreate: e.autoCreate, Anonymous: e.anonymous, TrustTokens: e.trustTokens,
+		Dir: e.data, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens,
 		Keys:   []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cmp.Or(e.key, embedded.WellKnownKey), Rights: embedded.All}},
 		Logger: slog.New(slog.NewTextHandler(p.err, nil)),
 	}

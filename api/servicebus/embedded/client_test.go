@@ -26,7 +26,7 @@ func receive(t testing.TB, r interface {
 }
 
 func TestWhatIsSentIsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{AutoCreate: true}))
+	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
 	send(t, c, "q", "a", "b")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestWhatIsSentIsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
 }
 
 func TestAMessageArrivesAsItWasSent(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{AutoCreate: true}))
+	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	sent := &azservicebus.Message{
@@ -69,7 +69,7 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 }
 
 func TestADeadLetterSaysWhy(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{AutoCreate: true}))
+	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
 	send(t, c, "q", "bad")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestADeadLetterSaysWhy(t *testing.T) {
 }
 
 func TestDeferredMessagesAreFetchedByTheirNumbers(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{AutoCreate: true}))
+	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
 	send(t, c, "q", "later")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestASubscriptionGetsWhatItsRulesLetThrough(t *testing.T) {
 }
 
 func TestAScheduledMessageCanBeCancelled(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{AutoCreate: true}))
+	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	numbers, err := s.ScheduleMessages(t.Context(), []*azservicebus.Message{{Body: []byte("a")}, {Body: []byte("b")}}, time.Now().Add(time.Hour), nil)
@@ -186,7 +186,7 @@ func TestAScheduledMessageCanBeCancelled(t *testing.T) {
 }
 
 func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{AutoCreate: true}))
+	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
 	send(t, c, "q", "a")
 	r, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(t, err)

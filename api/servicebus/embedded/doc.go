@@ -2,7 +2,7 @@
 // azservicebus client talks to it as it talks to Azure, and what is accepted is
 // on disk.
 //
-//	namespace, err := embedded.Open(embedded.Options{Dir: dir, AutoCreate: true})
+//	namespace, err := embedded.Open(embedded.Options{Dir: dir, CreateOnUse: true})
 //	client, err := azservicebus.NewClientFromConnectionString(namespace.ConnectionString(""), &azservicebus.ClientOptions{
 //		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 //			return namespace.Dial(ctx)

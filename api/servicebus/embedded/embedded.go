@@ -57,9 +57,9 @@ type Options struct {
 	// said here. Others that were made before stay.
 	Entities Entities
 
-	// AutoCreate makes a queue, or a topic with a subscription, when a client
+	// CreateOnUse makes a queue, or a topic with a subscription, when a client
 	// first uses its name. It requires sessions if the first use does.
-	AutoCreate bool
+	CreateOnUse bool
 
 	// Keys are the shared access keys. Default: the well-known key.
 	Keys []Key
@@ -143,7 +143,7 @@ func Open(o Options) (*Namespace, error) {
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.node = &node.Namespace{
 		Bus: b, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger,
-		Open: o.Anonymous, TrustTokens: o.TrustTokens, Create: o.AutoCreate, SendCredit: 1000,
+		Open: o.Anonymous, TrustTokens: o.TrustTokens, Create: o.CreateOnUse, SendCredit: 1000,
 	}
 	n.atom = &atom.Handler{Bus: b, Keys: o.Keys, Clock: o.Clock, Open: o.Anonymous, TrustTokens: o.TrustTokens}
 	if err := n.declare(o.Entities); err != nil {

@@ -14,7 +14,7 @@ import (
 // A namespace in memory, and the ordinary client, which finds it without a
 // port.
 func Example() {
-	namespace, err := embedded.Open(embedded.Options{AutoCreate: true})
+	namespace, err := embedded.Open(embedded.Options{CreateOnUse: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
 	err := trySend(t, with("amqp://embedded.localhost/q", time.Now().Add(-time.Second)), "q")
 	requireCode(t, azservicebus.CodeUnauthorizedAccess, err)
 	require.ErrorContains(t, err, "ExpiredToken")
-	require.NoError(t, trySend(t, connect(t, open(t, embedded.Options{Anonymous: true, AutoCreate: true})), "q"), "where nobody has to show a token")
+	require.NoError(t, trySend(t, connect(t, open(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
 }
 
 func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {

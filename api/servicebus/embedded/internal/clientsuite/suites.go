@@ -42,7 +42,7 @@ var suites = []*suite{
 	},
 	{
 		id: "amqp", name: "go-amqp integration tests", module: "github.com/Azure/go-amqp", folder: ".",
-		emulator: []string{"--listen", "127.0.0.1:5672", "--anonymous", "--auto-create"},
+		emulator: []string{"--listen", "127.0.0.1:5672", "--anonymous", "--create-on-use"},
 		environ:  func(string) []string { return []string{"AMQP_BROKER_ADDR=amqp://127.0.0.1:5672"} },
 		wanted:   integrationTests,
 	},
