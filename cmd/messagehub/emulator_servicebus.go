@@ -26,7 +26,7 @@ type busEmulator struct {
 	listen         []string
 	data, entities string
 	inMemory       bool
-	createOnUse     bool
+	createOnUse    bool
 	tls            bool
 	cert           string
 	key            string
