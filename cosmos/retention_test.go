@@ -108,10 +108,12 @@ type keeper struct {
 	now   *atomic.Int64 // after noon
 }
 
-func newKeeper(t *testing.T, capacity int) *keeper {
+func newKeeper(t *testing.T, capacity int) *keeper { return newKeeperFor(t, capacity, 0) }
+
+func newKeeperFor(t *testing.T, capacity int, retention time.Duration) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
 	k.rig = newRig(t, embedded.Options{Clock: k.clock})
-	k.node = k.rig.node(Options{DrawerCapacity: capacity, SweepEvery: -1, Clock: k.clock}, true)
+	k.node = k.rig.node(Options{DrawerCapacity: capacity, Retention: retention, SweepEvery: -1, Clock: k.clock}, true)
 	return k
 }
 
@@ -285,8 +287,7 @@ func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
 }
 
 func TestForEverIsForEver(t *testing.T) {
-	k := newKeeper(t, 3)
-	k.node.opts.Retention = -1
+	k := newKeeperFor(t, 3, -1)
 	k.saves(9)
 	k.takes()
 	before, _ := k.stored()
