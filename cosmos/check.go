@@ -230,35 +230,13 @@ const looks = 6
 
 // recipient looks at one recipient until it is sure.
 func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error {
-	var before, now *look
-	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
-	for n := range looks {
-		l := newLook(c, recipient)
-		if err := l.everything(ctx); domain.KindOf(err) == domain.Damaged {
-			c.unreadable(recipient, err)
-			return nil
-		} else if err != nil {
-			return classified("check "+recipient.String(), err)
-		}
-		before, now = now, l
-		made++
-		for at := range l.at {
-			times[at]++
-		}
-		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
-			break
-		}
-		if n < looks-1 && !sleep(ctx, leasePoll<<n/2+c.r.jitter(leasePoll<<n)) { // hints may be under way
-			return ctx.Err()
-		}
+	now, confirmed, err := c.judge(ctx, recipient)
+	if domain.KindOf(err) == domain.Damaged {
+		c.unreadable(recipient, err)
+		return nil
 	}
-	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f Finding) bool {
-		return f.Damage && c.r.db.readsMayBeStale() && times[spot{f.Kind, f.Where}] < made
-	})
-	if c.opts.Repair && len(confirmed) > 0 {
-		if err := c.mend(ctx, recipient, confirmed); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	c.report.Recipients++
 	c.report.Cabinets += int64(len(now.h.Cabinets))
@@ -271,6 +249,39 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	}
 	c.tell(false)
 	return nil
+}
+
+// judge looks until it is sure, and repairs if it is to. It returns the last look
+// and what is or was wrong. A document that cannot be read is Damaged.
+func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, []Finding, error) {
+	var before, now *look
+	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
+	for n := range looks {
+		l := newLook(c, recipient)
+		if err := l.everything(ctx); err != nil {
+			return nil, nil, classified("check "+recipient.String(), err)
+		}
+		before, now = now, l
+		made++
+		for at := range l.at {
+			times[at]++
+		}
+		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
+			break
+		}
+		if n < looks-1 && !sleep(ctx, leasePoll<<n/2+c.r.jitter(leasePoll<<n)) { // hints may be under way
+			return nil, nil, ctx.Err()
+		}
+	}
+	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f Finding) bool {
+		return f.Damage && c.r.db.readsMayBeStale() && times[spot{f.Kind, f.Where}] < made
+	})
+	if c.opts.Repair && len(confirmed) > 0 {
+		if err := c.mend(ctx, recipient, confirmed); err != nil {
+			return nil, nil, err
+		}
+	}
+	return now, confirmed, nil
 }
 
 // unreadable notes that a recipient cannot be looked at for a document that is not
@@ -338,6 +349,11 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 			}
 		}
 		c.add([]Finding{f})
+		if f.Mended { // as long as it stood, no hint of this recipient was judged
+			if err := c.hints(ctx, u.recipient); err != nil {
+				return err
+			}
+		}
 	}
 	c.intents = later
 	return nil
@@ -345,6 +361,16 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 
 // patienceWithIntents is how long an intent is that of a Save under way, at least.
 const patienceWithIntents = lease << 1
+
+// hints judges the hints of a recipient whose damage has been told.
+func (c *checker) hints(ctx context.Context, recipient domain.ActorID) error {
+	_, confirmed, err := c.judge(ctx, recipient)
+	if domain.KindOf(err) == domain.Damaged {
+		return nil
+	}
+	c.add(slices.DeleteFunc(confirmed, func(f Finding) bool { return f.Damage }))
+	return err
+}
 
 // outlasting gives the owner of an intent, unless he is dead, at least as long as
 // another writer would give him, and returns the head if the intent is still there

@@ -513,3 +513,16 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 		require.Equal(t, []string{entryGone}, kinds(report))
 	})
 }
+
+func TestOneRepairMendsAlsoWhatAnUnfinishedSaveHides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDamaged(t)
+		d.leavesIntent()
+		d.deletes(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.drawers(d.main)[2].ID)
+		report := d.checks(CheckOptions{Repair: true})
+		require.Contains(t, kinds(report), intentLeft)
+		require.Contains(t, kinds(report), entryGone)
+		require.Equal(t, report.Found, report.Mended, "%v", report.Findings)
+		require.Empty(t, d.checks(CheckOptions{}).Findings)
+	})
+}
