@@ -30,7 +30,7 @@ type Options struct {
 	// negative: for ever.
 	Retention  time.Duration
 	SweepEvery time.Duration         // how often one of the nodes sweeps; default 1 h, negative: never by itself
-	IndexBytes int                   // memory for the ids of received events; default 64 MB
+	IndexBytes int                   // memory for the ids of received events, but for a recipient who needs more; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
 	Logger     *slog.Logger          // default: none

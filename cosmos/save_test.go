@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -61,4 +62,24 @@ func TestTheMemoryForReceivedIdsIsBounded(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(node.writers.of), 8, "of 50 recipients")
 	assert.LessOrEqual(t, node.writers.bytes, options.IndexBytes)
+}
+
+func TestTheRecipientServedLastIsRememberedThoughItTakesMoreThanItsShare(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	node := r.node(Options{IndexBytes: 20_000, Exclusive: true}, false)
+	actor := repositorytest.NewActor()
+	for range 3 {
+		_, err := node.Save(t.Context(), actor, repositorytest.Events(200, actor))
+		require.NoError(t, err)
+	}
+	assert.Greater(t, node.writers.bytes, node.opts.IndexBytes)
+	before := r.engine.Requests()
+	_, err := node.Save(t.Context(), actor, repositorytest.Events(1, actor))
+	require.NoError(t, err)
+	assert.EqualValues(t, 4, r.engine.Requests()-before, "nothing is read again")
+
+	other := repositorytest.NewActor()
+	_, err = node.Save(t.Context(), other, repositorytest.Events(1, other))
+	require.NoError(t, err)
+	assert.LessOrEqual(t, node.writers.bytes, node.opts.IndexBytes, "another one is served now")
 }

@@ -238,6 +238,10 @@ func (ws *writers) acquire(recipient domain.ActorID) *writer {
 	return w
 }
 
+// lastMayTake is how many times the bound the writer that was used last may take:
+// it is the likeliest to be used next, and what it knows is dear to read again.
+const lastMayTake = 4
+
 // release gives w back and drops the writers that have not been used for longest
 // while they take too much memory together.
 func (ws *writers) release(w *writer) {
@@ -252,7 +256,8 @@ func (ws *writers) release(w *writer) {
 	w.bytes = size
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*writer), e.Prev()
-		if idle.users == 0 {
+		last := e == ws.order.Front() && idle.bytes <= lastMayTake*ws.r.opts.IndexBytes
+		if idle.users == 0 && !last {
 			ws.bytes -= idle.bytes
 			delete(ws.of, idle.recipient)
 			ws.order.Remove(e)
