@@ -22,14 +22,21 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 // fail answers with the problem that err is. If the client is gone there is
 // nobody to answer, and the connection is given up.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	rec := recordOf(r.Context())
+	refused := noted(r.Context(), err)
+	writeProblem(w, recordOf(r.Context()).id, refused)
+}
+
+// noted returns the problem that err is, once the log and the metrics have it. If
+// the client is gone, it does not return.
+func noted(ctx context.Context, err error) *problemError {
+	rec := recordOf(ctx)
 	rec.err = err
-	if gone(r.Context(), err) {
+	if gone(ctx, err) {
 		panic(http.ErrAbortHandler)
 	}
-	refused := asProblem(r.Context(), err)
+	refused := asProblem(ctx, err)
 	rec.problem = refused.problem
-	writeProblem(w, rec.id, refused)
+	return refused
 }
 
 // gone reports that err came about because the client went away.

@@ -21,13 +21,7 @@ func (s *Server) original(h handler) http.HandlerFunc {
 // failOriginal is fail in the words of the original: the log and the metrics get
 // to see the problem that err is, the client what it knows.
 func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error) {
-	rec := recordOf(r.Context())
-	rec.err = err
-	if gone(r.Context(), err) {
-		panic(http.ErrAbortHandler)
-	}
-	refused := asProblem(r.Context(), err)
-	rec.problem = refused.problem
+	refused := noted(r.Context(), err)
 	w.Header().Set("Cache-Control", "no-store")
 	if problems[refused.problem].retry {
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))

@@ -20,7 +20,7 @@ type Swept struct {
 
 // Sweep removes what has been acknowledged for longer than Options.Retention,
 // whole drawers at a time. Any number of nodes may do so at once, and it may end
-// anywhere: what it has begun, the next one finishes. Its error tells of the
+// anywhere: what it has begun, the next one finishes. Its error tells of the first
 // recipients that it could not deal with.
 func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 	var total Swept
@@ -34,13 +34,19 @@ func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 		total.Drawers += swept.Drawers
 		total.Documents += swept.Documents
 		if err != nil && ctx.Err() == nil {
-			faults = append(faults, classified("sweep what "+recipient.String()+" has acknowledged", err))
+			if len(faults) < maxSweepFaults {
+				faults = append(faults, classified("sweep what "+recipient.String()+" has acknowledged", err))
+			}
 			err = nil
 		}
 		return err
 	})
 	return total, errors.Join(append(faults, err)...)
 }
+
+// maxSweepFaults is how many faults a sweep tells of: a store that is away gives
+// one for each recipient.
+const maxSweepFaults = 20
 
 // eachRecipient calls visit for every recipient that has a head.
 func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {

@@ -136,19 +136,29 @@ func (e *cosmosEmulator) certificate() (*certificate.Certificate, error) {
 	if !e.tls {
 		return nil, nil //nolint:nilnil // plain HTTP has none
 	}
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	if host, _, err := net.SplitHostPort(cmp.Or(e.advertise, e.listen)); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
-		hosts = append(hosts, host)
-	}
-	var cert *certificate.Certificate
-	var err error
+	folder := e.data
 	if e.inMemory {
+		folder = ""
+	}
+	return selfSigned(folder, e.cert, cmp.Or(e.advertise, e.listen))
+}
+
+// selfSigned returns a certificate for this machine and the hosts of addresses. It
+// is kept in folder, unless that is "", and written to file, unless that is "".
+func selfSigned(folder, file string, addresses ...string) (cert *certificate.Certificate, err error) {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	for _, address := range addresses {
+		if host, _, err := net.SplitHostPort(address); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
+			hosts = append(hosts, host)
+		}
+	}
+	if folder == "" {
 		cert, err = certificate.New(hosts...)
 	} else {
-		cert, err = certificate.Load(e.data, hosts...)
+		cert, err = certificate.Load(folder, hosts...)
 	}
-	if err == nil && e.cert != "" {
-		err = cert.Write(e.cert)
+	if err == nil && file != "" {
+		err = cert.Write(file)
 	}
 	return cert, err
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
-	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 )
 
 // A busEmulator is what the flags of messagehub emulator servicebus say.
@@ -180,22 +179,11 @@ func (e *busEmulator) door() (embedded.Door, error) {
 	if !e.tls {
 		return embedded.Door{}, nil
 	}
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	for _, listen := range e.listen {
-		if host, _, err := net.SplitHostPort(listen); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
-			hosts = append(hosts, host)
-		}
-	}
-	var cert *certificate.Certificate
-	var err error
+	folder := e.data
 	if e.inMemory {
-		cert, err = certificate.New(hosts...)
-	} else {
-		cert, err = certificate.Load(e.data, hosts...)
+		folder = ""
 	}
-	if err == nil && e.cert != "" {
-		err = cert.Write(e.cert)
-	}
+	cert, err := selfSigned(folder, e.cert, e.listen...)
 	if err != nil {
 		return embedded.Door{}, err
 	}

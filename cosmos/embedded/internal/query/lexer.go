@@ -199,8 +199,8 @@ func unescape(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// unescapeUnicode reads \uXXXX, or two of them that are one character beyond
-// 16 bits.
+// unescapeUnicode reads a character written as \u and four hexadecimal digits, or
+// as two of these if it lies beyond 16 bits.
 func unescapeUnicode(s string) (r rune, n int) {
 	high, err := strconv.ParseUint(s[2:6], 16, 16)
 	if err != nil {
