@@ -53,6 +53,10 @@ func (r *run) Group() domain.Group { return r.group }
 // Cabinet implements repository.Run.
 func (r *run) Cabinet() domain.CabinetKey { return r.cabinet }
 
+// Folder implements repository.Run. It is that of the payloads of the first drawer,
+// which a sweep removes together with the drawer.
+func (r *run) Folder() string { return payloadFolder(r.parts[0].Drawer) }
+
 // newRun returns the run behind at, as far as it may be trusted: up to six
 // drawers with events. It may be empty if a read was stale. Below floor there is
 // nothing to look for.

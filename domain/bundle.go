@@ -21,10 +21,34 @@ type Bundle struct {
 	Version       string    // of the format, as the actor asked for it
 	Opened        time.Time // orders the open bundles of an actor; no decision rests on it
 	Body          Body
+
+	// Of a bundle in content mode Request:
+	List    string  // the shared object that tells the domain the ids of its events
+	Object  string  // in the content store, what the domain has made; "" until it has
+	Trouble Trouble // of the domain with making it; zero once there is an Object
 }
 
+// IsUnanswered reports whether b waits for its domain to make its content: until
+// then there is nothing to hand out, and nothing that an actor could confirm.
+func (b *Bundle) IsUnanswered() bool { return b.Content == Request && b.Object == "" }
+
+// Trouble is what a domain has with making the content of a bundle.
+type Trouble struct {
+	Failures int    // in a row
+	Reason   string // of the last one, a word: no-answer, or what the domain calls it
+	Text     string // what it says about it
+}
+
+// markedAfter is how many failures in a row call for an operator.
+const markedAfter = 5
+
+// IsMarked reports whether an operator should look at the bundle: asking again has
+// not helped so far, though it goes on.
+func (t Trouble) IsMarked() bool { return t.Failures >= markedAfter }
+
 // A Body says what the body of a bundle is before anybody reads it. The zero Body
-// says nothing: it is that of a bundle which an older version opened.
+// says nothing: it is that of a bundle which an older version opened, or which
+// waits for its domain.
 type Body struct {
 	Length int64  // bytes
 	Digest Digest // tells it from any other body
@@ -47,15 +71,16 @@ type ContentMode string
 const (
 	Manifest ContentMode = "manifest" // the body lists the events of the bundle
 	Inline   ContentMode = "inline"   // the body is the payloads that came with the events
+	Request  ContentMode = "request"  // the body is what the domain makes when it is asked
 )
 
-// ParseContentMode accepts manifest and inline.
+// ParseContentMode accepts manifest, inline and request.
 func ParseContentMode(s string) (ContentMode, error) {
 	switch m := ContentMode(s); m {
-	case Manifest, Inline:
+	case Manifest, Inline, Request:
 		return m, nil
 	}
-	return "", Errorf(Invalid, "content: want manifest or inline, got %q", clip(s))
+	return "", Errorf(Invalid, "content: want manifest, inline or request, got %q", clip(s))
 }
 
 // A Format is the form in which an actor wants content that a domain makes on

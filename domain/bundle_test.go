@@ -21,14 +21,14 @@ func TestMessageTypeListsTheDocumentTypesInOrder(t *testing.T) {
 }
 
 func TestParseContentMode(t *testing.T) {
-	for text, want := range map[string]domain.ContentMode{"manifest": domain.Manifest, "inline": domain.Inline} {
+	for text, want := range map[string]domain.ContentMode{"manifest": domain.Manifest, "inline": domain.Inline, "request": domain.Request} {
 		got, err := domain.ParseContentMode(text)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	for _, text := range []string{"", "Inline", "MANIFEST", "request", " inline", "inline\n"} {
+	for _, text := range []string{"", "Inline", "MANIFEST", "requests", " inline", "inline\n"} {
 		got, err := domain.ParseContentMode(text)
-		refuses(t, err, `content: want manifest or inline, got `+quoted(text))
+		refuses(t, err, `content: want manifest, inline or request, got `+quoted(text))
 		require.Empty(t, got)
 	}
 }

@@ -11,6 +11,10 @@ import (
 // the id that was asked for. It is of kind Conflict.
 var ErrBundleIDInUse = domain.Errorf(domain.Conflict, "bundle id: %w", errors.New("already used for another bundle of this actor"))
 
+// ErrUnanswered reports that a bundle's domain has not made its content yet. It is
+// of kind Conflict.
+var ErrUnanswered = domain.Errorf(domain.Conflict, "bundle: %w", errors.New("its content was never handed out; peek it first"))
+
 // Bundles stores the bundles of recipients: at most one open bundle for each
 // recipient and group, always the oldest unacknowledged events of its cabinet.
 type Bundles interface {
@@ -32,7 +36,8 @@ type Bundles interface {
 	// Acknowledge closes the open bundle id of recipient and returns it, with what
 	// waits behind it. Its events will never be returned again. A bundle that is
 	// unknown, is closed already or belongs to another recipient is NotFound, and
-	// the three cannot be told apart.
+	// the three cannot be told apart. One that IsUnanswered stays open, and the call
+	// fails with ErrUnanswered: its actor confirms what it never got.
 	//
 	// After an Uncertain failure, NotFound may mean that the first call closed
 	// the bundle: it is closed either way.

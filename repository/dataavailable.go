@@ -71,6 +71,10 @@ type Run interface {
 	// Cabinet returns the key of the cabinet.
 	Cabinet() domain.CabinetKey
 
+	// Folder returns a folder in the content store that goes with the first events of
+	// the run, when these are no longer retained. No other cabinet has it.
+	Folder() string
+
 	// Events yields the events in order and reads no further than it is asked
 	// to, give or take what it fetches ahead. An error ends the sequence.
 	// Breaking off is free; ranging again starts over. A Run must not be ranged

@@ -3,8 +3,12 @@
 //
 //   - [DataAvailable] keeps events in order until they are acknowledged.
 //   - [Bundles] keeps at most one open bundle for each recipient and group.
+//   - [Answers] keeps what has come of asking a domain for the content of a bundle.
+//   - [Outbox] keeps the notices that domains have not got yet.
 //   - [Content] keeps payloads and bundle bodies, which are too big for the
 //     other two.
+//
+// [Exchange] is the content that hub and domains share.
 //
 // The comment of a method is its contract, and package repositorytest holds
 // every implementation to it. All methods are safe for concurrent use and

@@ -97,6 +97,8 @@ type cannedRun struct {
 func (r cannedRun) Group() domain.Group        { return r.bundle.Group }
 func (r cannedRun) Cabinet() domain.CabinetKey { return r.bundle.Cabinet }
 
+func (r cannedRun) Folder() string { return "canned" }
+
 func (r cannedRun) Behind(n int) domain.Backlog {
 	return domain.Backlog{Events: int64(len(r.events) - n)}
 }

@@ -114,6 +114,11 @@ func (r *run) Group() domain.Group { return r.cabinet.group }
 
 func (r *run) Cabinet() domain.CabinetKey { return r.cabinet.key }
 
+// Folder implements [repository.Run].
+func (r *run) Folder() string {
+	return fmt.Sprintf("cabinets/%s/%s/%x", r.cabinet.key.Recipient, r.cabinet.key.Origin, r.cabinet.key.ContentType.String())
+}
+
 // Behind implements [repository.Run].
 func (r *run) Behind(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
 

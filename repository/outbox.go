@@ -1,0 +1,27 @@
+package repository
+
+import (
+	"context"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An Outbox holds the notices that domains have not got yet. Acknowledge writes
+// the notice of a bundle in content mode domain.Request with the same decision by
+// which it closes the bundle: there is no one without the other. An operator's
+// Skip and Release write none.
+type Outbox interface {
+	// Notices returns notices of recipient that are in the outbox, at least one if
+	// there is any: those of each group from the first on, without a gap, in the
+	// order in which the bundles were closed.
+	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
+
+	// Delivered removes a notice that its domain has got. Removing what is not there
+	// is no error.
+	Delivered(ctx context.Context, n domain.Notice) error
+
+	// Waiting returns some recipients, at most so many, each with a notice in the
+	// outbox from before a moment; none means that there is none.
+	Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error)
+}
