@@ -52,6 +52,9 @@ fuzz: ## run every fuzz target for a while (FUZZTIME)
 lint: ## check format and habits: gofumpt, go vet, golangci-lint
 	@.ci/lint
 
+generate: ## write the Go code of the .proto files anew
+	go generate ./api/servicebus/contract
+
 demo: ## a day of a small energy market, sent, drained and accounted for
 	go run ./cmd/messagehub demo
 
@@ -79,4 +82,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint demo crash crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean

@@ -1,0 +1,106 @@
+package contract
+
+import (
+	"strings"
+	"time"
+)
+
+// The application properties of every message.
+const (
+	PropertyTimestamp      = "OperationTimestamp"     // string: when it was made, such as 2026-03-01T12:00:00Z
+	PropertyCorrelation    = "OperationCorrelationId" // string: the operation that it is part of
+	PropertyVersion        = "MessageVersion"         // int: Version
+	PropertyMessageType    = "MessageType"            // string: what the body is
+	PropertyIdentification = "EventIdentification"    // string: a random GUID
+)
+
+// Version is the one version of the messages.
+const Version = 1
+
+// The message types.
+const (
+	DataAvailable      = "DataAvailable"
+	RequestDataBundle  = "RequestDataBundle"
+	DataBundleResponse = "DataBundleResponse"
+	Dequeue            = "Dequeue"
+)
+
+// The content types of an announcement. None at all means Protobuf. Everything
+// else is Protobuf always, and says nothing about it.
+const (
+	Protobuf        = "application/x-protobuf"
+	JSON            = "application/json"
+	CloudEvent      = "application/cloudevents+json"
+	CloudEventBatch = "application/cloudevents-batch+json"
+)
+
+// What DataBundleRequestContract asks for by ResponseFormatRequested.
+const (
+	FormatXML  = "Xml"
+	FormatJSON = "Json"
+)
+
+// ReplyWithin is how long an actor waits for content in all: the longest that a
+// request lives, and how long a reply does.
+const ReplyWithin = 30 * time.Second
+
+// The queues on which domains announce data.
+const (
+	DataAvailableFIFO  = "dataavailable-fifo" // sessions, one for each recipient
+	DataAvailableQueue = "dataavailable"      // no sessions
+)
+
+// Queues are those of one domain.
+type Queues struct {
+	Request string // sessions: the hub asks for content
+	Reply   string // sessions: the domain answers
+	Dequeue string // no sessions: the hub says that a bundle arrived
+}
+
+// DefaultQueues are those of the domain with an origin, named after the origin on
+// the wire: timeseries, timeseries-reply, timeseries-dequeue.
+func DefaultQueues(origin string) Queues {
+	name := strings.ToLower(WireOrigin(origin))
+	return Queues{Request: name, Reply: name + "-reply", Dequeue: name + "-dequeue"}
+}
+
+// One origin has two names.
+const (
+	aggregations = "Aggregations"
+	wholesale    = "Wholesale"
+)
+
+// WireOrigin returns the name of an origin on the wire.
+func WireOrigin(origin string) string {
+	if origin == aggregations {
+		return wholesale
+	}
+	return origin
+}
+
+// ParseOrigin returns the origin that a text on the wire stands for. It reads the
+// numbers of the original's origins as well, as that did; any other text is an
+// origin by that name, and whether there is such a domain is for the hub to know.
+func ParseOrigin(text string) string {
+	switch text {
+	case "1":
+		return "Charges"
+	case "2":
+		return "TimeSeries"
+	case "3", wholesale:
+		return aggregations
+	case "4":
+		return "MarketRoles"
+	case "5":
+		return "MeteringPoints"
+	}
+	return text
+}
+
+// ExchangeContainer is the blob container that the hub shares with the domains,
+// unless it is configured otherwise.
+const ExchangeContainer = "messagehub-exchange"
+
+// ContentName is the name of the blob in which the original's domains leave the
+// content of a bundle. The hub takes any name that a reply states.
+func ContentName(idempotencyID string) string { return idempotencyID + "_data" }

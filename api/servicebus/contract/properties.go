@@ -1,0 +1,20 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Properties returns the application properties of a message of a type, made at a
+// time; id is random, and is used for no other message. A retry that sends the same
+// message keeps them.
+func Properties(messageType, correlation string, at time.Time, id uuid.UUID) map[string]any {
+	return map[string]any{
+		PropertyTimestamp:      at.UTC().Format("2006-01-02T15:04:05Z"),
+		PropertyCorrelation:    correlation,
+		PropertyVersion:        int32(Version), // an int of .NET
+		PropertyMessageType:    messageType,
+		PropertyIdentification: id.String(),
+	}
+}
