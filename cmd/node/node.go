@@ -62,7 +62,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	if n.listener == nil {
-		if n.listener, err = listen(ctx, cfg.Listen); err != nil {
+		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {
 			return nil, err
 		}
 	}

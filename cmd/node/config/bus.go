@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -36,13 +38,6 @@ func (b *Blob) ContentContainer() string { return b.Container + "-content" }
 // ExchangeContainer is the container that the hub shares with the domains.
 func (b *Blob) ExchangeContainer() string { return b.Container + "-exchange" }
 
-// Queues are those of one domain.
-type Queues struct {
-	Request string // with sessions: the hub asks for content
-	Reply   string // with sessions: the domain answers
-	Dequeue string // without: the hub says what an actor has confirmed
-}
-
 // EmbeddedBus reports whether the node runs a bus of its own.
 func (c *Config) EmbeddedBus() bool {
 	return c.ServiceBus.Namespace == "" && c.ServiceBus.Connection == ""
@@ -55,33 +50,20 @@ func (c *Config) EmbeddedBlob() bool { return c.Blob.Endpoint == "" }
 func (c *Config) IsDefault(name string) bool { return c.from[name].layer == byDefault }
 
 // Queues returns the queues of every origin.
-func (c *Config) Queues() map[domain.Origin]Queues {
-	queues := make(map[domain.Origin]Queues)
+func (c *Config) Queues() map[domain.Origin]contract.Queues {
+	queues := make(map[domain.Origin]contract.Queues)
 	for _, origin := range c.Groups().Origins() {
-		request := strings.ToLower(origin.String())
-		if origin == domain.Aggregations {
-			request = "wholesale" // as the original calls it on the wire
-		}
-		queues[origin] = queuesOf(Queues{Request: request})
+		queues[origin] = contract.DefaultQueues(origin.String())
 	}
 	for _, d := range c.Domains {
-		q := d.Queues
-		if q.Request == "" {
-			q.Request = queues[d.Name].Request
+		request := cmp.Or(d.Queues.Request, queues[d.Name].Request)
+		queues[d.Name] = contract.Queues{
+			Request: request,
+			Reply:   cmp.Or(d.Queues.Reply, request+"-reply"),
+			Dequeue: cmp.Or(d.Queues.Dequeue, request+"-dequeue"),
 		}
-		queues[d.Name] = queuesOf(q)
 	}
 	return queues
-}
-
-func queuesOf(q Queues) Queues {
-	if q.Reply == "" {
-		q.Reply = q.Request + "-reply"
-	}
-	if q.Dequeue == "" {
-		q.Dequeue = q.Request + "-dequeue"
-	}
-	return q
 }
 
 func (c *Config) validateBus(fault faultFunc) {

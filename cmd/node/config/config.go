@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -56,7 +57,7 @@ type Domain struct {
 	Name    domain.Origin
 	Group   domain.Group       // zero: its default one, else a group of its own
 	Content domain.ContentMode // "": manifest
-	Queues  Queues             // "": named after it
+	Queues  contract.Queues    // "": named after it
 }
 
 // Domains are in the order of the file.

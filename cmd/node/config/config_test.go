@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -334,12 +335,12 @@ func TestSizesArePrintedInTheirLargestWholeUnit(t *testing.T) {
 func TestEveryDomainHasQueuesNamedAfterIt(t *testing.T) {
 	got, err := load(t, "domains: [{name: Billing}, {name: Charges, queue: price-lists, dequeue-queue: told}]", nil)
 	require.NoError(t, err)
-	names := make(map[string]config.Queues)
+	names := make(map[string]contract.Queues)
 	for origin, queues := range got.Queues() {
 		names[origin.String()] = queues
 	}
-	require.Equal(t, config.Queues{Request: "billing", Reply: "billing-reply", Dequeue: "billing-dequeue"}, names["Billing"])
-	require.Equal(t, config.Queues{Request: "price-lists", Reply: "price-lists-reply", Dequeue: "told"}, names["Charges"])
-	require.Equal(t, config.Queues{Request: "wholesale", Reply: "wholesale-reply", Dequeue: "wholesale-dequeue"}, names["Aggregations"])
+	require.Equal(t, contract.Queues{Request: "billing", Reply: "billing-reply", Dequeue: "billing-dequeue"}, names["Billing"])
+	require.Equal(t, contract.Queues{Request: "price-lists", Reply: "price-lists-reply", Dequeue: "told"}, names["Charges"])
+	require.Equal(t, contract.Queues{Request: "wholesale", Reply: "wholesale-reply", Dequeue: "wholesale-dequeue"}, names["Aggregations"])
 	require.Len(t, names, 6)
 }
