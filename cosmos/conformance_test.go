@@ -40,7 +40,7 @@ func TestConformanceWithoutHints(t *testing.T) { repositorytest.Run(t, openOn(fa
 func TestRandomOperationsAsInMemory(t *testing.T) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s}
+		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s}
 	}
 	repositorytest.Random(t, oracle, openOn(false, true))
 }
@@ -79,6 +79,6 @@ func TestConformanceOnAnAccount(t *testing.T) {
 	repositorytest.Run(t, func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		content := memory.NewContent()
 		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: node, Bundles: node, Content: content, Operations: node}
+		return repositorytest.Stores{Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node}
 	})
 }
