@@ -12,10 +12,10 @@ import (
 // which it closes the bundle: there is no one without the other. An operator's
 // Skip and Release write none.
 type Outbox interface {
-	// Notices returns notices of recipient that are in the outbox for groups, at least
-	// one if there is any: those of each group from the first on, without a gap, in
-	// the order in which the bundles were closed.
-	Notices(ctx context.Context, recipient domain.ActorID, groups []domain.Group) ([]domain.Notice, error)
+	// Notices returns notices of recipient that are in the outbox, at least one of each
+	// group that has any: those of a group from the first on, without a gap, in the
+	// order in which the bundles were closed.
+	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 
 	// Delivered removes a notice that its domain has got. Removing what is not there
 	// is no error.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +32,6 @@ type Courier struct {
 
 // CourierOptions set up a Courier. The zero value will do.
 type CourierOptions struct {
-	Groups   domain.Groups                 // default: domain.DefaultGroups
 	Parallel int                           // recipients at a time; default 8
 	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
 	Logger   *slog.Logger                  // default: none
@@ -41,9 +39,6 @@ type CourierOptions struct {
 
 // NewCourier returns a Courier that does nothing until it is Run.
 func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions) *Courier {
-	if len(opts.Groups.All()) == 0 {
-		opts.Groups = domain.DefaultGroups()
-	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = 8
 	}
@@ -136,31 +131,30 @@ func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// deliver delivers until nothing is left but behind what cannot be delivered: a group
-// in which that happens is left for later, the others go on. What an old read shows
+// deliver delivers until nothing is left but what waits behind a notice that cannot be
+// delivered: that group is left for later, the others go on. What an old read shows
 // again is not delivered again.
 func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
-	groups := c.opts.Groups.All()
+	stuck := make(map[domain.Group]bool)
 	through := make(map[domain.Group]int64) // the number of the last notice that was delivered
-	for progress := true; progress && len(groups) > 0; {
-		notices, err := c.outbox.Notices(ctx, recipient, groups)
+	for progress := true; progress; {
+		notices, err := c.outbox.Notices(ctx, recipient)
 		if err != nil {
 			c.warn(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
 			return
 		}
 		progress = false
 		for _, n := range notices {
-			if n.Number <= through[n.Group] || !slices.Contains(groups, n.Group) {
+			if stuck[n.Group] || n.Number <= through[n.Group] {
 				continue
 			}
-			progress = true
 			if err := c.hand(ctx, n); err != nil {
 				c.warn(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
 					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
-				groups = slices.DeleteFunc(groups, func(g domain.Group) bool { return g == n.Group })
+				stuck[n.Group] = true
 				continue
 			}
-			through[n.Group] = n.Number
+			through[n.Group], progress = n.Number, true
 		}
 	}
 }
