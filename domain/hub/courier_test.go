@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,9 +94,10 @@ func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
 
 func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := true
+		var away atomic.Bool
+		away.Store(true)
 		w, c, box := newTelling(t, func(domain.Notice) error {
-			if away {
+			if away.Load() {
 				return domain.Errorf(domain.Unavailable, "no bus")
 			}
 			return nil
@@ -106,7 +108,7 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 		ids := w.confirmed(5)
 		synctest.Wait()
 		require.Empty(t, box.bundles())
-		away = false
+		away.Store(false)
 		time.Sleep(time.Minute) // of the bubble's clock: it looks again
 		require.Equal(t, ids, box.bundles())
 	})

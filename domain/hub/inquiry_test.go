@@ -284,7 +284,9 @@ func TestContentThatCannotBeTakenIsTheDomainsFailure(t *testing.T) {
 			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return leave(d, r) }
 			w.sent(1, charges)
 			require.Equal(t, 1, w.isUnanswered(reason).Trouble.Failures)
-			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "1234567890") }
+			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+				return d.leaves(r, "1234567890")
+			}
 			require.Equal(t, "1234567890", w.body(w.peeks()))
 		})
 	}
