@@ -109,7 +109,7 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, box.bundles())
 		away.Store(false)
-		time.Sleep(time.Minute) // of the bubble's clock: it looks again
+		<-time.After(time.Minute) // of the bubble's clock: it looks again
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -122,7 +122,7 @@ func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
 		box := &postBox{}
 		stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{}))
 		defer stop()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -149,7 +149,7 @@ func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
 		box := &postBox{}
 		stop := runs(t, hub.NewCourier(&forgetful{w.store, 1}, box, hub.CourierOptions{}))
 		defer stop()
-		time.Sleep(2 * time.Minute)
+		<-time.After(2 * time.Minute)
 		require.Equal(t, []domain.BundleID{ids[0], ids[0], ids[1]}, box.bundles(), "at least once, and none before it")
 		require.Equal(t, box.got[0], box.got[1])
 	})

@@ -202,7 +202,7 @@ func TestALateAnswerIsKeptForTheNextPeek(t *testing.T) {
 		}
 		w.sent(1, charges)
 		w.isUnanswered(hub.NoAnswer)
-		time.Sleep(15 * time.Second) // of the bubble's clock: the answer comes, and nobody waits for it
+		<-time.After(15 * time.Second) // of the bubble's clock: the answer comes, and nobody waits for it
 		require.Equal(t, "late", w.body(w.peeks()))
 		require.Len(t, d.requests(), 1)
 	})
