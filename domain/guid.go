@@ -17,8 +17,8 @@ var (
 )
 
 // FromGUID returns the UUID that text stands for in any form in which .NET reads a
-// GUID, as the original's clients may write it: 36 characters, in lower case. It
-// reports false for any other text, and for the nil UUID, which names nothing.
+// GUID, as the original's clients may write it: 36 characters, in lower case. The
+// nil UUID is one too.
 func FromGUID(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if len(text) == 36 {
@@ -40,10 +40,12 @@ func FromGUID(text string) (string, bool) {
 	return "", false
 }
 
+const nilUUID = "00000000-0000-0000-0000-000000000000"
+
 func canonicalUUID(text string) (string, bool) {
-	id, err := parseUUID("guid", text)
-	if err != nil {
+	text = strings.ToLower(text)
+	if _, err := parseUUID("guid", text); err != nil && text != nilUUID {
 		return "", false
 	}
-	return formatUUID(id), true
+	return text, true
 }

@@ -33,11 +33,18 @@ func TestWhatIsNoGUIDNamesNothing(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "4711", "5790001330552", guid[:35], guid + "0", guid[:35] + "X", "{" + guid, guid + "}", "(" + guid + "}", "{(" + guid + ")}", "{{" + guid + "}}",
 		strings.ReplaceAll(guid, "-", "")[:31], "{0x0,0x0,0x0,{0x0,0x0}}", "urn:uuid:" + guid,
-		"00000000-0000-0000-0000-000000000000", strings.Repeat("0", 32), "{0x0,0x0,0x0,{0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0}}",
 		strings.Repeat("a", 5000),
 	} {
 		got, ok := domain.FromGUID(text)
 		require.False(t, ok, "%q", text)
 		require.Empty(t, got)
+	}
+}
+
+func TestTheEmptyGUIDIsTheNilUUID(t *testing.T) {
+	for _, text := range []string{"00000000-0000-0000-0000-000000000000", strings.Repeat("0", 32), "{0x0,0x0,0x0,{0x0,0x0,0x0,0x0,0x0,0x0,0x0,0x0}}"} {
+		got, ok := domain.FromGUID(text)
+		require.True(t, ok, "%q", text)
+		require.Equal(t, "00000000-0000-0000-0000-000000000000", got)
 	}
 }
