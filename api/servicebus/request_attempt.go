@@ -118,7 +118,7 @@ func (a *attempt) listenOnce(ctx context.Context) (done bool) {
 	}
 	a.interrupted(nil)
 	done = a.listenTo(ctx, session)
-	settling(ctx, session.Close)
+	_ = outlasting(ctx, farewell, session.Close) // the bus ends what was not closed
 	line.give(c, !done)
 	return done
 }
@@ -163,9 +163,11 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
 	const most, moment = 8, 20 * time.Millisecond // a moment is for the way to the bus and back
 	for range most {
-		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), moment)
-		m, _ := receiveOne(brief, s)
-		cancel()
+		var m *azservicebus.ReceivedMessage
+		_ = outlasting(ctx, moment, func(ctx context.Context) (err error) {
+			m, err = receiveOne(ctx, s)
+			return err
+		})
 		if m == nil {
 			return
 		}
@@ -176,14 +178,11 @@ func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
 // settle completes a reply, and puts what is none where an operator finds it. If it
 // fails, the message stays in a session that nobody opens again, until it expires.
 func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, j judgement) {
-	var err error
-	settling(ctx, func(ctx context.Context) error {
+	err := outlasting(ctx, settling, func(ctx context.Context) error {
 		if j.refusal == "" {
-			err = s.CompleteMessage(ctx, m, nil)
-			return err
+			return s.CompleteMessage(ctx, m, nil)
 		}
-		err = s.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{Reason: &j.refusal, ErrorDescription: &j.description})
-		return err
+		return s.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{Reason: &j.refusal, ErrorDescription: &j.description})
 	})
 	if j.refusal != "" {
 		a.refused(j)
@@ -202,11 +201,11 @@ func (a *attempt) log() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
 }
 
-// settling calls f with the time to settle something, although ctx may have ended.
-func settling(ctx context.Context, f func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+// outlasting calls f with a time of its own, although ctx may have ended.
+func outlasting(ctx context.Context, long time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
 	defer cancel()
-	_ = f(ctx) // whoever wants to know has kept it
+	return f(ctx)
 }
 
 var errPanicked = errors.New("the client cannot read the message")

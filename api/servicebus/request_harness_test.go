@@ -128,6 +128,7 @@ type simulated struct {
 	client  *azservicebus.Client
 	queues  contract.Queues
 	replies *azservicebus.Sender
+	seen    map[string]bool // requests, by id
 }
 
 // asked is a request as a domain gets it.
@@ -144,7 +145,7 @@ func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simul
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return n.Dial(ctx) },
 	})
 	require.NoError(t, err)
-	d := &simulated{client: client, queues: contract.DefaultQueues(origin.String())}
+	d := &simulated{client: client, queues: contract.DefaultQueues(origin.String()), seen: make(map[string]bool)}
 	d.replies, err = client.NewSender(d.queues.Reply, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
@@ -178,8 +179,9 @@ func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azserviceb
 	return d
 }
 
-// take receives the next request, however often the connection is lost, and
-// completes it. It reports false when ctx has ended.
+// take receives the next request, however often the connection is lost. One that
+// comes again is passed over: it could not be completed, or was sent once more. It
+// reports false when ctx has ended.
 func (d *simulated) take(ctx context.Context) (asked, bool) {
 	for ctx.Err() == nil {
 		session, err := d.client.AcceptNextSessionForQueue(ctx, d.queues.Request, nil)
@@ -187,15 +189,18 @@ func (d *simulated) take(ctx context.Context) (asked, bool) {
 			continue
 		}
 		messages, err := session.ReceiveMessages(ctx, 1, nil)
-		if err == nil && len(messages) == 1 && session.CompleteMessage(context.Background(), messages[0], nil) == nil {
-			_ = session.Close(context.Background())
-			var q contract.DataBundleRequestContract
-			if proto.Unmarshal(messages[0].Body, &q) == nil {
-				return asked{&q, messages[0]}, true
-			}
-			continue
+		var q contract.DataBundleRequestContract
+		isRequest := err == nil && len(messages) == 1 && proto.Unmarshal(messages[0].Body, &q) == nil
+		if isRequest {
+			brief, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = session.CompleteMessage(brief, messages[0], nil)
+			cancel()
 		}
 		_ = session.Close(context.Background())
+		if isRequest && !d.seen[q.RequestId] {
+			d.seen[q.RequestId] = true
+			return asked{&q, messages[0]}, true
+		}
 	}
 	return asked{}, false
 }

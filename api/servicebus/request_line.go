@@ -17,7 +17,8 @@ import (
 // settled too late comes again.
 const (
 	patience = 20 * time.Second // to open links, and to send over them
-	farewell = 5 * time.Second  // to settle a message, and to close what was opened
+	settling = 2 * time.Second  // to settle a message; before it tries again, the client would wait longer
+	farewell = 5 * time.Second  // to close what was opened
 )
 
 // A line is a connection to the bus, opened when it is first needed. It is replaced
