@@ -17,8 +17,12 @@ import (
 
 // openOn returns a function that opens a store of its own on an embedded engine.
 func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) repositorytest.Stores {
+	return openOnAccount(durable, hints, "")
+}
+
+func openOnAccount(durable, hints bool, consistency string) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
-		var opts embedded.Options
+		opts := embedded.Options{Consistency: consistency}
 		if durable {
 			opts.Dir = t.TempDir()
 		}
@@ -34,6 +38,11 @@ func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) reposi
 func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) }
 
 func TestConformanceOnDisk(t *testing.T) { repositorytest.Run(t, openOn(true, true)) }
+
+// TestConformanceOnASessionAccount is about a store that trusts no plain read.
+func TestConformanceOnASessionAccount(t *testing.T) {
+	repositorytest.Run(t, openOnAccount(false, true, "Session"))
+}
 
 func TestConformanceWithoutHints(t *testing.T) { repositorytest.Run(t, openOn(false, false)) }
 

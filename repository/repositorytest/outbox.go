@@ -177,19 +177,17 @@ var outboxRules = []rule{
 	}},
 
 	{name: "a long outbox is emptied in order, and one group does not hide another", test: func(f *fixture) {
-		const many = 230
 		bundles := make(map[domain.Group][]Peeked)
-		for _, origin := range []domain.Origin{domain.Charges, domain.Aggregations} {
-			f.stored(many, From(origin), Alone)
-		}
-		f.stored(1)
-		groups := []domain.Group{MasterData, Aggregations}
-		for range many {
-			for _, group := range groups {
-				bundles[group] = append(bundles[group], f.confirmed(group))
+		for _, part := range []struct {
+			origin domain.Origin
+			many   int
+		}{{domain.Aggregations, 2}, {domain.Charges, 120}, {domain.TimeSeries, 2}} {
+			f.stored(part.many, From(part.origin), Alone)
+			for range part.many {
+				b := f.confirmed()
+				bundles[b.Group] = append(bundles[b.Group], b)
 			}
 		}
-		bundles[TimeSeries] = []Peeked{f.confirmed(TimeSeries)}
 		for _, group := range AllGroups {
 			require.NotEmpty(f, ofGroup(group, f.notices()), "notices of %s", group)
 		}
