@@ -8,7 +8,6 @@ import (
 	"net"
 	"path/filepath"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
@@ -28,9 +27,9 @@ func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: azservicebus.RetryOptions{MaxRetries: -1}}
 }
 
-func openBus(ctx context.Context, cfg *config.Config, opts *Options, credential func() (azcore.TokenCredential, error)) (_ *bus, err error) {
+func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, err error) {
 	if !cfg.EmbeddedBus() {
-		return azureBus(cfg, credential)
+		return azureBus(cfg, opts)
 	}
 	dir := ""
 	if !cfg.InMemory {
@@ -52,7 +51,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options, credential 
 	return b, nil
 }
 
-func azureBus(cfg *config.Config, credential func() (azcore.TokenCredential, error)) (*bus, error) {
+func azureBus(cfg *config.Config, opts *Options) (*bus, error) {
 	if connection := cfg.ServiceBus.Connection.Reveal(); connection != "" {
 		open := func() (*azservicebus.Client, error) {
 			return azservicebus.NewClientFromConnectionString(connection, clientOptions())
@@ -63,12 +62,12 @@ func azureBus(cfg *config.Config, credential func() (azcore.TokenCredential, err
 		}
 		return &bus{open: open}, client.Close(context.Background())
 	}
-	identity, err := credential()
+	credential, err := opts.identity()
 	if err != nil {
 		return nil, err
 	}
 	return &bus{open: func() (*azservicebus.Client, error) {
-		return azservicebus.NewClient(cfg.ServiceBus.Namespace, identity, clientOptions())
+		return azservicebus.NewClient(cfg.ServiceBus.Namespace, credential, clientOptions())
 	}}, nil
 }
 

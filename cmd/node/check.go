@@ -33,7 +33,7 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 			return report, &NoDataError{cfg.Data}
 		}
 	}
-	s, err := openStore(ctx, &cfg, &Options{Logger: logger}, prometheus.NewRegistry())
+	s, err := openStore(ctx, &cfg, &Options{Logger: logger, identity: identity()}, prometheus.NewRegistry())
 	if err != nil {
 		return report, err
 	}

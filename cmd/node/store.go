@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -114,12 +113,9 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 	if c.Key != "" {
 		return c, nil
 	}
-	credential, err := azidentity.NewDefaultAzureCredential(nil)
-	if err != nil {
-		return c, fmt.Errorf("find an Azure identity for %s: %w; set the AZURE_ variables, or log in with az login", c.Endpoint, err)
-	}
+	credential, err := opts.identity()
 	c.Credential = credential
-	return c, nil
+	return c, err
 }
 
 func (s *store) openContent(cfg *config.Config) error {
