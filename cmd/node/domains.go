@@ -16,7 +16,6 @@ import (
 // domains is what this node says to the domains over the bus, and what it hears.
 type domains struct {
 	bus       *bus
-	exchange  *exchange
 	requests  *servicebus.Requests
 	notices   *servicebus.Notices
 	courier   *hub.Courier
@@ -33,9 +32,6 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	if d.bus, err = openBus(ctx, cfg, opts); err != nil {
 		return nil, err
 	}
-	if d.exchange, err = openExchange(ctx, cfg, opts); err != nil {
-		return nil, err
-	}
 	queues := cfg.Queues()
 	d.requests = servicebus.NewRequests(servicebus.RequestOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
@@ -47,7 +43,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = servicebus.NewIngestion(servicebus.IngestOptions{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
-		Message: servicebus.MessageLimits{Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events},
+		Message: servicebus.Limits{Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events},
 		Grace:   opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock,
 	})
 }
@@ -66,5 +62,5 @@ func (d *domains) close() error {
 	if d.notices != nil {
 		errs = append(errs, d.notices.Close(ctx))
 	}
-	return errors.Join(append(errs, d.bus.close(), d.exchange.close())...)
+	return errors.Join(append(errs, d.bus.close())...)
 }

@@ -80,10 +80,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
-	n.store.share(n.domains.exchange)
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
-		Requester: n.domains.requests, Exchange: n.domains.exchange, Answers: n.store, Courier: n.domains.courier,
+		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
 		MaxContent: int64(cfg.Limits.Content),
 	})
 	n.hub = h
@@ -138,7 +137,7 @@ func (n *Node) Close() error {
 // BusAddr and BlobAddr return the addresses of the doors by which domains reach
 // what is embedded, nil where there is none.
 func (n *Node) BusAddr() net.Addr  { return addrOf(n.domains.bus.door) }
-func (n *Node) BlobAddr() net.Addr { return addrOf(n.domains.exchange.door) }
+func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
 
 func addrOf(l net.Listener) net.Addr {
 	if l == nil {
@@ -168,7 +167,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
-	parts.Go(func() error { return n.domains.exchange.serve(background) })
+	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
 	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
 	parts.Go(func() error {
@@ -184,7 +183,7 @@ func (n *Node) Run(ctx context.Context) error {
 			return err
 		case err := <-n.domains.bus.broken():
 			return err
-		case err := <-n.domains.exchange.broken():
+		case err := <-n.store.exchange.broken():
 			return err
 		case <-background.Done():
 			return nil
