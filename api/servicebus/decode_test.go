@@ -230,6 +230,9 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"another JSON", typed("application/vnd.api+json"), "unsupported-media-type", nil},
 
 		{"no body", &azservicebus.ReceivedMessage{}, "no-body", []string{"one AMQP data section"}},
+		{"a body that is a value", &azservicebus.ReceivedMessage{RawAMQPMessage: &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Value: "text"}}}, "no-body", nil},
+		{"a body that is a sequence", &azservicebus.ReceivedMessage{RawAMQPMessage: &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Sequence: [][]any{{1}}}}}, "no-body", nil},
+		{"a body in two sections", &azservicebus.ReceivedMessage{RawAMQPMessage: &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Data: [][]byte{{1}, {2}}}}}, "no-body", nil},
 		{"a body over the limit", &azservicebus.ReceivedMessage{Body: make([]byte, 32<<20+1)}, "body-too-large", []string{"33554433 bytes", "at most 33554432"}},
 		{"too many events", inJSON(t, "application/json", "["+strings.Repeat("{},", 10_000)+"{}]"), "too-many-events", []string{"more than 10000 events", "several messages"}},
 		{"too many events in a CloudEvent", inJSON(t, "application/cloudevents+json", `{"data":[`+strings.Repeat("{},", 10_000)+"{}]}"), "too-many-events", nil},

@@ -62,7 +62,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 	switch data.Value[0] {
 	case '{':
 		from.id = c.id
-		return t.take(data.Value, offset, place{prefix: prefix, alone: true}, from)
+		return t.one(data.Value, offset, prefix, from)
 	case '[':
 		return t.array(inMemory(data.Value, offset), prefix, from)
 	}

@@ -99,6 +99,15 @@ func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
 	}
 }
 
+func TestWhatIsSaidLaterOfAnEventPointsToItsPlaceInABatch(t *testing.T) {
+	got, err := ParseCloudEvents([]byte(`[`+around(`[]`)+`,`+around(`[{},`+sound+`]`)+`,`+around(sound)+`,`+around(`[]`)+`,`+around(`[`+sound+`]`)+`]`), defaultLimits)
+	require.NoError(t, err)
+	require.Len(t, got.Events, 3)
+	require.Equal(t, Fault{"/1/data/1/origin", "unknown", 1}, got.Fault(0, "origin", "unknown"))
+	require.Equal(t, Fault{"/2/data/origin", "unknown", 2}, got.Fault(1, "origin", "unknown"))
+	require.Equal(t, Fault{"/4/data/0/origin", "unknown", 3}, got.Fault(2, "origin", "unknown"))
+}
+
 func TestCloudEventsThatAreNoJSONAreRefusedWhole(t *testing.T) {
 	for text, want := range map[string]SyntaxError{
 		``:                        {"", 0, "unexpected end of JSON input"},
