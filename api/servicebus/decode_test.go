@@ -1,9 +1,7 @@
 package servicebus
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -11,83 +9,10 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/domain/hub"
-	"github.com/messagehub/messagehub/repository/memory"
 )
-
-const (
-	someID    = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
-	someActor = "6f1c2d3e-4b5a-4678-8a9b-0c1d2e3f4a5b"
-)
-
-// testDecoder returns the decoder of a hub that knows the usual origins, and has
-// the content of Charges sent along.
-func testDecoder(limits Limits) *decoder {
-	store := memory.New(memory.Options{})
-	options := hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}}
-	return newDecoder(limits, hub.New(store, store, store, options).Check)
-}
-
-// soundNotification is an announcement in the original's contract.
-func soundNotification(change ...func(*contract.DataAvailableNotificationContract)) *contract.DataAvailableNotificationContract {
-	sent := &contract.DataAvailableNotificationContract{
-		UUID: someID, Recipient: someActor, MessageType: "timeseries", Origin: "TimeSeries",
-		SupportsBundling: true, RelativeWeight: 3, DocumentType: "RSM012",
-	}
-	for _, c := range change {
-		c(sent)
-	}
-	return sent
-}
-
-// soundFields are the fields of an announcement in JSON.
-func soundFields() map[string]any {
-	return map[string]any{
-		"id": someID, "recipient": someActor, "origin": "TimeSeries", "contentType": "timeseries",
-		"documentType": "RSM012", "supportsBundling": true, "weight": 3,
-	}
-}
-
-// soundEvent is what either says.
-func soundEvent(t testing.TB) domain.Event {
-	id, err := domain.ParseEventID(someID)
-	require.NoError(t, err)
-	recipient, err := domain.ParseActorID(someActor)
-	require.NoError(t, err)
-	contentType, err := domain.ParseContentType("timeseries")
-	require.NoError(t, err)
-	documentType, err := domain.ParseDocumentType("RSM012")
-	require.NoError(t, err)
-	return domain.Event{
-		ID: id, Recipient: recipient, Origin: domain.TimeSeries, ContentType: contentType,
-		DocumentType: documentType, SupportsBundling: true, Weight: 3,
-	}
-}
-
-func inContract(t testing.TB, sent *contract.DataAvailableNotificationContract) *azservicebus.ReceivedMessage {
-	body, err := proto.Marshal(sent)
-	require.NoError(t, err)
-	return &azservicebus.ReceivedMessage{Body: append([]byte{}, body...)}
-}
-
-func inJSON(t testing.TB, contentType string, body any) *azservicebus.ReceivedMessage {
-	text, ok := body.(string)
-	if !ok {
-		b, err := json.Marshal(body)
-		require.NoError(t, err)
-		text = string(b)
-	}
-	return &azservicebus.ReceivedMessage{Body: []byte(text), ContentType: &contentType}
-}
-
-// cloudEventOf has data in a CloudEvent.
-func cloudEventOf(data any) map[string]any {
-	return map[string]any{"specversion": "1.0", "id": "ce-1", "source": "/timeseries", "type": "DataAvailable", "data": data}
-}
 
 func TestEveryFormSaysTheSameEvent(t *testing.T) {
 	fields := soundFields()
@@ -230,6 +155,9 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"another JSON", typed("application/vnd.api+json"), "unsupported-media-type", nil},
 
 		{"no body", &azservicebus.ReceivedMessage{}, "no-body", []string{"one AMQP data section"}},
+		{"a body that is a value", &azservicebus.ReceivedMessage{RawAMQPMessage: &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Value: "text"}}}, "no-body", nil},
+		{"a body that is a sequence", &azservicebus.ReceivedMessage{RawAMQPMessage: &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Sequence: [][]any{{1}}}}}, "no-body", nil},
+		{"a body in two sections", &azservicebus.ReceivedMessage{RawAMQPMessage: &azservicebus.AMQPAnnotatedMessage{Body: azservicebus.AMQPAnnotatedMessageBody{Data: [][]byte{{1}, {2}}}}}, "no-body", nil},
 		{"a body over the limit", &azservicebus.ReceivedMessage{Body: make([]byte, 32<<20+1)}, "body-too-large", []string{"33554433 bytes", "at most 33554432"}},
 		{"too many events", inJSON(t, "application/json", "["+strings.Repeat("{},", 10_000)+"{}]"), "too-many-events", []string{"more than 10000 events", "several messages"}},
 		{"too many events in a CloudEvent", inJSON(t, "application/cloudevents+json", `{"data":[`+strings.Repeat("{},", 10_000)+"{}]}"), "too-many-events", nil},
@@ -288,111 +216,6 @@ func requireFits(t testing.TB, r *rejection) {
 	require.NotEmpty(t, r.Description)
 	require.LessOrEqual(t, len(r.Description), 4096)
 	require.True(t, utf8.ValidString(r.Description), "%q", r.Description)
-}
-
-func TestNoFieldOfTheContractIsGuessed(t *testing.T) {
-	type notification = contract.DataAvailableNotificationContract
-	for _, tc := range []struct {
-		name   string
-		change func(*notification)
-		says   string
-	}{
-		{"an id that is no GUID", func(c *notification) { c.UUID = "4711" }, "UUID: event id: want a UUID"},
-		{"an empty id", func(c *notification) { c.UUID = strings.Repeat("0", 32) }, "UUID: event id: the nil UUID"},
-		{"no recipient", func(c *notification) { c.Recipient = "" }, "recipient: actor id: want 1 to 64 characters"},
-		{"an empty GUID as recipient", func(c *notification) { c.Recipient = "{00000000-0000-0000-0000-000000000000}" }, "recipient: actor id: the empty GUID"},
-		{"a recipient out of alphabet", func(c *notification) { c.Recipient = "5790 001330552" }, "recipient: actor id: want only"},
-		{"no message type", func(c *notification) { c.MessageType = "" }, "messageType: content type: want 1 to 128 characters"},
-		{"a blank message type", func(c *notification) { c.MessageType = " " }, "messageType: content type: want no blank"},
-		{"no origin", func(c *notification) { c.Origin = "" }, "origin: origin: want 1 to 64 characters"},
-		{"the unknown origin", func(c *notification) { c.Origin = "Unknown" }, `origin: origin: "Unknown" is unknown here; known are`},
-		{"the number of the unknown origin", func(c *notification) { c.Origin = "0" }, `origin: origin: "0" is unknown here`},
-		{"a number that is no origin", func(c *notification) { c.Origin = "99" }, `origin: origin: "99" is unknown here`},
-		{"an origin in another case", func(c *notification) { c.Origin = "timeseries" }, `origin: origin: "timeseries" is unknown here`},
-		{"no weight", func(c *notification) { c.RelativeWeight = 0 }, "relativeWeight: weight: want at least 1 (KB), got 0"},
-		{"a negative weight", func(c *notification) { c.RelativeWeight = math.MinInt32 }, "relativeWeight: weight: want at least 1 (KB), got -2147483648"},
-		{"a document type with a comma", func(c *notification) { c.DocumentType = "a,b" }, "documentType: document type: want printable ASCII"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			events, rejected := testDecoder(Limits{}).decode(inContract(t, soundNotification(tc.change)))
-			require.Empty(t, events)
-			require.NotNil(t, rejected)
-			require.Equal(t, "invalid", rejected.Reason)
-			require.Contains(t, rejected.Description, "because of a fault.")
-			require.Contains(t, rejected.Description, "\n"+tc.says)
-		})
-	}
-}
-
-func TestAWeightThatOverflowsIsRefused(t *testing.T) {
-	for name, tc := range map[string]struct {
-		bytes string
-		got   string
-	}{
-		"one more than 32 bits hold":          {"\x30\x80\x80\x80\x80\x08", "2147483648"},
-		"one whose last 32 bits are a weight": {"\x30\x81\x80\x80\x80\x10", "4294967297"},
-		"one that 64 bits hold just so":       {"\x30\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "9223372036854775807"},
-		"one that a sound one follows":        {"\x30\x81\x80\x80\x80\x10\x30\x05", "4294967297"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.RelativeWeight = 0 }))
-			m.Body = append(m.Body, tc.bytes...)
-			events, rejected := testDecoder(Limits{}).decode(m)
-			require.Empty(t, events)
-			require.NotNil(t, rejected)
-			require.Contains(t, rejected.Description, "relativeWeight: weight: want at most 2147483647 (KB), got "+tc.got)
-		})
-	}
-}
-
-func TestTheContractIsReadAsTheOriginalReadIt(t *testing.T) {
-	type notification = contract.DataAvailableNotificationContract
-	sound := soundEvent(t)
-	gln, err := domain.ParseActorID("5790001330552")
-	require.NoError(t, err)
-	documentType, err := domain.ParseDocumentType("timeseries")
-	require.NoError(t, err)
-	for _, tc := range []struct {
-		name   string
-		change func(*notification)
-		want   func(*domain.Event)
-	}{
-		{"an id in upper case", func(c *notification) { c.UUID = strings.ToUpper(someID) }, nil},
-		{"an id without dashes", func(c *notification) { c.UUID = strings.ReplaceAll(someID, "-", "") }, nil},
-		{"a recipient in braces", func(c *notification) { c.Recipient = " {" + strings.ToUpper(someActor) + "}" }, nil},
-		{"a recipient in parentheses", func(c *notification) { c.Recipient = "(" + someActor + ")" }, nil},
-		{"a GLN", func(c *notification) { c.Recipient = "5790001330552" }, func(e *domain.Event) { e.Recipient = gln }},
-		{"an origin as a number", func(c *notification) { c.Origin = "2" }, nil},
-		{"an origin with blanks", func(c *notification) { c.Origin = " TimeSeries " }, nil},
-		{"Wholesale", func(c *notification) { c.Origin = "Wholesale" }, func(e *domain.Event) { e.Origin = domain.Aggregations }},
-		{"Aggregations, which the original refused", func(c *notification) { c.Origin = "Aggregations" }, func(e *domain.Event) { e.Origin = domain.Aggregations }},
-		{"the number of Wholesale", func(c *notification) { c.Origin = "3" }, func(e *domain.Event) { e.Origin = domain.Aggregations }},
-		{"no document type", func(c *notification) { c.DocumentType = "" }, func(e *domain.Event) { e.DocumentType = documentType }},
-		{"a blank document type", func(c *notification) { c.DocumentType = " \t" }, func(e *domain.Event) { e.DocumentType = documentType }},
-		{"no bundling", func(c *notification) { c.SupportsBundling = false }, func(e *domain.Event) { e.SupportsBundling = false }},
-		{"the largest weight", func(c *notification) { c.RelativeWeight = math.MaxInt32 }, func(e *domain.Event) { e.Weight = math.MaxInt32 }},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			want := sound
-			if tc.want != nil {
-				tc.want(&want)
-			}
-			events, rejected := testDecoder(Limits{}).decode(inContract(t, soundNotification(tc.change)))
-			require.Nil(t, rejected)
-			require.Equal(t, []domain.Event{want}, events)
-		})
-	}
-}
-
-func TestAnOriginThatTheHubIsConfiguredWithIsTaken(t *testing.T) {
-	settlements, err := domain.ParseOrigin("Settlements")
-	require.NoError(t, err)
-	store := memory.New(memory.Options{})
-	options := hub.Options{Groups: domain.DefaultGroups().With(settlements, domain.Group{})}
-	d := newDecoder(Limits{}, hub.New(store, store, store, options).Check)
-	events, rejected := d.decode(inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Settlements" })))
-	require.Nil(t, rejected)
-	require.Equal(t, settlements, events[0].Origin)
 }
 
 func TestASessionMayWriteItsRecipientInAnyForm(t *testing.T) {
