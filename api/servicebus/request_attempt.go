@@ -145,7 +145,7 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 				a.drain(ctx, s)
 				return true
 			}
-		case errors.Is(err, errPanicked):
+		case isPanic(err): // any sender can set a property of a type that the client does not expect
 			j := malformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
 			a.heard <- heard{reply: j.reply}
 			a.refused(j)
@@ -206,23 +206,6 @@ func outlasting(ctx context.Context, long time.Duration, f func(context.Context)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
 	defer cancel()
 	return f(ctx)
-}
-
-var errPanicked = errors.New("the client cannot read the message")
-
-// receiveOne returns a message, or none and perhaps an error. The client panics at
-// properties of a type that it does not expect, which any sender can set.
-func receiveOne(ctx context.Context, s *azservicebus.SessionReceiver) (m *azservicebus.ReceivedMessage, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errPanicked
-		}
-	}()
-	got, err := s.ReceiveMessages(ctx, 1, nil)
-	if len(got) > 0 { // it returns nothing at all when the link is lost
-		m = got[0]
-	}
-	return m, err
 }
 
 // pause waits before the n-th try, from 0: not at all at first, and about 2 s in
