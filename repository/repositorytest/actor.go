@@ -108,7 +108,8 @@ func ReadPayload(ctx context.Context, s Stores, at repository.Section) ([]byte, 
 const lostRaces = 1000
 
 // DrainNotices takes the notices of an actor out of the outbox until there is none
-// left, and returns them in the order in which they came.
+// left, and returns them in the order in which they came. If it fails, it still
+// returns those it has seen.
 func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain.Notice, error) {
 	var drained []domain.Notice
 	for {
@@ -117,10 +118,10 @@ func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain
 			return drained, err
 		}
 		for _, n := range notices {
+			drained = append(drained, n)
 			if err := s.Outbox.Delivered(ctx, n); err != nil {
 				return drained, err
 			}
-			drained = append(drained, n)
 		}
 	}
 }
