@@ -31,7 +31,13 @@ type RequestOptions struct {
 	// Queues are those of the domains that can be asked.
 	Queues map[domain.Origin]contract.Queues
 
-	Most       int                   // requests at one time; default 256
+	Most int // requests at one time; default 256
+
+	// Connections are those for replies. The client opens sessions one after the
+	// other on each, and takes some twenty trips to the bus and back for one.
+	// Default: 4.
+	Connections int
+
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
 	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
@@ -41,6 +47,7 @@ type RequestOptions struct {
 
 func (o *RequestOptions) setDefaults() {
 	o.Most = cmp.Or(o.Most, 256)
+	o.Connections = cmp.Or(o.Connections, 4)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -59,7 +66,7 @@ func (o *RequestOptions) setDefaults() {
 //	        ◀── session of its reply queue, which is named after this one request
 //
 // The session is accepted while the request is on its way. Requests go over one
-// connection and replies come over another, because a receiver that fails takes its
+// connection and replies come over others, because a receiver that fails takes its
 // connection along.
 //
 // A message in the session is the reply if it names the request, and the bundle or
@@ -67,7 +74,8 @@ func (o *RequestOptions) setDefaults() {
 // anything else is none at all; both go to the dead letters, with a reason. What
 // was taken is completed after the caller has it; a reply that came twice goes with
 // it. One that comes too late stays in its session until it expires, and confuses
-// nobody: the next request has a session of its own.
+// nobody: the next request has a session of its own. So the queues for replies need
+// a time to live, for domains that give their replies none.
 //
 // A connection that is lost while a reply is awaited is replaced, and the session
 // taken up again. Nothing is kept that a node's death could lose: whoever peeks next
@@ -75,7 +83,7 @@ func (o *RequestOptions) setDefaults() {
 type Requests struct {
 	opts     RequestOptions
 	requests line
-	replies  line
+	replies  []*line
 	slots    chan struct{} // one for each request under way
 	life     *life
 	metrics  *requestMetrics
@@ -87,10 +95,14 @@ var _ hub.Requester = (*Requests)(nil)
 // them.
 func NewRequests(opts RequestOptions) *Requests {
 	opts.setDefaults()
+	replies := make([]*line, opts.Connections)
+	for i := range replies {
+		replies[i] = &line{open: opts.Open, logger: opts.Logger}
+	}
 	return &Requests{
 		opts:     opts,
 		requests: line{open: opts.Open, logger: opts.Logger},
-		replies:  line{open: opts.Open, logger: opts.Logger},
+		replies:  replies,
 		slots:    make(chan struct{}, opts.Most),
 		life:     newLife(),
 		metrics:  newRequestMetrics(opts.Registerer),
@@ -103,7 +115,9 @@ func (r *Requests) Close(ctx context.Context) error {
 	r.life.stop()
 	err := r.life.end(ctx)
 	r.requests.close()
-	r.replies.close()
+	for _, l := range r.replies {
+		l.close()
+	}
 	return err
 }
 

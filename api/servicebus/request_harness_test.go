@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -152,11 +153,17 @@ func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simul
 	return d
 }
 
-// serve lets a domain answer with what answer returns, in one batch, until the test
-// ends. Any number of requests are answered at the same time.
+// serve is serveAs domain.TimeSeries.
 func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
 	t.Helper()
-	d := newDomain(t, n, domain.TimeSeries)
+	return serveAs(t, n, domain.TimeSeries, answer)
+}
+
+// serveAs lets a domain answer with what answer returns, in one batch, until the
+// test ends. Any number of requests are answered at the same time.
+func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
+	t.Helper()
+	d := newDomain(t, n, origin)
 	ctx, stop := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -321,4 +328,10 @@ func (p *patient) Err() error {
 		return context.DeadlineExceeded
 	}
 	return nil
+}
+
+// inBubble lets a test have a time of its own, which stands still while anything is
+// being done: however slow the machine, nothing comes too late.
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
 }

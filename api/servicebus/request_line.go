@@ -1,8 +1,10 @@
 package servicebus
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,18 @@ type line struct {
 
 	mu      sync.Mutex
 	current *client // nil until it is needed
+	users   int     // of all clients
+}
+
+// leastUsed returns the line with the fewest users, and of those the first, so that
+// none is opened that is not needed.
+func leastUsed(lines []*line) *line {
+	users := func(l *line) int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.users
+	}
+	return slices.MinFunc(lines, func(a, b *line) int { return cmp.Compare(users(a), users(b)) })
 }
 
 // A client is one client of the bus. What may change is guarded by the line's mu.
@@ -52,6 +66,7 @@ func (l *line) take() (*client, error) {
 		l.current = &client{bus: bus, senders: make(map[string]*azservicebus.Sender)}
 	}
 	l.current.users++
+	l.users++
 	return l.current, nil
 }
 
@@ -59,6 +74,7 @@ func (l *line) take() (*client, error) {
 func (l *line) give(c *client, replace bool) {
 	l.mu.Lock()
 	c.users--
+	l.users--
 	if replace {
 		l.retire(c)
 	}
@@ -148,8 +164,8 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 	}
 	t := troubleOf(err)
 	replace = t.replace
-	if !t.again { // the bus has said no
+	if !t.again || t.once { // the bus has said no
 		kind = domain.Unavailable
 	}
-	return t.again, domain.Errorf(kind, "send to queue %s: %s: %w", queue, t.advice, err)
+	return t.again, t.errorf(kind, "send to queue %s", queue)
 }
