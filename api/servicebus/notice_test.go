@@ -142,6 +142,7 @@ func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
 }
 
 func TestManyNoticesShareAConnection(t *testing.T) {
+	withoutLeaks(t)
 	n := openBus(t, embedded.Options{})
 	s := newNotices(t, n)
 	var all sync.WaitGroup

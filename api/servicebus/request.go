@@ -114,9 +114,9 @@ func NewRequests(opts RequestOptions) *Requests {
 func (r *Requests) Close(ctx context.Context) error {
 	r.life.stop()
 	err := r.life.end(ctx)
-	r.requests.close()
+	r.requests.close(ctx)
 	for _, l := range r.replies {
-		l.close()
+		l.close(ctx)
 	}
 	return err
 }

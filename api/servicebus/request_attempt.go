@@ -42,7 +42,7 @@ type heard struct {
 func (a *attempt) run(ctx context.Context) {
 	a.interrupted(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
-	sending.Go(func() { a.sent <- a.requests.requests.send(a.requests.life.ctx, a.queues.Request, a.message) }) //nolint:contextcheck // see patience
+	sending.Go(func() { a.sent <- a.requests.requests.send(a.requests.life.ctx, a.queues.Request, a.message) })
 	a.listen(ctx)
 	sending.Wait()
 }
@@ -98,7 +98,10 @@ func (a *attempt) interrupted(why error) {
 
 // listen opens the session as often as it is lost.
 func (a *attempt) listen(ctx context.Context) {
-	for try := 0; !a.listenOnce(ctx, try) && a.pause(ctx, try); try++ { //nolint:revive // all is in the condition
+	for try := 0; ; try++ {
+		if a.listenOnce(ctx, try) || !a.pause(ctx, try) {
+			return
+		}
 	}
 }
 
@@ -114,7 +117,7 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	session, err := a.accept(c) //nolint:contextcheck // see patience
 	if err != nil {
 		t := troubleOf(err)
-		line.give(c, t.replace)
+		line.give(ctx, c, t.replace)
 		err = t.errorf(domain.Unavailable, "listen for replies on queue %s", a.queues.Reply)
 		a.interrupted(err)
 		done = !t.again || t.once && try > 0
@@ -126,7 +129,7 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	a.interrupted(nil)
 	done = a.listenTo(ctx, session)
 	_ = outlasting(ctx, farewell, session.Close) // the bus ends what was not closed
-	line.give(c, !done)
+	line.give(ctx, c, !done)
 	return done
 }
 
@@ -205,13 +208,6 @@ func (a *attempt) refused(j judgement) {
 
 func (a *attempt) log() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
-}
-
-// outlasting calls f with a time of its own, although ctx may have ended.
-func outlasting(ctx context.Context, long time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
-	defer cancel()
-	return f(ctx)
 }
 
 var errPanicked = errors.New("the client cannot read the message")

@@ -72,7 +72,8 @@ func domainEntities() embedded.Entities {
 	return e
 }
 
-// withoutLeaks fails the test if goroutines outlive it.
+// withoutLeaks fails the test if goroutines outlive it, of which a test in a bubble
+// need not be told.
 func withoutLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -82,7 +83,6 @@ func withoutLeaks(t testing.TB) {
 // openBus opens a bus with the queues of domains.
 func openBus(t testing.TB, o embedded.Options) *embedded.Namespace {
 	t.Helper()
-	withoutLeaks(t)
 	if o.Entities.Queues == nil {
 		o.Entities = domainEntities()
 	}

@@ -71,7 +71,7 @@ func (l *line) take() (*client, error) {
 }
 
 // give ends a use of c, and says whether it is to be replaced.
-func (l *line) give(c *client, replace bool) {
+func (l *line) give(ctx context.Context, c *client, replace bool) {
 	l.mu.Lock()
 	c.users--
 	l.users--
@@ -81,7 +81,7 @@ func (l *line) give(c *client, replace bool) {
 	unused := c.retired && c.users == 0
 	l.mu.Unlock()
 	if unused {
-		c.close()
+		c.close(ctx)
 	}
 }
 
@@ -96,20 +96,25 @@ func (l *line) retire(c *client) {
 }
 
 // close closes the client in use, for those who still have it as well.
-func (l *line) close() {
+func (l *line) close(ctx context.Context) {
 	l.mu.Lock()
 	c := l.current
 	l.current = nil
 	l.mu.Unlock()
 	if c != nil {
-		c.close()
+		c.close(ctx)
 	}
 }
 
-func (c *client) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+func (c *client) close(ctx context.Context) {
+	_ = outlasting(ctx, farewell, c.bus.Close) // it always says that this went well
+}
+
+// outlasting calls f with a time of its own, although ctx may have ended.
+func outlasting(ctx context.Context, long time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
 	defer cancel()
-	_ = c.bus.Close(ctx) // it always says that this went well
+	return f(ctx)
 }
 
 // sender returns the sender for a queue. Making one makes no call.
@@ -149,7 +154,7 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 		return false, err
 	}
 	replace := false
-	defer func() { l.give(c, replace) }()
+	defer func() { l.give(ctx, c, replace) }()
 	s, err := l.sender(c, queue)
 	if err == nil {
 		_, err = s.NewMessageBatch(ctx, nil) // opens the link, so that a failure to do so is known for one

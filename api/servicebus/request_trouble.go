@@ -50,7 +50,7 @@ func troubleOf(err error) trouble {
 		}
 	}
 	if e, ok := errors.AsType[*amqp.Error](err); ok {
-		switch e.Condition { //nolint:exhaustive // the others pass
+		switch e.Condition {
 		case amqp.ErrCondNotFound:
 			t = trouble{advice: adviceMissing}
 		case amqp.ErrCondUnauthorizedAccess:

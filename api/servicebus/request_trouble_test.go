@@ -56,6 +56,7 @@ func TestAReplySurvivesThatConnectionsAreLostBeforeIt(t *testing.T) {
 
 // Connections are lost again and again while many are asking.
 func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
+	withoutLeaks(t)
 	n := openBus(t, embedded.Options{})
 	serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
 	r := newRequests(t, n)
@@ -166,6 +167,7 @@ func create(t *testing.T, n *embedded.Namespace, queue string) {
 func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 	for _, missing := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(missing, func(t *testing.T) {
+			withoutLeaks(t)
 			entities := domainEntities()
 			entities.Queues = slices.DeleteFunc(entities.Queues, func(q embedded.QueueSetup) bool { return q.Name == missing })
 			n := openBus(t, embedded.Options{Entities: entities})
