@@ -62,7 +62,7 @@ func (o *RequestOptions) setDefaults() {
 
 // Requests ask domains for content over Service Bus:
 //
-//	Request ──▶ queue of the domain        live as long as the caller waits
+//	Request ──▶ queue of the domain        lives until an answer is of no use
 //	        ◀── session of its reply queue, which is named after this one request
 //
 // The session is accepted while the request is on its way. Requests go over one
@@ -137,7 +137,7 @@ func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply
 }
 
 func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues contract.Queues) (hub.Reply, error) {
-	left, err := r.left(ctx, q.Origin)
+	left, err := r.left(ctx, &q)
 	if err != nil {
 		return hub.Reply{}, err
 	}
@@ -160,15 +160,14 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 	return a.await(ctx)
 }
 
-// left returns how long the caller waits, in what the wire can say.
-func (r *Requests) left(ctx context.Context, origin domain.Origin) (time.Duration, error) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said how long; give the context a deadline", origin)
+// left returns how long the domain has, in what the wire can say.
+func (r *Requests) left(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
+	if q.By.IsZero() {
+		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
 	}
-	left := deadline.Sub(r.opts.Clock()).Truncate(time.Millisecond)
+	left := q.By.Sub(r.opts.Clock()).Truncate(time.Millisecond)
 	if err := ctx.Err(); err != nil || left <= 0 {
-		return 0, fmt.Errorf("ask domain %s: there is no time left for it: %w", origin, cmp.Or(err, context.DeadlineExceeded))
+		return 0, fmt.Errorf("ask domain %s: there is no time left for it: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
 	const longest = math.MaxUint32 * time.Millisecond
 	return min(left, longest), nil

@@ -41,7 +41,7 @@ func aRequest() hub.ContentRequest {
 	return hub.ContentRequest{
 		Recipient: recipient, Origin: domain.TimeSeries, Bundle: bundle,
 		ContentType: must(domain.ParseContentType("RSM012")), Format: domain.XML, Version: "1.2",
-		List: "ab/0001/" + process + "_1-7",
+		List: "ab/0001/" + process + "_1-7", By: time.Now().Add(amply),
 	}
 }
 
@@ -318,8 +318,7 @@ func (p *patient) end() {
 	close(p.over)
 }
 
-func (p *patient) Done() <-chan struct{}       { return p.over }
-func (p *patient) Deadline() (time.Time, bool) { return time.Now().Add(amply), true }
+func (p *patient) Done() <-chan struct{} { return p.over }
 
 func (p *patient) Err() error {
 	p.mu.Lock()

@@ -33,8 +33,10 @@ func TestARequestIsWhatTheContractSays(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
 		n := openBus(t, embedded.Options{})
 		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock, o.NewID = standing(now), ids() })
-		ctx, leave := context.WithDeadline(t.Context(), now.Add(amply))
-		a := begin(ctx, r, aRequest())
+		ctx, leave := context.WithTimeout(t.Context(), amply)
+		q := aRequest()
+		q.By = now.Add(amply)
+		a := begin(ctx, r, q)
 		m := newDomain(t, n, domain.TimeSeries).nextRequest(t).message
 		leave()
 		_, err := a.wait()
@@ -87,7 +89,7 @@ func TestAnotherOriginHasAnotherQueueAndFormat(t *testing.T) {
 	})(t)
 }
 
-func TestARequestLivesAsLongAsItsCallerWaits(t *testing.T) {
+func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		left, want time.Duration
@@ -97,9 +99,9 @@ func TestARequestLivesAsLongAsItsCallerWaits(t *testing.T) {
 	} {
 		t.Run(tc.name, inBubble(func(t *testing.T) {
 			ctx, leave := context.WithTimeout(t.Context(), amply)
-			deadline, _ := ctx.Deadline()
 			n := openBus(t, embedded.Options{})
-			a := begin(ctx, newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(deadline.Add(-tc.left)) }), aRequest())
+			q := aRequest()
+			a := begin(ctx, newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-tc.left)) }), q)
 			require.Equal(t, tc.want, *newDomain(t, n, domain.TimeSeries).nextRequest(t).message.TimeToLive)
 			leave()
 			_, err := a.wait()
@@ -111,10 +113,9 @@ func TestARequestLivesAsLongAsItsCallerWaits(t *testing.T) {
 func TestARequestThatWouldNotLiveIsNotSent(t *testing.T) {
 	inBubble(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
-		ctx, leave := context.WithTimeout(t.Context(), amply)
-		defer leave()
-		deadline, _ := ctx.Deadline()
-		_, err := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(deadline.Add(-999 * time.Microsecond)) }).Request(ctx, aRequest())
+		q := aRequest()
+		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-999 * time.Microsecond)) })
+		_, err := r.Request(t.Context(), q)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Zero(t, n.Stats().Connections)
 	})(t)
