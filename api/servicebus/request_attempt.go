@@ -143,7 +143,7 @@ func (a *attempt) accept(c *client) (*azservicebus.SessionReceiver, error) {
 // returns false if the session was lost before.
 func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
 	for ctx.Err() == nil {
-		m, err := receiveOne(ctx, s)
+		m, err := nextMessage(ctx, s)
 		switch {
 		case m != nil:
 			j := a.judge(m)
@@ -174,7 +174,7 @@ func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
 	for range most {
 		var m *azservicebus.ReceivedMessage
 		_ = outlasting(ctx, moment, func(ctx context.Context) (err error) {
-			m, err = receiveOne(ctx, s)
+			m, err = nextMessage(ctx, s)
 			return err
 		})
 		if m == nil {
@@ -212,9 +212,9 @@ func (a *attempt) log() *slog.Logger {
 
 var errPanicked = errors.New("the client cannot read the message")
 
-// receiveOne returns a message, or none and perhaps an error. The client panics at
+// nextMessage returns a message, or none and perhaps an error. The client panics at
 // properties of a type that it does not expect, which any sender can set.
-func receiveOne(ctx context.Context, s *azservicebus.SessionReceiver) (m *azservicebus.ReceivedMessage, err error) {
+func nextMessage(ctx context.Context, s *azservicebus.SessionReceiver) (m *azservicebus.ReceivedMessage, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errPanicked
