@@ -66,7 +66,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.Re
 
 // A notice is, byte for byte, what domains were built for.
 func TestANoticeIsWhatTheContractSays(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
 		n := openBus(t, embedded.Options{})
 		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Clock, o.NewID = standing(now), ids() })
@@ -92,7 +92,7 @@ func TestANoticeIsWhatTheContractSays(t *testing.T) {
 }
 
 func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		s := newNotices(t, n)
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
@@ -105,7 +105,7 @@ func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
 }
 
 func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		entities := domainEntities()
 		for i := range entities.Queues {
 			entities.Queues[i].Properties.RequiresDuplicateDetection = true
@@ -122,7 +122,7 @@ func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
 
 // Also when connections are lost, which may bring one twice.
 func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		const many = 50
 		n := openBus(t, embedded.Options{})
 		s := newNotices(t, n)
@@ -155,7 +155,7 @@ func TestManyNoticesShareAConnection(t *testing.T) {
 }
 
 func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		entities := domainEntities()
 		for i := range entities.Queues {
 			if entities.Queues[i].Name == "timeseries-dequeue" {
@@ -179,7 +179,7 @@ func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
 }
 
 func TestNoticesFindABusThatIsBackAndAKeyThatIsMended(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		var mended, back atomic.Bool
 		s := newNotices(t, n, func(o *servicebus.NoticeOptions) {
@@ -250,7 +250,7 @@ func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 }
 
 func TestAfterClosingNoNoticeIsSent(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		s := newNotices(t, n)
 		ended, end := context.WithCancel(t.Context())
@@ -266,7 +266,7 @@ func TestAfterClosingNoNoticeIsSent(t *testing.T) {
 }
 
 func TestNoticesAreCountedByOutcome(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		n := openBus(t, embedded.Options{})
 		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Registerer = registry })

@@ -31,7 +31,9 @@ type RequestOptions struct {
 	// Queues are those of the domains that can be asked.
 	Queues map[domain.Origin]contract.Queues
 
-	Most int // requests at one time; default 256
+	// Most is how many requests to one domain are under way at a time, so that one
+	// that is slow leaves room for the others. Default: 256.
+	Most int
 
 	// Connections are those for replies. The client opens sessions one after the
 	// other on each, and takes some twenty trips to the bus and back for one.
@@ -84,7 +86,7 @@ type Requests struct {
 	opts     RequestOptions
 	requests line
 	replies  []*line
-	slots    chan struct{} // one for each request under way
+	slots    map[domain.Origin]chan struct{} // one for each request under way
 	life     *life
 	metrics  *requestMetrics
 }
@@ -99,11 +101,15 @@ func NewRequests(opts RequestOptions) *Requests {
 	for i := range replies {
 		replies[i] = &line{open: opts.Open, logger: opts.Logger}
 	}
+	slots := make(map[domain.Origin]chan struct{})
+	for origin := range opts.Queues {
+		slots[origin] = make(chan struct{}, opts.Most)
+	}
 	return &Requests{
 		opts:     opts,
 		requests: line{open: opts.Open, logger: opts.Logger},
 		replies:  replies,
-		slots:    make(chan struct{}, opts.Most),
+		slots:    slots,
 		life:     newLife(),
 		metrics:  newRequestMetrics(opts.Registerer),
 	}
@@ -145,14 +151,15 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 	if err != nil {
 		return hub.Reply{}, err
 	}
+	slots := r.slots[q.Origin]
 	select {
-	case r.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	default:
-		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; raise the bound, or see why domains are slow", q.Origin, r.opts.Most)
+		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; see why it is slow", q.Origin, r.opts.Most)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	release := func() { <-r.slots }
+	release := func() { <-slots }
 	if !r.life.run(func() { defer release(); a.run(ctx) }) {
 		release()
 		return hub.Reply{}, errClosing

@@ -329,8 +329,8 @@ func (p *patient) Err() error {
 	return nil
 }
 
-// inBubble lets a test have a time of its own, which stands still while anything is
+// timeless lets a test have a time of its own, which stands still while anything is
 // being done: however slow the machine, nothing comes too late.
-func inBubble(f func(*testing.T)) func(*testing.T) {
+func timeless(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }

@@ -25,7 +25,7 @@ const uri = "https://account.blob.example/messagehub-exchange/some_data"
 func one(m *azservicebus.Message) []*azservicebus.Message { return []*azservicebus.Message{m} }
 
 func TestTheContentOfADomainIsTheReply(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
 		r := newRequests(t, n)
@@ -52,7 +52,7 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 		{7, "a number of tomorrow", "internal-error", "a number of tomorrow"},
 		{-1, strings.Repeat("å", 400), "internal-error", strings.Repeat("å", 250) + "…"},
 	} {
-		t.Run(strconv.Itoa(int(tc.reason)), inBubble(func(t *testing.T) {
+		t.Run(strconv.Itoa(int(tc.reason)), timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			serve(t, n, func(q asked) []*azservicebus.Message {
 				return one(q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId, Reply: failure(tc.reason, tc.text)}))
@@ -67,7 +67,7 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 // The original's domains leave the idempotency id out, and .NET writes a GUID in
 // five ways.
 func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		forms := map[string]func(d, n string) string{
 			"D": func(d, _ string) string { return strings.ToUpper(d) },
 			"N": func(_, n string) string { return n },
@@ -116,7 +116,7 @@ func TestAReplyToAnotherRequestIsNone(t *testing.T) {
 			return other(q, &contract.DataBundleResponseContract{RequestId: q.RequestId, RequestIdempotencyId: "another_bundle"})
 		}},
 	} {
-		t.Run(tc.name, inBubble(func(t *testing.T) {
+		t.Run(tc.name, timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			d := newDomain(t, n, domain.TimeSeries)
 			ctx, cancel := context.WithTimeout(t.Context(), amply)
@@ -149,7 +149,7 @@ func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
 		{"no URI", "its contentUri has 0 bytes", func(q asked) *azservicebus.Message { return q.content("") }},
 		{"a very long URI", "its contentUri has 3000 bytes", func(q asked) *azservicebus.Message { return q.content(strings.Repeat("x", 3000)) }},
 	} {
-		t.Run(tc.name, inBubble(func(t *testing.T) {
+		t.Run(tc.name, timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			d := serve(t, n, func(q asked) []*azservicebus.Message { return one(tc.reply(q)) })
 			reply, err := ask(t, newRequests(t, n), aRequest())
@@ -166,7 +166,7 @@ func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
 
 // Some clients send a body in parts.
 func TestABodyInPartsIsOne(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		ctx, cancel := context.WithTimeout(t.Context(), amply)
@@ -185,7 +185,7 @@ func TestABodyInPartsIsOne(t *testing.T) {
 }
 
 func TestAReplyThatComesTwiceIsCompletedTwice(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		serve(t, n, func(q asked) []*azservicebus.Message {
 			return []*azservicebus.Message{q.content(uri), q.content(uri), q.raw([]byte("rubbish"))}
@@ -201,7 +201,7 @@ func TestAReplyThatComesTwiceIsCompletedTwice(t *testing.T) {
 }
 
 func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n)
@@ -237,7 +237,7 @@ func heardOut(t *testing.T, d *simulated) asked {
 }
 
 func TestADomainThatNeverAnswersIsNoTroubleOfTheBus(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		ctx := newPatient()
@@ -252,7 +252,7 @@ func TestADomainThatNeverAnswersIsNoTroubleOfTheBus(t *testing.T) {
 }
 
 func TestAnAnswerInAnotherSessionIsNone(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		ctx := newPatient()
@@ -291,7 +291,7 @@ func TestManyRequestsShareAConnection(t *testing.T) {
 }
 
 func TestNodesThatAskForOneBundleAreAnsweredEach(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		ctx, cancel := context.WithTimeout(t.Context(), amply)
@@ -309,8 +309,8 @@ func TestNodesThatAskForOneBundleAreAnsweredEach(t *testing.T) {
 	})(t)
 }
 
-func TestTooManyRequestsAreRefused(t *testing.T) {
-	inBubble(func(t *testing.T) {
+func TestTooManyRequestsToADomainAreRefused(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Most = 2 })
@@ -321,6 +321,11 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 		_, err := ask(t, r, aRequest())
 		require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
 		require.ErrorContains(t, err, "2 requests are under way already")
+		serveAs(t, n, domain.Aggregations, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		other := aRequest()
+		other.Origin = domain.Aggregations
+		_, err = ask(t, r, other)
+		require.NoError(t, err, "others have room")
 		d.send(t, q1.content(uri))
 		d.send(t, q2.content(uri))
 		for _, a := range []*asking{first, second} {
@@ -331,7 +336,7 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 }
 
 func TestARequestNeedsTime(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		r := newRequests(t, n)
 		endless := aRequest()
@@ -351,7 +356,7 @@ func TestARequestNeedsTime(t *testing.T) {
 }
 
 func TestADomainWithoutQueuesCannotBeAsked(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		q := aRequest()
 		q.Origin = domain.Charges
 		_, err := ask(t, newRequests(t, openBus(t, embedded.Options{})), q)
@@ -361,7 +366,7 @@ func TestADomainWithoutQueuesCannotBeAsked(t *testing.T) {
 }
 
 func TestClosingLetsWaitingCallersGo(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n)

@@ -35,7 +35,7 @@ import (
 func oneConnection(o *servicebus.RequestOptions) { o.Connections = 1 }
 
 func TestAReplySurvivesThatConnectionsAreLostBeforeIt(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n)
@@ -92,7 +92,7 @@ func TestRequestsSurviveThatConnectionsAreLostAtAnyTime(t *testing.T) {
 // The client panics at properties of a type that it does not expect.
 func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 	for _, property := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
-		t.Run(property, inBubble(func(t *testing.T) {
+		t.Run(property, timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			var well atomic.Bool
 			serve(t, n, func(q asked) []*azservicebus.Message {
@@ -117,7 +117,7 @@ func TestAReplyAtWhichTheClientPanicsIsAFailureOfTheDomain(t *testing.T) {
 }
 
 func TestAKeyThatIsMendedIsUsedWithTheNextRequest(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
 		var log bytes.Buffer
@@ -193,7 +193,7 @@ func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 }
 
 func TestAQueueWithoutSessionsIsNoQueueForReplies(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		entities := domainEntities()
 		for i := range entities.Queues {
 			entities.Queues[i].Properties.RequiresSession = false
@@ -205,7 +205,7 @@ func TestAQueueWithoutSessionsIsNoQueueForReplies(t *testing.T) {
 }
 
 func TestABusThatIsAwayIsFoundWhenItIsBack(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
 		var back atomic.Bool
@@ -230,7 +230,7 @@ func TestABusThatIsAwayIsFoundWhenItIsBack(t *testing.T) {
 }
 
 func TestAClientThatCannotBeMadeIsNoFaultOfTheDomain(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		r := servicebus.NewRequests(servicebus.RequestOptions{
 			Queues: queuesOf(domain.TimeSeries),
 			Open:   func() (*azservicebus.Client, error) { return nil, errors.New("no credential") },
@@ -276,7 +276,7 @@ func TestABusThatDoesNotAnswerIsTheTroubleAndNotTheDomain(t *testing.T) {
 
 // Callers who leave at the worst time, while links are opened, disturb nobody.
 func TestCallersWhoLeaveDisturbNobody(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)
 		r := newRequests(t, n, oneConnection)
@@ -333,7 +333,7 @@ func TestASessionWhoseLockIsLostIsOpenedAgain(t *testing.T) {
 }
 
 func TestRequestsAreCountedByOutcome(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		n := openBus(t, embedded.Options{})
 		d := newDomain(t, n, domain.TimeSeries)

@@ -29,7 +29,7 @@ func standing(at time.Time) func() time.Time { return func() time.Time { return 
 
 // A request is, byte for byte, what domains were built for.
 func TestARequestIsWhatTheContractSays(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
 		n := openBus(t, embedded.Options{})
 		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock, o.NewID = standing(now), ids() })
@@ -73,7 +73,7 @@ func TestARequestIsWhatTheContractSays(t *testing.T) {
 }
 
 func TestAnotherOriginHasAnotherQueueAndFormat(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		q := aRequest()
 		q.Origin, q.Format, q.Version = domain.Aggregations, domain.JSON, "the newest"
@@ -97,7 +97,7 @@ func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 		{"in whole milliseconds", 29*time.Second + 250*time.Millisecond + 999*time.Microsecond, 29*time.Second + 250*time.Millisecond},
 		{"no longer than the wire can say", 100 * 24 * time.Hour, math.MaxUint32 * time.Millisecond},
 	} {
-		t.Run(tc.name, inBubble(func(t *testing.T) {
+		t.Run(tc.name, timeless(func(t *testing.T) {
 			ctx, leave := context.WithTimeout(t.Context(), amply)
 			n := openBus(t, embedded.Options{})
 			q := aRequest()
@@ -111,7 +111,7 @@ func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 }
 
 func TestARequestThatWouldNotLiveIsNotSent(t *testing.T) {
-	inBubble(func(t *testing.T) {
+	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		q := aRequest()
 		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-999 * time.Microsecond)) })
