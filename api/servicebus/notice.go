@@ -62,7 +62,7 @@ func NewNotices(opts NoticeOptions) *Notices {
 // connection. If ctx ends first, what is left of the work ends soon after.
 func (n *Notices) Close(ctx context.Context) error {
 	err := n.life.end(ctx)
-	n.line.close()
+	n.line.close(ctx)
 	return err
 }
 
@@ -100,7 +100,7 @@ func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string
 		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
 	}
 	sent := make(chan error, 1)
-	if !n.life.run(func() { sent <- n.line.send(n.life.ctx, queue, message) }) { //nolint:contextcheck // see patience
+	if !n.life.run(func() { sent <- n.line.send(n.life.ctx, queue, message) }) {
 		return domain.Errorf(domain.Unavailable, "this hub is being stopped")
 	}
 	select {

@@ -107,22 +107,14 @@ func bodyOf(m *azservicebus.ReceivedMessage) []byte {
 	return bytes.Join(m.RawAMQPMessage.Body.Data, nil)
 }
 
-// isGUID reports whether text is the GUID id, which is in the form of 36 lower-case
-// characters, in any of the forms that .NET writes.
+// isGUID reports whether text is the GUID id in any form in which .NET writes one.
 func isGUID(text, id string) bool {
 	const longest = 68 // {0x00000000,0x0000,0x0000,{0x00,0x00,0x00,0x00,0x00,0x00,0x00,0x00}}
-	return len(text) <= longest && digits(text) == digits(id)
-}
-
-// digits returns the digits of a GUID, without what the forms put around them.
-func digits(guid string) string {
-	guid = strings.ReplaceAll(strings.ToLower(guid), "0x", "")
-	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune("-{}(),", c) {
-			return -1
-		}
-		return c
-	}, guid)
+	if len(text) > longest {
+		return false
+	}
+	guid, ok := domain.FromGUID(text)
+	return ok && guid == id
 }
 
 // printable makes text of others fit for a log and an operator's screen.

@@ -31,7 +31,15 @@ type RequestOptions struct {
 	// Queues are those of the domains that can be asked.
 	Queues map[domain.Origin]contract.Queues
 
-	Most       int                   // requests at one time; default 256
+	// Most is how many requests to one domain are under way at a time, so that one
+	// that is slow leaves room for the others. Default: 256.
+	Most int
+
+	// Connections are those for replies. The client opens sessions one after the
+	// other on each, and takes some twenty trips to the bus and back for one.
+	// Default: 4.
+	Connections int
+
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
 	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
@@ -41,6 +49,7 @@ type RequestOptions struct {
 
 func (o *RequestOptions) setDefaults() {
 	o.Most = cmp.Or(o.Most, 256)
+	o.Connections = cmp.Or(o.Connections, 4)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -55,11 +64,11 @@ func (o *RequestOptions) setDefaults() {
 
 // Requests ask domains for content over Service Bus:
 //
-//	Request ──▶ queue of the domain        live as long as the caller waits
+//	Request ──▶ queue of the domain        lives until an answer is of no use
 //	        ◀── session of its reply queue, which is named after this one request
 //
 // The session is accepted while the request is on its way. Requests go over one
-// connection and replies come over another, because a receiver that fails takes its
+// connection and replies come over others, because a receiver that fails takes its
 // connection along.
 //
 // A message in the session is the reply if it names the request, and the bundle or
@@ -67,7 +76,8 @@ func (o *RequestOptions) setDefaults() {
 // anything else is none at all; both go to the dead letters, with a reason. What
 // was taken is completed after the caller has it; a reply that came twice goes with
 // it. One that comes too late stays in its session until it expires, and confuses
-// nobody: the next request has a session of its own.
+// nobody: the next request has a session of its own. So the queues for replies need
+// a time to live, for domains that give their replies none.
 //
 // A connection that is lost while a reply is awaited is replaced, and the session
 // taken up again. Nothing is kept that a node's death could lose: whoever peeks next
@@ -75,8 +85,8 @@ func (o *RequestOptions) setDefaults() {
 type Requests struct {
 	opts     RequestOptions
 	requests line
-	replies  line
-	slots    chan struct{} // one for each request under way
+	replies  []*line
+	slots    map[domain.Origin]chan struct{} // one for each request under way
 	life     *life
 	metrics  *requestMetrics
 }
@@ -87,11 +97,19 @@ var _ hub.Requester = (*Requests)(nil)
 // them.
 func NewRequests(opts RequestOptions) *Requests {
 	opts.setDefaults()
+	replies := make([]*line, opts.Connections)
+	for i := range replies {
+		replies[i] = &line{open: opts.Open, logger: opts.Logger}
+	}
+	slots := make(map[domain.Origin]chan struct{})
+	for origin := range opts.Queues {
+		slots[origin] = make(chan struct{}, opts.Most)
+	}
 	return &Requests{
 		opts:     opts,
 		requests: line{open: opts.Open, logger: opts.Logger},
-		replies:  line{open: opts.Open, logger: opts.Logger},
-		slots:    make(chan struct{}, opts.Most),
+		replies:  replies,
+		slots:    slots,
 		life:     newLife(),
 		metrics:  newRequestMetrics(opts.Registerer),
 	}
@@ -102,8 +120,10 @@ func NewRequests(opts RequestOptions) *Requests {
 func (r *Requests) Close(ctx context.Context) error {
 	r.life.stop()
 	err := r.life.end(ctx)
-	r.requests.close()
-	r.replies.close()
+	r.requests.close(ctx)
+	for _, l := range r.replies {
+		l.close(ctx)
+	}
 	return err
 }
 
@@ -131,14 +151,15 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 	if err != nil {
 		return hub.Reply{}, err
 	}
+	slots := r.slots[q.Origin]
 	select {
-	case r.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	default:
-		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; raise the bound, or see why domains are slow", q.Origin, r.opts.Most)
+		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; see why it is slow", q.Origin, r.opts.Most)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	release := func() { <-r.slots }
+	release := func() { <-slots }
 	if !r.life.run(func() { defer release(); a.run(ctx) }) {
 		release()
 		return hub.Reply{}, errClosing

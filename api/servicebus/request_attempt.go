@@ -40,9 +40,9 @@ type heard struct {
 // run sends the request and listens for the reply, until there is one, or ctx ends.
 // It may return later than that, but not before all that it took is settled.
 func (a *attempt) run(ctx context.Context) {
-	a.interrupted(errors.New("the session for the reply is not open yet"))
+	a.interrupted(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
-	sending.Go(func() { a.sent <- a.requests.requests.send(a.requests.life.ctx, a.queues.Request, a.message) }) //nolint:contextcheck // see patience
+	sending.Go(func() { a.sent <- a.requests.requests.send(a.requests.life.ctx, a.queues.Request, a.message) })
 	a.listen(ctx)
 	sending.Wait()
 }
@@ -62,7 +62,12 @@ func (a *attempt) await(ctx context.Context) (hub.Reply, error) {
 		case <-a.requests.life.ctx.Done():
 			return hub.Reply{}, errClosing
 		case <-ctx.Done():
-			return hub.Reply{}, a.overdue(ctx.Err(), isSent)
+			select {
+			case h := <-a.heard: // just in time
+				return h.reply, h.err
+			default:
+				return hub.Reply{}, a.overdue(ctx.Err(), isSent)
+			}
 		}
 	}
 }
@@ -93,13 +98,17 @@ func (a *attempt) interrupted(why error) {
 
 // listen opens the session as often as it is lost.
 func (a *attempt) listen(ctx context.Context) {
-	for try := 0; !a.listenOnce(ctx) && a.pause(ctx, try); try++ { //nolint:revive // all is in the condition
+	for try := 0; ; try++ {
+		if a.listenOnce(ctx, try) || !a.pause(ctx, try) {
+			return
+		}
 	}
 }
 
-// listenOnce returns true when there is no more to listen for.
-func (a *attempt) listenOnce(ctx context.Context) (done bool) {
-	line := &a.requests.replies
+// listenOnce is the try-th time, from 0, that the session is opened. It returns true
+// when there is no more to listen for.
+func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
+	line := leastUsed(a.requests.replies)
 	c, err := line.take()
 	if err != nil {
 		a.heard <- heard{err: err}
@@ -108,18 +117,19 @@ func (a *attempt) listenOnce(ctx context.Context) (done bool) {
 	session, err := a.accept(c) //nolint:contextcheck // see patience
 	if err != nil {
 		t := troubleOf(err)
-		line.give(c, t.replace)
-		err = domain.Errorf(domain.Unavailable, "listen for replies on queue %s: %s: %w", a.queues.Reply, t.advice, err)
+		line.give(ctx, c, t.replace)
+		err = t.errorf(domain.Unavailable, "listen for replies on queue %s", a.queues.Reply)
 		a.interrupted(err)
-		if !t.again {
+		done = !t.again || t.once && try > 0
+		if done {
 			a.heard <- heard{err: err}
 		}
-		return !t.again
+		return done
 	}
 	a.interrupted(nil)
 	done = a.listenTo(ctx, session)
 	_ = outlasting(ctx, farewell, session.Close) // the bus ends what was not closed
-	line.give(c, !done)
+	line.give(ctx, c, !done)
 	return done
 }
 
@@ -132,7 +142,7 @@ func (a *attempt) accept(c *client) (*azservicebus.SessionReceiver, error) {
 // listenTo takes messages of the session until one is the reply, or ctx ends. It
 // returns false if the session was lost before.
 func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
-	for {
+	for ctx.Err() == nil {
 		m, err := receiveOne(ctx, s)
 		switch {
 		case m != nil:
@@ -150,13 +160,12 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 			a.heard <- heard{reply: j.reply}
 			a.refused(j)
 			return true
-		case ctx.Err() != nil:
-			return true
-		default:
-			a.interrupted(domain.Errorf(domain.Unavailable, "the session for the reply was lost, and could not be opened again in time; check that the bus is up"))
+		case ctx.Err() == nil:
+			a.interrupted(errors.New("the session for the reply was lost, and not opened again in time; check that the bus is up"))
 			return false
 		}
 	}
+	return true
 }
 
 // drain settles replies that came more than once, without waiting for any.
@@ -199,13 +208,6 @@ func (a *attempt) refused(j judgement) {
 
 func (a *attempt) log() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
-}
-
-// outlasting calls f with a time of its own, although ctx may have ended.
-func outlasting(ctx context.Context, long time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
-	defer cancel()
-	return f(ctx)
 }
 
 // pause waits before the n-th try, from 0: not at all at first, and about 2 s in

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -71,7 +72,8 @@ func domainEntities() embedded.Entities {
 	return e
 }
 
-// withoutLeaks fails the test if goroutines outlive it.
+// withoutLeaks fails the test if goroutines outlive it, of which a test in a bubble
+// need not be told.
 func withoutLeaks(t testing.TB) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -81,7 +83,6 @@ func withoutLeaks(t testing.TB) {
 // openBus opens a bus with the queues of domains.
 func openBus(t testing.TB, o embedded.Options) *embedded.Namespace {
 	t.Helper()
-	withoutLeaks(t)
 	if o.Entities.Queues == nil {
 		o.Entities = domainEntities()
 	}
@@ -152,11 +153,17 @@ func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simul
 	return d
 }
 
-// serve lets a domain answer with what answer returns, in one batch, until the test
-// ends. Any number of requests are answered at the same time.
+// serve is serveAs domain.TimeSeries.
 func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
 	t.Helper()
-	d := newDomain(t, n, domain.TimeSeries)
+	return serveAs(t, n, domain.TimeSeries, answer)
+}
+
+// serveAs lets a domain answer with what answer returns, in one batch, until the
+// test ends. Any number of requests are answered at the same time.
+func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
+	t.Helper()
+	d := newDomain(t, n, origin)
 	ctx, stop := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -320,4 +327,10 @@ func (p *patient) Err() error {
 		return context.DeadlineExceeded
 	}
 	return nil
+}
+
+// timeless lets a test have a time of its own, which stands still while anything is
+// being done: however slow the machine, nothing comes too late.
+func timeless(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
 }

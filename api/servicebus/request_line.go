@@ -1,8 +1,10 @@
 package servicebus
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,18 @@ type line struct {
 
 	mu      sync.Mutex
 	current *client // nil until it is needed
+	users   int     // of all clients
+}
+
+// leastUsed returns the line with the fewest users, and of those the first, so that
+// none is opened that is not needed.
+func leastUsed(lines []*line) *line {
+	users := func(l *line) int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.users
+	}
+	return slices.MinFunc(lines, func(a, b *line) int { return cmp.Compare(users(a), users(b)) })
 }
 
 // A client is one client of the bus. What may change is guarded by the line's mu.
@@ -52,20 +66,22 @@ func (l *line) take() (*client, error) {
 		l.current = &client{bus: bus, senders: make(map[string]*azservicebus.Sender)}
 	}
 	l.current.users++
+	l.users++
 	return l.current, nil
 }
 
 // give ends a use of c, and says whether it is to be replaced.
-func (l *line) give(c *client, replace bool) {
+func (l *line) give(ctx context.Context, c *client, replace bool) {
 	l.mu.Lock()
 	c.users--
+	l.users--
 	if replace {
 		l.retire(c)
 	}
 	unused := c.retired && c.users == 0
 	l.mu.Unlock()
 	if unused {
-		c.close()
+		c.close(ctx)
 	}
 }
 
@@ -80,20 +96,25 @@ func (l *line) retire(c *client) {
 }
 
 // close closes the client in use, for those who still have it as well.
-func (l *line) close() {
+func (l *line) close(ctx context.Context) {
 	l.mu.Lock()
 	c := l.current
 	l.current = nil
 	l.mu.Unlock()
 	if c != nil {
-		c.close()
+		c.close(ctx)
 	}
 }
 
-func (c *client) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+func (c *client) close(ctx context.Context) {
+	_ = outlasting(ctx, farewell, c.bus.Close) // it always says that this went well
+}
+
+// outlasting calls f with a time of its own, although ctx may have ended.
+func outlasting(ctx context.Context, long time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), long)
 	defer cancel()
-	_ = c.bus.Close(ctx) // it always says that this went well
+	return f(ctx)
 }
 
 // sender returns the sender for a queue. Making one makes no call.
@@ -133,7 +154,7 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 		return false, err
 	}
 	replace := false
-	defer func() { l.give(c, replace) }()
+	defer func() { l.give(ctx, c, replace) }()
 	s, err := l.sender(c, queue)
 	if err == nil {
 		_, err = s.NewMessageBatch(ctx, nil) // opens the link, so that a failure to do so is known for one
@@ -148,8 +169,8 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 	}
 	t := troubleOf(err)
 	replace = t.replace
-	if !t.again { // the bus has said no
+	if !t.again || t.once { // the bus has said no
 		kind = domain.Unavailable
 	}
-	return t.again, domain.Errorf(kind, "send to queue %s: %s: %w", queue, t.advice, err)
+	return t.again, t.errorf(kind, "send to queue %s", queue)
 }

@@ -25,17 +25,19 @@ const uri = "https://account.blob.example/messagehub-exchange/some_data"
 func one(m *azservicebus.Message) []*azservicebus.Message { return []*azservicebus.Message{m} }
 
 func TestTheContentOfADomainIsTheReply(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
-	r := newRequests(t, n)
-	for range 3 {
-		reply, err := ask(t, r, aRequest())
-		require.NoError(t, err)
-		require.Equal(t, hub.Reply{URI: uri}, reply)
-	}
-	require.NoError(t, r.Close(t.Context()))
-	require.Zero(t, n.Stats().Active, "replies are completed")
-	require.Zero(t, n.Stats().DeadLetters)
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		r := newRequests(t, n)
+		for range 3 {
+			reply, err := ask(t, r, aRequest())
+			require.NoError(t, err)
+			require.Equal(t, hub.Reply{URI: uri}, reply)
+		}
+		require.NoError(t, r.Close(t.Context()))
+		require.Zero(t, n.Stats().Active, "replies are completed")
+		require.Zero(t, n.Stats().DeadLetters)
+	})(t)
 }
 
 func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
@@ -50,7 +52,7 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 		{7, "a number of tomorrow", "internal-error", "a number of tomorrow"},
 		{-1, strings.Repeat("å", 400), "internal-error", strings.Repeat("å", 250) + "…"},
 	} {
-		t.Run(strconv.Itoa(int(tc.reason)), func(t *testing.T) {
+		t.Run(strconv.Itoa(int(tc.reason)), timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			serve(t, n, func(q asked) []*azservicebus.Message {
 				return one(q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId, Reply: failure(tc.reason, tc.text)}))
@@ -58,39 +60,41 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 			reply, err := ask(t, newRequests(t, n), aRequest())
 			require.NoError(t, err)
 			require.Equal(t, hub.Reply{Failure: domain.Trouble{Reason: tc.want, Text: tc.saying}}, reply)
-		})
+		}))
 	}
 }
 
 // The original's domains leave the idempotency id out, and .NET writes a GUID in
 // five ways.
 func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
-	forms := map[string]func(d, n string) string{
-		"D": func(d, _ string) string { return strings.ToUpper(d) },
-		"N": func(_, n string) string { return n },
-		"B": func(d, _ string) string { return "{" + d + "}" },
-		"P": func(d, _ string) string { return "(" + d + ")" },
-		"X": func(_, n string) string {
-			bytes := make([]string, 8)
-			for i := range bytes {
-				bytes[i] = "0x" + n[16+2*i:18+2*i]
-			}
-			return "{0x" + n[:8] + ",0x" + n[8:12] + ",0x" + n[12:16] + ",{" + strings.Join(bytes, ",") + "}}"
-		},
-	}
-	n := openBus(t, embedded.Options{})
-	form := forms["D"] // changed between requests only
-	serve(t, n, func(q asked) []*azservicebus.Message {
-		id := form(q.RequestId, strings.ReplaceAll(q.RequestId, "-", ""))
-		return one(q.reply(&contract.DataBundleResponseContract{RequestId: id, Reply: success(uri)}))
-	})
-	r := newRequests(t, n)
-	for name := range forms {
-		form = forms[name]
-		reply, err := ask(t, r, aRequest())
-		require.NoError(t, err, name)
-		require.Equal(t, uri, reply.URI, name)
-	}
+	timeless(func(t *testing.T) {
+		forms := map[string]func(d, n string) string{
+			"D": func(d, _ string) string { return strings.ToUpper(d) },
+			"N": func(_, n string) string { return n },
+			"B": func(d, _ string) string { return "{" + d + "}" },
+			"P": func(d, _ string) string { return "(" + d + ")" },
+			"X": func(_, n string) string {
+				bytes := make([]string, 8)
+				for i := range bytes {
+					bytes[i] = "0x" + n[16+2*i:18+2*i]
+				}
+				return "{0x" + n[:8] + ",0x" + n[8:12] + ",0x" + n[12:16] + ",{" + strings.Join(bytes, ",") + "}}"
+			},
+		}
+		n := openBus(t, embedded.Options{})
+		form := forms["D"] // changed between requests only
+		serve(t, n, func(q asked) []*azservicebus.Message {
+			id := form(q.RequestId, strings.ReplaceAll(q.RequestId, "-", ""))
+			return one(q.reply(&contract.DataBundleResponseContract{RequestId: id, Reply: success(uri)}))
+		})
+		r := newRequests(t, n)
+		for name := range forms {
+			form = forms[name]
+			reply, err := ask(t, r, aRequest())
+			require.NoError(t, err, name)
+			require.Equal(t, uri, reply.URI, name)
+		}
+	})(t)
 }
 
 func TestAReplyToAnotherRequestIsNone(t *testing.T) {
@@ -112,7 +116,7 @@ func TestAReplyToAnotherRequestIsNone(t *testing.T) {
 			return other(q, &contract.DataBundleResponseContract{RequestId: q.RequestId, RequestIdempotencyId: "another_bundle"})
 		}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			d := newDomain(t, n, domain.TimeSeries)
 			ctx, cancel := context.WithTimeout(t.Context(), amply)
@@ -127,7 +131,7 @@ func TestAReplyToAnotherRequestIsNone(t *testing.T) {
 			reply, err := a.wait()
 			require.NoError(t, err)
 			require.Equal(t, uri, reply.URI)
-		})
+		}))
 	}
 }
 
@@ -145,7 +149,7 @@ func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
 		{"no URI", "its contentUri has 0 bytes", func(q asked) *azservicebus.Message { return q.content("") }},
 		{"a very long URI", "its contentUri has 3000 bytes", func(q asked) *azservicebus.Message { return q.content(strings.Repeat("x", 3000)) }},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.name, timeless(func(t *testing.T) {
 			n := openBus(t, embedded.Options{})
 			d := serve(t, n, func(q asked) []*azservicebus.Message { return one(tc.reply(q)) })
 			reply, err := ask(t, newRequests(t, n), aRequest())
@@ -156,64 +160,70 @@ func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
 			dead := d.deadReply(t)
 			require.Equal(t, "malformed-reply", *dead.DeadLetterReason)
 			require.Equal(t, reply.Failure.Text, *dead.DeadLetterErrorDescription)
-		})
+		}))
 	}
 }
 
 // Some clients send a body in parts.
 func TestABodyInPartsIsOne(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	d := newDomain(t, n, domain.TimeSeries)
-	ctx, cancel := context.WithTimeout(t.Context(), amply)
-	defer cancel()
-	a := begin(ctx, newRequests(t, n), aRequest())
-	q := d.nextRequest(t)
-	body := q.content(uri).Body
-	require.NoError(t, d.replies.SendAMQPAnnotatedMessage(ctx, &azservicebus.AMQPAnnotatedMessage{
-		Properties: &azservicebus.AMQPAnnotatedMessageProperties{GroupID: q.message.ReplyToSessionID},
-		Body:       azservicebus.AMQPAnnotatedMessageBody{Data: [][]byte{body[:10], body[10:]}},
-	}, nil))
-	reply, err := a.wait()
-	require.NoError(t, err)
-	require.Equal(t, uri, reply.URI)
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		a := begin(ctx, newRequests(t, n), aRequest())
+		q := d.nextRequest(t)
+		body := q.content(uri).Body
+		require.NoError(t, d.replies.SendAMQPAnnotatedMessage(ctx, &azservicebus.AMQPAnnotatedMessage{
+			Properties: &azservicebus.AMQPAnnotatedMessageProperties{GroupID: q.message.ReplyToSessionID},
+			Body:       azservicebus.AMQPAnnotatedMessageBody{Data: [][]byte{body[:10], body[10:]}},
+		}, nil))
+		reply, err := a.wait()
+		require.NoError(t, err)
+		require.Equal(t, uri, reply.URI)
+	})(t)
 }
 
 func TestAReplyThatComesTwiceIsCompletedTwice(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	serve(t, n, func(q asked) []*azservicebus.Message {
-		return []*azservicebus.Message{q.content(uri), q.content(uri), q.raw([]byte("rubbish"))}
-	})
-	r := newRequests(t, n)
-	reply, err := ask(t, r, aRequest())
-	require.NoError(t, err)
-	require.Equal(t, uri, reply.URI)
-	require.NoError(t, r.Close(t.Context()))
-	require.Zero(t, n.Stats().Active)
-	require.EqualValues(t, 1, n.Stats().DeadLetters)
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		serve(t, n, func(q asked) []*azservicebus.Message {
+			return []*azservicebus.Message{q.content(uri), q.content(uri), q.raw([]byte("rubbish"))}
+		})
+		r := newRequests(t, n)
+		reply, err := ask(t, r, aRequest())
+		require.NoError(t, err)
+		require.Equal(t, uri, reply.URI)
+		require.NoError(t, r.Close(t.Context()))
+		require.Zero(t, n.Stats().Active)
+		require.EqualValues(t, 1, n.Stats().DeadLetters)
+	})(t)
 }
 
 func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	d := newDomain(t, n, domain.TimeSeries)
-	r := newRequests(t, n)
-	ctx, leave := context.WithTimeout(t.Context(), amply)
-	first := begin(ctx, r, aRequest())
-	slow := d.nextRequest(t)
-	leave()
-	_, err := first.wait()
-	require.ErrorIs(t, err, context.Canceled)
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		r := newRequests(t, n)
+		ctx, leave := context.WithTimeout(t.Context(), amply)
+		first := begin(ctx, r, aRequest())
+		slow := d.nextRequest(t)
+		leave()
+		_, err := first.wait()
+		require.ErrorIs(t, err, context.Canceled)
 
-	ctx, cancel := context.WithTimeout(t.Context(), amply)
-	defer cancel()
-	second := begin(ctx, r, aRequest())
-	q := d.nextRequest(t)
-	require.NotEqual(t, slow.RequestId, q.RequestId)
-	require.Equal(t, slow.IdempotencyId, q.IdempotencyId)
-	d.send(t, slow.content("https://late.example"))
-	d.send(t, q.content(uri))
-	reply, err := second.wait()
-	require.NoError(t, err)
-	require.Equal(t, uri, reply.URI)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		second := begin(ctx, r, aRequest())
+		q := d.nextRequest(t)
+		require.NotEqual(t, slow.RequestId, q.RequestId)
+		require.Equal(t, slow.IdempotencyId, q.IdempotencyId)
+		d.send(t, slow.content("https://late.example"))
+		d.send(t, q.content(uri))
+		reply, err := second.wait()
+		require.NoError(t, err)
+		require.Equal(t, uri, reply.URI)
+	})(t)
 }
 
 // heardOut returns once the request listens to its session, and the domain has it.
@@ -221,45 +231,51 @@ func heardOut(t *testing.T, d *simulated) asked {
 	t.Helper()
 	q := d.nextRequest(t)
 	d.send(t, q.reply(&contract.DataBundleResponseContract{RequestId: "none"}))
-	d.deadReply(t)
+	for *d.deadReply(t).DeadLetterReason != "foreign-request" {
+	}
 	return q
 }
 
 func TestADomainThatNeverAnswersIsNoTroubleOfTheBus(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	d := newDomain(t, n, domain.TimeSeries)
-	ctx := newPatient()
-	a := begin(ctx, newRequests(t, n), aRequest())
-	heardOut(t, d)
-	ctx.end()
-	_, err := a.wait()
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, domain.Unknown, domain.KindOf(err))
-	require.EqualError(t, err, "ask domain TimeSeries: no reply: context deadline exceeded")
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx := newPatient()
+		a := begin(ctx, newRequests(t, n), aRequest())
+		heardOut(t, d)
+		ctx.end()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, domain.Unknown, domain.KindOf(err))
+		require.EqualError(t, err, "ask domain TimeSeries: no reply: context deadline exceeded")
+	})(t)
 }
 
 func TestAnAnswerInAnotherSessionIsNone(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	d := newDomain(t, n, domain.TimeSeries)
-	ctx := newPatient()
-	a := begin(ctx, newRequests(t, n), aRequest())
-	q := heardOut(t, d)
-	elsewhere, session := q.content(uri), "elsewhere"
-	elsewhere.SessionID = &session
-	d.send(t, elsewhere)
-	nowhere := q.content(uri)
-	nowhere.SessionID = nil
-	require.Error(t, d.replies.SendMessage(t.Context(), nowhere, nil), "the bus refuses what has no session")
-	ctx.end()
-	_, err := a.wait()
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx := newPatient()
+		a := begin(ctx, newRequests(t, n), aRequest())
+		q := heardOut(t, d)
+		elsewhere, session := q.content(uri), "elsewhere"
+		elsewhere.SessionID = &session
+		d.send(t, elsewhere)
+		nowhere := q.content(uri)
+		nowhere.SessionID = nil
+		require.Error(t, d.replies.SendMessage(t.Context(), nowhere, nil), "the bus refuses what has no session")
+		ctx.end()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})(t)
 }
 
-func TestManyRequestsShareTwoConnections(t *testing.T) {
+func TestManyRequestsShareAConnection(t *testing.T) {
+	withoutLeaks(t)
 	const many = 100
 	n := openBus(t, embedded.Options{})
 	serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content("uri of " + q.IdempotencyId)) })
-	r := newRequests(t, n)
+	r := newRequests(t, n, oneConnection)
 	var all sync.WaitGroup
 	for i := range many {
 		all.Go(func() {
@@ -271,66 +287,98 @@ func TestManyRequestsShareTwoConnections(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.EqualValues(t, 3, n.Stats().Connections, "requests, replies, and the domain's own")
+	require.EqualValues(t, 3, n.Stats().Connections, "for requests, for replies, and the domain's own")
 }
 
-func TestTooManyRequestsAreRefused(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	d := newDomain(t, n, domain.TimeSeries)
-	r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Most = 2 })
-	ctx, cancel := context.WithTimeout(t.Context(), amply)
-	defer cancel()
-	first, second := begin(ctx, r, aRequest()), begin(ctx, r, aRequest())
-	q1, q2 := d.nextRequest(t), d.nextRequest(t)
-	_, err := ask(t, r, aRequest())
-	require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
-	require.ErrorContains(t, err, "2 requests are under way already")
-	d.send(t, q1.content(uri))
-	d.send(t, q2.content(uri))
-	for _, a := range []*asking{first, second} {
-		_, err := a.wait()
+func TestNodesThatAskForOneBundleAreAnsweredEach(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		nodes := []*asking{begin(ctx, newRequests(t, n), aRequest()), begin(ctx, newRequests(t, n), aRequest())}
+		for range nodes {
+			q := d.nextRequest(t)
+			d.send(t, q.content("uri for "+q.RequestId))
+		}
+		first, err := nodes[0].wait()
 		require.NoError(t, err)
-	}
+		second, err := nodes[1].wait()
+		require.NoError(t, err)
+		require.NotEqual(t, first, second)
+	})(t)
+}
+
+func TestTooManyRequestsToADomainAreRefused(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Most = 2 })
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		first, second := begin(ctx, r, aRequest()), begin(ctx, r, aRequest())
+		q1, q2 := d.nextRequest(t), d.nextRequest(t)
+		_, err := ask(t, r, aRequest())
+		require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "2 requests are under way already")
+		serveAs(t, n, domain.Aggregations, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		other := aRequest()
+		other.Origin = domain.Aggregations
+		_, err = ask(t, r, other)
+		require.NoError(t, err, "others have room")
+		d.send(t, q1.content(uri))
+		d.send(t, q2.content(uri))
+		for _, a := range []*asking{first, second} {
+			_, err := a.wait()
+			require.NoError(t, err)
+		}
+	})(t)
 }
 
 func TestARequestNeedsTime(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	r := newRequests(t, n)
-	endless := aRequest()
-	endless.By = time.Time{}
-	_, err := r.Request(context.Background(), endless)
-	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
-	ctx, cancel := context.WithTimeout(context.Background(), 0)
-	defer cancel()
-	_, err = r.Request(ctx, aRequest())
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	ctx, cancel = context.WithTimeout(context.Background(), amply)
-	cancel()
-	_, err = r.Request(ctx, aRequest())
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, n.Stats().Connections, "nothing was sent")
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		r := newRequests(t, n)
+		endless := aRequest()
+		endless.By = time.Time{}
+		_, err := r.Request(context.Background(), endless)
+		require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
+		ctx, cancel := context.WithTimeout(context.Background(), 0)
+		defer cancel()
+		_, err = r.Request(ctx, aRequest())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ctx, cancel = context.WithTimeout(context.Background(), amply)
+		cancel()
+		_, err = r.Request(ctx, aRequest())
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, n.Stats().Connections, "nothing was sent")
+	})(t)
 }
 
 func TestADomainWithoutQueuesCannotBeAsked(t *testing.T) {
-	q := aRequest()
-	q.Origin = domain.Charges
-	_, err := ask(t, newRequests(t, openBus(t, embedded.Options{})), q)
-	require.Equal(t, domain.Unavailable, domain.KindOf(err))
-	require.EqualError(t, err, "ask domain Charges: it has no queues; name them in the configuration")
+	timeless(func(t *testing.T) {
+		q := aRequest()
+		q.Origin = domain.Charges
+		_, err := ask(t, newRequests(t, openBus(t, embedded.Options{})), q)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+		require.EqualError(t, err, "ask domain Charges: it has no queues; name them in the configuration")
+	})(t)
 }
 
 func TestClosingLetsWaitingCallersGo(t *testing.T) {
-	n := openBus(t, embedded.Options{})
-	d := newDomain(t, n, domain.TimeSeries)
-	r := newRequests(t, n)
-	ctx, cancel := context.WithTimeout(t.Context(), amply)
-	defer cancel()
-	a := begin(ctx, r, aRequest())
-	d.nextRequest(t)
-	require.NoError(t, r.Close(t.Context()))
-	_, err := a.wait()
-	require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
-	_, err = ask(t, r, aRequest())
-	require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
-	require.False(t, errors.Is(err, context.Canceled), "the caller has not left")
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		r := newRequests(t, n)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		a := begin(ctx, r, aRequest())
+		d.nextRequest(t)
+		require.NoError(t, r.Close(t.Context()))
+		_, err := a.wait()
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		_, err = ask(t, r, aRequest())
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.False(t, errors.Is(err, context.Canceled), "the caller has not left")
+	})(t)
 }
