@@ -27,11 +27,9 @@ type ingester interface {
 type IngestOptions struct {
 	Hub ingester
 
-	// Open returns a client that nobody else uses: trouble of a receiver can end
-	// all links of its client. It is called once for each queue, and again when a
-	// client no longer works, so that new credentials are found. Clients do best
-	// without retries of their own (RetryOptions.MaxRetries -1), for here is
-	// retried as well.
+	// Open returns a client that nobody else uses, with [ClientRetries]: trouble of a
+	// receiver can end all links of its client. It is called once for each queue,
+	// and again when a client no longer works, so that new credentials are found.
 	Open func() (*azservicebus.Client, error)
 
 	SessionQueue string // with sessions, named after the recipients; "" for none

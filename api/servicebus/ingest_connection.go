@@ -15,6 +15,14 @@ import (
 // what was not closed by itself, a little later.
 const closePatience = 5 * time.Second
 
+// ClientRetries are what clients do best with here: few, for this package tries
+// again by itself and starts anew where the client would mend; but never none. Then
+// the client, which renews its tokens in the background, would spin while the bus is
+// away.
+func ClientRetries() azservicebus.RetryOptions {
+	return azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: time.Second}
+}
+
 // A connection is the way to one queue: a client, and a new one when that has
 // failed for good. It knows whether the queue can be reached, and tells of it when
 // that changes.

@@ -90,7 +90,7 @@ func (s *site) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Client, e
 	key := s.key.Load()
 	text := "Endpoint=sb://embedded.localhost;SharedAccessKeyName=" + key.Name + ";SharedAccessKey=" + key.Secret + ";UseDevelopmentEmulator=true"
 	return azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{
-		RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
+		RetryOptions: servicebus.ClientRetries(),
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 			near, err := s.bus.Load().Dial(ctx)
 			if err != nil || wire == nil {
@@ -181,8 +181,9 @@ func announcement(events ...domain.Event) []byte {
 
 // stored returns the ids of an actor's events in the order of the store. It looks
 // at them as the actor does, and so takes them away.
-func (s *site) stored(actor domain.ActorID) (ids []domain.EventID) {
+func (s *site) stored(actor domain.ActorID) []domain.EventID {
 	s.Helper()
+	ids := []domain.EventID{}
 	got, err := rt.Drain(context.Background(), rt.Stores{Events: s.store, Bundles: s.store, Content: s.store}, actor, rt.AllGroups)
 	require.NoError(s, err)
 	for _, b := range got {
@@ -290,8 +291,10 @@ type faultyHub struct {
 	before, after atomic.Pointer[func(context.Context, []domain.Event) error]
 	calls         atomic.Int64
 
-	mu    sync.Mutex
-	saves [][]domain.EventID // those that went through
+	mu       sync.Mutex
+	saves    [][]domain.EventID // those that went through
+	accepted int                // events
+	changed  chan struct{}      // closed when accepted changes
 }
 
 type fault = func(context.Context, []domain.Event) error
@@ -304,6 +307,13 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 		}
 	}
 	ingested, err := h.Hub.Ingest(ctx, events)
+	h.mu.Lock()
+	h.accepted += ingested.Accepted
+	if h.changed != nil {
+		close(h.changed)
+		h.changed = nil
+	}
+	h.mu.Unlock()
 	if f := h.after.Load(); f != nil && err == nil {
 		err = (*f)(ctx, events)
 	}
@@ -313,6 +323,28 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 		h.mu.Unlock()
 	}
 	return ingested, err
+}
+
+// stores waits until so many events are stored.
+func (s *site) stores(events int) {
+	s.Helper()
+	for {
+		s.hub.mu.Lock()
+		if s.hub.accepted >= events {
+			s.hub.mu.Unlock()
+			return
+		}
+		if s.hub.changed == nil {
+			s.hub.changed = make(chan struct{})
+		}
+		changed, accepted := s.hub.changed, s.hub.accepted
+		s.hub.mu.Unlock()
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Minute):
+			require.Failf(s, "waited in vain for events", "%d of %d were stored", accepted, events)
+		}
+	}
 }
 
 // failing returns a fault that always is err.
@@ -355,4 +387,10 @@ func eventually(t *testing.T, what string, is func() bool) {
 		require.Less(t, waited, time.Hour, "in vain: %s", what)
 		<-time.After(50 * time.Millisecond)
 	}
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

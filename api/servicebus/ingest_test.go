@@ -9,12 +9,6 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// accepted waits until so many events were stored.
-func (s *site) accepted(events int) {
-	s.Helper()
-	eventually(s.T, "events stored", func() bool { return s.metric("events_accepted_total") == float64(events) })
-}
-
 func TestEventsAreStoredInTheOrderInWhichTheyWereSent(t *testing.T) {
 	for _, queue := range []string{fifo, plain} {
 		t.Run(queue, func(t *testing.T) {
@@ -32,7 +26,7 @@ func TestEventsAreStoredInTheOrderInWhichTheyWereSent(t *testing.T) {
 						sent[actor] = append(sent[actor], events...)
 					}
 				}
-				s.accepted(3 * len(sent[actors[0]]))
+				s.stores(3 * len(sent[actors[0]]))
 				stop()
 				for _, actor := range actors {
 					s.has(actor, sent[actor]...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -72,20 +73,23 @@ type lane struct {
 	inHand   *budget
 	settling errgroup.Group
 
-	// links is held for writing by renewals and for reading by settlements. Either
-	// may make the client open the link anew, which it does not guard.
-	links sync.RWMutex
+	// A settlement takes one part of links, and a renewal all: either may make the
+	// client open the link anew, which it does not guard.
+	links *semaphore.Weighted
 
 	mu      sync.Mutex
 	trouble error // the first
 }
 
+// settlements is how many are under way in one lane at the same time.
+const settlements = 64
+
 func newLane(in *Ingestion, queue string, r receiver) *lane {
-	const settlements = 64 // at the same time
 	l := &lane{
 		in: in, queue: queue, receiver: r,
 		logger: in.opts.Logger.With("queue", queue),
 		inHand: newBudget(in.limits.LaneMessages, in.limits.LaneBytes),
+		links:  semaphore.NewWeighted(settlements),
 		began:  time.Now(),
 	}
 	l.settling.SetLimit(settlements)
@@ -169,7 +173,7 @@ func (l *lane) receive(ctx context.Context, received chan<- *message) {
 		l.inHand.weigh(m.weight)
 		l.in.inHand.weigh(m.weight)
 		if l.messages != nil {
-			l.messages.add(m)
+			l.messages.add(m, l.in.opts.Clock())
 		}
 		received <- m
 	}

@@ -59,10 +59,12 @@ func (l *lane) keepSession(ctx context.Context) {
 
 // renew makes a call that the client does not guard against those of settlements.
 func (l *lane) renew(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
-	l.links.Lock()
-	defer l.links.Unlock()
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
+	if err := l.links.Acquire(ctx, settlements); err != nil {
+		return err
+	}
+	defer l.links.Release(settlements)
 	return call(ctx)
 }
 
@@ -93,10 +95,10 @@ func newOwnMessages(r *azservicebus.Receiver) *ownMessages {
 	return &ownMessages{Receiver: r, locked: make(map[*message]lease)}
 }
 
-func (o *ownMessages) add(m *message) {
+func (o *ownMessages) add(m *message, now time.Time) {
 	keptFor := longestUnrenewed
 	if m.LockedUntil != nil {
-		keptFor = lockDuration(time.Until(*m.LockedUntil))
+		keptFor = lockDuration(m.LockedUntil.Sub(now))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,6 +119,12 @@ func (o *ownMessages) lose(m *message) bool {
 	news := !m.lost
 	m.lost = true
 	return news
+}
+
+func (o *ownMessages) isLost(m *message) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return m.lost
 }
 
 // due returns a message whose lock has to be renewed by now, or else how long that

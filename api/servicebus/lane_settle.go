@@ -2,9 +2,13 @@ package servicebus
 
 import (
 	"context"
+	"errors"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
+
+// errLockLost reports that a message is not settled, since others may have it.
+var errLockLost = errors.New("the lock of the message is lost")
 
 // deadLetter takes a message out of the queue that can never be stored.
 func (l *lane) deadLetter(m *message) {
@@ -24,24 +28,27 @@ func (l *lane) deadLetter(m *message) {
 func (l *lane) settle(m *message, how func(context.Context) error) {
 	l.settling.Go(func() error {
 		defer l.leave(m)
-		err := l.owned.Err()
-		if err == nil {
+		err := errLockLost
+		if !l.isLost(m) {
 			ctx, cancel := context.WithTimeout(l.owned, l.in.limits.Settle)
 			defer cancel()
-			l.links.RLock()
-			err = how(ctx)
-			l.links.RUnlock()
+			if err = l.links.Acquire(ctx, 1); err == nil {
+				err = how(ctx)
+				l.links.Release(1)
+			}
 		}
 		if err == nil {
 			return nil
 		}
 		l.in.metrics.unsettled.WithLabelValues(l.queue).Inc()
 		l.logger.Debug("a message was not settled", "message_id", m.MessageID, "error", err)
-		if code(err) == azservicebus.CodeLockLost {
+		switch {
+		case errors.Is(err, errLockLost):
+		case code(err) == azservicebus.CodeLockLost:
 			l.lockLost(m, err)
-			return nil
+		default:
+			l.fails(err)
 		}
-		l.fails(err)
 		return nil
 	})
 }
@@ -57,6 +64,11 @@ func (l *lane) lockLost(m *message, err error) {
 		l.in.metrics.locksLost.WithLabelValues(l.queue).Inc()
 		l.logger.Warn("the lock of a message is lost; it will be delivered again", "message_id", m.MessageID)
 	}
+}
+
+// isLost reports whether the bus may have given a message to others.
+func (l *lane) isLost(m *message) bool {
+	return l.owned.Err() != nil || l.messages != nil && l.messages.isLost(m)
 }
 
 // sessionLost ends all work on a session that may be that of another receiver by
