@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -19,7 +18,8 @@ import (
 
 // A Connect makes a client of the Service Bus namespace. It is called once for each
 // thing that runs: Microsoft's client closes its whole connection when one receiver
-// fails for good, and that must not reach the others.
+// fails for good, and that must not reach the others. The client must be allowed to
+// retry once at least, for only then it mends a connection.
 type Connect func() (*azservicebus.Client, error)
 
 // ConnectionString connects by a connection string. That of an embedded bus, which
@@ -78,12 +78,8 @@ type Options struct {
 
 // A Client is a domain. It is safe for concurrent use.
 type Client struct {
-	o Options
-
-	mu      sync.Mutex
-	closed  bool
-	sending *azservicebus.Client // made by the first Send
-	sender  *azservicebus.Sender
+	o      Options
+	events *senders
 }
 
 // New returns a Client. It makes no connection yet.
@@ -102,44 +98,12 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Client{o: o}, nil
+	return &Client{o: o, events: newSenders(o.Connect, o.Events)}, nil
 }
 
 // Close ends the connection that Send has made. Serve and Notices end theirs
 // themselves.
-func (c *Client) Close(ctx context.Context) error {
-	c.mu.Lock()
-	sending := c.sending
-	c.closed, c.sending, c.sender = true, nil, nil
-	c.mu.Unlock()
-	if sending == nil {
-		return nil
-	}
-	return sending.Close(ctx)
-}
-
-// ErrClosed reports a Send after Close.
-var ErrClosed = errors.New("domainclient: the client is closed")
-
-// eventSender returns the sender of events, which is made but once.
-func (c *Client) eventSender() (*azservicebus.Sender, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return nil, ErrClosed
-	case c.sender != nil:
-		return c.sender, nil
-	}
-	var err error
-	if c.sending == nil {
-		if c.sending, err = c.o.Connect(); err != nil {
-			return nil, err
-		}
-	}
-	c.sender, err = c.sending.NewSender(c.o.Events, nil)
-	return c.sender, err
-}
+func (c *Client) Close(ctx context.Context) error { return c.events.close(ctx) }
 
 // newID returns a random id.
 func (c *Client) newID() (uuid.UUID, error) { return uuid.NewRandomFromReader(c.o.Random) }

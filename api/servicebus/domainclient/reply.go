@@ -18,7 +18,9 @@ func (s *serving) reply(ctx context.Context, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	return s.c.persist(ctx, "reply", func() error { return s.replies.SendMessage(ctx, m, nil) })
+	return s.c.persist(ctx, "reply", func() error {
+		return s.replies.with(ctx, func(sender *azservicebus.Sender) error { return sender.SendMessage(ctx, m, nil) })
+	})
 }
 
 func (c *Client) replyMessage(a *Answer) (*azservicebus.Message, error) {

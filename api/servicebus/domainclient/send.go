@@ -10,10 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// recipientsAtOnce is how many recipients Send sends to at the same time. Each has
-// one batch under way, for its order rests on that.
-const recipientsAtOnce = 16
-
 // Send tells the hub about events, and returns how many the bus has taken for
 // certain. Those of one recipient arrive in their order, in batches that the bus
 // stores as a whole or not at all; other recipients' overtake them. A batch whose
@@ -26,17 +22,13 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 	if err != nil || len(lanes) == 0 {
 		return 0, err
 	}
-	sender, err := c.eventSender()
-	if err != nil {
-		return 0, err
-	}
 	var sum atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(recipientsAtOnce)
+	g.SetLimit(sendsAtOnce) // recipients, each with one batch under way: its order rests on that
 	for _, l := range lanes {
 		g.Go(func() error {
 			for rest := l.messages; len(rest) > 0; {
-				n, err := c.sendSome(ctx, sender, rest)
+				n, err := c.sendSome(ctx, rest)
 				if err != nil {
 					return fmt.Errorf("send to %s for %s: %w", c.o.Events, l.recipient, err)
 				}
@@ -53,24 +45,33 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 }
 
 // sendSome sends as many messages as a batch holds, and returns their number.
-func (c *Client) sendSome(ctx context.Context, sender *azservicebus.Sender, messages []message) (n int, err error) {
+func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err error) {
 	err = c.persist(ctx, "send events", func() error {
-		batch, err := sender.NewMessageBatch(ctx, nil)
-		if err != nil {
+		return c.events.with(ctx, func(sender *azservicebus.Sender) (err error) {
+			n, err = sendBatch(ctx, sender, messages)
 			return err
-		}
-		for n = 0; n < len(messages); n++ {
-			if err := batch.AddMessage(messages[n].sent, nil); errors.Is(err, azservicebus.ErrMessageTooLarge) {
-				break
-			} else if err != nil {
-				return err
-			}
-		}
-		if n == 0 { // too large for a batch, but perhaps not by itself
-			n = 1
-			return sender.SendMessage(ctx, messages[0].sent, nil)
-		}
-		return sender.SendMessageBatch(ctx, batch, nil)
+		})
 	})
 	return n, err
+}
+
+func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []message) (n int, err error) {
+	batch, err := sender.NewMessageBatch(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	for n < len(messages) {
+		err := batch.AddMessage(messages[n].sent, nil)
+		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	if n == 0 { // too large for a batch, but perhaps not by itself
+		return 1, sender.SendMessage(ctx, messages[0].sent, nil)
+	}
+	return n, sender.SendMessageBatch(ctx, batch, nil)
 }

@@ -28,16 +28,12 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	defer closeClient(ctx, requests, &err)
-	replies, err := c.o.Connect()
-	if err != nil {
-		return err
-	}
-	defer closeClient(ctx, replies, &err)
-	sender, err := replies.NewSender(c.o.Queues.Reply, nil)
-	if err != nil {
-		return err
-	}
-	s := &serving{c: c, make: h, requests: requests, replies: sender}
+	s := &serving{c: c, make: h, requests: requests, replies: newSenders(c.o.Connect, c.o.Queues.Reply)}
+	defer func() {
+		closing, cancel := after(ctx)
+		defer cancel()
+		_ = s.replies.close(closing) // all of them were sent, or were not
+	}()
 	g, working := errgroup.WithContext(ctx)
 	for range c.o.RequestsAtOnce {
 		g.Go(func() error { return s.work(working) })
@@ -63,7 +59,7 @@ type serving struct {
 	c        *Client
 	make     Handler
 	requests *azservicebus.Client
-	replies  *azservicebus.Sender
+	replies  *senders
 
 	making singleflight.Group // by bundle: two attempts for one share the work
 }

@@ -70,5 +70,5 @@ func isFinal(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, azservicebus.ErrMessageTooLarge)
+	return errors.Is(err, azservicebus.ErrMessageTooLarge) || errors.Is(err, ErrClosed)
 }
