@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -73,6 +74,52 @@ func TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead(t *testing.T) {
 		makeOld()
 		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
 		require.ErrorIs(s, err, repository.ErrUnanswered)
+	})
+}
+
+func TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		s.answers(node, b.ID, "made")
+		makeOld()
+		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
+		if !errors.Is(err, domain.ErrNoData) {
+			require.NoError(s, err)
+		}
+		if next.Open != nil { // the read may be from before it was opened
+			require.Equal(s, "made", next.Open.Object)
+		}
+		makeOld()
+		found, _, err := node.Find(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+		require.Equal(s, "made", found.Object)
+	})
+}
+
+func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		s.answers(node, b.ID, "made")
+		var seen atomic.Int32
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" && seen.Add(1) == 1 {
+				makeOld()
+				return faulty.ReplyLostAfter
+			}
+			return faulty.None
+		})
+		closed, err := node.Acknowledge(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+		require.Equal(s, "made", closed.Object)
+		notices, err := node.Notices(s.Context(), s.actor)
+		require.NoError(s, err)
+		if len(notices) > 0 { // the read may be old
+			require.Equal(s, []domain.BundleID{b.ID}, bundlesOf(notices))
+		}
 	})
 }
 
