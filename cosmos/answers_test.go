@@ -152,6 +152,33 @@ func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testin
 	})
 }
 
+// A bundle may be found and answered by others before the call that has opened it
+// learns that it did.
+func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
+	s := newTrust(t)
+	other := s.node(small, false)
+	node, line := s.tapped(small)
+	s.save(other, 0, repositorytest.Events(1, s.actor))
+	next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
+	require.NoError(t, err)
+	b, _, err := repositorytest.Fill(t.Context(), next.Run)
+	require.NoError(t, err)
+	repositorytest.Requested(&b)
+
+	isBatch := func(req *http.Request) bool { return req.Header.Get("x-ms-cosmos-is-batch-request") != "" }
+	var lost atomic.Bool
+	s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+		if isBatch(req) && lost.CompareAndSwap(false, true) {
+			return faulty.ReplyLostAfter
+		}
+		return faulty.None
+	})
+	line.set(at(2, isBatch, func() error { s.answers(other, b.ID, "made"); return nil }))
+	_, err = node.Add(t.Context(), b, next.Run)
+	require.NoError(t, err)
+	require.True(t, lost.Load())
+}
+
 // patchesABundle reports that req notes an answer or a failure.
 func patchesABundle(req *http.Request) bool {
 	return req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/colls/"+bundlesContainer+"/")
