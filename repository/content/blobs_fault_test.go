@@ -232,7 +232,9 @@ func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
 func TestASourceIsNotReadOnWhenTheAccountRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, _ := rig(t)
-		w.before = func(_ int, r *http.Request) (*http.Response, error) { return canned(r, 403, "AuthorizationFailure"), nil }
+		w.before = func(_ int, r *http.Request) (*http.Response, error) {
+			return canned(r, 403, "AuthorizationFailure"), nil
+		}
 		source := &counting{}
 		err := blobs.Put(t.Context(), "a/b", source)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
