@@ -35,6 +35,8 @@ func TestAnswersHaveAKindByWhichCallersDecide(t *testing.T) {
 		{403, "AuthorizationPermissionMismatch", domain.Unavailable, "Storage Blob Data Contributor"},
 		{404, "ContainerNotFound", domain.Unavailable, "make the container"},
 		{404, "BlobNotFound", domain.NotFound, "no such object"},
+		{404, "", domain.NotFound, "no such object"},
+		{404, "ResourceNotFound", domain.Unavailable, "see to the endpoint"},
 		{409, "ContainerBeingDeleted", domain.Unavailable, "make the container"},
 		{416, "InvalidRange", domain.Damaged, "ends before"},
 		{412, "ConditionNotMet", domain.Damaged, "not what it was"},

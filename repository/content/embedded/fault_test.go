@@ -215,10 +215,15 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 		r.Header.Set(name, value)
 	}
 	key, _ := base64.StdEncoding.DecodeString(WellKnownKey)
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte((&Account{options: Options{Account: WellKnownAccount}}).stringToSign(r, u.Query(), "x", strings.Compare)))
-	r.Header.Set("Authorization", "SharedKey "+WellKnownAccount+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	sign(&Account{options: Options{Account: WellKnownAccount}, key: key}, r, u.Query())
 	return r
+}
+
+// sign signs as the account would check; that this is right, other clients show.
+func sign(a *Account, r *http.Request, query url.Values) {
+	mac := hmac.New(sha256.New, a.key)
+	mac.Write([]byte(a.stringToSign(r, query, r.Header.Get("X-Ms-Date"), strings.Compare)))
+	r.Header.Set("Authorization", "SharedKey "+WellKnownAccount+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
 func ask(a *Account, method, target, data string, headers ...string) (int, string) {
