@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain"
@@ -65,30 +64,29 @@ type lane struct {
 	handled  int  // of them
 	moving   bool // makes way for another session
 
-	inHand   *budget
-	settling errgroup.Group
+	inHand    *budget
+	unsettled chan *message // stored or refused
 
-	// A settlement takes one part of links, and a renewal all: either may make the
-	// client open the link anew, which it does not guard.
-	links *semaphore.Weighted
+	// calls is held during a call that makes the client open its link anew if that is
+	// lost: a settlement, a renewal. Two at the same time would both do so, and the
+	// client would forget one link, with what goes on behind it, for ever.
+	calls *semaphore.Weighted
 
 	mu      sync.Mutex
 	trouble error // the first
 }
 
-// settlements is how many are under way in one lane at the same time.
-const settlements = 64
-
 func newLane(in *Ingestion, queue string, r receiver) *lane {
-	l := &lane{
+	return &lane{
 		in: in, queue: queue, receiver: r,
 		logger: in.opts.Logger.With("queue", queue),
 		inHand: newBudget(in.limits.LaneMessages, in.limits.LaneBytes),
-		links:  semaphore.NewWeighted(settlements),
+		calls:  semaphore.NewWeighted(1),
 		began:  time.Now(),
+
+		// As many as the budget lets in, so passing on never waits.
+		unsettled: make(chan *message, in.limits.LaneMessages),
 	}
-	l.settling.SetLimit(settlements)
-	return l
 }
 
 // run receives until ctx ends, the session has nothing more to do, or there is
@@ -104,14 +102,16 @@ func (l *lane) run(ctx, work context.Context) error {
 	defer context.AfterFunc(work, release)()
 	l.stopReceiving, l.owned, l.lose, l.holding = stop, owned, lose, holding
 
-	var parts sync.WaitGroup
-	received := make(chan *message, l.in.limits.LaneMessages) // as many as the budget lets in, so sending never waits
-	parts.Go(func() {
+	received := make(chan *message, cap(l.unsettled))
+	keeping, done := context.WithCancel(owned)
+	defer done()
+	var working, renewing sync.WaitGroup
+	working.Go(func() {
 		defer close(received)
 		l.receive(receiving, received)
 	})
-	keeping, done := context.WithCancel(owned)
-	parts.Go(func() { l.keepLocks(keeping) })
+	working.Go(l.settleAll)
+	renewing.Go(func() { l.keepLocks(keeping) })
 
 	for {
 		ms := l.gather(received)
@@ -122,9 +122,10 @@ func (l *lane) run(ctx, work context.Context) error {
 		l.handled += len(ms)
 		l.endTurn()
 	}
-	_ = l.settling.Wait() // each tells of its own trouble
+	close(l.unsettled)
+	working.Wait()
 	done()
-	parts.Wait()
+	renewing.Wait()
 	return l.trouble
 }
 
@@ -206,12 +207,25 @@ func (l *lane) cannotReceive(err error) {
 
 // enter waits until there is room for a message, in the lane and among all lanes.
 func (l *lane) enter(ctx context.Context) error {
-	if err := l.inHand.enter(ctx); err != nil {
+	waited, err := l.inHand.enter(ctx)
+	if err != nil {
 		return err
 	}
-	err := l.in.inHand.enter(ctx)
+	waitedToo, err := l.in.inHand.enter(ctx)
 	if err != nil {
 		l.inHand.leave(0)
+		return err
+	}
+	if waited || waitedToo {
+		// Nobody listened to the link meanwhile. If it is lost, another call may be
+		// opening it anew, and fail, which ends the lane.
+		if err = l.calls.Acquire(ctx, 1); err == nil {
+			l.calls.Release(1)
+			err = ctx.Err()
+		}
+		if err != nil {
+			l.giveBackRoom(0)
+		}
 	}
 	return err
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// store has messages stored, and settles them. When it returns, each of them is
+// store has messages stored, and passes them on to be settled. When it returns, each of them is
 // stored, refused, or no longer in hand.
 func (l *lane) store(ms []*message) {
 	sound := make([]*message, 0, len(ms))
 	for _, m := range ms {
 		if m.refused != nil {
-			l.deadLetter(m)
+			l.unsettled <- m
 			continue
 		}
 		sound = append(sound, m)
@@ -48,7 +48,7 @@ func (l *lane) save(ms []*message) {
 		}
 	case isRefusal(err):
 		ms[0].refused = rejectionOf(err)
-		l.deadLetter(ms[0])
+		l.unsettled <- ms[0]
 	default: // the bus delivers them again
 		for _, m := range ms {
 			l.leave(m)
@@ -110,7 +110,7 @@ func rejectionOf(err error) *rejection {
 	return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
 }
 
-// stored settles messages after a save that succeeded.
+// stored passes messages on after a save that succeeded.
 func (l *lane) stored(ms []*message, ingested hub.Ingested) {
 	l.in.metrics.duplicates.Add(float64(ingested.Duplicates))
 	l.in.metrics.conflicts.Add(float64(len(ingested.Conflicts)))
@@ -131,11 +131,7 @@ func (l *lane) stored(ms []*message, ingested hub.Ingested) {
 		first = after
 	}
 	for _, m := range ms {
-		if m.refused != nil {
-			l.deadLetter(m)
-			continue
-		}
-		l.settle(m, func(ctx context.Context) error { return l.receiver.CompleteMessage(ctx, m.ReceivedMessage, nil) })
+		l.unsettled <- m
 	}
 }
 
