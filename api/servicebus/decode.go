@@ -86,7 +86,7 @@ func checkMessageType(properties map[string]any) *rejection {
 		}
 		return reject(reasonMessageType, "The application property %s is %q; this queue takes %s only.", contract.PropertyMessageType, eventjson.Clip(stated), contract.DataAvailable)
 	default:
-		return reject(reasonMessageType, "The application property %s is no string but a %T; send the string %s.", contract.PropertyMessageType, stated, contract.DataAvailable)
+		return reject(reasonMessageType, "The application property %s has the type %T; send the string %s.", contract.PropertyMessageType, stated, contract.DataAvailable)
 	}
 }
 

@@ -66,13 +66,16 @@ func parseRecipient(text string) (domain.ActorID, error) {
 // parseWeight refuses, besides what is no weight, a number that 32 bits do not hold:
 // protobuf reads its last 32 bits, and the event would weigh something else.
 func parseWeight(body []byte, read int32) (domain.Weight, error) {
-	const relativeWeight = 6
+	const (
+		relativeWeight = 6
+		negative       = math.MaxUint64 - math.MaxInt32 // and more is a negative number of 32 bits
+	)
 	for len(body) > 0 {
 		number, kind, n := protowire.ConsumeTag(body)
 		body = body[max(n, 0):]
 		if number == relativeWeight && kind == protowire.VarintType {
-			if sent, n := protowire.ConsumeVarint(body); n > 0 && int64(sent) != int64(int32(sent)) {
-				return 0, domain.Errorf(domain.Invalid, "weight: want at most %d (KB), got %d", math.MaxInt32, int64(sent))
+			if sent, n := protowire.ConsumeVarint(body); n > 0 && sent > math.MaxInt32 && sent < negative {
+				return 0, domain.Errorf(domain.Invalid, "weight: want at most %d (KB), got %d", math.MaxInt32, sent)
 			}
 		}
 		value := protowire.ConsumeFieldValue(number, kind, body)

@@ -40,6 +40,11 @@ type panicError struct{ value any }
 
 func (p *panicError) Error() string { return fmt.Sprintf("the client panicked: %v", p.value) }
 
+func isPanic(err error) bool {
+	_, is := errors.AsType[*panicError](err)
+	return is
+}
+
 // A lane brings the messages of one receiver to the hub, in their order: those of a
 // session, or of a queue without sessions. At the first sign of trouble with the
 // bus it stops receiving, finishes what it has in hand, and ends; whoever started

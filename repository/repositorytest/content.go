@@ -115,6 +115,17 @@ var contentRules = []rule{
 		require.Equal(f, "whole", f.payload(repository.Section{Object: name, Length: 5}))
 	}},
 
+	{name: "a source that breaks off is not at its end", test: func(f *fixture) {
+		for i, cause := range []error{io.ErrUnexpectedEOF, fmt.Errorf("the connection was closed: %w", io.EOF)} {
+			for _, size := range []int{0, 5, 1 << 20, 8<<20 - 1, 8 << 20} {
+				name := f.name(fmt.Sprintf("broken-off/%d/%d", i, size))
+				source := io.MultiReader(strings.NewReader(strings.Repeat("x", size)), iotest.ErrReader(cause))
+				require.ErrorIs(f, f.Content.Put(f.ctx, name, source), cause)
+				f.missing(name)
+			}
+		}
+	}},
+
 	{name: "the kind of a source's error is kept", test: func(f *fixture) {
 		tooBig := domain.Errorf(domain.Invalid, "payload: too big")
 		f.refuses(domain.Invalid, f.Content.Put(f.ctx, f.name("too-big"), iotest.ErrReader(tooBig)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -61,7 +62,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 	switch data.Value[0] {
 	case '{':
 		from.id = c.id
-		return t.take(data.Value, offset, place{prefix: prefix, alone: true}, from)
+		return t.one(data.Value, offset, prefix, from)
 	case '[':
 		return t.array(inMemory(data.Value, offset), prefix, from)
 	}
@@ -114,8 +115,9 @@ func (c *cloudEvent) read(text []byte) (data Member, err error) {
 			return data, err
 		}
 	}
+	seen["data"] = seen["data"] || seen["data_base64"]
 	for _, name := range [...]string{"specversion", "id", "source", "type", "data"} {
-		if !seen[name] && !(name == "data" && seen["data_base64"]) {
+		if !seen[name] {
 			c.fault(name, name+": missing")
 		}
 	}
@@ -166,6 +168,14 @@ func (c *cloudEvent) text(name string, m Member) error {
 		}
 	case "id":
 		c.id = text
+	case "source":
+		if _, err := url.Parse(text); err != nil {
+			c.fault(name, "source: want a URI reference, got "+Clip(text))
+		}
+	case "dataschema":
+		if u, err := url.Parse(text); err != nil || !u.IsAbs() {
+			c.fault(name, "dataschema: want an absolute URI, got "+Clip(text))
+		}
 	case "subject":
 		c.subject = text
 	case "time":

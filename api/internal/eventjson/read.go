@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/domain"
@@ -21,14 +22,18 @@ type Events struct {
 	Faults Faults
 	Count  int // of all events, those with faults as well
 
-	places []place // of Events
+	numbers []int   // of Events, among all events of the text
+	runs    []place // of the first event of each array, or of one that is alone
 }
 
 // Fault returns what else is wrong with a field of Events[i], or with all of it
 // for "".
 func (e *Events) Fault(i int, field, detail string) Fault {
-	p := e.places[i]
-	return Fault{Pointer: p.pointer(field), Detail: detail, Index: p.number}
+	number := e.numbers[i]
+	after := sort.Search(len(e.runs), func(j int) bool { return e.runs[j].number > number })
+	p := e.runs[after-1]
+	p.index += number - p.number
+	return Fault{Pointer: p.pointer(field), Detail: detail, Index: number}
 }
 
 // Read reads a JSON array of events. It keeps one element of the text in memory at
@@ -46,7 +51,7 @@ func Read(r io.Reader, limits Limits) (*Events, error) {
 func Parse(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	if begin := skipSpace(text, 0); begin < len(text) && text[begin] == '{' {
-		return t.events, t.one(text, begin, "", given{})
+		return t.events, t.one(bytes.TrimRight(text[begin:], space), int64(begin), "", given{})
 	}
 	return t.events, t.array(inMemory(text, 0), "", given{})
 }
@@ -68,7 +73,8 @@ func (t *taker) array(array *elements, prefix string, from given) error {
 	if err := array.open("events"); err != nil {
 		return err
 	}
-	for index := 0; ; index++ {
+	p := t.begin(place{prefix: prefix})
+	for ; ; p.index, p.number = p.index+1, p.number+1 {
 		text, err := array.next()
 		if err == io.EOF { //nolint:errorlint // next returns it itself
 			return nil
@@ -76,17 +82,24 @@ func (t *taker) array(array *elements, prefix string, from given) error {
 		if err != nil {
 			return err
 		}
-		if err := t.take(text, array.offset, place{prefix: prefix, index: index}, from); err != nil {
+		if err := t.take(text, array.offset, p, from); err != nil {
 			return err
 		}
 	}
 }
 
-// one takes the event that is all of text, but for white space, and that prefix
-// points to. It begins at a byte of text.
-func (t *taker) one(text []byte, begin int, prefix string, from given) error {
-	event := bytes.TrimRight(text[begin:], space)
-	return t.take(event, int64(begin), place{prefix: prefix, alone: true}, from)
+// one takes the event that is all of the text at an offset, and that prefix points
+// to.
+func (t *taker) one(text []byte, offset int64, prefix string, from given) error {
+	return t.take(text, offset, t.begin(place{prefix: prefix, alone: true}), from)
+}
+
+// begin makes p the place of the next event, with which an array begins or which is
+// alone.
+func (t *taker) begin(p place) place {
+	p.number = t.events.Count
+	t.events.runs = append(t.events.runs, p)
+	return p
 }
 
 // take takes the event that is the text at an offset in the whole.
@@ -94,7 +107,6 @@ func (t *taker) take(text []byte, offset int64, p place, from given) error {
 	if t.events.Count == t.limits.Events {
 		return &TooManyError{t.limits.Events}
 	}
-	p.number = t.events.Count
 	t.events.Count++
 	before := t.events.Faults.Total
 	var event domain.Event
@@ -103,7 +115,7 @@ func (t *taker) take(text []byte, offset int64, p place, from given) error {
 	}
 	if t.events.Faults.Total == before {
 		t.events.Events = append(t.events.Events, event)
-		t.events.places = append(t.events.places, p)
+		t.events.numbers = append(t.events.numbers, p.number)
 	}
 	return nil
 }

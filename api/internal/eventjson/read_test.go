@@ -164,7 +164,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d events, want %d: %q", n, len(loose), text)
 		}
 		for i := range first.Events {
-			checkSame(t, &first.Events[i], loose[first.places[i].index])
+			checkSame(t, &first.Events[i], loose[first.numbers[i]])
 		}
 		second, err := Read(bytes.NewReader(encode(first.Events)), defaultLimits)
 		if err != nil || second.Faults.Total > 0 {

@@ -1,0 +1,109 @@
+package domainclient
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// A Connect makes a client of the Service Bus namespace. It is called once for each
+// thing that runs: Microsoft's client closes its whole connection when one receiver
+// fails for good, and that must not reach the others. The client must be allowed to
+// retry once at least, for only then it mends a connection.
+type Connect func() (*azservicebus.Client, error)
+
+// ConnectionString connects by a connection string. That of an embedded bus, which
+// has no TLS, ends in UseDevelopmentEmulator=true.
+func ConnectionString(text string) Connect {
+	return func() (*azservicebus.Client, error) {
+		return azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{RetryOptions: shortRetries})
+	}
+}
+
+// shortRetries are those inside Microsoft's client. They are few, for this package
+// goes on where they end, and says so in the log.
+var shortRetries = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 250 * time.Millisecond, MaxRetryDelay: 2 * time.Second}
+
+// Options say who a domain is and how it reaches the hub.
+type Options struct {
+	// Origin is the name of the domain, as the hub knows it: Charges. An event may
+	// name another.
+	Origin string
+
+	// Connect reaches the namespace. Required.
+	Connect Connect
+
+	// Exchange is the container shared with the hub, messagehub-exchange. Serve
+	// needs it, and so does whoever reads the ids of a bundle.
+	Exchange *container.Client
+
+	// Form is how events are sent. Default: Protobuf.
+	Form Form
+
+	// EventsPerMessage is how many events of one recipient travel in a message in
+	// the form JSON, at most. Default: 1.
+	EventsPerMessage int
+
+	// RequestsAtOnce bounds the requests that Serve works at. Default: 16.
+	RequestsAtOnce int
+
+	// Events is the queue for events. Default: dataavailable-fifo.
+	Events string
+
+	// Queues are the others. Default: those named after Origin.
+	Queues contract.Queues
+
+	// Answered, if set, is told of each answer that Serve has sent. It must be fast
+	// and safe for concurrent use.
+	Answered func(Answer)
+
+	// Logger is told of trouble that is being waited out. Default: nobody is.
+	Logger *slog.Logger
+
+	// Now tells the time, and Random gives the randomness of ids. Default: those of
+	// the system.
+	Now    func() time.Time
+	Random io.Reader
+}
+
+// A Client is a domain. It is safe for concurrent use.
+type Client struct {
+	o      Options
+	events *senders
+}
+
+// New returns a Client. It makes no connection yet.
+func New(o Options) (*Client, error) {
+	if o.Connect == nil {
+		return nil, errors.New("domainclient: no Options.Connect; use ConnectionString")
+	}
+	if o.Queues == (contract.Queues{}) && o.Origin != "" {
+		o.Queues = contract.DefaultQueues(o.Origin)
+	}
+	o.Events = cmp.Or(o.Events, contract.DataAvailableFIFO)
+	o.EventsPerMessage = max(o.EventsPerMessage, 1)
+	o.RequestsAtOnce = cmp.Or(o.RequestsAtOnce, 16)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Random = cmp.Or(o.Random, rand.Reader)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Client{o: o, events: newSenders(o.Connect, o.Events)}, nil
+}
+
+// Close ends the connection that Send has made. Serve and Notices end theirs
+// themselves.
+func (c *Client) Close(ctx context.Context) error { return c.events.close(ctx) }
+
+// newID returns a random id.
+func (c *Client) newID() (uuid.UUID, error) { return uuid.NewRandomFromReader(c.o.Random) }

@@ -1,0 +1,191 @@
+package domainclient
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// An Event says that data waits for a recipient.
+type Event struct {
+	ID               uuid.UUID // of the data, the same when the event is sent again
+	Recipient        string    // the actor: a GUID, a GLN, or what else the hub knows it by
+	Origin           string    // "" is that of the Client
+	ContentType      string    // events of one content type travel together
+	DocumentType     string    // what the recipient calls it; "" is the content type
+	SupportsBundling bool      // false: it travels alone
+	Weight           int64     // of the data in KB, at least 1
+
+	// Payload is the data itself, if it is to travel along. Only JSON carries it.
+	Payload json.RawMessage
+}
+
+// A Form is how events are written into messages.
+type Form int
+
+// The forms.
+const (
+	Protobuf Form = iota // the original contract, one event a message
+	JSON                 // what the hub takes over HTTP, one event a message or many
+)
+
+// messageBytes is how large a message of several events becomes. It is somewhat
+// less than the 256 KB that a namespace of the tier Standard takes.
+const messageBytes = 200 << 10
+
+// A message is what one or several events of a recipient have become.
+type message struct {
+	events int
+	sent   *azservicebus.Message
+}
+
+// A lane is the messages of one recipient, in order.
+type lane struct {
+	recipient string
+	messages  []message
+}
+
+// encode writes events into messages. The order of each recipient is kept.
+func (c *Client) encode(events []Event) ([]lane, error) {
+	var lanes []lane
+	number := make(map[string]int) // of the lane of a recipient
+	grouped := make([][]*Event, 0)
+	for i := range events {
+		e := events[i]
+		if err := c.complete(&e); err != nil {
+			return nil, fmt.Errorf("event %d (%s): %w", i, e.ID, err)
+		}
+		n, ok := number[e.Recipient]
+		if !ok {
+			n = len(lanes)
+			number[e.Recipient] = n
+			lanes, grouped = append(lanes, lane{recipient: e.Recipient}), append(grouped, nil)
+		}
+		grouped[n] = append(grouped[n], &e)
+	}
+	for n := range lanes {
+		var err error
+		if lanes[n].messages, err = c.write(lanes[n].recipient, grouped[n]); err != nil {
+			return nil, err
+		}
+	}
+	return lanes, nil
+}
+
+// complete fills in what an event may leave out, and refuses what the hub would
+// refuse whatever its settings.
+func (c *Client) complete(e *Event) error {
+	e.Origin = cmp.Or(e.Origin, c.o.Origin)
+	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
+	switch {
+	case e.ID == uuid.Nil:
+		return errors.New("no ID; give every event one that stays its own when it is sent again")
+	case e.Recipient == "":
+		return errors.New("no Recipient")
+	case e.Origin == "":
+		return errors.New("no Origin, neither of the event nor of the client")
+	case e.ContentType == "":
+		return errors.New("no ContentType")
+	case e.Weight < 1:
+		return fmt.Errorf("weight: want at least 1 (KB), got %d", e.Weight)
+	case c.o.Form == Protobuf && e.Weight > math.MaxInt32:
+		return fmt.Errorf("weight: protobuf carries at most %d, got %d", math.MaxInt32, e.Weight)
+	case c.o.Form == Protobuf && e.Payload != nil:
+		return errors.New("protobuf carries no Payload; set Options.Form to JSON")
+	}
+	return nil
+}
+
+// write turns the events of one recipient into messages.
+func (c *Client) write(recipient string, events []*Event) ([]message, error) {
+	var messages []message
+	add := func(n int, contentType string, body []byte) error {
+		m, err := c.announce(recipient, contentType, body)
+		messages = append(messages, message{n, m})
+		return err
+	}
+	if c.o.Form == Protobuf {
+		for _, e := range events {
+			body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&contract.DataAvailableNotificationContract{
+				UUID: e.ID.String(), Recipient: e.Recipient, MessageType: e.ContentType, Origin: contract.WireOrigin(e.Origin),
+				SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // complete has looked
+			})
+			if err == nil {
+				err = add(1, contract.Protobuf, body)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("event %s: %w", e.ID, err)
+			}
+		}
+		return messages, nil
+	}
+	body, n := []byte(nil), 0
+	flush := func() error {
+		if n == 0 {
+			return nil
+		}
+		defer func() { body, n = nil, 0 }()
+		return add(n, contract.JSON, append(body, ']'))
+	}
+	for _, e := range events {
+		text, err := e.json()
+		if err != nil {
+			return nil, fmt.Errorf("event %s: %w", e.ID, err)
+		}
+		if n == c.o.EventsPerMessage || n > 0 && len(body)+len(text) > messageBytes {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+		separator := byte(',')
+		if n == 0 {
+			separator = '['
+		}
+		body, n = append(append(body, separator), text...), n+1
+	}
+	return messages, flush()
+}
+
+// json is the event as the hub reads it.
+func (e *Event) json() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(struct {
+		ID               string          `json:"id"`
+		Recipient        string          `json:"recipient"`
+		Origin           string          `json:"origin"`
+		ContentType      string          `json:"contentType"`
+		DocumentType     string          `json:"documentType"`
+		SupportsBundling bool            `json:"supportsBundling"`
+		Weight           int64           `json:"weight"`
+		Payload          json.RawMessage `json:"payload,omitempty"`
+	}{e.ID.String(), e.Recipient, e.Origin, e.ContentType, e.DocumentType, e.SupportsBundling, e.Weight, e.Payload})
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// announce makes the message with a body. Its id depends on what it says and to
+// whom alone: the bus can tell a message that is sent twice, and an event that was
+// changed under its old id is another message, which the hub refuses by name.
+func (c *Client) announce(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
+	digest := sha256.New()
+	fmt.Fprintf(digest, "%q %q ", recipient, contentType)
+	digest.Write(body)
+	id := hex.EncodeToString(digest.Sum(nil)[:16])
+	random, err := c.newID()
+	return &azservicebus.Message{
+		MessageID: &id, SessionID: &recipient, ContentType: &contentType, Body: body,
+		ApplicationProperties: contract.Properties(contract.DataAvailable, id, c.o.Now(), random),
+	}, err
+}

@@ -1,0 +1,100 @@
+package domainclient
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// An exchange is the container that the hub shares with the domain.
+type exchange struct{ container *container.Client }
+
+// errNoExchange reports a client that was made without one.
+var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
+
+// largestList holds 20 times the events of the fullest bundle.
+const largestList = 16 << 20
+
+// ids reads a list of ids.
+func (x exchange) ids(ctx context.Context, list string) ([]uuid.UUID, error) {
+	if x.container == nil {
+		return nil, errNoExchange
+	}
+	resp, err := x.container.NewBlobClient(list).DownloadStream(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
+	}
+	body := resp.NewRetryReader(ctx, nil)
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, largestList+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
+	case len(text) > largestList:
+		return nil, fmt.Errorf("read the ids in %s: more than %d MB are no list of ids", list, largestList>>20)
+	}
+	ids, err := contract.DecodeIDs(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
+	}
+	return ids, nil
+}
+
+// Content is uploaded in blocks: that is what it takes of memory, twice.
+const blockBytes = 4 << 20
+
+// errEmpty is content that the hub would refuse.
+var errEmpty = errors.New("the content is empty")
+
+// put writes content under a name, over what is there, and returns its URI and
+// size. Until all of it is there nothing of it is.
+func (x exchange) put(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
+	safe := &safeReader{ctx: ctx, from: content}
+	buffered := bufio.NewReader(safe)
+	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
+		return "", 0, errEmpty
+	}
+	client := x.container.NewBlockBlobClient(name)
+	_, err = client.UploadStream(ctx, buffered, &blockblob.UploadStreamOptions{
+		BlockSize: blockBytes, Concurrency: 2, HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &mediaType},
+	})
+	if err != nil {
+		return "", 0, fmt.Errorf("write %s: %w", name, err)
+	}
+	at, err := url.Parse(client.URL())
+	if err != nil {
+		return "", 0, err
+	}
+	at.RawQuery = "" // a signature in it is nobody else's
+	return at.String(), safe.size, nil
+}
+
+// A safeReader counts, ends with its context, and has no panics: the uploader's
+// memory would be freed under its own feet.
+type safeReader struct {
+	ctx  context.Context //nolint:containedctx // that of the upload
+	from io.Reader
+	size int64
+}
+
+func (r *safeReader) Read(p []byte) (n int, err error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	err = guard(func() error {
+		n, err = r.from.Read(p)
+		return err
+	})
+	r.size += int64(n)
+	return n, err
+}

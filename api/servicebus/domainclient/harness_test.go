@@ -1,0 +1,154 @@
+package domainclient_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+)
+
+// patience is how long a test waits for what must happen; none passes by waiting.
+const patience = time.Minute
+
+// entities are the queues of a hub and one domain.
+const entities = `{"Queues": [
+	{"Name": "dataavailable-fifo", "Properties": {"RequiresSession": true}},
+	{"Name": "charges", "Properties": {"RequiresSession": true}},
+	{"Name": "charges-reply", "Properties": {"RequiresSession": true}},
+	{"Name": "charges-dequeue", "Properties": {"MaxDeliveryCount": 3}}]}`
+
+// openBus opens a bus that is closed at the end of the test.
+func openBus(t testing.TB) *embedded.Namespace {
+	t.Helper()
+	declared, err := embedded.ReadEntities(strings.NewReader(entities))
+	require.NoError(t, err)
+	n, err := embedded.Open(embedded.Options{Entities: declared})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	return n
+}
+
+// connectTo connects to a bus in this process.
+func connectTo(n *embedded.Namespace) domainclient.Connect {
+	return func() (*azservicebus.Client, error) {
+		return azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
+			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return n.Dial(ctx) },
+			RetryOptions:     azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: time.Millisecond, MaxRetryDelay: time.Millisecond},
+		})
+	}
+}
+
+// newClient returns a domain Charges that is closed at the end of the test.
+func newClient(t testing.TB, o domainclient.Options) *domainclient.Client {
+	t.Helper()
+	if o.Origin == "" {
+		o.Origin = "Charges"
+	}
+	c, err := domainclient.New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	return c
+}
+
+// A fakeHub is the other end of the bus: as little of a hub as a domain can tell
+// from one.
+type fakeHub struct {
+	t      testing.TB
+	client *azservicebus.Client
+}
+
+func newHub(t testing.TB, n *embedded.Namespace) *fakeHub {
+	t.Helper()
+	client, err := connectTo(n)()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	return &fakeHub{t, client}
+}
+
+// received takes so many messages of a recipient from the queue for events.
+func (h *fakeHub) received(recipient string, count int) []*azservicebus.ReceivedMessage {
+	h.t.Helper()
+	return h.takeSession(contract.DataAvailableFIFO, recipient, count)
+}
+
+func (h *fakeHub) takeSession(queue, session string, count int) []*azservicebus.ReceivedMessage {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	defer cancel()
+	from, err := h.client.AcceptSessionForQueue(ctx, queue, session, nil)
+	require.NoError(h.t, err)
+	defer func() { require.NoError(h.t, from.Close(ctx)) }()
+	var all []*azservicebus.ReceivedMessage
+	for len(all) < count {
+		some, err := from.ReceiveMessages(ctx, 1, nil)
+		require.NoError(h.t, err)
+		for _, m := range some {
+			require.NoError(h.t, from.CompleteMessage(ctx, m, nil))
+		}
+		all = append(all, some...)
+	}
+	return all
+}
+
+// send sends one message.
+func (h *fakeHub) send(queue string, m *azservicebus.Message) {
+	h.t.Helper()
+	sender, err := h.client.NewSender(queue, nil)
+	require.NoError(h.t, err)
+	require.NoError(h.t, sender.SendMessage(h.t.Context(), m, nil))
+	require.NoError(h.t, sender.Close(h.t.Context()))
+}
+
+// eventIDs returns the ids of the events in messages, one after the other.
+func eventIDs(t testing.TB, messages []*azservicebus.ReceivedMessage) []string {
+	t.Helper()
+	var ids []string
+	for _, m := range messages {
+		if *m.ContentType == contract.Protobuf {
+			var e contract.DataAvailableNotificationContract
+			require.NoError(t, proto.Unmarshal(m.Body, &e))
+			ids = append(ids, e.GetUUID())
+			continue
+		}
+		require.Equal(t, contract.JSON, *m.ContentType)
+		var events []struct{ ID string }
+		require.NoError(t, json.Unmarshal(m.Body, &events))
+		for _, e := range events {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// id is event number n.
+func id(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("0b9f4c5e-7a52-4d57-9d0c-%012d", n)) }
+
+// ids are the texts of the ids of events.
+func ids(events []domainclient.Event) []string {
+	texts := make([]string, len(events))
+	for i := range events {
+		texts[i] = events[i].ID.String()
+	}
+	return texts
+}
+
+// eventsFor makes events from number on.
+func eventsFor(recipient string, from, to int) []domainclient.Event {
+	var events []domainclient.Event
+	for n := from; n <= to; n++ {
+		events = append(events, domainclient.Event{ID: id(n), Recipient: recipient, ContentType: "PriceList", SupportsBundling: true, Weight: 1})
+	}
+	return events
+}

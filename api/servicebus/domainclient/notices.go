@@ -1,0 +1,150 @@
+package domainclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// A Notice of the hub says that an actor holds a bundle safely.
+type Notice struct {
+	ID        string // of the bundle, its IdempotencyID: the same each time the notice comes
+	Recipient string // the actor
+	List      string // the blob that lists the ids of the events
+
+	exchange exchange
+}
+
+// EventIDs returns the ids of the events of the bundle, in their order.
+func (n *Notice) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
+	return n.exchange.ids(ctx, n.List)
+}
+
+// Notices hands notices to h, one after the other, until ctx ends; then it returns
+// nil. A notice is done with when h returns nil. After an error or a panic h gets
+// the same notice again, later, and the others wait behind it: what will never
+// work should be put aside by h, with nil.
+//
+// A notice may come twice, also much later. See [Notice.ID].
+func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Notice) error) (err error) {
+	if c.o.Queues.Dequeue == "" {
+		return errNoQueues
+	}
+	client, err := c.o.Connect()
+	if err != nil {
+		return err
+	}
+	defer closeClient(ctx, client, &err)
+	l := &listening{c: c, tell: h, client: client}
+	var p patience
+	for ctx.Err() == nil {
+		err := l.drain(ctx, &p)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		if isFinal(err) {
+			return fmt.Errorf("notices from %s: %w", c.o.Queues.Dequeue, err)
+		}
+		c.o.Logger.Warn("trying again", "doing", "notices from "+c.o.Queues.Dequeue, "error", err)
+		p.wait(ctx)
+	}
+	return nil
+}
+
+// listening is one call of Notices.
+type listening struct {
+	c      *Client
+	tell   func(ctx context.Context, n *Notice) error
+	client *azservicebus.Client
+}
+
+// drain opens a receiver and uses it for as long as it is good.
+func (l *listening) drain(ctx context.Context, p *patience) error {
+	from, err := l.client.NewReceiverForQueue(l.c.o.Queues.Dequeue, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { //nolint:contextcheck // it is closed although ctx may have ended
+		closing, cancel := after(ctx)
+		defer cancel()
+		_ = from.Close(closing) // locks end by themselves if this fails
+	}()
+	for {
+		m, err := receive(ctx, from)
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			if !p.wait(ctx) {
+				return ctx.Err()
+			}
+			continue
+		}
+		*p = patience{}
+		if err := l.handle(ctx, from, m); err != nil {
+			return err
+		}
+	}
+}
+
+// handle hands over one notice until it is done with. The lock is held meanwhile,
+// so that the pauses count as no deliveries.
+func (l *listening) handle(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	n, err := l.c.parseNotice(m)
+	if err != nil {
+		return l.c.bury(ctx, from, m, err)
+	}
+	var until time.Time
+	if m.LockedUntil != nil {
+		until = *m.LockedUntil
+	}
+	holding, release := l.c.keep(ctx, until, func(ctx context.Context) error { return from.RenewMessageLock(ctx, m, nil) })
+	defer release()
+	var p patience
+	for {
+		err := guard(func() error { return l.tell(holding, n) })
+		if err == nil {
+			break
+		}
+		if holding.Err() != nil {
+			return nil // it comes again
+		}
+		l.c.o.Logger.Error("a notice was not taken, and is offered again", "id", n.ID, "error", err)
+		if !p.wait(holding) {
+			return nil
+		}
+	}
+	settling, cancel := after(ctx)
+	defer cancel()
+	return from.CompleteMessage(settling, m, nil) // or it comes again
+}
+
+// parseNotice reads a notice.
+func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
+	if len(m.Body) > largestRequest {
+		return nil, fmt.Errorf("%d bytes are no notice", len(m.Body))
+	}
+	var d contract.DequeueContract
+	if err := proto.Unmarshal(m.Body, &d); err != nil {
+		return nil, fmt.Errorf("no DequeueContract: %w", err)
+	}
+	switch {
+	case m.MessageID == "":
+		return nil, errors.New("the message id is missing, so it is not known which bundle this is")
+	case d.GetDataAvailableNotificationReferenceId() == "":
+		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so it is not known for which events")
+	case d.GetMarketOperator() == "":
+		return nil, errors.New("marketOperator is missing, so it is not known who has the bundle")
+	}
+	return &Notice{
+		ID: m.MessageID, Recipient: d.GetMarketOperator(), List: d.GetDataAvailableNotificationReferenceId(),
+		exchange: exchange{c.o.Exchange},
+	}, nil
+}

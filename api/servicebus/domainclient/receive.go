@@ -1,0 +1,110 @@
+package domainclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+// closeWithin bounds what is done after the end has been called for.
+const closeWithin = 10 * time.Second
+
+// after returns a context for what has to be done even though ctx has ended.
+func after(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+}
+
+// A receiver of messages. It must not be used twice at once.
+type receiver interface {
+	ReceiveMessages(ctx context.Context, maxMessages int, options *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
+}
+
+// A panicError is a panic that was caught.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// guard turns a panic of f into an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{p, debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// receive returns the next message, or nil if none came for some passing reason.
+// Microsoft's client panics on properties of certain types, which any sender can
+// set; the receiver is not to be used again then. It is asked for one message at a
+// time, for it may hand several out in the wrong order.
+func receive(ctx context.Context, from receiver) (m *azservicebus.ReceivedMessage, err error) {
+	err = guard(func() error {
+		messages, err := from.ReceiveMessages(ctx, 1, nil)
+		if err == nil && len(messages) > 0 {
+			m = messages[0]
+		}
+		return err
+	})
+	return m, err
+}
+
+// A settler says what becomes of a message.
+type settler interface {
+	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
+}
+
+// bury makes an unreadable message a dead letter, which says why.
+func (c *Client) bury(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
+	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
+	settling, cancel := after(ctx)
+	defer cancel()
+	reason, description := "Unreadable", clip(why.Error())
+	return at.DeadLetterMessage(settling, m, &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description})
+}
+
+// clip makes a text fit for a message: short, and valid.
+func clip(text string) string {
+	const most = 1000
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}
+
+// keep renews a lock until release is called. The context that it returns ends
+// when the lock is lost: somebody else has the work then.
+func (c *Client) keep(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	// The clock of the bus may be another, so the time left is but a hint.
+	every := min(max(until.Sub(c.o.Now())/2, time.Second), 10*time.Second)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			err := renew(ctx)
+			if lost, ok := errors.AsType[*azservicebus.Error](err); ok && lost.Code == azservicebus.CodeLockLost {
+				cancel()
+			}
+		}
+	})
+	return ctx, func() {
+		cancel()
+		renewing.Wait()
+	}
+}

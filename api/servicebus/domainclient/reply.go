@@ -1,0 +1,51 @@
+package domainclient
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// contentName is where the content of the bundle is put.
+func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
+
+// reply tells the hub what has come of its request.
+func (s *serving) reply(ctx context.Context, a *Answer) error {
+	m, err := s.c.replyMessage(a)
+	if err != nil {
+		return err
+	}
+	return s.c.persist(ctx, "reply", func() error {
+		return s.replies.with(ctx, func(sender *azservicebus.Sender) error { return sender.SendMessage(ctx, m, nil) })
+	})
+}
+
+func (c *Client) replyMessage(a *Answer) (*azservicebus.Message, error) {
+	response := &contract.DataBundleResponseContract{RequestId: a.Request.ID, RequestIdempotencyId: a.Request.IdempotencyID}
+	if a.Failure == nil {
+		response.Reply = &contract.DataBundleResponseContract_Success{
+			Success: &contract.DataBundleResponseContract_FileResource{ContentUri: a.URI},
+		}
+	} else {
+		response.Reply = &contract.DataBundleResponseContract_Failure{Failure: &contract.DataBundleResponseContract_RequestFailure{
+			Reason:             contract.DataBundleResponseContract_RequestFailure_Reason(a.Failure.Reason),
+			FailureDescription: clip(a.Failure.Description),
+		}}
+	}
+	body, err := proto.Marshal(response)
+	if err != nil {
+		return nil, err
+	}
+	random, err := c.newID()
+	if err != nil {
+		return nil, err
+	}
+	within := contract.ReplyWithin
+	return &azservicebus.Message{
+		MessageID: &a.Request.ID, SessionID: &a.Request.ID, TimeToLive: &within, Body: body,
+		ApplicationProperties: contract.Properties(contract.DataBundleResponse, a.Request.IdempotencyID, c.o.Now(), random),
+	}, nil
+}

@@ -1,0 +1,131 @@
+package domainclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// A Handler makes the content of a bundle. The context ends when the hub no longer
+// waits for it. What it returns is read to its end, and closed if it is an
+// io.Closer; reading must fail or end when the context has.
+//
+// An error becomes a Failure: a *Failure as it is, any other one, and a panic, with
+// the reason InternalError.
+type Handler func(ctx context.Context, r *Request) (io.Reader, error)
+
+// A Format is the form in which the actor wants the content.
+type Format string
+
+// The formats.
+const (
+	FormatJSON Format = "json"
+	FormatXML  Format = "xml"
+)
+
+// mediaTypes are how content of a format is labelled in the exchange.
+var mediaTypes = map[Format]string{FormatJSON: "application/json", FormatXML: "application/xml"}
+
+// A Request of the hub is for the content of one bundle.
+type Request struct {
+	ID            string  // of this attempt
+	IdempotencyID string  // of the bundle: the same with each attempt
+	ContentType   string  // of the events
+	Format        Format  // that the content must have
+	Version       float64 // of the format, 1.0 unless the actor asked for another
+	List          string  // the blob that lists the ids of the events
+
+	exchange exchange
+}
+
+// EventIDs returns the ids of the events whose data is asked for, in their order.
+func (r *Request) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
+	return r.exchange.ids(ctx, r.List)
+}
+
+// A Failure says that a domain has no content, and why.
+type Failure struct {
+	Reason      Reason
+	Description string // for the operators of the hub
+}
+
+func (f *Failure) Error() string { return f.Reason.String() + ": " + f.Description }
+
+// A Reason why there is no content.
+type Reason int32
+
+// The reasons.
+const (
+	DatasetNotFound     = Reason(contract.DataBundleResponseContract_RequestFailure_DatasetNotFound)     // the domain does not know the events
+	DatasetNotAvailable = Reason(contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable) // not now
+	InternalError       = Reason(contract.DataBundleResponseContract_RequestFailure_InternalError)       // a fault of the domain
+)
+
+func (r Reason) String() string {
+	return contract.DataBundleResponseContract_RequestFailure_Reason(r).String()
+}
+
+// An Answer is what Serve has told the hub.
+type Answer struct {
+	Request *Request
+	URI     string   // of the content; "" if there is none
+	Bytes   int64    // of the content
+	Failure *Failure // nil if there is content
+	Took    time.Duration
+}
+
+// largestRequest is far above what a request can be.
+const largestRequest = 64 << 10
+
+// parseRequest reads a request.
+func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error) {
+	if len(m.Body) > largestRequest {
+		return nil, fmt.Errorf("%d bytes are no request", len(m.Body))
+	}
+	var r contract.DataBundleRequestContract
+	if err := proto.Unmarshal(m.Body, &r); err != nil {
+		return nil, fmt.Errorf("no DataBundleRequestContract: %w", err)
+	}
+	formats := map[string]Format{contract.FormatJSON: FormatJSON, contract.FormatXML: FormatXML}
+	format, known := formats[cmp.Or(r.GetResponseFormatRequested(), contract.FormatXML)]
+	switch {
+	case r.GetRequestId() == "":
+		return nil, errors.New("RequestId is missing, so there is no session to answer to")
+	case r.GetIdempotencyId() == "":
+		return nil, errors.New("IdempotencyId is missing, so the content has no name")
+	case r.GetDataAvailableNotificationReferenceId() == "":
+		return nil, errors.New("DataAvailableNotificationReferenceId is missing, so it is not known for which events")
+	case !known:
+		return nil, fmt.Errorf("ResponseFormatRequested: want Xml or Json, got %q", r.GetResponseFormatRequested())
+	}
+	return &Request{
+		ID: r.GetRequestId(), IdempotencyID: r.GetIdempotencyId(), List: r.GetDataAvailableNotificationReferenceId(),
+		ContentType: r.GetMessageType(), Format: format, Version: r.GetResponseFromatVersion(),
+		exchange: exchange{c.o.Exchange},
+	}, nil
+}
+
+// timeLeft is how long the hub waits for the answer to a request that was just
+// received. Where the clocks of the bus and of this process disagree, it is the
+// whole time to live: an expired message is not delivered.
+func (c *Client) timeLeft(m *azservicebus.ReceivedMessage) time.Duration {
+	left := contract.ReplyWithin
+	if m.TimeToLive != nil && *m.TimeToLive < left {
+		left = *m.TimeToLive
+	}
+	if m.ExpiresAt != nil {
+		if d := m.ExpiresAt.Sub(c.o.Now()); d > 0 && d < left {
+			left = d
+		}
+	}
+	return left
+}

@@ -1,0 +1,77 @@
+package domainclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/errgroup"
+)
+
+// Send tells the hub about events, and returns how many the bus has taken for
+// certain. Those of one recipient arrive in their order, in batches that the bus
+// stores as a whole or not at all; other recipients' overtake them. A batch whose
+// fate is unknown is sent again, with the same ids, until ctx ends.
+//
+// After an error, sending all events again is safe and keeps the order: the hub
+// takes each once.
+func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error) {
+	lanes, err := c.encode(events)
+	if err != nil || len(lanes) == 0 {
+		return 0, err
+	}
+	var sum atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(sendsAtOnce) // recipients, each with one batch under way: its order rests on that
+	for _, l := range lanes {
+		g.Go(func() error {
+			for rest := l.messages; len(rest) > 0; {
+				n, err := c.sendSome(ctx, rest)
+				if err != nil {
+					return fmt.Errorf("send to %s for %s: %w", c.o.Events, l.recipient, err)
+				}
+				for _, m := range rest[:n] {
+					sum.Add(int64(m.events))
+				}
+				rest = rest[n:]
+			}
+			return nil
+		})
+	}
+	err = g.Wait()
+	return int(sum.Load()), err
+}
+
+// sendSome sends as many messages as a batch holds, and returns their number.
+func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err error) {
+	err = c.persist(ctx, "send events", func() error {
+		return c.events.with(ctx, func(sender *azservicebus.Sender) (err error) {
+			n, err = sendBatch(ctx, sender, messages)
+			return err
+		})
+	})
+	return n, err
+}
+
+func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []message) (n int, err error) {
+	batch, err := sender.NewMessageBatch(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	for n < len(messages) {
+		err := batch.AddMessage(messages[n].sent, nil)
+		if errors.Is(err, azservicebus.ErrMessageTooLarge) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	if n == 0 { // too large for a batch, but perhaps not by itself
+		return 1, sender.SendMessage(ctx, messages[0].sent, nil)
+	}
+	return n, sender.SendMessageBatch(ctx, batch, nil)
+}

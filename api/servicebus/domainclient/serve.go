@@ -1,0 +1,209 @@
+package domainclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+)
+
+// Serve answers the hub's requests for content with what h makes, many at once,
+// until ctx ends; then it returns nil. What it is working at then is given up, and
+// the request stays for whoever serves next. It fails if the queues do not exist
+// or may not be used.
+func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
+	if c.o.Exchange == nil {
+		return errNoExchange
+	}
+	if c.o.Queues.Request == "" || c.o.Queues.Reply == "" {
+		return errNoQueues
+	}
+	requests, err := c.o.Connect()
+	if err != nil {
+		return err
+	}
+	defer closeClient(ctx, requests, &err)
+	s := &serving{c: c, make: h, requests: requests, replies: newSenders(c.o.Connect, c.o.Queues.Reply)}
+	defer func() {
+		closing, cancel := after(ctx)
+		defer cancel()
+		_ = s.replies.close(closing) // all of them were sent, or were not
+	}()
+	g, working := errgroup.WithContext(ctx)
+	for range c.o.RequestsAtOnce {
+		g.Go(func() error { return s.work(working) })
+	}
+	return g.Wait()
+}
+
+// errNoQueues reports a client that does not know where to look.
+var errNoQueues = errors.New("domainclient: no Options.Queues; set Options.Origin, or name them")
+
+// closeClient closes a client, in a bounded time. What it says then is only worth
+// knowing if nothing else went wrong, and the end was not called for.
+func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
+	closing, cancel := after(ctx)
+	defer cancel()
+	if closeErr := client.Close(closing); *err == nil && ctx.Err() == nil {
+		*err = closeErr
+	}
+}
+
+// serving is one call of Serve.
+type serving struct {
+	c        *Client
+	make     Handler
+	requests *azservicebus.Client
+	replies  *senders
+
+	making singleflight.Group // by bundle: two attempts for one share the work
+}
+
+// acceptFor is how long a worker waits for a session before it asks again.
+const acceptFor = time.Minute
+
+// work answers one request after the other.
+func (s *serving) work(ctx context.Context) error {
+	var p patience
+	for ctx.Err() == nil {
+		err := s.next(ctx)
+		switch {
+		case err == nil:
+			p = patience{}
+			continue
+		case ctx.Err() != nil:
+			return nil
+		case isFinal(err):
+			return fmt.Errorf("serve %s: %w", s.c.o.Queues.Request, err)
+		}
+		s.c.o.Logger.Warn("trying again", "doing", "serve "+s.c.o.Queues.Request, "error", err)
+		p.wait(ctx)
+	}
+	return nil
+}
+
+// next waits for a session, each of which is one attempt of the hub, and answers
+// what is in it.
+func (s *serving) next(ctx context.Context) error {
+	accepting, cancel := context.WithTimeout(ctx, acceptFor)
+	defer cancel()
+	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
+	if none, ok := errors.AsType[*azservicebus.Error](err); ok && none.Code == azservicebus.CodeTimeout || err != nil && accepting.Err() != nil {
+		return nil // nobody has asked
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { //nolint:contextcheck // it is closed although ctx may have ended
+		closing, cancel := after(ctx)
+		defer cancel()
+		_ = session.Close(closing) // its lock ends by itself if this fails
+	}()
+	receiving, cancel := context.WithTimeout(ctx, closeWithin)
+	defer cancel()
+	m, err := receive(receiving, session)
+	if poison, ok := errors.AsType[*panicError](err); ok {
+		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", poison)
+		p := patience{next: longestPause}
+		p.wait(ctx) // with the session: nobody else shall meet it meanwhile
+		return nil
+	}
+	switch {
+	case m != nil:
+		return s.answer(ctx, session, m)
+	case receiving.Err() != nil:
+		return nil // it has expired
+	case err == nil:
+		return errors.New("the session ended before its request came")
+	}
+	return err
+}
+
+// answer answers a request, and completes it then.
+func (s *serving) answer(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
+	began := s.c.o.Now()
+	r, err := s.c.parseRequest(m)
+	if err != nil {
+		return s.c.bury(ctx, session, m, err)
+	}
+	holding, release := s.c.keep(ctx, session.LockedUntil(), func(ctx context.Context) error { return session.RenewSessionLock(ctx, nil) })
+	defer release()
+	a, ok := s.content(holding, r, s.c.timeLeft(m))
+	if !ok {
+		return nil // whoever has the request next answers
+	}
+	a.Request, a.Took = r, s.c.o.Now().Sub(began)
+	settling, cancel := after(ctx)
+	defer cancel()
+	if err := s.reply(settling, &a); err != nil {
+		return err
+	}
+	if s.c.o.Answered != nil {
+		s.c.o.Answered(a)
+	}
+	return session.CompleteMessage(settling, m, nil) // or the hub is answered twice, which it bears
+}
+
+// content makes the content of a bundle and puts it into the exchange. Where two
+// attempts for one bundle are under way, they share what one of them makes. It
+// returns false if ctx ended first.
+func (s *serving) content(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
+	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
+	for ctx.Err() == nil {
+		shared, _, _ := s.making.Do(key, func() (any, error) {
+			inTime, cancel := context.WithTimeout(ctx, left)
+			defer cancel()
+			uri, size, err := s.makeAndPut(inTime, r)
+			if err != nil && ctx.Err() != nil {
+				return nil, ctx.Err() // given up
+			}
+			return Answer{URI: uri, Bytes: size, Failure: s.failure(inTime, r, err)}, nil
+		})
+		if a, ok := shared.(Answer); ok {
+			return a, true
+		}
+	}
+	return Answer{}, false
+}
+
+func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size int64, err error) {
+	var content io.Reader
+	err = guard(func() (err error) {
+		content, err = s.make(ctx, r)
+		return err
+	})
+	if closer, ok := content.(io.Closer); ok {
+		defer func() { err = errors.Join(err, guard(closer.Close)) }()
+	}
+	switch {
+	case err != nil:
+		return "", 0, err
+	case content == nil:
+		return "", 0, errEmpty
+	}
+	return r.exchange.put(ctx, r.contentName(), mediaTypes[r.Format], content)
+}
+
+// failure says what an error is to the hub.
+func (s *serving) failure(ctx context.Context, r *Request, err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	if ctx.Err() != nil {
+		return &Failure{DatasetNotAvailable, "the content was not ready in time"}
+	}
+	if p, ok := errors.AsType[*panicError](err); ok {
+		s.c.o.Logger.Error("the handler panicked", "idempotency_id", r.IdempotencyID, "error", p, "stack", string(p.stack))
+		return &Failure{InternalError, "the program that makes the content panicked; its log says more"}
+	}
+	s.c.o.Logger.Error("there is no content", "idempotency_id", r.IdempotencyID, "error", err)
+	return &Failure{InternalError, err.Error()}
+}

@@ -1,0 +1,144 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Open implements [repository.Content].
+func (b *Blobs) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	if err := repository.CheckObjectName(s.Object); err != nil {
+		return nil, err
+	}
+	if s.Offset < 0 || s.Length < 0 {
+		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d: want none below 0", s.Object, s.Offset, s.Length)
+	}
+	r, err := b.open(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.Object, err)
+	}
+	return r, nil
+}
+
+func (b *Blobs) open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	client := b.container.NewBlobClient(s.Object)
+	if s.Length == 0 || s.Length > math.MaxInt64-s.Offset { // no range
+		there, err := client.GetProperties(ctx, nil)
+		if err != nil {
+			return nil, failed(ctx, err)
+		}
+		if there.ContentLength == nil {
+			return nil, errors.New("the account tells properties without a length")
+		}
+		return nothing{}, tooShort(s, *there.ContentLength)
+	}
+	r, size, err := newStream(ctx, client, s.Offset, s.Length)
+	if bloberror.HasCode(err, bloberror.InvalidRange) {
+		return nil, domain.Errorf(domain.Damaged, "want %d bytes from %d, but it ends before", s.Length, s.Offset)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := tooShort(s, size); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// tooShort says whether an object of some size lacks a part of s.
+func tooShort(s repository.Section, size int64) error {
+	if s.Offset > size || s.Length > size-s.Offset {
+		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
+	}
+	return nil
+}
+
+// nothing is a section without content.
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (nothing) Close() error { return nil }
+
+// Fetch implements [repository.Exchange].
+func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
+	name, err := nameIn(b.places, uri)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := newStream(ctx, b.container.NewBlobClient(name), 0, blob.CountToEnd)
+	if err != nil {
+		return nil, fmt.Errorf("fetch %.300q: %w", name, err)
+	}
+	return r, nil
+}
+
+// Discard implements [repository.Exchange].
+func (b *Blobs) Discard(ctx context.Context, uri string) error {
+	name, err := nameIn(b.places, uri)
+	if err == nil {
+		err = b.remove(ctx, name)
+	}
+	return err
+}
+
+// Delete implements [repository.Content].
+func (b *Blobs) Delete(ctx context.Context, name string) error {
+	if err := repository.CheckObjectName(name); err != nil {
+		return err
+	}
+	return b.remove(ctx, name)
+}
+
+// remove may be repeated on the way, and then meets what it has done itself.
+func (b *Blobs) remove(ctx context.Context, name string) error {
+	with := blob.DeleteSnapshotsOptionTypeInclude
+	sending, lost := witnessed(ctx)
+	_, err := b.container.NewBlobClient(name).Delete(sending, &blob.DeleteOptions{DeleteSnapshots: &with})
+	if err == nil || bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return nil
+	}
+	err = failed(ctx, err)
+	if *lost && ctx.Err() == nil {
+		return domain.Errorf(domain.Uncertain, "delete %.300q: %w", name, err)
+	}
+	return fmt.Errorf("delete %.300q: %w", name, err)
+}
+
+// DeleteFolder implements [repository.Content].
+func (b *Blobs) DeleteFolder(ctx context.Context, folder string) error {
+	if err := repository.CheckObjectName(folder); err != nil {
+		return err
+	}
+	const atOnce = 8
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	prefix := folder + "/"
+	pages := b.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
+	var listing error
+	for pages.More() && inner.Err() == nil && listing == nil {
+		page, err := pages.NextPage(inner)
+		if err != nil {
+			listing = failed(ctx, err)
+			break
+		}
+		for _, item := range page.Segment.BlobItems {
+			group.Go(func() error { return b.remove(inner, *item.Name) })
+		}
+	}
+	if err := errors.Join(group.Wait(), listing); err != nil {
+		return fmt.Errorf("delete folder %s: %w", folder, err)
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,156 @@
+package content
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Blobs keeps objects as block blobs in a container of a Blob Storage account. It
+// is safe for concurrent use, and there is nothing to close.
+type Blobs struct {
+	container *container.Client
+	places    []place // the container, by every name that it goes by
+}
+
+var (
+	_ repository.Content  = (*Blobs)(nil)
+	_ repository.Exchange = (*Blobs)(nil)
+)
+
+// BlobOptions say where the blobs are.
+type BlobOptions struct {
+	// Endpoint is the URL of the account: https://account.blob.core.windows.net,
+	// or http://127.0.0.1:10000/account for an emulator.
+	Endpoint string
+
+	// Container is the name of the container.
+	Container string
+
+	// Credential authorizes requests, unless there is a Key.
+	Credential azcore.TokenCredential
+
+	// Account and Key sign requests. Account is part of Endpoint, unless that is
+	// a name of one's own.
+	Account, Key string
+
+	// Aliases are other endpoints by which domains may name the same account.
+	Aliases []string
+
+	// Create makes the container if it is not there.
+	Create bool
+
+	// Transport carries the requests. Default: that of the Azure SDK.
+	Transport policy.Transporter
+}
+
+// How long one attempt at a request may take, and how often and how soon it is
+// repeated. An attempt at reading ends as well when it has taken that long, and
+// another goes on where it was.
+const (
+	attemptLasts = 15 * time.Second
+	retries      = 3
+	firstDelay   = 200 * time.Millisecond
+	longestDelay = 2 * time.Second
+)
+
+// OpenBlobs returns the blobs of a container. It reads the container's properties,
+// or makes it, so that an account that cannot be used is found out now.
+func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
+	b, err := newBlobs(o)
+	if err != nil {
+		return nil, fmt.Errorf("open blobs: %w", err)
+	}
+	if o.Create {
+		_, err = b.container.Create(ctx, nil)
+		if bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+			err = nil
+		}
+	} else {
+		_, err = b.container.GetProperties(ctx, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+	}
+	return b, nil
+}
+
+func newBlobs(o BlobOptions) (*Blobs, error) {
+	b := &Blobs{}
+	for _, endpoint := range append([]string{o.Endpoint}, o.Aliases...) {
+		p, err := placeOf(endpoint, o.Container)
+		if err != nil {
+			return nil, err
+		}
+		b.places = append(b.places, p)
+	}
+	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{
+		Transport: o.Transport,
+		Retry: policy.RetryOptions{
+			MaxRetries: retries, TryTimeout: attemptLasts, RetryDelay: firstDelay, MaxRetryDelay: longestDelay,
+		},
+		PerCallPolicies:  []policy.Policy{asStored{}},
+		PerRetryPolicies: []policy.Policy{witness{}},
+	}}
+	address := b.places[0].url()
+	var err error
+	switch {
+	case o.Key != "":
+		var key *azblob.SharedKeyCredential
+		account := o.Account
+		if account == "" {
+			account = b.places[0].name()
+		}
+		if key, err = azblob.NewSharedKeyCredential(account, o.Key); err == nil {
+			b.container, err = container.NewClientWithSharedKeyCredential(address, key, options)
+		}
+	case o.Credential != nil:
+		b.container, err = container.NewClient(address, o.Credential, options)
+	default:
+		err = fmt.Errorf("want a credential or a key")
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%w", err)
+	}
+	return b, nil
+}
+
+// asStored asks for content as it was written: the HTTP client would otherwise
+// undo a compression that the blob was stored with.
+type asStored struct{}
+
+func (asStored) Do(r *policy.Request) (*http.Response, error) {
+	r.Raw().Header.Set("Accept-Encoding", "identity")
+	return r.Next()
+}
+
+// ParseConnection reads a connection string with the key of an account, as the
+// Azure portal and emulators tell it, into the options that say the same.
+func ParseConnection(text string) (BlobOptions, error) {
+	said := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
+	for part := range strings.SplitSeq(text, ";") {
+		if name, value, ok := strings.Cut(part, "="); ok {
+			said[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	o := BlobOptions{Endpoint: said["BlobEndpoint"], Account: said["AccountName"], Key: said["AccountKey"]}
+	if o.Account == "" || o.Key == "" {
+		return BlobOptions{}, domain.Errorf(domain.Invalid, "blob connection string: want AccountName and AccountKey in it")
+	}
+	if o.Endpoint == "" {
+		o.Endpoint = (&url.URL{Scheme: said["DefaultEndpointsProtocol"], Host: o.Account + ".blob." + said["EndpointSuffix"]}).String()
+	}
+	return o, nil
+}

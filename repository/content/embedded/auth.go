@@ -1,0 +1,104 @@
+package embedded
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// authorize refuses a request that the account's key has not signed.
+func (a *Account) authorize(r *http.Request, query url.Values) error {
+	const skew = 15 * time.Minute
+	date := r.Header.Get("X-Ms-Date")
+	signed, err := http.ParseTime(cmp.Or(date, r.Header.Get("Date")))
+	if err != nil || time.Since(signed).Abs() > skew {
+		return forbidden("its date is missing, or more than %s off this machine's clock", skew)
+	}
+	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if kind != "SharedKey" {
+		return forbidden("it is not signed with SharedKey, the only way there is")
+	}
+	name, signature, _ := strings.Cut(credential, ":")
+	if name != a.options.Account {
+		return forbidden("it is signed for the account %.30q, and this is %s", name, a.options.Account)
+	}
+	given, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return forbidden("its signature is not base64")
+	}
+	// Clients do not agree on how headers are sorted.
+	for _, order := range []func(a, b string) int{strings.Compare, dashesLast} {
+		mac := hmac.New(sha256.New, a.key)
+		mac.Write([]byte(a.stringToSign(r, query, date, order)))
+		if hmac.Equal(given, mac.Sum(nil)) {
+			return nil
+		}
+	}
+	return forbidden("its signature is not that of the account's key")
+}
+
+func forbidden(format string, args ...any) error {
+	return refuse(http.StatusForbidden, "AuthenticationFailed", "the request was refused: "+format, args...)
+}
+
+// stringToSign is what a client signs.
+func (a *Account) stringToSign(r *http.Request, query url.Values, date string, order func(a, b string) int) string {
+	length := ""
+	if r.ContentLength > 0 {
+		length = strconv.FormatInt(r.ContentLength, 10)
+	}
+	plainDate := r.Header.Get("Date")
+	if date != "" {
+		plainDate = ""
+	}
+	lines := []string{
+		r.Method, r.Header.Get("Content-Encoding"), r.Header.Get("Content-Language"), length,
+		r.Header.Get("Content-MD5"), r.Header.Get("Content-Type"), plainDate, r.Header.Get("If-Modified-Since"),
+		r.Header.Get("If-Match"), r.Header.Get("If-None-Match"), r.Header.Get("If-Unmodified-Since"), r.Header.Get("Range"),
+	}
+	lines = append(lines, canonicalHeaders(r.Header, order)...)
+	lines = append(lines, "/"+a.options.Account+r.URL.EscapedPath())
+	lines = append(lines, canonicalQuery(query)...)
+	return strings.Join(lines, "\n")
+}
+
+func canonicalHeaders(h http.Header, order func(a, b string) int) []string {
+	var names []string
+	values := map[string]string{}
+	for name, all := range h {
+		if name = strings.ToLower(name); strings.HasPrefix(name, "x-ms-") {
+			names = append(names, name)
+			values[name] = strings.Join(all, ",")
+		}
+	}
+	slices.SortFunc(names, order)
+	for i, name := range names {
+		names[i] = name + ":" + values[name]
+	}
+	return names
+}
+
+func canonicalQuery(query url.Values) []string {
+	var lines []string
+	for name, values := range query {
+		values = slices.Sorted(slices.Values(values))
+		lines = append(lines, strings.ToLower(name)+":"+strings.Join(values, ","))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// dashesLast is the order of Windows, in which some clients sort: dashes count
+// for nothing, and an underscore comes before digits.
+func dashesLast(a, b string) int {
+	return strings.Compare(weighed.Replace(a), weighed.Replace(b))
+}
+
+var weighed = strings.NewReplacer("-", "", "_", "!")

@@ -1,0 +1,168 @@
+package embedded
+
+import (
+	"crypto/md5" //nolint:gosec // the protocol says so
+	"encoding/base64"
+	"encoding/xml"
+	"io"
+	"net/http"
+)
+
+const (
+	maxBlockID   = 64      // bytes, before base64
+	maxBlockList = 50_000  // blocks
+	maxListBytes = 8 << 20 // of the document that lists them
+)
+
+// putBlock keeps a block until it is committed.
+func (a *Account) putBlock(c *call) (*answer, error) {
+	if _, err := a.find(c); err != nil {
+		return nil, err
+	}
+	id, err := readBlockID(c.query.Get("blockid"))
+	if err != nil {
+		return nil, err
+	}
+	if c.ContentLength == 0 {
+		return nil, refuse(400, "InvalidHeaderValue", "a block cannot be empty")
+	}
+	reserved := max(c.ContentLength, 0)
+	if err := a.uploads.reserve(reserved); err != nil {
+		return nil, err
+	}
+	sum := md5.New() //nolint:gosec // the protocol says so
+	d, n, err := a.receive(c, sum, "Content-Md5")
+	if err == nil {
+		if err = a.uploads.add(c.name(), id, block{draft: d, size: n}); err != nil {
+			d.discard()
+		}
+	}
+	if err != nil {
+		a.uploads.cancel(reserved)
+		return nil, err
+	}
+	answered := newAnswer(http.StatusCreated)
+	answered.header.Set("Content-Md5", base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
+	return answered, nil
+}
+
+// readBlockID returns the bytes of a block's id.
+func readBlockID(text string) (string, error) {
+	id, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(id) == 0 || len(id) > maxBlockID {
+		return "", refuse(400, "InvalidQueryParameterValue", "block id %.100q: want 1 to %d bytes in base64", text, maxBlockID)
+	}
+	return string(id), nil
+}
+
+// putBlockList makes blocks the content of a blob, in the order of a list.
+func (a *Account) putBlockList(c *call) (*answer, error) {
+	found, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	v, err := readProperties(c.Header, false)
+	if err != nil {
+		return nil, err
+	}
+	if v.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
+		return nil, err
+	}
+	ids, err := readBlockList(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.conditions.check(found.blob(c.blob)); err != nil {
+		return nil, err
+	}
+	var answered *answer
+	err = a.uploads.commit(c.name(), func(blocks map[string]block) error {
+		d, err := a.assemble(c, ids, blocks)
+		if err != nil {
+			return err
+		}
+		answered, err = a.publish(c, found, v, d)
+		return err
+	})
+	return answered, err
+}
+
+// readBlockList reads the ids that a document lists.
+func readBlockList(c *call) ([]string, error) {
+	var list struct {
+		XMLName xml.Name `xml:"BlockList"`
+		Blocks  []struct {
+			XMLName xml.Name
+			ID      string `xml:",chardata"`
+		} `xml:",any"`
+	}
+	if c.ContentLength > maxListBytes {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
+	}
+	body := io.LimitReader(ended{c.Context(), c.Body}, maxListBytes)
+	if err := xml.NewDecoder(body).Decode(&list); err != nil {
+		return nil, refuse(400, "InvalidXmlDocument", "the list of blocks cannot be read")
+	}
+	if len(list.Blocks) > maxBlockList {
+		return nil, refuse(400, "BlockListTooLong", "the list has %d blocks, more than %d", len(list.Blocks), maxBlockList)
+	}
+	ids := make([]string, len(list.Blocks))
+	for i, b := range list.Blocks {
+		switch b.XMLName.Local {
+		case "Latest", "Uncommitted":
+		case "Committed":
+			return nil, notImplemented("blocks of a blob that has been written")
+		default:
+			return nil, refuse(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", b.XMLName.Local)
+		}
+		var err error
+		if ids[i], err = readBlockID(b.ID); err != nil {
+			return nil, refuse(400, "InvalidBlockId", "%s", err)
+		}
+	}
+	return ids, nil
+}
+
+// assemble makes a draft of the blocks that ids name.
+func (a *Account) assemble(c *call, ids []string, blocks map[string]block) (_ draft, err error) {
+	var total int64
+	for _, id := range ids {
+		b, ok := blocks[id]
+		if !ok {
+			return nil, refuse(400, "InvalidBlockList", "a block of the list has not been put since the blob was last written")
+		}
+		total += b.size
+	}
+	if total > a.options.MaxBlob {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the blob would have %d bytes, more than %d", total, a.options.MaxBlob)
+	}
+	d, err := a.store.draft()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.discard()
+		}
+	}()
+	for _, id := range ids {
+		if err := c.Context().Err(); err != nil {
+			return nil, errBroken
+		}
+		if err := blocks[id].copyTo(d); err != nil {
+			return nil, err
+		}
+	}
+	return d, d.done()
+}
+
+func (b block) copyTo(d draft) error {
+	r, err := b.open()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(d, io.NewSectionReader(r, 0, b.size))
+	_ = r.Close() // only read
+	return err
+}

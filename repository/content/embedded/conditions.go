@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// conditions are what has to hold of a blob for a request to be carried out.
+type conditions struct {
+	match, noneMatch                string // etags, or *
+	modifiedSince, notModifiedSince time.Time
+}
+
+func readConditions(h http.Header) (conditions, error) {
+	c := conditions{match: h.Get("If-Match"), noneMatch: h.Get("If-None-Match")}
+	for name, t := range map[string]*time.Time{"If-Modified-Since": &c.modifiedSince, "If-Unmodified-Since": &c.notModifiedSince} {
+		text := h.Get(name)
+		if text == "" {
+			continue
+		}
+		var err error
+		if *t, err = http.ParseTime(text); err != nil {
+			return c, refuse(400, "InvalidHeaderValue", "header %s: %q is no date", name, text)
+		}
+	}
+	for name, value := range map[string]string{"If-Match": c.match, "If-None-Match": c.noneMatch} {
+		if strings.Contains(value, ",") {
+			return c, refuse(400, "InvalidHeaderValue", "header %s: want one etag", name)
+		}
+	}
+	return c, nil
+}
+
+// check says whether a blob may be written or removed; nil is a blob that is not
+// there. With If-None-Match: * one that is there is a conflict of its own.
+func (c conditions) check(v *version) error {
+	if v != nil && c.noneMatch == "*" {
+		return refuse(http.StatusConflict, "BlobAlreadyExists", "there is such a blob already")
+	}
+	if !c.hold(v) {
+		return refuse(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
+	}
+	return nil
+}
+
+// checkRead says whether v may be read.
+func (c conditions) checkRead(v *version) error {
+	if c.hold(v) {
+		return nil
+	}
+	if c.match == "" && c.notModifiedSince.IsZero() {
+		return refuse(http.StatusNotModified, "ConditionNotMet", "the blob has not been modified")
+	}
+	return refuse(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
+}
+
+func (c conditions) hold(v *version) bool {
+	if v == nil {
+		return c.match == "" && c.notModifiedSince.IsZero()
+	}
+	modified := v.Modified.Truncate(time.Second) // as clients see it
+	return (c.match == "" || c.match == "*" || sameETag(c.match, v.ETag)) &&
+		(c.noneMatch == "" || c.noneMatch != "*" && !sameETag(c.noneMatch, v.ETag)) &&
+		(c.modifiedSince.IsZero() || modified.After(c.modifiedSince)) &&
+		(c.notModifiedSince.IsZero() || !modified.After(c.notModifiedSince))
+}
+
+// sameETag compares as Azure does: some clients leave out the quotes.
+func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

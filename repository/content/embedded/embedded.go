@@ -1,0 +1,207 @@
+package embedded
+
+import (
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+)
+
+// The account that Azurite and its predecessors have.
+const (
+	WellKnownAccount = "devstoreaccount1"
+	WellKnownKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+// Options set up an Account. The zero value is an empty one in memory.
+type Options struct {
+	// Dir is the folder of the account. It is made if it does not exist, and
+	// belongs to this account alone. Without it all is kept in memory and
+	// forgotten by Close.
+	Dir string
+
+	// Account is the account's name. Default: WellKnownAccount.
+	Account string
+
+	// Key is the account's key in base64. Default: WellKnownKey.
+	Key string
+
+	// Containers are made when the account is opened, if they are not there.
+	Containers []string
+
+	// MaxBlob bounds the bytes of one blob. Default: 1 GiB.
+	MaxBlob int64
+
+	// MaxUncommitted bounds the bytes of all blocks that are not committed.
+	// Default: 4 GiB.
+	MaxUncommitted int64
+
+	// MaxRequests bounds the requests at one time; one more is answered 503.
+	// Default: 256.
+	MaxRequests int
+
+	// Clock gives the time of Last-Modified. Default: time.Now. The dates of
+	// requests are always checked against time.Now, as the client sets them.
+	Clock func() time.Time
+
+	// Logger is told what an operator should know. Default: nobody is.
+	Logger *slog.Logger
+}
+
+// An Account is one storage account. It is safe for use by many goroutines.
+type Account struct {
+	options Options
+	key     []byte
+	store   store
+	index   index
+	uploads uploads
+
+	mu       sync.Mutex
+	closed   bool
+	broken   error          // why nothing is served any more
+	open     int            // requests
+	requests sync.WaitGroup // grows only while mu is held and closed is false
+	closing  chan struct{}  // closed by Close
+	broke    chan error     // holds one
+}
+
+// ErrClosed reports a request after Close.
+var ErrClosed = errors.New("the embedded account is closed")
+
+var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+// Open opens the account in o.Dir. It starts no goroutine.
+func Open(o Options) (*Account, error) {
+	o.Account = cmp.Or(o.Account, WellKnownAccount)
+	o.Key = cmp.Or(o.Key, WellKnownKey)
+	o.MaxBlob = cmp.Or(o.MaxBlob, 1<<30)
+	o.MaxUncommitted = cmp.Or(o.MaxUncommitted, 4<<30)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if !accountName.MatchString(o.Account) {
+		return nil, fmt.Errorf("account name %q: want 3 to 24 characters of a-z 0-9", o.Account)
+	}
+	key, err := base64.StdEncoding.DecodeString(o.Key)
+	if err != nil || len(key) == 0 {
+		return nil, errors.New("the account's key: want base64")
+	}
+	var s store = memory{}
+	if o.Dir != "" {
+		if s, err = openFolder(o.Dir, system{}); err != nil {
+			return nil, fmt.Errorf("open the blobs in %s: %w", o.Dir, err)
+		}
+	}
+	a := newAccount(o, key, s)
+	if err := a.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the blobs in %s: %w", o.Dir, err), s.close())
+	}
+	return a, nil
+}
+
+func newAccount(o Options, key []byte, s store) *Account {
+	return &Account{
+		options: o, key: key, store: s, closing: make(chan struct{}), broke: make(chan error, 1),
+		uploads: uploads{most: o.MaxUncommitted, clock: o.Clock},
+	}
+}
+
+// load finds what is stored, and makes the containers that are to be there.
+func (a *Account) load() error {
+	if err := a.store.load(a.index.addContainer); err != nil {
+		return err
+	}
+	for _, name := range a.options.Containers {
+		if err := checkContainer(name); err != nil {
+			return err
+		}
+		if _, ok := a.index.container(name); ok {
+			continue
+		}
+		if err := a.makeContainer(name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Name is the account's name.
+func (a *Account) Name() string { return a.options.Account }
+
+// Key is the account's key in base64.
+func (a *Account) Key() string { return a.options.Key }
+
+// Endpoint is the URL to give to a client that uses Transport.
+func (a *Account) Endpoint() string { return a.endpoint("embedded.localhost") }
+
+func (a *Account) endpoint(host string) string { return "http://" + host + "/" + a.options.Account }
+
+// ConnectionString is what clients connect with. An empty address is for those
+// that use Transport; others give the host and port of a listener.
+func (a *Account) ConnectionString(address string) string {
+	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;",
+		a.options.Account, a.options.Key, a.endpoint(cmp.Or(address, "embedded.localhost")))
+}
+
+// begin counts a request as under way, unless there is a reason to refuse it.
+func (a *Account) begin() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.closed:
+		return ErrClosed
+	case a.broken != nil:
+		return a.broken
+	case a.open >= a.options.MaxRequests:
+		return refuse(503, "ServerBusy", "%d requests are under way, which is the most", a.open)
+	}
+	a.open++
+	a.requests.Add(1)
+	return nil
+}
+
+func (a *Account) end() {
+	a.mu.Lock()
+	a.open--
+	a.mu.Unlock()
+	a.requests.Done()
+}
+
+// Broken yields an error, once, when the disk has failed and nothing is served any
+// more until the account is opened again.
+func (a *Account) Broken() <-chan error { return a.broke }
+
+// breakDown ends all service: err says that nobody knows what is on disk.
+func (a *Account) breakDown(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.broken == nil {
+		a.broke <- err
+		a.broken = fmt.Errorf("the disk failed, open the account again: %w", err)
+		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
+	}
+}
+
+// Close waits for the requests under way and closes the store. Blobs that are
+// being read can be read to their end. Closing twice does no harm.
+func (a *Account) Close() error {
+	a.mu.Lock()
+	closed := a.closed
+	a.closed = true
+	if !closed {
+		close(a.closing)
+	}
+	a.mu.Unlock()
+	a.requests.Wait()
+	if closed {
+		return nil
+	}
+	a.uploads.clear()
+	return a.store.close()
+}

@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"bytes"
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+const (
+	metadataPrefix = "X-Ms-Meta-"
+	maxMetadata    = 8 << 10 // bytes, names and values
+	maxHeader      = 1 << 10 // bytes of one property
+)
+
+var metadataName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// readMetadata reads the headers x-ms-meta-….
+func readMetadata(h http.Header) (map[string]string, error) {
+	var metadata map[string]string
+	total := 0
+	for header, values := range h {
+		name, ok := strings.CutPrefix(header, metadataPrefix)
+		if !ok {
+			continue
+		}
+		name = strings.ToLower(name)
+		if !metadataName.MatchString(name) {
+			return nil, refuse(400, "InvalidMetadata", "the name of metadata %.60q: want letters, digits and _, no digit first", name)
+		}
+		if metadata == nil {
+			metadata = map[string]string{}
+		}
+		metadata[name] = strings.Join(values, ",")
+		total += len(name) + len(metadata[name])
+	}
+	if total > maxMetadata {
+		return nil, refuse(400, "MetadataTooLarge", "the metadata has %d bytes, more than %d", total, maxMetadata)
+	}
+	return metadata, nil
+}
+
+// storedHeaders are the properties of a blob that come back as headers.
+var storedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Cache-Control"}
+
+// readProperties reads what a write says of the blob. Put Blob may say it in the
+// request's own headers as well.
+func readProperties(h http.Header, own bool) (*version, error) {
+	v := &version{Headers: map[string]string{}}
+	for _, name := range storedHeaders {
+		value := h.Get("X-Ms-Blob-" + name)
+		if value == "" && own {
+			value = h.Get(name)
+		}
+		if len(value) > maxHeader {
+			return nil, refuse(400, "InvalidHeaderValue", "header %s has more than %d bytes", name, maxHeader)
+		}
+		if value != "" {
+			v.Headers[name] = value
+		}
+	}
+	if v.Headers["Content-Type"] == "" {
+		v.Headers["Content-Type"] = "application/octet-stream"
+	}
+	var err error
+	v.Metadata, err = readMetadata(h)
+	return v, err
+}
+
+// readMD5 reads a header that holds an MD5, nil if it is not there.
+func readMD5(h http.Header, name string) ([]byte, error) {
+	text := h.Get(name)
+	if text == "" {
+		return nil, nil
+	}
+	sum, err := base64.StdEncoding.DecodeString(text)
+	const length = 16
+	if err != nil || len(sum) != length {
+		return nil, refuse(400, "InvalidMd5", "header %s: want %d bytes in base64", name, length)
+	}
+	return sum, nil
+}
+
+func checkMD5(want, got []byte) error {
+	if want != nil && !bytes.Equal(want, got) {
+		return refuse(400, "Md5Mismatch", "the MD5 in the headers is not that of what arrived")
+	}
+	return nil
+}

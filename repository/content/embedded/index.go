@@ -1,0 +1,102 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"fmt"
+	"hash/maphash"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tidwall/btree"
+)
+
+// An index knows every version that is there. What it says and what the store
+// has agree while the lock of a name is held.
+type index struct {
+	making     sync.Mutex // held by whoever makes a container
+	mu         sync.Mutex
+	containers map[string]*container
+}
+
+// A container is a container of blobs, in the order of their names.
+type container struct {
+	about *version
+	blobs *btree.BTreeG[*version] // safe for concurrent use
+
+	// locks guard the blobs: whoever changes one, or opens its content, holds
+	// the lock of its name. Several names share one.
+	locks [64]sync.RWMutex
+}
+
+var seed = maphash.MakeSeed()
+
+func newContainer(about *version) *container {
+	return &container{about: about, blobs: btree.NewBTreeG(func(a, b *version) bool { return a.Name < b.Name })}
+}
+
+func (c *container) lock(blob string) *sync.RWMutex {
+	return &c.locks[maphash.String(seed, blob)%uint64(len(c.locks))]
+}
+
+// blob returns the version of a name, or nil.
+func (c *container) blob(name string) *version {
+	v, _ := c.blobs.Get(&version{Name: name})
+	return v
+}
+
+func (i *index) container(name string) (*container, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	c, ok := i.containers[name]
+	return c, ok
+}
+
+// addContainer adds what a store has loaded.
+func (i *index) addContainer(name string, about *version, blobs []*version) error {
+	c := newContainer(about)
+	for _, v := range blobs {
+		c.blobs.Set(v)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.containers == nil {
+		i.containers = map[string]*container{}
+	}
+	i.containers[name] = c
+	return nil
+}
+
+// newETag returns an etag that nothing ever had.
+func newETag() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	return fmt.Sprintf(`"0x8D%X"`, b)
+}
+
+var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+
+func checkContainer(name string) error {
+	const least, most = 3, 63
+	if len(name) < least || len(name) > most || !containerName.MatchString(name) {
+		return refuse(400, "InvalidResourceName",
+			"container %.70q: want %d to %d characters of a-z 0-9, with single dashes between them", name, least, most)
+	}
+	return nil
+}
+
+// checkBlob refuses names that a list could not tell.
+func checkBlob(name string) error {
+	const most = 1024
+	inXML := func(r rune) bool { return r >= 0x20 && r != 0xFFFE && r != 0xFFFF && r != utf8.RuneError }
+	switch {
+	case name == "":
+		return refuse(400, "InvalidUri", "the blob's name is empty")
+	case utf8.RuneCountInString(name) > most:
+		return refuse(400, "InvalidUri", "the blob's name has more than %d characters", most)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !inXML(r) }):
+		return refuse(400, "InvalidUri", "the blob's name %.70q has characters that a name cannot have", name)
+	}
+	return nil
+}

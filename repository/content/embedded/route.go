@@ -1,0 +1,153 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// A call is a request that has been understood.
+type call struct {
+	*http.Request
+	query      url.Values
+	container  string
+	blob       string // "" for the container itself
+	conditions conditions
+}
+
+// name returns the name of the blob within the account.
+func (c *call) name() string { return c.container + "/" + c.blob }
+
+// handle answers a request. It fails only if the account is closed.
+func (a *Account) handle(r *http.Request) (*answer, error) {
+	id := strings.ToLower(rand.Text())
+	answered, err := a.answer(r)
+	if errors.Is(err, ErrClosed) {
+		return nil, err
+	}
+	if err != nil {
+		if r := refusalOf(err); r.status == http.StatusInternalServerError {
+			a.options.Logger.Error("blob storage cannot do as asked", "request", id, "error", err)
+		}
+		answered = errorAnswer(err, r.Method == http.MethodHead)
+	}
+	answered.finish(r, id)
+	return answered, nil
+}
+
+func (a *Account) answer(r *http.Request) (*answer, error) {
+	if err := a.begin(); err != nil {
+		return nil, err
+	}
+	defer a.end()
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(400, "InvalidUri", "the query cannot be read")
+	}
+	if err := a.authorize(r, query); err != nil {
+		return nil, err
+	}
+	c, err := a.understand(r, query)
+	if err != nil {
+		return nil, err
+	}
+	do, err := a.operation(c)
+	if err != nil {
+		return nil, err
+	}
+	return do(c)
+}
+
+// understand reads what all requests have.
+func (a *Account) understand(r *http.Request, query url.Values) (*call, error) {
+	c := &call{Request: r, query: query}
+	account, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if account != a.options.Account {
+		return nil, refuse(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
+	}
+	var named bool
+	if c.container, c.blob, named = strings.Cut(rest, "/"); named {
+		if err := checkBlob(c.blob); err != nil {
+			return nil, err
+		}
+	}
+	for name := range query {
+		if !slices.Contains(knownParameters, name) {
+			return nil, refuse(400, "UnsupportedQueryParameter", "the embedded account does not have the query parameter %.40q", name)
+		}
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Ms-") && !strings.HasPrefix(name, metadataPrefix) && !slices.Contains(knownHeaders, name) {
+			return nil, refuse(400, "UnsupportedHeader", "the embedded account does not have the header %.60s", name)
+		}
+	}
+	var err error
+	c.conditions, err = readConditions(r.Header)
+	return c, err
+}
+
+var knownParameters = []string{
+	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "blockid",
+}
+
+// knownHeaders are those that are heeded, and those that change nothing.
+var knownHeaders = []string{
+	"X-Ms-Date", "X-Ms-Version", "X-Ms-Client-Request-Id", "X-Ms-Return-Client-Request-Id", "X-Ms-Useragent",
+	"X-Ms-Correlation-Request-Id", "X-Ms-Request-Id", "X-Ms-Request-Root-Id",
+	"X-Ms-Blob-Type", "X-Ms-Range", "X-Ms-Delete-Snapshots", "X-Ms-Blob-Content-Md5",
+	"X-Ms-Blob-Content-Type", "X-Ms-Blob-Content-Encoding", "X-Ms-Blob-Content-Language",
+	"X-Ms-Blob-Content-Disposition", "X-Ms-Blob-Cache-Control",
+}
+
+// operation finds what a call asks for.
+func (a *Account) operation(c *call) (func(*call) (*answer, error), error) {
+	restype, comp := c.query.Get("restype"), c.query.Get("comp")
+	switch {
+	case c.container == "":
+		return nil, notImplemented("operations on the account itself (%s, comp %q)", c.Method, comp)
+	case c.blob == "" && restype == "container":
+		return a.containerOperation(c, comp)
+	case c.blob == "" || restype != "":
+		return nil, notImplemented("%s of a path without a blob's name, or with restype %q", c.Method, restype)
+	}
+	switch c.Method + " " + comp {
+	case "PUT ":
+		return a.putBlob, nil
+	case "PUT block":
+		return a.putBlock, nil
+	case "PUT blocklist":
+		return a.putBlockList, nil
+	case "GET ", "HEAD ":
+		return a.getBlob, nil
+	case "DELETE ":
+		return a.deleteBlob, nil
+	}
+	return nil, notImplemented("%s of a blob with comp %q", c.Method, comp)
+}
+
+func (a *Account) containerOperation(c *call, comp string) (func(*call) (*answer, error), error) {
+	switch c.Method + " " + comp {
+	case "PUT ":
+		return a.createContainer, nil
+	case "GET ", "HEAD ":
+		return a.getContainer, nil
+	case "GET list":
+		return a.listBlobs, nil
+	}
+	return nil, notImplemented("%s of a container with comp %q", c.Method, comp)
+}
+
+// find returns the container that a call names.
+func (a *Account) find(c *call) (*container, error) {
+	if err := checkContainer(c.container); err != nil {
+		return nil, err
+	}
+	found, ok := a.index.container(c.container)
+	if !ok {
+		return nil, refuse(404, "ContainerNotFound", "there is no container %s", c.container)
+	}
+	return found, nil
+}

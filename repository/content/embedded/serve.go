@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	patience       = time.Minute // with a client that sends nothing, or takes nothing
+	maxConnections = 1000        // on one listener
+)
+
+// Handler serves the account over HTTP.
+func (a *Account) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		r.Body = readBody{r.Body, control}
+		answered, err := a.handle(r)
+		if err != nil { // closed
+			answered = errorAnswer(err, r.Method == http.MethodHead)
+		}
+		if answered.status >= http.StatusBadRequest {
+			drain(r)
+		}
+		for name, values := range answered.header {
+			w.Header()[name] = values
+		}
+		to := writtenBody{w, control}
+		to.extend()
+		w.WriteHeader(answered.status)
+		if answered.body == nil {
+			return
+		}
+		defer func() { _ = answered.body.Close() }() // only read
+		if _, err := io.Copy(to, answered.body); err != nil {
+			panic(http.ErrAbortHandler) // a client that gets less than was said has to notice
+		}
+	})
+}
+
+// drain reads what is left of a body, if it is not too long: many clients look at
+// an answer only when they have sent everything.
+func drain(r *http.Request) {
+	const most = 16 << 20
+	if r.ContentLength <= most && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, most) // if it fails, the client has gone
+	}
+}
+
+// A readBody gives a client time again whenever it has sent something.
+type readBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b readBody) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(patience)) // some writers have none
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{}) // or it would end what the answer takes
+	}
+	return n, err
+}
+
+// A writtenBody gives a client time again whenever it has taken something.
+type writtenBody struct {
+	io.Writer
+	control *http.ResponseController
+}
+
+func (b writtenBody) extend() {
+	_ = b.control.SetWriteDeadline(time.Now().Add(patience)) // some writers have none
+}
+
+func (b writtenBody) Write(p []byte) (int, error) {
+	b.extend()
+	return b.Writer.Write(p)
+}
+
+// A Door is what may differ between two ways into the same account.
+type Door struct {
+	// HTTP answers. Default: Account.Handler.
+	HTTP http.Handler
+}
+
+// Serve serves clients that come to listener until ctx ends or the account is
+// closed, and then closes it and all connections. On a loopback address it answers
+// only by the names of this machine.
+func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) error {
+	if d.HTTP == nil {
+		d.HTTP = a.Handler()
+	}
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() {
+		d.HTTP = localOnly(d.HTTP)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var connections, closing sync.WaitGroup
+	var open atomic.Int64
+	server := &http.Server{
+		Handler: d.HTTP, ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState: func(c net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				connections.Add(1)
+				if open.Add(1) > maxConnections {
+					_ = c.Close()
+				}
+			case http.StateClosed:
+				open.Add(-1)
+				connections.Done()
+			default:
+			}
+		},
+	}
+	closing.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-a.closing:
+		}
+		_ = server.Close() // ends Serve, which tells
+	})
+	err := server.Serve(listener)
+	cancel()
+	closing.Wait()
+	connections.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package embedded
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// A Transport carries requests to an Account by a call, without a network. It is
+// what azcore calls a policy.Transporter.
+type Transport struct{ account *Account }
+
+// Transport returns the way to this account.
+func (a *Account) Transport() *Transport { return &Transport{account: a} }
+
+// Do answers req. It starts no goroutine.
+//
+// If the context of req ends before the answer is there, Do returns its error
+// although the account may have done what was asked, as with a network.
+func (t *Transport) Do(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	answer, err := t.account.handle(arriving(req)) //nolint:contextcheck // the request carries it
+	if err != nil {
+		return nil, err
+	}
+	body := answer.body
+	if body == nil {
+		body = http.NoBody
+	}
+	if err := ctx.Err(); err != nil {
+		_ = body.Close()
+		return nil, err
+	}
+	length := answer.length
+	if req.Method == http.MethodHead {
+		length, _ = strconv.ParseInt(answer.header.Get("Content-Length"), 10, 64)
+	}
+	return &http.Response{
+		Status:        strconv.Itoa(answer.status) + " " + http.StatusText(answer.status),
+		StatusCode:    answer.status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        answer.header,
+		Body:          body,
+		ContentLength: length,
+		Request:       req, // the client panics without it
+	}, nil
+}
+
+// arriving returns req as a server would see it: the headers in their canonical
+// form, whatever the client wrote, and a body that ends where it says.
+func arriving(req *http.Request) *http.Request {
+	r := req.Clone(req.Context())
+	r.Header = make(http.Header, len(req.Header))
+	for name, values := range req.Header {
+		for _, value := range values {
+			r.Header.Add(name, value)
+		}
+	}
+	r.Host = req.URL.Host
+	if req.Body == nil {
+		r.Body = http.NoBody
+	} else if req.ContentLength >= 0 {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(req.Body, req.ContentLength), req.Body}
+	}
+	return r
+}

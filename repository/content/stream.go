@@ -1,0 +1,149 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A stream reads a part of one version of a blob. A connection that breaks, or
+// that carries nothing for too long, is replaced by another, which goes on where it
+// broke. Nothing is buffered.
+//
+// It does the work of azblob's RetryReader, which takes only some of the errors of
+// a broken connection for such, and knows no bound for a stream as a whole.
+type stream struct {
+	client  *blob.Client
+	etag    *azcore.ETag
+	at, end int64
+	body    io.ReadCloser // nil: to be opened
+
+	ctx     context.Context //nolint:containedctx // lasts until Close, longer than that of Open
+	cancel  context.CancelFunc
+	barren  int   // connections in a row that broke before they carried anything
+	failure error // how it ended
+}
+
+const barrenMost = 3
+
+// newStream opens the part of a blob that begins at from. It has length bytes, or
+// all that there are if that is blob.CountToEnd. It lasts beyond the end of ctx.
+func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ *stream, size int64, err error) {
+	s := &stream{client: client, at: from}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, s.cancel)
+	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}})
+	if !stop() && err == nil {
+		err = ctx.Err()
+		_ = got.Body.Close() // nothing has been read
+	}
+	if err != nil {
+		s.cancel()
+		return nil, 0, failed(ctx, err)
+	}
+	s.body, s.etag = got.Body, got.ETag
+	if size, err = sizeOf(got); err == nil && got.ContentEncoding != nil && *got.ContentEncoding != "" {
+		err = domain.Errorf(domain.Invalid, "the object is encoded as %.40q; leave content as it is", *got.ContentEncoding)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, s.Close())
+	}
+	s.end = size
+	if length != blob.CountToEnd {
+		s.end = min(size, from+length)
+	}
+	return s, size, nil
+}
+
+// sizeOf returns the size of the whole blob of which a part is answered.
+func sizeOf(got blob.DownloadStreamResponse) (int64, error) {
+	if got.ContentRange == nil {
+		if got.ContentLength == nil {
+			return 0, errors.New("the account answers content without its length")
+		}
+		return *got.ContentLength, nil
+	}
+	_, total, _ := strings.Cut(*got.ContentRange, "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the account answers a range that cannot be read, %.60q", *got.ContentRange)
+	}
+	return size, nil
+}
+
+// Read implements [io.Reader].
+func (s *stream) Read(p []byte) (int, error) {
+	for s.failure == nil {
+		if s.at == s.end {
+			return 0, io.EOF
+		}
+		if s.body == nil {
+			if s.failure = s.resume(); s.failure != nil {
+				break
+			}
+		}
+		n, err := s.body.Read(p[:min(int64(len(p)), s.end-s.at)])
+		s.at += int64(n)
+		switch {
+		case n > 0:
+			s.barren = 0
+			return n, nil // an error comes again
+		case err != nil:
+			s.failure = s.broke(err)
+		case len(p) == 0 || err == nil:
+			return 0, nil
+		}
+	}
+	return 0, s.failure
+}
+
+// broke gives up a connection, and perhaps the stream.
+func (s *stream) broke(err error) error {
+	_ = s.body.Close() // it is broken
+	s.body = nil
+	if s.barren++; s.barren < barrenMost {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return domain.Errorf(domain.Unavailable, "the connection broke %d times at byte %d: %v", s.barren, s.at, err)
+}
+
+// resume opens the rest of the same version.
+func (s *stream) resume() error {
+	got, err := s.client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{
+		Range:            blob.HTTPRange{Offset: s.at, Count: s.end - s.at},
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: s.etag}},
+	})
+	if err == nil {
+		s.body = got.Body
+		return nil
+	}
+	err = failed(s.ctx, err)
+	if domain.KindOf(err) == domain.NotFound {
+		return domain.Errorf(domain.Damaged, "the object went while it was read: %w", err)
+	}
+	return err
+}
+
+// Close implements [io.Closer].
+func (s *stream) Close() error {
+	s.cancel()
+	if s.failure == nil {
+		s.failure = errors.New("the content has been closed")
+	}
+	if s.body != nil {
+		_ = s.body.Close() // what it tells does not matter any more
+		s.body = nil
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An Exchange keeps what hub and domains share in a map. It is safe for concurrent use.
+type Exchange struct{ *Content }
+
+var _ repository.Exchange = (*Exchange)(nil)
+
+// NewExchange returns an empty Exchange.
+func NewExchange() *Exchange { return &Exchange{NewContent()} }
+
+const exchangeScheme, exchangeHost, exchangePath = "memory", "account", "/exchange/"
+
+// Leave stores data as a domain does, in place of what was there, and returns its URI.
+func (e *Exchange) Leave(name string, data []byte) (uri string) {
+	e.keep(name, bytes.Clone(data))
+	return (&url.URL{Scheme: exchangeScheme, Host: exchangeHost, Path: exchangePath + name}).String()
+}
+
+// Fetch implements [repository.Exchange].
+func (e *Exchange) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
+	name, err := nameOf(uri)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	data, ok := e.object(name)
+	if !ok {
+		return nil, domain.Errorf(domain.NotFound, "fetch %q: there is no such object", name)
+	}
+	return &fetched{e: e, name: name, data: data}, nil
+}
+
+func (e *Exchange) object(name string) ([]byte, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	data, ok := e.objects[name]
+	return data, ok
+}
+
+// A fetched object is read as long as it stays the same.
+type fetched struct {
+	e    *Exchange
+	name string
+	data []byte
+	at   int
+}
+
+func (f *fetched) Read(p []byte) (int, error) {
+	if f.at == len(f.data) {
+		return 0, io.EOF
+	}
+	if now, ok := f.e.object(f.name); !ok || len(now) != len(f.data) || &now[0] != &f.data[0] {
+		return 0, domain.Errorf(domain.Damaged, "fetch %q: it changed while it was read", f.name)
+	}
+	n := copy(p, f.data[f.at:])
+	f.at += n
+	return n, nil
+}
+
+func (f *fetched) Close() error { return nil }
+
+// Discard implements [repository.Exchange].
+func (e *Exchange) Discard(ctx context.Context, uri string) error {
+	name, err := nameOf(uri)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.objects, name)
+	return nil
+}
+
+// nameOf returns the name that uri has in an exchange. The error does not tell the
+// URI, which may carry a secret.
+func nameOf(uri string) (string, error) {
+	refuse := func(why string) (string, error) {
+		return "", domain.Errorf(domain.Invalid, "content URI: %s; want %s://%s%sNAME", why, exchangeScheme, exchangeHost, exchangePath)
+	}
+	u, err := url.Parse(uri)
+	if err != nil || u.User != nil || u.Fragment != "" {
+		return refuse("it cannot be read, or carries a user or a fragment")
+	}
+	escaped, ok := strings.CutPrefix(u.EscapedPath(), exchangePath)
+	if u.Scheme != exchangeScheme || u.Host != exchangeHost || !ok {
+		return refuse("it is of a foreign account or container")
+	}
+	name, err := url.PathUnescape(escaped)
+	segments := strings.Split(name, "/")
+	if err != nil || slices.Contains(segments, "") || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+		return refuse("its name is empty, or has a segment that is empty, . or ..")
+	}
+	return name, nil
+}

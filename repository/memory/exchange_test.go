@@ -1,0 +1,17 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestExchange(t *testing.T) {
+	repositorytest.RunExchange(t, func(*testing.T) repositorytest.Shared {
+		e := memory.NewExchange()
+		return repositorytest.Shared{Exchange: e, Leave: func(_ testing.TB, name string, data []byte) string {
+			return e.Leave(name, data)
+		}}
+	})
+}
