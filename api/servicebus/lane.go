@@ -62,7 +62,6 @@ type lane struct {
 	stopReceiving context.CancelFunc
 	owned         context.Context //nolint:containedctx // ends when the lock of the session is lost
 	lose          context.CancelFunc
-	holding       context.Context //nolint:containedctx // ends when the messages are not held any longer: lost, or out of grace
 
 	began    time.Time
 	received int  // messages
@@ -102,10 +101,10 @@ func (l *lane) run(ctx, work context.Context) error {
 	defer stop()
 	owned, lose := context.WithCancel(context.WithoutCancel(work))
 	defer lose()
-	holding, release := context.WithCancel(owned)
+	holding, release := context.WithCancel(owned) // until the messages are lost, or out of grace
 	defer release()
 	defer context.AfterFunc(work, release)()
-	l.stopReceiving, l.owned, l.lose, l.holding = stop, owned, lose, holding
+	l.stopReceiving, l.owned, l.lose = stop, owned, lose
 
 	received := make(chan *message, cap(l.unsettled))
 	keeping, done := context.WithCancel(owned)
@@ -123,7 +122,7 @@ func (l *lane) run(ctx, work context.Context) error {
 		if len(ms) == 0 {
 			break
 		}
-		l.store(ms)
+		l.store(holding, ms)
 		l.handled += len(ms)
 		l.endTurn()
 	}
@@ -135,8 +134,8 @@ func (l *lane) run(ctx, work context.Context) error {
 }
 
 // close gives the session and the messages back to the bus.
-func (l *lane) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+func (l *lane) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
 	if err := l.receiver.Close(ctx); err != nil {
 		l.logger.Debug("a receiver was not closed in time", "error", err)
@@ -247,66 +246,4 @@ func (l *lane) leave(m *message) {
 	}
 	l.giveBackRoom(m.weight)
 	l.in.metrics.inHand.Dec()
-}
-
-// gather waits for a message and returns it with all that have come meanwhile. It
-// returns none when none will come any more.
-func (l *lane) gather(received <-chan *message) []*message {
-	var ms []*message
-	for m := l.next(received); m != nil; {
-		ms = append(ms, m)
-		select {
-		case m = <-received:
-		default:
-			m = nil
-		}
-	}
-	return ms
-}
-
-// next waits for a message. A session that has none for a while is left, and sooner
-// if others wait.
-func (l *lane) next(received <-chan *message) *message {
-	if l.session == nil {
-		return <-received
-	}
-	select {
-	case m := <-received:
-		return m
-	default:
-	}
-	const moment = 20 * time.Millisecond
-	linger := time.NewTimer(l.in.limits.Linger)
-	defer linger.Stop()
-	wanted := l.session.places.wanted()
-	var last <-chan time.Time
-	for {
-		select {
-		case m := <-received:
-			return m
-		case <-linger.C:
-			l.stopReceiving()
-		case <-wanted:
-			wanted, last = nil, time.After(moment)
-		case <-last:
-			if !l.makeWay() {
-				wanted = l.session.places.wanted()
-			}
-		}
-	}
-}
-
-// endTurn leaves the session to others that wait, after it was served for a while.
-func (l *lane) endTurn() {
-	if l.session != nil && (time.Since(l.began) > l.in.limits.Turn || l.handled > l.in.limits.TurnMessages) {
-		l.makeWay()
-	}
-}
-
-func (l *lane) makeWay() bool {
-	if !l.moving && l.session.places.makeWay() {
-		l.moving = true
-		l.stopReceiving()
-	}
-	return l.moving
 }

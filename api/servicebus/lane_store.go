@@ -12,7 +12,7 @@ import (
 
 // store has messages stored, and passes them on to be settled. When it returns, each of them is
 // stored, refused, or no longer in hand.
-func (l *lane) store(ms []*message) {
+func (l *lane) store(ctx context.Context, ms []*message) {
 	sound := make([]*message, 0, len(ms))
 	for _, m := range ms {
 		if m.refused != nil {
@@ -22,14 +22,14 @@ func (l *lane) store(ms []*message) {
 		sound = append(sound, m)
 	}
 	if len(sound) > 0 {
-		l.save(sound)
+		l.save(ctx, sound)
 	}
 }
 
 // save stores messages together. If the hub refuses that, it stores them one by
 // one, in their order, so that only those at fault are refused: of two contents
 // with one id, the first is stored.
-func (l *lane) save(ms []*message) {
+func (l *lane) save(ctx context.Context, ms []*message) {
 	var events []domain.Event
 	for _, m := range ms {
 		events = append(events, m.events...)
@@ -37,14 +37,14 @@ func (l *lane) save(ms []*message) {
 	var ingested hub.Ingested
 	var err error
 	if len(events) > 0 { // a message may bring none
-		ingested, err = l.untilStored(events)
+		ingested, err = l.untilStored(ctx, events)
 	}
 	switch {
 	case err == nil:
 		l.stored(ms, ingested)
 	case isRefusal(err) && len(ms) > 1:
 		for _, m := range ms {
-			l.save([]*message{m})
+			l.save(ctx, []*message{m})
 		}
 	case isRefusal(err):
 		ms[0].refused = rejectionOf(err)
@@ -57,14 +57,14 @@ func (l *lane) save(ms []*message) {
 }
 
 // untilStored ingests events, and tries again until the hub has stored or refused
-// them, or they are not held any longer.
-func (l *lane) untilStored(events []domain.Event) (hub.Ingested, error) {
+// them, or they are not to be held any longer: then ctx ends.
+func (l *lane) untilStored(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	for failures := 0; ; {
-		ctx, cancel := context.WithTimeout(l.holding, l.in.limits.Attempt)
-		ingested, err := l.in.opts.Hub.Ingest(ctx, events)
+		attempt, cancel := context.WithTimeout(ctx, l.in.limits.Attempt)
+		ingested, err := l.in.opts.Hub.Ingest(attempt, events)
 		cancel()
 		l.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
-		if err == nil || isRefusal(err) || l.holding.Err() != nil {
+		if err == nil || isRefusal(err) || ctx.Err() != nil {
 			if failures > 0 {
 				l.in.metrics.holding.Dec()
 				l.logger.Info("no longer holding events", "failures", failures, "stored", err == nil)
@@ -76,9 +76,9 @@ func (l *lane) untilStored(events []domain.Event) (hub.Ingested, error) {
 		}
 		l.in.metrics.retries.Inc()
 		if failures&(failures-1) == 0 {
-			l.logger.Log(l.holding, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
+			l.logger.Log(ctx, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
 		}
-		pause(l.holding, l.in.delay(failures))
+		pause(ctx, l.in.delay(failures))
 	}
 }
 
