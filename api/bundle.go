@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 )
 
 // bundle answers with the body of an open bundle, and never opens another: what a
@@ -24,8 +25,11 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	if err := s.peeks.take(r.Context(), 1); err != nil {
 		return err
 	}
-	defer s.peeks.room.Release(1)
-	peeked, err := s.opts.Hub.Bundle(r.Context(), actorOf(r.Context()), id)
+	place := &place{of: s.peeks, held: true}
+	defer place.leave()
+	peeked, err := s.opts.Hub.Bundle(r.Context(), hub.PeekRequest{
+		Actor: actorOf(r.Context()), BundleID: id, By: s.domainHasUntil(), Pause: place.pause,
+	})
 	if err != nil {
 		return asNotOpen(id, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -36,13 +37,13 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	rec := recordOf(r.Context())
-	rec.note(slog.Int("events", len(sent.events)+sent.faults.events))
-	if sent.faults.total > 0 {
+	rec.note(slog.Int("events", sent.Count))
+	if sent.Faults.Total > 0 {
 		// What the hub would say of the events without a fault of their own is
 		// said along with it.
-		return s.rejected(sent, s.opts.Hub.Check(sent.events))
+		return s.rejected(sent, s.opts.Hub.Check(sent.Events))
 	}
-	stored, err := s.ingest(r.Context(), sent.events)
+	stored, err := s.ingest(r.Context(), sent.Events)
 	if _, ok := errors.AsType[*hub.RejectionError](err); ok {
 		return s.rejected(sent, err)
 	}
@@ -51,7 +52,7 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	}
 	answer := counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	if len(stored.Conflicts) > 0 {
-		return differs(answer, stored.Conflicts)
+		return differs(answer, sent, stored.Conflicts)
 	}
 	writeJSON(w, http.StatusAccepted, answer)
 	return nil
@@ -116,14 +117,14 @@ func tooLarge(limit int64) error {
 
 // rejected is the answer when nothing was stored: the faults that the decoder
 // found and those in err, if that is a RejectionError, in the order of the events.
-func (s *Server) rejected(sent *decoded, err error) error {
-	faults, total, problem := sent.faults.list, sent.faults.total, invalid
+func (s *Server) rejected(sent *eventjson.Events, err error) error {
+	faults, total, problem := faultsOf(sent.Faults.List), sent.Faults.Total, invalid
 	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
 		for _, f := range rejection.Faults {
-			faults = append(faults, eventFault(sent.at[f.Index], f.Field, f.Err.Error()))
+			faults = append(faults, faultOf(sent.Fault(f.Index, f.Field, f.Err.Error())))
 		}
 		total += len(rejection.Faults)
-		if sent.faults.total == 0 && domain.KindOf(err) == domain.Conflict {
+		if sent.Faults.Total == 0 && domain.KindOf(err) == domain.Conflict {
 			problem = idConflict
 		}
 	}
@@ -143,10 +144,10 @@ func faultsDetail(total int) string {
 
 // differs is the answer when some events were stored before with other content.
 // It names them all, since the others are stored.
-func differs(answer counts, conflicts []int) error {
+func differs(answer counts, sent *eventjson.Events, conflicts []int) error {
 	faults := make([]fault, len(conflicts))
 	for i, index := range conflicts {
-		faults[i] = eventFault(index, "id", "stored before with other content")
+		faults[i] = faultOf(sent.Fault(index, "id", "stored before with other content"))
 	}
 	return &problemError{
 		problem: alreadyStored,

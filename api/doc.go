@@ -11,6 +11,9 @@
 // ever. Each of these is one small file; each resource is one file; what a
 // failure looks like from outside stands in one table, in problem.go.
 //
+// The JSON form of an event is that of package eventjson, which the Service Bus edge
+// reads as well.
+//
 // # Time
 //
 // A request has one deadline (Options.Deadline, 30 s) for reading its body and

@@ -69,12 +69,21 @@ func newDownload(w http.ResponseWriter, b *domain.Bundle, compress bool) *downlo
 	}
 	d.header.Set("ETag", `"`+tag+`"`)
 	d.header.Set("Vary", "Accept-Encoding")
-	d.header.Set("Content-Type", "application/json")
+	d.header.Set("Content-Type", mediaType(b))
 	d.header.Set("Cache-Control", "no-store")
 	// These two as the original spells them, for clients that compare letter by letter.
 	d.header["MessageId"] = []string{b.ID.String()}
 	d.header["MessageType"] = []string{b.MessageType()}
 	return d
+}
+
+// mediaType is that of a bundle's body: what the hub makes is JSON, what a domain
+// makes is in the format that the actor has asked for.
+func mediaType(b *domain.Bundle) string {
+	if b.Content == domain.Request && b.Format == domain.XML {
+		return "application/xml"
+	}
+	return "application/json"
 }
 
 // compressors are gzip.Writers; each is some hundred KB.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
 // fields are what the body of an operator's request may say: names, and where the
@@ -36,12 +38,12 @@ func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, require
 	}
 	seen := make(map[string]bool)
 	var wrong []fault
-	for m, err := range members(text) {
+	for m, err := range eventjson.Members(text) {
 		if err != nil {
 			return refuse(notJSON, "Nothing was done: the body must be one JSON object. %v.", err)
 		}
-		name := string(m.name)
-		if what := f.take(name, m.value, seen[name]); what != "" {
+		name := string(m.Name)
+		if what := f.take(name, m.Value, seen[name]); what != "" {
 			wrong = append(wrong, fault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(clip(name)), Detail: what})
 		}
 		seen[name] = true
@@ -78,7 +80,7 @@ func (f fields) take(name string, value []byte, again bool) string {
 	case again:
 		return "it is there twice"
 	case err != nil:
-		return fmt.Sprintf("want %s, got %s", want, typeOf(value))
+		return fmt.Sprintf("want %s, got %s", want, eventjson.TypeOf(value))
 	}
 	return ""
 }

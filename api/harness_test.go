@@ -33,6 +33,7 @@ type fixture struct {
 	t      *testing.T
 	url    string
 	store  *ports
+	hub    *hub.Hub
 	server *api.Server
 	client *http.Client
 	logs   *logs
@@ -50,7 +51,9 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 	for _, c := range change {
 		c(&options, &hubOptions)
 	}
-	options.Hub = hub.New(f.store, f.store, f.store, hubOptions)
+	hubOptions.Answers = f.store
+	f.hub = hub.New(f.store, f.store, f.store, hubOptions)
+	options.Hub = f.hub
 	options.Operator = hub.NewOperator(options.Hub, f.store, options.Logger)
 	f.server = api.New(options)
 	return f

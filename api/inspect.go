@@ -36,6 +36,16 @@ type bundle struct {
 	First       int64     `json:"first"`
 	Last        int64     `json:"last"`
 	Opened      time.Time `json:"opened"`
+	Domain      *answer   `json:"domain,omitempty"` // of a bundle whose content its domain makes
+}
+
+// An answer is how far a domain is with the content of a bundle.
+type answer struct {
+	Answered bool   `json:"answered"`
+	Failures int    `json:"failures,omitempty"` // in a row
+	Reason   string `json:"reason,omitempty"`   // of the last one
+	Text     string `json:"text,omitempty"`
+	Marked   bool   `json:"marked,omitempty"` // it takes an operator
 }
 
 type shownCabinet struct {
@@ -109,7 +119,12 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 }
 
 func shownBundle(b *domain.Bundle) bundle {
+	var state *answer
+	if t := b.Trouble; b.Content == domain.Request {
+		state = &answer{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
+	}
 	return bundle{
+		Domain:   state,
 		BundleID: b.ID.String(), Group: b.Group.String(), Origin: b.Cabinet.Origin.String(), ContentType: b.Cabinet.ContentType.String(),
 		Events: b.Count, Weight: int64(b.Weight), First: int64(b.First), Last: int64(b.Last), Opened: b.Opened.UTC(),
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
 // observe writes one line of log and one set of metrics about each request. A
@@ -148,10 +150,4 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // clip keeps what a client sent short enough to be logged or quoted.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
-}
+func clip(s string) string { return eventjson.Clip(s) }

@@ -12,7 +12,7 @@ import (
 
 // The routes under /api are those of the hub that this one replaces, so that its
 // clients work unchanged. They differ from /v1 in how a request is read (this
-// file, guid.go) and in what a failure looks like (original_error.go), and in
+// file, original_words.go) and in what a failure looks like (original_error.go), and in
 // nothing else.
 
 // originalPrefix is what the paths of the original begin with, in any case.

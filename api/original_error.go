@@ -30,6 +30,10 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.WriteHeader(http.StatusNoContent) // to whoever lost a race, the original said that there was no data
 		return
 	}
+	if _, ok := errors.AsType[*hub.UnansweredError](err); ok {
+		w.WriteHeader(http.StatusNoContent) // and so it did to whose domain did not answer, or failed
+		return
+	}
 	switch refused.problem {
 	case missingActor, invalidActor:
 		w.WriteHeader(http.StatusUnauthorized)

@@ -261,6 +261,14 @@ func TestTheOriginalHasNoDataForWhoIsOutpaced(t *testing.T) {
 	f.do("GET", "/v1/peek", "").problem(429, "busy")
 }
 
+func TestTheOriginalHasNoDataWhileADomainDoesNotAnswer(t *testing.T) {
+	for _, reason := range []string{hub.NoAnswer, "internal-error"} {
+		f := serve(t)
+		f.store.next = func(context.Context) error { return unanswered(reason, "") }
+		require.Empty(t, f.do("GET", "/api/peek", "").wants(204).body, "nothing tells its clients that there is a bundle")
+	}
+}
+
 func TestTheOriginalTellsItsHealth(t *testing.T) {
 	trouble := error(nil)
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Ready = func(context.Context) error { return trouble } })

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"fmt"
 	"math"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -52,29 +50,12 @@ func originalVersion(text string) string {
 	return text
 }
 
-// guidForms are the forms of a GUID that .NET reads, besides that of a UUID: its
-// 32 digits alone, or the UUID in braces or parentheses, or hexadecimal numbers.
-var (
-	plainGUID   = regexp.MustCompile(`^[0-9A-Fa-f]{32}$`)
-	wrappedGUID = regexp.MustCompile(`^(?:\{([^{}]+)\}|\(([^()]+)\))$`)
-	numberGUID  = regexp.MustCompile(`(?i)^\{0x([0-9a-f]{1,8}),0x([0-9a-f]{1,4}),0x([0-9a-f]{1,4}),\{` +
-		strings.Repeat(`0x([0-9a-f]{1,2}),`, 7) + `0x([0-9a-f]{1,2})\}\}$`)
-)
-
 // parseGUID reads a bundle id in any form in which .NET reads a GUID.
 func parseGUID(text string) (domain.BundleID, bool) {
-	text = strings.TrimSpace(text)
-	if plainGUID.MatchString(text) {
-		text = text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
-	} else if m := wrappedGUID.FindStringSubmatch(text); m != nil {
-		text = m[1] + m[2]
-	} else if m := numberGUID.FindStringSubmatch(strings.ReplaceAll(text, " ", "")); m != nil {
-		n := make([]any, len(m)-1)
-		for i := range n {
-			n[i], _ = strconv.ParseUint(m[i+1], 16, 32) // hexadecimal digits and not too many
-		}
-		text = fmt.Sprintf("%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", n...)
+	uuid, ok := domain.FromGUID(text)
+	if !ok {
+		return domain.BundleID{}, false
 	}
-	id, err := domain.ParseBundleID(text)
+	id, err := domain.ParseBundleID(uuid)
 	return id, err == nil
 }

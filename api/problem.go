@@ -42,6 +42,8 @@ const (
 	uncertain          problemType = "uncertain"
 	unavailable        problemType = "unavailable"
 	tooLate            problemType = "deadline-exceeded"
+	noAnswer           problemType = "no-answer"
+	domainFailed       problemType = "domain-failed"
 	frozen             problemType = "frozen"
 	notReady           problemType = "not-ready"
 	damaged            problemType = "damaged"
@@ -93,6 +95,14 @@ var problems = map[problemType]struct {
 	tooLate: {
 		status: 503, title: "No answer in time", retry: true,
 		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
+	},
+	noAnswer: {
+		status: 503, title: "The domain has not answered in time", retry: true,
+		detail: "The bundle stays open and its domain is asked again. Peek again after the pause.",
+	},
+	domainFailed: {
+		status: 503, title: "The domain has not made the content", retry: true, pause: 10,
+		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this goes on, ask the operator.",
 	},
 	frozen: {
 		status: 503, title: "The queue is frozen", retry: true, pause: 30,
@@ -179,6 +189,9 @@ func asProblem(ctx context.Context, err error) *problemError {
 	if errors.Is(err, hub.ErrFrozen) {
 		return &problemError{problem: frozen, cause: err}
 	}
+	if e, ok := errors.AsType[*hub.UnansweredError](err); ok {
+		return unanswered(e)
+	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)
 	if late && kind != domain.Invalid && kind != domain.Damaged {
@@ -195,6 +208,19 @@ func asProblem(ctx context.Context, err error) *problemError {
 		}
 	}
 	return r
+}
+
+// unanswered tells the actor which bundle waits for which domain, and in a word why.
+// What the domain says besides is for the log.
+func unanswered(e *hub.UnansweredError) *problemError {
+	b := &e.Bundle
+	if b.Trouble.Reason == hub.NoAnswer {
+		return &problemError{problem: noAnswer, cause: e, detail: fmt.Sprintf(
+			"Bundle %s is open, and domain %s has not made its content in time. Peek again after the pause.", b.ID, b.Cabinet.Origin)}
+	}
+	return &problemError{problem: domainFailed, cause: e, detail: fmt.Sprintf(
+		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this goes on, ask the operator.",
+		b.ID, b.Cabinet.Origin, b.Trouble.Reason)}
 }
 
 // A problemDocument is the body of RFC 9457.

@@ -79,12 +79,28 @@ var provoke = map[string]func(f *fixture) answer{
 		return f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "Bearer wrong")
 	},
 	"admin-closed": func(f *fixture) answer { return f.do("GET", "/v1/admin/queues/"+actor, "") },
+	"no-answer": func(f *fixture) answer {
+		f.store.next = func(context.Context) error { return unanswered(hub.NoAnswer, "") }
+		return f.do("GET", "/v1/peek", "")
+	},
+	"domain-failed": func(f *fixture) answer {
+		f.store.next = func(context.Context) error { return unanswered("dataset-not-available", "secret") }
+		return f.do("GET", "/v1/peek", "")
+	},
 	"frozen": func(f *fixture) answer {
 		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`, "Authorization", "Bearer "+token)
 		a.wants(204)
 		return f.do("GET", "/v1/peek", "")
 	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
+}
+
+// unanswered is the error of a Peek whose domain has not made the content.
+func unanswered(reason, text string) error {
+	b := domain.Bundle{Content: domain.Request, Trouble: domain.Trouble{Failures: 1, Reason: reason, Text: text}}
+	b.ID, _ = domain.ParseBundleID(id(71))
+	b.Cabinet.Origin = domain.Charges
+	return domain.Errorf(domain.Unavailable, "%w", &hub.UnansweredError{Bundle: b})
 }
 
 // cutRequest states a longer body than it has.
@@ -114,6 +130,8 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			require.Equal(t, "YKAB2SP4DFYGV5GM6ILCPQCICH", a.header.Get("X-Request-Id"))
 			pause := ""
 			switch {
+			case name == "domain-failed":
+				pause = "10"
 			case name == "frozen":
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
 			case a.status == 429 || a.status == 503:

@@ -20,11 +20,14 @@ import (
 )
 
 func init() {
-	// Lines are validated one by one, by the tests that know what they are.
-	openapi3filter.RegisterBodyDecoder("application/x-ndjson", func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
-		text, err := io.ReadAll(body)
-		return string(text), err
-	})
+	// Lines are validated one by one, by the tests that know what they are; XML is
+	// what a domain has made of it.
+	for _, mediaType := range []string{"application/x-ndjson", "application/xml"} {
+		openapi3filter.RegisterBodyDecoder(mediaType, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+			text, err := io.ReadAll(body)
+			return string(text), err
+		})
+	}
 }
 
 // document is openapi.yaml and a router over it. The library validates documents

@@ -51,13 +51,44 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	if err := s.peeks.take(ctx, 1); err != nil {
 		return nil, nil, err
 	}
-	leave := func() { s.peeks.room.Release(1) }
+	place := &place{of: s.peeks, held: true}
+	req.By, req.Pause = s.domainHasUntil(), place.pause
 	peeked, err := s.opts.Hub.Peek(ctx, req)
 	if err != nil {
-		leave()
+		place.leave()
 		return nil, nil, err
 	}
-	return peeked, leave, nil
+	return peeked, place.leave, nil
+}
+
+// domainHasUntil is when a domain has to have made the content of a bundle for it
+// to reach the actor before the deadline.
+func (s *Server) domainHasUntil() time.Time {
+	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
+}
+
+// A place is the room of one request that fetches a bundle. It is the others' while
+// a domain is asked, so that a domain that does not answer holds up nobody but its
+// own actors.
+type place struct {
+	of   *admission
+	held bool
+}
+
+func (p *place) pause() func(context.Context) error {
+	p.leave()
+	return func(ctx context.Context) error {
+		err := p.of.take(ctx, 1)
+		p.held = err == nil
+		return err
+	}
+}
+
+func (p *place) leave() {
+	if p.held {
+		p.of.room.Release(1)
+		p.held = false
+	}
 }
 
 // parseWait accepts a duration such as 20s or 1m30s, or a number of seconds.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -28,7 +29,8 @@ type broken struct {
 	name      string
 	prepare   func(s *breakage) // with an unbroken line
 	act       func(s *breakage, node *Repository) error
-	rollbacks bool // it finds something to roll back
+	then      func(s *breakage) // looks at what has come of it, with an unbroken line
+	rollbacks bool              // it finds something to roll back
 }
 
 type breakage struct {
@@ -41,6 +43,41 @@ type breakage struct {
 
 	batch []domain.Event
 	open  repositorytest.Peeked
+	tries int // of the operation
+	told  []domain.Notice
+}
+
+// asks leaves a bundle that waits for its domain.
+func (s *breakage) asks() {
+	node := s.node(s.opts, false)
+	s.must(s.save(node, s.events(2)))
+	var err error
+	s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	s.must(err)
+}
+
+// answered leaves a bundle that has its answer.
+func (s *breakage) answered() {
+	s.asks()
+	_, err := s.node(s.opts, false).Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{})
+	s.must(err)
+}
+
+// isOpen returns the open bundle as it is stored.
+func (s *breakage) isOpen() domain.Bundle {
+	b, _, err := s.node(s.opts, false).Find(context.Background(), s.actor, s.open.ID)
+	s.must(err)
+	return b
+}
+
+// dequeues closes the open bundle.
+func (s *breakage) dequeues(node *Repository) error {
+	_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
+	if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
+		s.taken = append(s.taken, s.open)
+		return nil
+	}
+	return err
 }
 
 // save remembers what was asked for, and what was answered.
@@ -156,13 +193,85 @@ var brokenOperations = []broken{
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			s.must(err)
 		},
+		act: (*breakage).dequeues,
+	},
+	{
+		name:    "answer",
+		prepare: (*breakage).asks,
 		act: func(s *breakage, node *Repository) error {
-			_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
-			if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
-				s.taken = append(s.taken, s.open)
-				return nil
+			b, err := node.Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{Length: 4})
+			if err == nil {
+				assert.Equal(s, "made", b.Object)
 			}
 			return err
+		},
+		then: func(s *breakage) {
+			b := s.isOpen()
+			assert.Equal(s, "made", b.Object)
+			assert.Equal(s, domain.Body{Length: 4}, b.Body)
+		},
+	},
+	{
+		name:    "answer that is not the first",
+		prepare: (*breakage).answered,
+		act: func(s *breakage, node *Repository) error {
+			b, err := node.Answer(context.Background(), s.actor, s.open.ID, "made-late", domain.Body{Length: 9})
+			if err == nil {
+				assert.Equal(s, "made", b.Object)
+			}
+			return err
+		},
+		then: func(s *breakage) { assert.Equal(s, "made", s.isOpen().Object) },
+	},
+	{
+		name:    "failure of a domain",
+		prepare: (*breakage).asks,
+		act: func(s *breakage, node *Repository) error {
+			_, err := node.Fail(context.Background(), s.actor, s.open.ID, domain.Trouble{Reason: "busy"})
+			return err
+		},
+		then: func(s *breakage) {
+			failures := s.isOpen().Trouble.Failures
+			assert.Positive(s, failures)
+			assert.LessOrEqual(s, failures, s.tries, "each call counts once")
+		},
+	},
+	{
+		name:    "dequeue of a bundle on request",
+		prepare: (*breakage).answered,
+		act:     (*breakage).dequeues,
+		then: func(s *breakage) {
+			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
+			s.must(err)
+			require.Len(s, notices, 1)
+			assert.Equal(s, s.open.ID, notices[0].Bundle)
+		},
+	},
+	{
+		name: "take notices out of the outbox",
+		prepare: func(s *breakage) {
+			for range 2 {
+				s.answered()
+				s.must(s.dequeues(s.node(s.opts, false)))
+			}
+		},
+		act: func(s *breakage, node *Repository) error {
+			if waiting, err := node.Waiting(context.Background(), time.Now().Add(time.Hour), 10); err != nil || len(waiting) == 0 {
+				return err
+			}
+			notices, err := repositorytest.DrainNotices(context.Background(), s.stores(node), s.actor)
+			s.told = append(s.told, notices...)
+			return err
+		},
+		then: func(s *breakage) {
+			told := make(map[domain.BundleID]bool)
+			for _, n := range s.told {
+				told[n.Bundle] = true
+			}
+			assert.Equal(s, map[domain.BundleID]bool{s.taken[0].ID: true, s.taken[1].ID: true}, told)
+			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
+			s.must(err)
+			assert.Empty(s, notices)
 		},
 	},
 }
@@ -206,9 +315,8 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	node := s.node(opts, false)
 	s.line.BreakOne(n, fault)
 	var err error
-	tries := 0
-	for tries < 4 {
-		tries++
+	for s.tries < 4 {
+		s.tries++
 		err = op.act(s, node)
 		if err == nil {
 			break
@@ -218,12 +326,15 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	}
 	require.NoError(t, err, "call %d, tried again", n)
 	if absorbs := retries == 0 && fault != faulty.ForeignPrecondition; absorbs {
-		assert.Equal(t, 1, tries, "call %d: an operation gets over a single fault by itself", n)
+		assert.Equal(t, 1, s.tries, "call %d: an operation gets over a single fault by itself", n)
 		assert.True(t, op.rollbacks || counted(t, node.metrics.repairs.WithLabelValues("rollback")) == 0,
 			"call %d: an operation knows its own writes, and does not undo them", n)
 	}
 	happened := s.line.Calls() >= n
 	s.line.Break(nil)
+	if op.then != nil {
+		op.then(s)
+	}
 
 	require.NoError(t, s.audit(s.actor), "call %d", n)
 	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(s.opts, false)), s.actor, allGroups)

@@ -59,6 +59,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	opened := run.gate.clone()
 	opened.Operation, opened.Generation = operation, run.gate.Generation+1
 	opened.Open, opened.Opened, opened.First = doc.ID, bundle.Opened, bundle.First
+	doc.openedBy(opened)
 
 	_, err := o.batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(encoded(doc), nil)
@@ -166,10 +167,17 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	if g == nil || g.Open != doc.ID {
 		return closed, errMoved // the two contradict each other: they were read at different times
 	}
+	if bundle.IsUnanswered() {
+		return closed, o.whyUnanswered(ctx, recipient, id)
+	}
 	dequeued, through := doc.closed(stateDequeued, operation, o.r.opts.Retention), g.through(doc, operation)
+	notice := newNotice(doc, through, &bundle, o.r.opts.Clock())
 	_, err = o.batch(ctx, o.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, doc.ID, doc.etag, encoded(dequeued))
 		putInBatch(b, g.ID, g.ETag, encoded(through))
+		if notice != nil {
+			b.CreateItem(encoded(notice), nil)
+		}
 	})
 	if isRefused(err) {
 		return closed, errMoved // by another Dequeue, or by this one: the next look tells
@@ -183,6 +191,21 @@ func (o *operation) acknowledge(ctx context.Context, recipient domain.ActorID, i
 	}
 	closed.Behind = o.r.behindDequeued(recipient, doc, gates)
 	return closed, nil
+}
+
+// whyUnanswered says of a bundle that looks unanswered that it is, unless that is
+// but an old copy of it.
+func (o *operation) whyUnanswered(ctx context.Context, recipient domain.ActorID, id domain.BundleID) error {
+	if o.r.db.readsMayBeStale() {
+		doc, err := o.openNow(ctx, recipient, id)
+		if domain.KindOf(err) == domain.NotFound || err == nil && doc.Object != "" {
+			return errMoved // answered, or closed, perhaps by this very call
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return repository.ErrUnanswered
 }
 
 // whyNotOpen says of a bundle that does not look open that it is not, once the
@@ -222,6 +245,14 @@ func (o *operation) bundleAndGates(ctx context.Context, recipient domain.ActorID
 	g.Go(func() error { return o.readGates(ctx, recipient, o.r.opts.Groups.All(), gates) })
 	err := g.Wait()
 	return doc, gates, err
+}
+
+// openedBy notes which generation of its gate has opened d, for a bundle that leaves
+// a notice whenever it is closed.
+func (d *bundleDoc) openedBy(g *gate) {
+	if d.Content == string(domain.Request) {
+		d.Opening = g.Generation
+	}
 }
 
 // closed returns d as it is once it is no longer open. Cosmos removes it when it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -51,17 +53,20 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 		first, last = s, s+1
 	}
 	var swept float64 // drawers, in all worlds
+	told := 0         // notices
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChaos(t, seed)
 				c.run()
 				swept += c.swept(t)
+				told += len(c.told)
 			})
 		})
 	}
 	if last-first >= chaosSeeds && !raced {
 		require.Greater(t, swept, 100.0, "the sweep has something to do in these worlds")
+		require.Greater(t, told, 100, "and so have the couriers")
 	}
 }
 
@@ -76,10 +81,12 @@ type chaos struct {
 	actor  domain.ActorID
 	ledger repositorytest.Ledger
 
-	mu     sync.Mutex
-	nodes  [2]*chaosNode
-	seen   map[domain.BundleID]repositorytest.Peeked
-	closed map[domain.BundleID]bool // answered
+	mu      sync.Mutex
+	nodes   [2]*chaosNode
+	seen    map[domain.BundleID]repositorytest.Peeked
+	closed  map[domain.BundleID]bool   // told to be
+	answers map[domain.BundleID]string // objects
+	told    []domain.Notice            // by couriers, in order
 }
 
 type chaosNode struct {
@@ -120,7 +127,7 @@ func (l *chaosLine) delay(req *http.Request) bool {
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{
 		T: t, seed: seed, sweeps: seed%3 == 0, order: domain.ByCabinet, actor: repositorytest.NewActor(),
-		seen: make(map[domain.BundleID]repositorytest.Peeked), closed: make(map[domain.BundleID]bool),
+		seen: make(map[domain.BundleID]repositorytest.Peeked), closed: make(map[domain.BundleID]bool), answers: make(map[domain.BundleID]string),
 	}
 	if seed%2 == 1 {
 		c.order = domain.ByRecipient
@@ -194,6 +201,7 @@ func (c *chaos) run() {
 	}
 	for i := range 2 {
 		actors.Go(func() { c.act(i, done) })
+		actors.Go(func() { c.courier(i, done) })
 	}
 	killer.Go(func() {
 		for range c.random(4) {
@@ -224,12 +232,17 @@ func (c *chaos) run() {
 			break
 		}
 		require.NoError(c, err)
+		if b.IsUnanswered() {
+			require.NoError(c, c.answer(c.nodes[0], b.ID, "made-at-last"))
+		}
 		closed, err := c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
 		require.NoError(c, err)
 		require.Equal(c, b.Behind.Events, closed.Behind.Events)
 		left = append(left, b)
 	}
 	c.countsBackwards(left)
+	require.NoError(c, c.tell(c.nodes[0]))
+	c.toldInOrder()
 	require.NoError(c, c.audit(c.actor))
 	require.NoError(c, c.mended(c.actor))
 	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
@@ -338,8 +351,13 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	for id := range c.closed {
 		closedBefore[id] = true
 	}
+	answeredBefore := maps.Clone(c.answers)
 	c.mu.Unlock()
-	b, err := repositorytest.Peek(context.Background(), c.stores(n.Repository), c.actor, allGroups, domain.BundleID{})
+	b, err := repositorytest.Peek(context.Background(), c.stores(n.Repository), c.actor, allGroups, domain.BundleID{}, func(b *domain.Bundle) {
+		if c.random(2) == 0 {
+			repositorytest.Requested(b)
+		}
+	})
 	if err != nil {
 		return b, err
 	}
@@ -347,11 +365,101 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if first, ok := c.seen[b.ID]; ok {
-		require.Equal(c, first.Bundle, b.Bundle, "H6: a Peek repeats the bundle")
 		require.Equal(c, first.Events, b.Events, "H6: a Peek repeats the events")
+		require.Equal(c, asAsked(first.Bundle), asAsked(b.Bundle), "H6: a Peek repeats the bundle")
+	}
+	if object, ok := answeredBefore[b.ID]; ok {
+		require.Equal(c, object, b.Object, "an answer that was noted is not forgotten")
 	}
 	c.seen[b.ID] = b
 	return b, nil
+}
+
+// asAsked returns b as it was when its domain was first asked for its content.
+func asAsked(b domain.Bundle) domain.Bundle {
+	if b.Content == domain.Request {
+		b.Object, b.Body, b.Trouble = "", domain.Body{}, domain.Trouble{}
+	}
+	return b
+}
+
+// answer has a bundle answered. Whoever answers it is told of the same object.
+func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
+	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
+	if err != nil {
+		return err
+	}
+	require.Zero(c, b.Trouble)
+	require.EqualValues(c, len(b.Object), b.Body.Length)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first, ok := c.answers[id]; ok {
+		require.Equal(c, first, b.Object, "the first answer stays")
+	}
+	c.answers[id] = b.Object
+	return nil
+}
+
+// tell tells of the notices in the outbox, in order, up to one of which it is not
+// known whether it was taken out.
+func (c *chaos) tell(n *chaosNode) error {
+	notices, err := n.Notices(context.Background(), c.actor)
+	for _, notice := range notices {
+		c.mu.Lock()
+		c.told = append(c.told, notice)
+		c.mu.Unlock()
+		if err = n.Delivered(context.Background(), notice); err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// courier tells of notices until done.
+func (c *chaos) courier(i int, done <-chan struct{}) {
+	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		c.pause(300)
+		n := c.node(own.IntN(2))
+		waiting, err := n.Waiting(context.Background(), time.Now(), 3)
+		if err == nil && len(waiting) > 0 {
+			require.Equal(c, c.actor, waiting[0])
+			err = c.tell(n)
+		}
+		if err != nil {
+			c.expected(err)
+		} else if c.sweeps {
+			c.pause(3000)
+		}
+	}
+}
+
+// toldInOrder demands that every bundle on request was told of, for all are closed,
+// and in each group for the first time in the order of the bundles.
+func (c *chaos) toldInOrder() {
+	told := make(map[domain.BundleID]bool)
+	last := make(map[domain.Group]domain.Notice)
+	for _, n := range c.told {
+		if told[n.Bundle] {
+			continue
+		}
+		told[n.Bundle] = true
+		before, ok := last[n.Group]
+		last[n.Group] = n
+		require.Equal(c, c.seen[n.Bundle].List, n.List)
+		if ok {
+			require.Greater(c, n.Number, before.Number)
+			require.False(c, c.seen[n.Bundle].Opened.Before(c.seen[before.Bundle].Opened), "notices of %s", n.Group)
+		}
+	}
+	for id, b := range c.seen {
+		require.Equal(c, b.Content == domain.Request, told[id], "whether a notice tells of bundle %s", id)
+	}
 }
 
 // act peeks and dequeues until done.
@@ -375,8 +483,29 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 			c.expected(err)
 			continue
 		}
+		for b.IsUnanswered() && own.IntN(5) > 0 { // also late, and more than once
+			n := c.node(own.IntN(2))
+			if own.IntN(3) == 0 {
+				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.Trouble{Reason: "busy"})
+			} else {
+				err = c.answer(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
+			}
+			if domain.KindOf(err) == domain.NotFound { // the other actor has closed it
+				break
+			}
+			if err != nil {
+				c.expected(err)
+			}
+		}
 		for own.IntN(5) > 0 {
+			c.mu.Lock()
+			_, isAnswered := c.answers[b.ID]
+			c.mu.Unlock()
 			_, err := c.node(own.IntN(2)).Acknowledge(context.Background(), c.actor, b.ID)
+			if errors.Is(err, repository.ErrUnanswered) {
+				require.False(c, isAnswered, "bundle %s has its answer", b.ID)
+				break
+			}
 			if err == nil || domain.KindOf(err) == domain.NotFound {
 				c.mu.Lock()
 				c.closed[b.ID] = true

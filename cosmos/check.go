@@ -87,6 +87,7 @@ const (
 	bundleMissing  = "bundle-missing"
 	bundleWrong    = "bundle-wrong"
 	bundleStray    = "bundle-stray"
+	noticeWrong    = "notice-wrong"
 	headWrong      = "head-wrong"
 	intentLeft     = "intent-left"
 	unreadable     = "unreadable"

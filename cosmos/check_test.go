@@ -107,6 +107,20 @@ func (d *damaged) deletes(c *azcosmos.ContainerClient, key, id string) {
 	require.NoError(d, d.node.begin("test").discard(d.Context(), c, key, id))
 }
 
+// puts creates a document beside the gates, as no code of ours would.
+func (d *damaged) puts(doc any) {
+	_, err := d.node.begin("test").put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
+	require.NoError(d, err)
+}
+
+func (d *damaged) notice(bundle string, number int64) *noticeDoc {
+	group := groupOf(d.T, domain.TimeSeries).String()
+	return &noticeDoc{
+		ID: noticeID(group, number), Recipient: d.actor.String(), Kind: noticeKind, Group: group, Number: number,
+		Origin: domain.TimeSeries.String(), Bundle: bundle, Since: 1,
+	}
+}
+
 func (d *damaged) head() *head {
 	h, err := d.node.begin("test").readHead(d.Context(), d.actor)
 	require.NoError(d, err)
@@ -196,6 +210,27 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		}},
 		{bundleStray, false, func(d *damaged) {
 			d.patches(d.node.db.bundles, d.actor.String(), d.gate().ID, "/open", "")
+		}},
+		{bundleWrong, false, func(d *damaged) {
+			d.puts(&bundleDoc{
+				ID: repositorytest.NewBundleID().String(), Recipient: d.actor.String(), Kind: bundleKind, State: stateDequeued, Content: string(domain.Request),
+			})
+		}},
+		{noticeWrong, false, func(d *damaged) { // the bundle is open
+			d.puts(d.notice(d.openBundle(), d.gate().Generation))
+		}},
+		{noticeWrong, false, func(d *damaged) { // what comes only later has been told
+			d.puts(d.notice(repositorytest.NewBundleID().String(), d.gate().Generation+1))
+		}},
+		{noticeWrong, false, func(d *damaged) { // its place is not that of its number
+			n := d.notice(repositorytest.NewBundleID().String(), 2)
+			n.Number = 1
+			d.puts(n)
+		}},
+		{noticeWrong, false, func(d *damaged) { // it is about no domain
+			n := d.notice(repositorytest.NewBundleID().String(), 1)
+			n.Origin = "no origin"
+			d.puts(n)
 		}},
 		{gateWrong, false, func(d *damaged) {
 			g := d.gate()

@@ -17,8 +17,12 @@ import (
 
 // openOn returns a function that opens a store of its own on an embedded engine.
 func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) repositorytest.Stores {
+	return openOnAccount(durable, hints, "")
+}
+
+func openOnAccount(durable, hints bool, consistency string) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
-		var opts embedded.Options
+		opts := embedded.Options{Consistency: consistency}
 		if durable {
 			opts.Dir = t.TempDir()
 		}
@@ -35,12 +39,17 @@ func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) 
 
 func TestConformanceOnDisk(t *testing.T) { repositorytest.Run(t, openOn(true, true)) }
 
+// TestConformanceOnASessionAccount is about a store that trusts no plain read.
+func TestConformanceOnASessionAccount(t *testing.T) {
+	repositorytest.Run(t, openOnAccount(false, true, "Session"))
+}
+
 func TestConformanceWithoutHints(t *testing.T) { repositorytest.Run(t, openOn(false, false)) }
 
 func TestRandomOperationsAsInMemory(t *testing.T) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s}
+		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s}
 	}
 	repositorytest.Random(t, oracle, openOn(false, true))
 }
@@ -79,6 +88,6 @@ func TestConformanceOnAnAccount(t *testing.T) {
 	repositorytest.Run(t, func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		content := memory.NewContent()
 		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: node, Bundles: node, Content: content, Operations: node}
+		return repositorytest.Stores{Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node}
 	})
 }

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -193,7 +194,7 @@ type bundleDoc struct {
 	Recipient     string          `json:"recipient"`
 	Kind          string          `json:"kind"` // always "bundle"
 	Operation     string          `json:"operation"`
-	State         string          `json:"state"` // open, dequeued
+	State         string          `json:"state"` // open, dequeued, …
 	Group         string          `json:"group"`
 	Cabinet       cabinetName     `json:"cabinet"`
 	Count         int             `json:"count"`
@@ -215,7 +216,21 @@ type bundleDoc struct {
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 
+	// Of a bundle in content mode request:
+	List    string      `json:"list,omitempty"`
+	Object  string      `json:"object,omitempty"`  // once it is answered
+	Trouble *troubleDoc `json:"trouble,omitempty"` // always there
+	Opening int64       `json:"opening,omitempty"` // generation by which the gate opened it last
+
 	etag azcore.ETag
+}
+
+// A troubleDoc is what a domain has with making content.
+type troubleDoc struct {
+	Failures int    `json:"failures"`
+	Reason   string `json:"reason"`
+	Text     string `json:"text"`
+	Call     string `json:"call"` // of Fail, that was the last
 }
 
 const (
@@ -239,6 +254,10 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
 		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened,
+		List: d.List, Object: d.Object,
+	}
+	if t := d.Trouble; t != nil {
+		b.Trouble = domain.Trouble{Failures: t.Failures, Reason: t.Reason, Text: t.Text}
 	}
 	recipient, err := domain.ParseActorID(d.Recipient)
 	if err == nil {
@@ -264,6 +283,9 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 	case n != 0 && err == nil:
 		err = fmt.Errorf("the digest of its body has %d bytes", n)
 	}
+	if err == nil && len(d.Ranges) == 0 {
+		err = errors.New("it has no events")
+	}
 	if err != nil {
 		return b, domain.Errorf(domain.Damaged, "bundle %s of %s: %w", d.ID, d.Recipient, err)
 	}
@@ -279,6 +301,10 @@ func newBundleDoc(b *domain.Bundle, operation string, ranges []slots, next domai
 		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,
 		Ranges: ranges, Next: next,
 		BodyLength: b.Body.Length,
+		List:       b.List, Object: b.Object,
+	}
+	if b.Content == domain.Request {
+		d.Trouble = &troubleDoc{Failures: b.Trouble.Failures, Reason: b.Trouble.Reason, Text: b.Trouble.Text}
 	}
 	if b.Body != (domain.Body{}) {
 		d.BodyDigest = b.Body.Digest[:]

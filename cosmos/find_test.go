@@ -49,7 +49,7 @@ func TestABodyIsTheSameOnEveryNode(t *testing.T) {
 		require.Equal(t, whole, read(t, again, 0), "node %d", i)
 
 		before := s.engine.Requests()
-		found, err := h.Bundle(context.Background(), s.actor, first.ID)
+		found, err := h.Bundle(context.Background(), hub.PeekRequest{Actor: s.actor, BundleID: first.ID})
 		require.NoError(t, err)
 		require.Equal(t, first.Body, found.Body, "node %d", i)
 		assert.Equal(t, int64(3), s.engine.Requests()-before, "the gates, the head and the bundle; its length and its digest cost nothing")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -40,6 +42,11 @@ type world struct {
 	actor  domain.ActorID
 	ledger repositorytest.Ledger
 	taken  []repositorytest.Peeked
+	asked  asked
+	shared *memory.Content
+	kept   map[domain.BundleID]string // object in the folder of a bundle that was taken
+
+	parties []party
 
 	path    []int // which of the waiting requests goes next, as far as that is laid down
 	options []int // how many there were to choose from
@@ -91,12 +98,13 @@ func bodyOf(req *http.Request) string {
 // run lets the parties work until they are done, in the order of w.path, and
 // after its end without interruption.
 func (w *world) run(parties []party) {
+	w.parties = parties
 	for i, p := range parties {
 		db, err := Connect(Connection{Endpoint: w.engine.Endpoint(), Key: w.engine.Key(), Transport: &turnstile{w, i, w.line}})
 		require.NoError(w, err)
 		defer db.Close()
 		node := New(db, w.content, Options{
-			DrawerCapacity: 2, Random: seeded(uint64(i) + 1), Retention: 1, SweepEvery: -1,
+			DrawerCapacity: 2, Random: seeded(uint64(i) + 1), Retention: 1, SweepEvery: -1, Shared: w.shared,
 		})
 		w.running++
 		go func() {
@@ -145,6 +153,12 @@ func abs(n int) int { return max(n, -n) }
 // other, while it has something to send, at most so many times;
 // MESSAGEHUB_INTERLEAVE_TURNS tries more.
 func everyOrder(t *testing.T, most int, prepare func(w *world), parties ...party) {
+	t.Helper()
+	everyOrderOn(t, embedded.Options{}, most, prepare, parties...)
+}
+
+func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func(w *world), parties ...party) {
+	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS")); err == nil {
 		most = n
 	}
@@ -153,7 +167,7 @@ func everyOrder(t *testing.T, most int, prepare func(w *world), parties ...party
 	for path != nil || orders == 0 {
 		var options []int
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor(), path: path}
+			w := &world{T: t, rig: newRig(t, account), actor: repositorytest.NewActor(), path: path, shared: memory.NewContent()}
 			prepare(w)
 			w.run(parties)
 			w.holds()
@@ -196,10 +210,42 @@ func following(path, options []int, most int) []int {
 func (w *world) holds() {
 	require.NoError(w, w.audit(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
+	w.asked.holds(w, node)
+	w.keeps(node)
 	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
 	require.NoError(w, err)
 	require.NoError(w, w.ledger.Check(append(w.taken, drained...)))
 	require.NoError(w, w.mended(w.actor))
+}
+
+// leaves puts something into the folder of the bundle that is open.
+func (w *world) leaves(node *Repository) {
+	next, err := node.NextUnacknowledged(w.Context(), w.actor, allGroups)
+	require.NoError(w, err)
+	object := next.Run.Folder() + "/of-" + next.Open.ID.String()
+	for _, store := range []repository.Content{w.content, w.shared} {
+		require.NoError(w, store.Put(w.Context(), object, strings.NewReader("x")))
+	}
+	if w.kept == nil {
+		w.kept = make(map[domain.BundleID]string)
+	}
+	w.kept[next.Open.ID] = object
+}
+
+// keeps demands that what was left in the folder of an open bundle is there.
+func (w *world) keeps(node *Repository) {
+	queues, err := node.Queues(context.Background(), w.actor)
+	require.NoError(w, err)
+	for _, q := range queues {
+		if q.Open == nil || w.kept[q.Open.ID] == "" {
+			continue
+		}
+		for _, store := range []repository.Content{w.content, w.shared} {
+			r, err := store.Open(context.Background(), repository.Section{Object: w.kept[q.Open.ID]})
+			require.NoError(w, err, "an open bundle has lost its folder")
+			require.NoError(w, r.Close())
+		}
+	}
 }
 
 func (w *world) saves(node *Repository, events ...domain.Event) error {
@@ -238,6 +284,9 @@ func half(acknowledged int) func(w *world) {
 			require.NoError(w, w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)))
 		}
 		for range acknowledged {
+			_, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
+			require.NoError(w, err)
+			w.leaves(node)
 			require.NoError(w, w.takes(node))
 		}
 	}

@@ -96,7 +96,10 @@ func (l *look) confirmedBy(other *look) []Finding {
 // everything looks at head, gates, cabinets and catalog.
 func (l *look) everything(ctx context.Context) error {
 	o := l.begin()
-	var err error
+	notices, err := l.notices(ctx) // before the gates, so that none is newer than they are
+	if err != nil {
+		return err
+	}
 	if l.h, err = o.readHead(ctx, l.recipient); err != nil {
 		return err
 	}
@@ -108,6 +111,7 @@ func (l *look) everything(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.outbox(notices, bundles)
 	if l.h.Watermark > l.h.Reserved {
 		l.found("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
 	}
@@ -159,13 +163,18 @@ func (l *look) again(ctx context.Context) error {
 // bundles looks at the gates and the bundles that are open, and returns these.
 func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
 	found, err := all[*bundleDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
-		"SELECT * FROM c WHERE c.kind = @kind AND c.state = @state",
-		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@state", Value: stateOpen}))
+		"SELECT * FROM c WHERE c.kind = @kind AND (c.state = @open OR c.state = @dequeued AND c.content = @request AND NOT IS_DEFINED(c.object))",
+		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@open", Value: stateOpen},
+		azcosmos.QueryParameter{Name: "@dequeued", Value: stateDequeued}, azcosmos.QueryParameter{Name: "@request", Value: string(domain.Request)}))
 	if err != nil {
 		return nil, err
 	}
 	byID := make(map[string]*bundleDoc, len(found))
 	for _, d := range found {
+		if d.State == stateDequeued {
+			l.found("H7", bundleWrong, "bundle "+d.ID, nil, "it was dequeued, but its domain has never made its content")
+			continue
+		}
 		byID[d.ID] = d
 	}
 	open := make(map[cabinetName]*bundleDoc)

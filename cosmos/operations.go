@@ -185,11 +185,12 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 		if err := o.lowerEntries(ctx, &bundle, doc); err != nil {
 			return nil, err
 		}
-		again := *doc
+		again, before := *doc, g.before(doc, operation)
 		again.State, again.Operation, again.TTL = stateOpen, operation, 0
+		again.openedBy(before)
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
 			{doc.ID, doc.etag, &again},
-			{g.ID, g.ETag, g.before(doc, operation)},
+			{g.ID, g.ETag, before},
 		}}, nil
 	})
 	return bundle, err

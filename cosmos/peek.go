@@ -121,20 +121,13 @@ func oldestOpen(gates map[domain.Group]*gate) *gate {
 }
 
 // openBundle returns the open bundle of g. Where reads may be stale, a
-// conditional write of the gate first proves that it is still open.
+// conditional write of the gate proves that it is still open.
 func (o *operation) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
+	readOpen := o.readOpen
 	if o.r.db.readsMayBeStale() {
-		confirmed := g.clone()
-		confirmed.Generation++
-		confirmed.Operation = o.r.newID()
-		if _, err := o.put(ctx, o.r.db.bundles, g.Recipient, g.ID, g.ETag, confirmed); err != nil {
-			if isRefused(err) {
-				return repository.Next{}, errMoved // perhaps by this very write: the next look will tell
-			}
-			return repository.Next{}, err
-		}
+		readOpen = o.proveOpen
 	}
-	doc, err := o.readOpen(ctx, g)
+	doc, err := readOpen(ctx, g)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -155,6 +148,28 @@ func (o *operation) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 		return nil, errMissing
 	}
 	return &doc, err
+}
+
+// proveOpen writes g as it was read, and reads its open bundle in the same batch,
+// as it is then: with its answer, if it has one.
+func (o *operation) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+	proved := g.clone()
+	proved.Generation++
+	proved.Operation = o.r.newID()
+	results, err := o.batch(ctx, o.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, g.ID, g.ETag, encoded(proved))
+		b.ReadItem(g.Open, nil)
+	})
+	switch {
+	case isRefused(err) && failureOf(err).operation == 0:
+		return nil, errMoved // perhaps by this very batch: the next look will tell
+	case isRefused(err):
+		return nil, errMissing
+	case err != nil:
+		return nil, err
+	}
+	var doc bundleDoc
+	return &doc, decode(results[1].ResourceBody, g.Recipient, &doc)
 }
 
 // Find implements repository.Bundles.

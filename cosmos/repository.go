@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,7 +29,10 @@ type Options struct {
 	// Retention is how long acknowledged events and closed bundles are kept, at
 	// least; up to a quarter longer, and until the next sweep. Default 7 days,
 	// negative: for ever.
-	Retention  time.Duration
+	Retention time.Duration
+	// Shared is the content store that hub and domains share, if there is one. The
+	// folder of a drawer is removed there, too, when the drawer is.
+	Shared     repository.Content
 	SweepEvery time.Duration         // how often one of the nodes sweeps; default 1 h, negative: never by itself
 	IndexBytes int                   // memory for the ids of received events, but for a recipient who needs more; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
@@ -48,6 +52,8 @@ type Repository struct {
 	writers *writers
 	hints   *hints
 	known   *known
+
+	waitingFrom atomic.Pointer[string] // where the next Waiting goes on; nil: from the start
 }
 
 var (

@@ -63,7 +63,7 @@ func (r *rig) node(opts Options, hints bool) *Repository {
 }
 
 func (r *rig) stores(repo *Repository) repositorytest.Stores {
-	return repositorytest.Stores{Events: repo, Bundles: repo, Content: r.content, Operations: repo}
+	return repositorytest.Stores{Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo}
 }
 
 // seeded returns a source of randomness that repeats itself.

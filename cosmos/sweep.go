@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // Swept counts what a sweep has removed.
@@ -212,8 +213,13 @@ func (o *operation) clearCabinet(ctx context.Context, cabinet domain.CabinetKey,
 // clearDrawer removes a drawer and all that belongs to it, the drawer itself
 // last: as long as it is there, the next sweep finds what this one has left.
 func (o *operation) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
-	if err := o.r.content.DeleteFolder(ctx, payloadFolder(id)); err != nil {
-		return 0, err
+	for _, store := range []repository.Content{o.r.content, o.r.opts.Shared} {
+		if store == nil {
+			continue
+		}
+		if err := store.DeleteFolder(ctx, payloadFolder(id)); err != nil {
+			return 0, err
+		}
 	}
 	if err := o.discard(ctx, o.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
 		return 0, err

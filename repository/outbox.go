@@ -12,8 +12,8 @@ import (
 // which it closes the bundle: there is no one without the other. An operator's
 // Skip and Release write none.
 type Outbox interface {
-	// Notices returns notices of recipient that are in the outbox, at least one if
-	// there is any: those of each group from the first on, without a gap, in the
+	// Notices returns notices of recipient that are in the outbox, at least one of each
+	// group that has any: those of a group from the first on, without a gap, in the
 	// order in which the bundles were closed.
 	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 

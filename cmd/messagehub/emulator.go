@@ -41,7 +41,7 @@ type cosmosEmulator struct {
 
 func (p *process) emulatorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "emulator", Short: "Run one embedded engine alone, for any client"}
-	cmd.AddCommand(p.emulatorCosmosCommand(), p.emulatorServiceBusCommand())
+	cmd.AddCommand(p.emulatorCosmosCommand(), p.emulatorServiceBusCommand(), p.emulatorBlobCommand())
 	return cmd
 }
 

@@ -48,6 +48,13 @@ type storedBundle struct {
 	BundleID string    `json:"bundleId"`
 	Events   int       `json:"events"`
 	Opened   time.Time `json:"opened"`
+	Domain   *struct {
+		Answered bool   `json:"answered"`
+		Failures int    `json:"failures"`
+		Reason   string `json:"reason"`
+		Text     string `json:"text"`
+		Marked   bool   `json:"marked"`
+	} `json:"domain"`
 }
 
 type storedRecords struct {
@@ -85,8 +92,14 @@ func (p *process) showQueue(q *storedQueue) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", clipped(g.Group, 16), g.Waiting, g.Generation, open)
 	}
-	if err := table.Flush(); err != nil || len(q.Cabinets) == 0 {
+	if err := table.Flush(); err != nil {
 		return err
+	}
+	for i := range q.Groups {
+		p.showDomain(q.Groups[i].Open)
+	}
+	if len(q.Cabinets) == 0 {
+		return nil
 	}
 	fmt.Fprintln(p.out)
 	fmt.Fprintln(table, "CABINET\tCONTENT TYPE\tRECEIVED\tWAITING\tTHROUGH\tLAST\tDRAWERS")
@@ -98,6 +111,22 @@ func (p *process) showQueue(q *storedQueue) error {
 		return err
 	}
 	return p.showDrawers(table, q)
+}
+
+// showDomain says of a bundle that waits for its domain why it does.
+func (p *process) showDomain(b *storedBundle) {
+	if b == nil || b.Domain == nil || b.Domain.Answered {
+		return
+	}
+	d := b.Domain
+	if d.Failures == 0 {
+		fmt.Fprintf(p.out, "\n%s waits for its domain to make the content\n", b.BundleID)
+		return
+	}
+	fmt.Fprintf(p.out, "\n%s waits for its domain, which has failed %d times in a row\n    %s %s\n", b.BundleID, d.Failures, printable(d.Reason), printable(d.Text))
+	if d.Marked {
+		fmt.Fprintf(p.out, "    mend the domain, or: queue release | skip %s %s --why ...\n", "ACTOR", b.BundleID)
+	}
 }
 
 // showDrawers shows the drawers in which something waits.

@@ -33,7 +33,8 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 			return report, &NoDataError{cfg.Data}
 		}
 	}
-	s, err := openStore(ctx, &cfg, &Options{Logger: logger}, prometheus.NewRegistry())
+	cfg.BlobListen = "" // nobody exchanges anything meanwhile
+	s, err := openStore(ctx, &cfg, &Options{Logger: logger, identity: identity()}, prometheus.NewRegistry())
 	if err != nil {
 		return report, err
 	}

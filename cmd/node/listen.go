@@ -9,20 +9,21 @@ import (
 	"syscall"
 )
 
-// listen opens the address that a configuration names.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen opens the address that a key of the configuration names.
+func listen(ctx context.Context, address, key string) (net.Listener, error) {
+	flag := "--" + key
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with --listen", address)
+		return nil, fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with %s", address, flag)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with --listen", address)
+		return nil, fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with %s", address, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("listen on %s: this machine does not have that address; choose one of its own with --listen", address)
+		return nil, fmt.Errorf("listen on %s: this machine does not have that address; choose one of its own with %s", address, flag)
 	}
-	return nil, fmt.Errorf("listen: %w; choose another address with --listen", err)
+	return nil, fmt.Errorf("listen: %w; choose another address with %s", err, flag)
 }
 
 // reachable returns an address at which a client on this machine finds a

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -34,6 +36,8 @@ type Options struct {
 
 	Clock  func() time.Time // default: the system's
 	Random func() uint64    // default: the system's
+
+	identity func() (azcore.TokenCredential, error)
 }
 
 // A Node is one hub that serves HTTP.
@@ -41,6 +45,8 @@ type Node struct {
 	opts     Options
 	listener net.Listener
 	store    *store
+	domains  *domains
+	hub      *hub.Hub
 	api      *api.Server
 	door     *door
 	registry *prometheus.Registry
@@ -52,6 +58,7 @@ type Node struct {
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
+	opts.identity = identity()
 	n := &Node{opts: opts, listener: opts.Listener, registry: prometheus.NewRegistry()}
 	defer func() {
 		if err != nil {
@@ -62,7 +69,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	if n.listener == nil {
-		if n.listener, err = listen(ctx, cfg.Listen); err != nil {
+		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +77,16 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
-	h := hub.New(n.store, n.store, n.store.content, hub.Options{Groups: cfg.Groups(), Content: cfg.Content()})
+	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.registry); err != nil {
+		return nil, err
+	}
+	h := hub.New(n.store, n.store, n.store.content, hub.Options{
+		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
+		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
+		MaxContent: int64(cfg.Limits.Content),
+	})
+	n.hub = h
+	n.domains.hear(&cfg, &opts, h, n.registry)
 	n.api = api.New(api.Options{
 		Hub:        h,
 		Operator:   hub.NewOperator(h, n.store, opts.Logger),
@@ -112,7 +128,22 @@ func (n *Node) Close() error {
 			err = cerr
 		}
 	}
-	return errors.Join(err, n.store.close())
+	if n.hub != nil {
+		n.hub.Close()
+	}
+	return errors.Join(err, n.domains.close(), n.store.close())
+}
+
+// BusAddr and BlobAddr return the addresses of the doors by which domains reach
+// what is embedded, nil where there is none.
+func (n *Node) BusAddr() net.Addr  { return addrOf(n.domains.bus.door) }
+func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
+
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
 }
 
 // Run serves until ctx ends, drains, and closes the node. It returns nil after a
@@ -130,8 +161,15 @@ func (n *Node) Run(ctx context.Context) error {
 
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()
+	intake, stopIntake := context.WithCancel(work)
+	defer stopIntake()
 	parts, failed := errgroup.WithContext(ctx)
 	parts.Go(func() error { return n.store.Run(background) })
+	parts.Go(func() error { return n.domains.courier.Run(background) })
+	parts.Go(func() error { return n.domains.bus.serve(background) })
+	parts.Go(func() error { return n.store.exchange.serve(background) })
+	var taking sync.WaitGroup
+	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
 	parts.Go(func() error {
 		if err := server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve on %s: %w", n.Addr(), err)
@@ -143,6 +181,10 @@ func (n *Node) Run(ctx context.Context) error {
 		select {
 		case err := <-n.store.broken:
 			return err
+		case err := <-n.domains.bus.broken():
+			return err
+		case err := <-n.store.exchange.broken():
+			return err
 		case <-background.Done():
 			return nil
 		}
@@ -150,6 +192,7 @@ func (n *Node) Run(ctx context.Context) error {
 
 	<-failed.Done() // because ctx ended, or a part returned an error
 	n.api.SetDraining()
+	stopIntake()
 	grace := n.opts.Grace
 	if ctx.Err() == nil {
 		grace = 0 // what a broken part has begun, it does not finish
@@ -163,6 +206,7 @@ func (n *Node) Run(ctx context.Context) error {
 		_ = server.Close()
 	}
 	n.door.shut()
+	taking.Wait()
 	stopBackground()
 	err := parts.Wait()
 	if err = errors.Join(err, n.Close()); err == nil {

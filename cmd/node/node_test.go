@@ -30,6 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func settings(dir string) config.Config {
 	cfg := config.Default()
 	cfg.Listen, cfg.Data, cfg.InMemory = "127.0.0.1:0", dir, dir == ""
+	cfg.BusListen, cfg.BlobListen = "", ""
 	return cfg
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -25,10 +24,11 @@ import (
 // A store is what stands behind the ports, and its life.
 type store struct {
 	*cosmos.Repository
-	content repository.Content
-	groups  []domain.Group
-	broken  <-chan error   // yields one if nothing can be written any more
-	closers []func() error // in the order in which things were opened
+	content  repository.Content // the hub's own
+	exchange *exchange          // with the domains
+	groups   []domain.Group
+	broken   <-chan error   // yields one if nothing can be written any more
+	closers  []func() error // in the order in which things were opened
 }
 
 // close closes things in the opposite order.
@@ -63,7 +63,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openContent(cfg); err != nil {
+	if err := s.openContent(ctx, cfg, opts); err != nil {
 		return nil, err
 	}
 	db, err := cosmos.Connect(connection)
@@ -76,6 +76,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Exclusive:  cfg.Embedded(),
 		Ordering:   cfg.Ordering,
 		Retention:  cmp.Or(cfg.Retention, -1), // which is for ever
+		Shared:     s.exchange,
 		Clock:      opts.Clock,
 		Random:     opts.Random,
 		Logger:     opts.Logger,
@@ -114,18 +115,25 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 	if c.Key != "" {
 		return c, nil
 	}
-	credential, err := azidentity.NewDefaultAzureCredential(nil)
-	if err != nil {
-		return c, fmt.Errorf("find an Azure identity for %s: %w; set the AZURE_ variables, or log in with az login", c.Endpoint, err)
-	}
+	credential, err := opts.identity()
 	c.Credential = credential
-	return c, nil
+	return c, err
 }
 
-func (s *store) openContent(cfg *config.Config) error {
-	if cfg.InMemory {
+// openContent opens what is too big for documents: the hub's own content, and what it
+// shares with the domains.
+func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Options) (err error) {
+	if s.exchange, err = openExchange(ctx, cfg, opts); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.exchange.close)
+	switch {
+	case cfg.InMemory:
 		s.content = memory.NewContent()
 		return nil
+	case !cfg.EmbeddedBlob():
+		s.content, err = azureBlobs(ctx, cfg, opts, cfg.Blob.ContentContainer())
+		return err
 	}
 	dir, err := content.OpenDir(filepath.Join(cfg.Data, "content"))
 	if err != nil {

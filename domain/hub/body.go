@@ -13,12 +13,20 @@ import (
 )
 
 // A Body reads the body of a bundle. It is the same byte for byte whoever reads
-// it, and it is made as it is read: a few payloads are in memory at a time, and
-// what lies before the place where the reading begins is not even opened.
+// it. What lies before the place where the reading begins is not even opened.
 //
 // A Body is safe for concurrent use. An error stays: what was read before it is
 // not the whole.
-type Body struct {
+type Body interface {
+	io.ReadSeekCloser
+
+	// Err returns the error with which a Read failed, if any did.
+	Err() error
+}
+
+// An assembly is a Body that is made of the events of a bundle as it is read: a few
+// payloads are in memory at a time.
+type assembly struct {
 	ctx     context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle  *domain.Bundle
 	events  iter.Seq2[repository.StoredEvent, error]
@@ -45,7 +53,10 @@ var errClosed = errors.New("the body of the bundle was closed")
 
 // Open returns the body of the bundle, which the caller closes. It reads nothing
 // unless the bundle is one that an older version opened, without measuring it.
-func (p *Peeked) Open(ctx context.Context) (*Body, error) {
+func (p *Peeked) Open(ctx context.Context) (Body, error) {
+	if p.Content == domain.Request {
+		return &recording{ctx: ctx, bundle: &p.Bundle, content: p.content}, nil
+	}
 	if p.Body == (domain.Body{}) {
 		m := newMeasure(p.ID, p.Content)
 		for e, err := range p.events {
@@ -59,7 +70,7 @@ func (p *Peeked) Open(ctx context.Context) (*Body, error) {
 		}
 		p.Body = m.body()
 	}
-	return &Body{ctx: ctx, bundle: &p.Bundle, events: p.events, content: p.content}, nil
+	return &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, content: p.content}, nil
 }
 
 func isWhole(b *domain.Bundle, events int) error {
@@ -70,24 +81,29 @@ func isWhole(b *domain.Bundle, events int) error {
 }
 
 // Seek implements io.Seeker. It costs nothing; the next Read goes there.
-func (b *Body) Seek(offset int64, whence int) (int64, error) {
+func (b *assembly) Seek(offset int64, whence int) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return seek(&b.want, b.bundle.Body.Length, offset, whence)
+}
+
+// seek moves at as io.Seeker says.
+func seek(at *int64, length, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		offset += b.want
+		offset += *at
 	case io.SeekEnd:
-		offset += b.bundle.Body.Length
+		offset += length
 	}
 	if offset < 0 {
 		return 0, fmt.Errorf("seek to %d: before the beginning", offset)
 	}
-	b.want = offset
+	*at = offset
 	return offset, nil
 }
 
 // Read fills p unless the body ends before.
-func (b *Body) Read(p []byte) (n int, err error) {
+func (b *assembly) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -112,7 +128,7 @@ func (b *Body) Read(p []byte) (n int, err error) {
 }
 
 // read reads some of what is there from want on, or goes on towards it.
-func (b *Body) read(p []byte) (int, error) {
+func (b *assembly) read(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {
 	case len(b.text) > 0 && skip > 0:
@@ -140,12 +156,12 @@ func (b *Body) read(p []byte) (int, error) {
 	return b.readPayload(p)
 }
 
-func (b *Body) consume(n int64) {
+func (b *assembly) consume(n int64) {
 	b.text = b.text[n:]
 	b.at += n
 }
 
-func (b *Body) beginPayload() error {
+func (b *assembly) beginPayload() error {
 	if b.payloads.source == nil {
 		if err := b.payloads.open(b.ctx, b.content, b.payload, b.stretch); err != nil {
 			return err
@@ -154,7 +170,7 @@ func (b *Body) beginPayload() error {
 	return b.payloads.begin(b.payload)
 }
 
-func (b *Body) readPayload(p []byte) (int, error) {
+func (b *assembly) readPayload(p []byte) (int, error) {
 	n, err := b.payloads.read(p)
 	b.at += int64(n)
 	b.left -= int64(n)
@@ -162,7 +178,7 @@ func (b *Body) readPayload(p []byte) (int, error) {
 }
 
 // advance makes the text up to the next payload, or some of it.
-func (b *Body) advance() error {
+func (b *assembly) advance() error {
 	const enough = 32 << 10
 	text := b.buffer[:0]
 	for len(text) < enough && b.payload == nil {
@@ -190,7 +206,7 @@ func (b *Body) advance() error {
 }
 
 // offer makes text the next to be read. With none, the events are over.
-func (b *Body) offer(text []byte) error {
+func (b *assembly) offer(text []byte) error {
 	length := b.bundle.Body.Length
 	ended := len(text) == 0
 	if ended {
@@ -211,14 +227,14 @@ func (b *Body) offer(text []byte) error {
 }
 
 // rewind begins the body anew.
-func (b *Body) rewind() {
+func (b *assembly) rewind() {
 	b.err = b.release()
 	b.at, b.text, b.payload, b.stretch = 0, nil, nil, nil
 	b.frame = frame{mode: b.bundle.Content}
 	b.next, b.stop = iter.Pull2(stretches(b.events))
 }
 
-func (b *Body) release() error {
+func (b *assembly) release() error {
 	err := b.payloads.close()
 	if b.stop != nil {
 		b.stop()
@@ -226,15 +242,15 @@ func (b *Body) release() error {
 	return err
 }
 
-// Err returns the error with which a Read failed, if any did.
-func (b *Body) Err() error {
+// Err implements Body.
+func (b *assembly) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
 // Close releases what the reading holds.
-func (b *Body) Close() error {
+func (b *assembly) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.release()

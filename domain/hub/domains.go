@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -12,7 +13,7 @@ import (
 // A Requester asks domains for content.
 type Requester interface {
 	// Request asks the domain of r for the content of a bundle, and waits for its
-	// reply until ctx ends; the deadline of ctx is what the domain is told. It fails
+	// reply until ctx ends, which is some while after r.By. It fails
 	// with Unavailable if the domain cannot be asked, and with Busy if too many are
 	// being asked; what the domain says is a Reply, that it has failed included. Any
 	// number of calls for one bundle may be under way, on any nodes.
@@ -26,8 +27,9 @@ type ContentRequest struct {
 	Bundle      domain.BundleID
 	ContentType domain.ContentType
 	Format      domain.Format
-	Version     string // of the format, such as 1.0
-	List        string // the shared object with the ids of the bundle's events, see IDList
+	Version     string    // of the format, such as 1.0
+	List        string    // the shared object with the ids of the bundle's events, 16 bytes each
+	By          time.Time // when the domain has to be done; a request that it gets later is of no use
 }
 
 // A Reply is what a domain has answered.

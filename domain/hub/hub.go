@@ -12,6 +12,7 @@ package hub
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -26,6 +27,7 @@ type Hub struct {
 	opts    Options
 
 	listeners listeners
+	inquiries *inquiries
 }
 
 // Options of a Hub. The zero value is that of the energy market.
@@ -35,13 +37,21 @@ type Options struct {
 	NewID    func() domain.BundleID               // default: random version 4 UUIDs
 	Parallel int                                  // recipients of one Ingest that are saved at the same time; default 8
 
+	// For domains whose content mode is Request; without a Requester they are not
+	// asked, and their actors wait.
+	Requester  Requester
+	Exchange   repository.Exchange
+	Answers    repository.Answers
+	MaxContent int64    // bytes; default 64 MB
+	Courier    *Courier // is told of every notice that a Dequeue has left; nil: nobody is
+	Logger     *slog.Logger
+
 	Listeners         int                     // at the same time; default 1000
 	ListenersPerActor int                     // default 8
 	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
 }
 
-// New returns a Hub over the three ports. It starts nothing, so there is
-// nothing to close.
+// New returns a Hub over the three ports. Whoever gives it a Requester closes it.
 func New(events repository.DataAvailable, bundles repository.Bundles, content repository.Content, opts Options) *Hub {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
@@ -61,8 +71,18 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	if opts.LookAgain == nil {
 		opts.LookAgain = lookAgain
 	}
-	return &Hub{events: events, bundles: bundles, content: content, opts: opts}
+	if opts.MaxContent <= 0 {
+		opts.MaxContent = 64 << 20
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Hub{events: events, bundles: bundles, content: content, opts: opts, inquiries: newInquiries()}
 }
+
+// Close ends the asking of domains and waits for its end. What was not answered is
+// asked for again by the next Peek.
+func (h *Hub) Close() { h.inquiries.close() }
 
 // Groups returns the groups that the hub knows.
 func (h *Hub) Groups() domain.Groups { return h.opts.Groups }

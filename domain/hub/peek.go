@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -18,7 +19,16 @@ type PeekRequest struct {
 	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
 	Version  string          // of the format; "" means 1.0
 	OpenOnly bool            // open no new bundle: without an open one there is no data
+	By       time.Time       // a domain that is asked for content has to be done by then; zero: 30 s from now
+
+	// Pause, if given, is called when Peek begins to wait for a domain, and what it
+	// returns when the waiting is over: the caller lets go meanwhile of what others
+	// may need.
+	Pause func() (resume func(context.Context) error)
 }
+
+// peekWithin is how long a Peek may take, a domain that is asked for content included.
+const peekWithin = 30 * time.Second
 
 // A Peeked is a bundle in the hands of its actor.
 type Peeked struct {
@@ -43,8 +53,9 @@ var ErrOutpaced = domain.Errorf(domain.Busy, "peek: lost %d races in a row again
 const lostRaces = 16
 
 // Peek returns the actor's open bundle or, if none is open, opens the next one.
-// It fails with domain.ErrNoData if nothing waits, and with Conflict if another
-// bundle id or format is open than the one asked for, or the id is used up.
+// It fails with domain.ErrNoData if nothing waits, with Conflict if another bundle id
+// or format is open than the one asked for, or the id is used up, and with an
+// *UnansweredError if a bundle is open whose domain has not made its content.
 func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if len(req.Groups) == 0 {
 		req.Groups = h.opts.Groups.All()
@@ -59,12 +70,10 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			if err := isWhatIsAskedFor(next.Open, req); err != nil {
 				return nil, err
 			}
-			return &Peeked{*next.Open, next.Backlog, next.Run.Behind(next.Open.Count), next.Run.Events(ctx), h.content}, nil
-		}
-		if req.OpenOnly {
+		} else if req.OpenOnly {
 			return nil, domain.ErrNoData
 		}
-		peeked, err := h.open(ctx, req, next)
+		peeked, err := h.hand(ctx, req, next)
 		switch {
 		case err == nil:
 			return peeked, nil
@@ -78,6 +87,28 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 		}
 	}
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
+}
+
+// hand returns the open bundle, or a new one of what waits next, with its content.
+func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+	if next.Open == nil {
+		return h.open(ctx, req, next)
+	}
+	behind := next.Run.Behind(next.Open.Count)
+	bundle, err := h.withContent(ctx, req, *next.Open, next.Run, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Peeked{bundle, next.Backlog, behind, next.Run.Events(ctx), h.content}, nil
+}
+
+// withContent returns an open bundle once its content can be read. events are those
+// of the bundle, if they are at hand.
+func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, events pile) (domain.Bundle, error) {
+	if !bundle.IsUnanswered() {
+		return bundle, nil
+	}
+	return h.answered(ctx, req, bundle, run, events)
 }
 
 // open makes a new bundle of what waits next.
@@ -116,22 +147,38 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 		}
 	}
 	filler.Fill(&bundle)
-	bundle.Body = measure.body()
+	if bundle.Content == domain.Request {
+		bundle.List = listName(next.Run.Folder(), &bundle)
+	} else {
+		bundle.Body = measure.body()
+	}
 	bundle, err := h.bundles.Add(ctx, bundle, next.Run)
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, next.Run.Behind(bundle.Count), events.all, h.content}, nil
+	behind := next.Run.Behind(bundle.Count)
+	if bundle, err = h.withContent(ctx, req, bundle, next.Run, events); err != nil {
+		return nil, err
+	}
+	return &Peeked{bundle, next.Backlog, behind, events.all, h.content}, nil
 }
 
-// Bundle returns the open bundle id of actor, and opens none. It fails with
-// NotFound if that bundle is not open for the actor, for whatever reason.
-func (h *Hub) Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*Peeked, error) {
-	bundle, run, err := h.bundles.Find(ctx, actor, id)
+// Bundle returns the open bundle that req names by its BundleID, whatever its group,
+// and opens none. It fails with NotFound if that bundle is not open for the actor,
+// for whatever reason.
+func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
+	bundle, run, err := h.bundles.Find(ctx, req.Actor, req.BundleID)
 	if err != nil {
 		return nil, err
 	}
 	behind := run.Behind(bundle.Count)
+	bundle, err = h.withContent(ctx, req, bundle, run, nil)
+	if domain.KindOf(err) == domain.Conflict { // closed meanwhile, and never open again but by an operator
+		err = domain.Errorf(domain.NotFound, "%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return &Peeked{bundle, int64(bundle.Count) + behind.Events, behind, run.Events(ctx), h.content}, nil
 }
 
@@ -150,7 +197,11 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 // what waits behind it. Its events are never handed out again. It fails with NotFound if that bundle is
 // not open for the actor, for whatever reason.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
-	return h.bundles.Acknowledge(ctx, actor, id)
+	closed, err := h.bundles.Acknowledge(ctx, actor, id)
+	if closed.Content == domain.Request && h.opts.Courier != nil {
+		h.opts.Courier.Tell(actor) // after a failure too, which may be of the reply alone
+	}
+	return closed, err
 }
 
 // Queues tells what waits for actor in each group, in the order of their names.

@@ -20,7 +20,7 @@ import (
 )
 
 // opens returns the body of a bundle, closed at the end of the test.
-func (w *world) opens(p *hub.Peeked) *hub.Body {
+func (w *world) opens(p *hub.Peeked) hub.Body {
 	w.Helper()
 	body, err := p.Open(w.ctx)
 	require.NoError(w, err)
@@ -29,7 +29,7 @@ func (w *world) opens(p *hub.Peeked) *hub.Body {
 }
 
 // from returns what a body reads from a place on, n bytes or up to its end.
-func (w *world) from(b *hub.Body, at int64, n int64) string {
+func (w *world) from(b hub.Body, at int64, n int64) string {
 	w.Helper()
 	got, err := b.Seek(at, io.SeekStart)
 	require.NoError(w, err)
@@ -145,7 +145,7 @@ func TestABundleIsMeasuredOnceWithoutReadingAPayload(t *testing.T) {
 	require.Len(t, w.body(first), int(first.Body.Length))
 	again := w.peeks()
 	require.Equal(t, first.Body, again.Body)
-	found, err := w.hub.Bundle(w.ctx, w.actor, first.ID)
+	found, err := w.hub.Bundle(w.ctx, hub.PeekRequest{Actor: w.actor, BundleID: first.ID})
 	require.NoError(t, err)
 	require.Equal(t, first.Bundle, found.Bundle)
 	require.Equal(t, w.body(first), w.body(found))
@@ -235,6 +235,6 @@ func TestAPeekOfOpenBundlesOpensNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, open.Bundle, again.Bundle)
 	w.dequeues(open)
-	_, err = w.hub.Bundle(w.ctx, w.actor, open.ID)
+	_, err = w.hub.Bundle(w.ctx, hub.PeekRequest{Actor: w.actor, BundleID: open.ID})
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }

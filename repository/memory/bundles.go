@@ -90,7 +90,11 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
+	if gate.open.IsUnanswered() {
+		return repository.Acknowledged{}, repository.ErrUnanswered
+	}
 	b := gate.close(r)
+	s.notice(r, b)
 	return repository.Acknowledged{Bundle: *b, Behind: r.backlog(gate.asked)}, nil
 }
 

@@ -9,6 +9,7 @@
 //	recipient ─▶ events received, by id
 //	          ─▶ cabinets: the events in order, and how many are acknowledged
 //	          ─▶ gate of each group: generation and open bundle
+//	          ─▶ outbox: the notices of bundles that were acknowledged
 //
 // A gate moves to its next generation whenever a bundle is opened or
 // acknowledged. A run remembers the generation it was computed from, so a bundle

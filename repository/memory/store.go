@@ -37,6 +37,8 @@ var (
 	_ repository.Bundles       = (*Store)(nil)
 	_ repository.Content       = (*Store)(nil)
 	_ repository.Operations    = (*Store)(nil)
+	_ repository.Answers       = (*Store)(nil)
+	_ repository.Outbox        = (*Store)(nil)
 )
 
 // New returns an empty Store.
@@ -65,6 +67,7 @@ type recipient struct {
 	used     map[domain.BundleID]bool // for a bundle, open or closed
 	frozen   bool
 	records  []repository.Record // the newest last
+	outbox   []domain.Notice     // the oldest first
 }
 
 type cabinet struct {

@@ -19,8 +19,9 @@ type Peeked struct {
 
 // Peek does what a Peek does: it returns the open bundle of the groups or, if
 // there is none, opens the next one under id, or under a new id if that is zero.
-// After a Conflict that is no ErrBundleIDInUse another Peek was faster.
-func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID) (Peeked, error) {
+// After a Conflict that is no ErrBundleIDInUse another Peek was faster. A new
+// bundle is a manifest, unless changes make it another.
+func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID, changes ...func(*domain.Bundle)) (Peeked, error) {
 	next, err := s.Events.NextUnacknowledged(ctx, actor, groups)
 	if err != nil {
 		return Peeked{}, err
@@ -36,9 +37,21 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 	if id != (domain.BundleID{}) {
 		bundle.ID = id
 	}
+	for _, change := range changes {
+		change(&bundle)
+	}
 	bundle, err = s.Bundles.Add(ctx, bundle, next.Run)
 	return Peeked{bundle, events, next.Backlog, next.Run.Behind(bundle.Count)}, err
 }
+
+// Requested makes a new bundle one whose content its domain makes on request.
+func Requested(b *domain.Bundle) {
+	b.Content = domain.Request
+	b.List = "lists/" + b.ID.String()
+}
+
+// ObjectOf is the object with which Drain answers a bundle.
+func ObjectOf(id domain.BundleID) string { return "answers/" + id.String() }
 
 // Fill makes a bundle, under a new id, of the events of run.
 func Fill(ctx context.Context, run repository.Run) (domain.Bundle, []repository.StoredEvent, error) {
@@ -94,15 +107,38 @@ func ReadPayload(ctx context.Context, s Stores, at repository.Section) ([]byte, 
 // than they can be, so that a store at fault fails a test and does not hang it.
 const lostRaces = 1000
 
+// DrainNotices takes the notices of an actor out of the outbox until there is none
+// left, and returns them in the order in which they came. If it fails, it still
+// returns those it has seen.
+func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain.Notice, error) {
+	var drained []domain.Notice
+	for {
+		notices, err := s.Outbox.Notices(ctx, actor)
+		if err != nil || len(notices) == 0 {
+			return drained, err
+		}
+		for _, n := range notices {
+			drained = append(drained, n)
+			if err := s.Outbox.Delivered(ctx, n); err != nil {
+				return drained, err
+			}
+		}
+	}
+}
+
 // Drain peeks and dequeues until nothing waits in groups, and returns the
 // bundles that it dequeued itself: other actors may do the same at the same
-// time. If it fails, it still returns those it has.
+// time. It answers those that wait for their domain. If it fails, it still returns
+// those it has.
 func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group) ([]Peeked, error) {
 	var drained []Peeked
 	for lost := 0; ; {
 		peeked, err := Peek(ctx, s, actor, groups, domain.BundleID{})
 		if errors.Is(err, domain.ErrNoData) {
 			return drained, nil
+		}
+		if err == nil && peeked.IsUnanswered() {
+			_, err = s.Answers.Answer(ctx, actor, peeked.ID, ObjectOf(peeked.ID), domain.Body{})
 		}
 		if err == nil {
 			_, err = s.Bundles.Acknowledge(ctx, actor, peeked.ID)

@@ -80,6 +80,32 @@ var nextRules = []rule{
 		}
 	}},
 
+	{name: "the folder of a run is that of its first event, open or not, whoever asks", capacity: 3, test: func(f *fixture) {
+		folders := make(map[string]domain.CabinetKey)
+		f.stored(2, From(domain.Charges))
+		f.stored(8)
+		for range 4 {
+			run := f.next().Run
+			folder := run.Folder()
+			require.NoError(f, repository.CheckObjectName(folder))
+			require.Equal(f, folder, f.next().Run.Folder())
+			_, err := f.add(NewBundleID(), run, min(2, len(f.read(run))))
+			require.NoError(f, err)
+			f.stored(1, From(run.Cabinet().Origin))
+			next := f.next()
+			require.Equal(f, folder, next.Run.Folder())
+			found, run, err := f.Bundles.Find(f.ctx, f.actor, next.Open.ID)
+			require.NoError(f, err)
+			require.Equal(f, folder, run.Folder())
+			if cabinet, ok := folders[folder]; ok {
+				require.Equal(f, cabinet, run.Cabinet(), "folder %s is of one cabinet", folder)
+			}
+			folders[folder] = run.Cabinet()
+			f.acknowledge(Peeked{Bundle: found})
+		}
+		require.GreaterOrEqual(f, len(folders), 2)
+	}},
+
 	{name: "the backlog counts what waits in the groups asked for, open bundles included", test: func(f *fixture) {
 		f.stored(3, From(domain.Charges))
 		f.stored(2, From(domain.MarketRoles))

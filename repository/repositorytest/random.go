@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -16,7 +17,8 @@ import (
 
 // Random does the same random operations with an implementation and with an
 // oracle, package memory, and compares all they answer: what became of each event, which bundle
-// or run comes next and with which events, what is refused and how. Sequence
+// or run comes next and with which events, what is refused and how, what waits in
+// the outbox. Sequence
 // numbers may have gaps, but no other order, and a bundle may be opened at
 // another moment, but in no other order.
 //
@@ -49,6 +51,9 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 			"peek again":  m.peek,
 			"open late":   m.openLate,
 			"acknowledge": m.acknowledge,
+			"answer":      m.answer,
+			"fail":        m.fail,
+			"notices":     func(t *rapid.T) { m.notices(t, m.anyActor(t), rapid.IntRange(0, 3).Draw(t, "delivered")) },
 			"queues":      func(t *rapid.T) { m.queues(t, m.anyActor(t)) },
 		})
 		m.drain(t)
@@ -223,6 +228,10 @@ func (m *twins) open(t *rapid.T, l look) {
 	}
 	m.tried = append(m.tried, attempt{id, l.oracle})
 	l.want.ID, l.got.ID = id, id
+	if rapid.IntRange(0, 2).Draw(t, "content") > 0 {
+		Requested(&l.want)
+		Requested(&l.got)
+	}
 	want, wantErr := m.oracle.Bundles.Add(m.ctx, l.want, l.oracle)
 	got, gotErr := m.tested.Bundles.Add(m.ctx, l.got, l.tested)
 	sameError(t, wantErr, gotErr)
@@ -231,14 +240,67 @@ func (m *twins) open(t *rapid.T, l look) {
 	}
 }
 
-// acknowledge tries a bundle that may be open, refused, closed, foreign or
-// unknown.
-func (m *twins) acknowledge(t *rapid.T) {
-	id := NewBundleID()
+// anyBundle draws a bundle that may be open, refused, closed, foreign or unknown.
+func (m *twins) anyBundle(t *rapid.T) domain.BundleID {
 	if n := rapid.IntRange(0, len(m.tried)).Draw(t, "bundle"); n > 0 {
-		id = m.tried[len(m.tried)-n].id // the latest are the most likely
+		return m.tried[len(m.tried)-n].id // the latest are the most likely
 	}
-	m.close(t, m.anyActor(t), id)
+	return NewBundleID()
+}
+
+func (m *twins) acknowledge(t *rapid.T) { m.close(t, m.anyActor(t), m.anyBundle(t)) }
+
+func (m *twins) answer(t *rapid.T) { m.answers(t, m.anyActor(t), m.anyBundle(t)) }
+
+// answers has a bundle answered, perhaps not for the first time.
+func (m *twins) answers(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
+	object := rapid.SampledFrom([]string{"made", "made/twice", "made/late"}).Draw(t, "object")
+	body := domain.Body{Length: int64(len(object)), Digest: domain.Digest{7: byte(len(object))}}
+	want, wantErr := m.oracle.Answers.Answer(m.ctx, actor, id, object, body)
+	got, gotErr := m.tested.Answers.Answer(m.ctx, actor, id, object, body)
+	m.sameOutcome(t, want, got, wantErr, gotErr)
+}
+
+func (m *twins) fail(t *rapid.T) {
+	actor, id := m.anyActor(t), m.anyBundle(t)
+	why := domain.Trouble{Reason: rapid.SampledFrom([]string{"no-answer", "internal"}).Draw(t, "reason"), Text: rapid.StringN(0, 20, 40).Draw(t, "text")}
+	want, wantErr := m.oracle.Answers.Fail(m.ctx, actor, id, why)
+	got, gotErr := m.tested.Answers.Fail(m.ctx, actor, id, why)
+	m.sameOutcome(t, want, got, wantErr, gotErr)
+}
+
+func (m *twins) sameOutcome(t *rapid.T, want, got domain.Bundle, wantErr, gotErr error) {
+	sameError(t, wantErr, gotErr)
+	if wantErr == nil {
+		m.sameBundle(t, want, got)
+	}
+}
+
+// notices compares the notices of each group, and takes some from the front of each
+// out of the outbox.
+func (m *twins) notices(t *rapid.T, actor domain.ActorID, delivered int) (left int) {
+	want, wantErr := m.oracle.Outbox.Notices(m.ctx, actor)
+	got, gotErr := m.tested.Outbox.Notices(m.ctx, actor)
+	require.NoError(t, errors.Join(wantErr, gotErr))
+	require.Equal(t, len(want) > 0, len(got) > 0, "whether there are notices")
+	for _, group := range AllGroups {
+		want, got := ofGroup(group, want), ofGroup(group, got)
+		require.LessOrEqual(t, len(got), len(want))
+		left += len(want)
+		for i := range got {
+			if i > 0 {
+				require.Greater(t, got[i].Number, got[i-1].Number)
+			}
+			mine, theirs := want[i], got[i]
+			mine.Number, mine.Since, theirs.Number, theirs.Since = 0, time.Time{}, 0, time.Time{}
+			require.Equal(t, mine, theirs, "notice %d of %s", i, group)
+			if i < delivered {
+				require.NoError(t, errors.Join(m.oracle.Outbox.Delivered(m.ctx, want[i]), m.tested.Outbox.Delivered(m.ctx, got[i])))
+				left--
+			}
+		}
+	}
+	return left
 }
 
 func (m *twins) close(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
@@ -279,9 +341,15 @@ func (m *twins) drain(t *rapid.T) {
 			if open == nil {
 				break
 			}
+			if open.IsUnanswered() {
+				m.answers(t, actor, open.ID)
+			}
 			m.close(t, actor, open.ID)
 		}
 		m.inOrder(t, actor)
+		for m.notices(t, actor, 3) > 0 {
+			continue
+		}
 	}
 }
 
@@ -323,6 +391,8 @@ func sameError(t *rapid.T, want, got error) {
 			return "no data"
 		case errors.Is(err, repository.ErrBundleIDInUse):
 			return "bundle id in use"
+		case errors.Is(err, repository.ErrUnanswered):
+			return "unanswered"
 		}
 		return domain.KindOf(err).String()
 	}

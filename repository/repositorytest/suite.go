@@ -20,6 +20,8 @@ type Stores struct {
 	Bundles    repository.Bundles
 	Content    repository.Content
 	Operations repository.Operations
+	Answers    repository.Answers
+	Outbox     repository.Outbox
 }
 
 // Options are what a case asks of the stores it opens.
@@ -37,7 +39,7 @@ type rule struct {
 	test     func(f *fixture)
 }
 
-// Run holds an implementation to the contracts of DataAvailable and Bundles.
+// Run holds an implementation to the contracts of all ports but Content.
 // Stores that must be closed are closed by a Cleanup of the t that open is given.
 func Run(t *testing.T, open func(t *testing.T, o Options) Stores) {
 	for _, topic := range []struct {
@@ -52,6 +54,8 @@ func Run(t *testing.T, open func(t *testing.T, o Options) Stores) {
 		{"Backlog", backlogRules},
 		{"Ordering", orderingRules},
 		{"Operations", operationRules},
+		{"Answer", answerRules},
+		{"Outbox", outboxRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {

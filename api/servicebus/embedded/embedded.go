@@ -177,6 +177,10 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
+// Broken yields an error, once, when the disk has failed: from then on nothing is
+// accepted or settled until the namespace is opened again.
+func (n *Namespace) Broken() <-chan error { return n.bus.Broken() }
+
 // Handler manages the entities over HTTP, as Service Bus does, and takes AMQP
 // over WebSockets.
 func (n *Namespace) Handler() http.Handler {

@@ -60,6 +60,7 @@ func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
 			require.ErrorContains(t, err, tc.says)
 			err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("c")}, nil)
 			require.Error(t, err, "nothing more is accepted")
+			require.ErrorIs(t, <-n.Broken(), disk.ErrBroken, "and its owner is told")
 			_ = c.Close(context.Background())
 			_ = n.Close() // what it closes is not its file any more
 

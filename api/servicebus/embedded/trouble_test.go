@@ -85,6 +85,22 @@ func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
 	require.NoError(t, trySend(t, connect(t, open(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
 }
 
+// A client that opens nothing but the dead letters has a token for nothing else.
+func TestTheDeadLettersCanBeReadByAClientOfTheirOwn(t *testing.T) {
+	n := open(t, embedded.Options{Entities: queues("q")})
+	c := connect(t, n)
+	send(t, c, "q", "poison")
+	r, err := c.NewReceiverForQueue("q", nil)
+	require.NoError(t, err)
+	require.NoError(t, r.DeadLetterMessage(t.Context(), receive(t, r), nil))
+	dead, err := connect(t, n).NewReceiverForQueue("q", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	require.NoError(t, err)
+	peeked, err := dead.PeekMessages(t.Context(), 1, nil)
+	require.NoError(t, err)
+	require.Len(t, peeked, 1)
+	require.NoError(t, dead.CompleteMessage(t.Context(), receive(t, dead), nil))
+}
+
 func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {
 	n := open(t, embedded.Options{Entities: queues("q")})
 	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})

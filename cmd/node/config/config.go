@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -16,6 +17,12 @@ type Config struct {
 	InMemory bool
 	Insecure bool // listen to others than this machine, though nothing proves who an actor is
 	Cosmos   Cosmos
+
+	ServiceBus ServiceBus
+	BusListen  string // HOST:PORT at which domains reach the bus of this node; "": nowhere
+	Blob       Blob
+	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
+
 	Admin    Admin
 	Domains  Domains
 	Ordering domain.Ordering
@@ -50,6 +57,7 @@ type Domain struct {
 	Name    domain.Origin
 	Group   domain.Group       // zero: its default one, else a group of its own
 	Content domain.ContentMode // "": manifest
+	Queues  contract.Queues    // "": named after it
 }
 
 // Domains are in the order of the file.
@@ -65,21 +73,28 @@ type Log struct {
 type Limits struct {
 	RequestBody Size
 	Payload     Size
+	Content     Size // that a domain makes for one bundle
 	Events      int
 }
 
 // Default is what a node does if nobody says anything.
 func Default() Config {
 	return Config{
-		Listen:   "127.0.0.1:8080",
-		Data:     "messagehub-data",
-		Cosmos:   Cosmos{Database: "messagehub"},
+		Listen: "127.0.0.1:8080",
+		Data:   "messagehub-data",
+		Cosmos: Cosmos{Database: "messagehub"},
+
+		ServiceBus: ServiceBus{FIFO: "dataavailable-fifo", Plain: "dataavailable", Sessions: 64},
+		BusListen:  "127.0.0.1:5672",
+		Blob:       Blob{Container: "messagehub"},
+		BlobListen: "127.0.0.1:10000",
+
 		Ordering: domain.ByCabinet,
 
 		Retention: 7 * day,
 
 		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
-		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Events: 10_000},
+		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -76,6 +77,18 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"cosmos: {key: c2VjcmV0}", "MESSAGEHUB_COSMOS_KEY=c2VjcmV0", "cosmos.key = [redacted]"},
 		{"cosmos: {database: other}", "MESSAGEHUB_COSMOS_DATABASE=other", "cosmos.database = other"},
 		{"cosmos: {consistency: session}", "MESSAGEHUB_COSMOS_CONSISTENCY=session", "cosmos.consistency = Session"},
+		{"servicebus: {namespace: a.example}", "MESSAGEHUB_SERVICEBUS_NAMESPACE=a.example", "servicebus.namespace = a.example"},
+		{"servicebus: {connection: 'Endpoint=sb://a/'}", "MESSAGEHUB_SERVICEBUS_CONNECTION=Endpoint=sb://a/", "servicebus.connection = [redacted]"},
+		{"servicebus: {fifo-queue: q}", "MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=q", "servicebus.fifo-queue = q"},
+		{"servicebus: {plain-queue: None}", "MESSAGEHUB_SERVICEBUS_PLAIN_QUEUE=none", "servicebus.plain-queue = none"},
+		{"servicebus: {sessions: 8}", "MESSAGEHUB_SERVICEBUS_SESSIONS=8", "servicebus.sessions = 8"},
+		{"bus-listen: ''", "MESSAGEHUB_BUS_LISTEN=", "bus-listen = "},
+		{"blob: {endpoint: 'https://a.example/'}", "MESSAGEHUB_BLOB_ENDPOINT=https://a.example/", "blob.endpoint = https://a.example/"},
+		{"blob: {endpoint: 'https://a.example/', key: c2VjcmV0}", "MESSAGEHUB_BLOB_KEY=c2VjcmV0", "blob.key = [redacted]"},
+		{"blob: {container: hub}", "MESSAGEHUB_BLOB_CONTAINER=hub", "blob.container = hub"},
+		{"blob-listen: '127.0.0.1:0'", "MESSAGEHUB_BLOB_LISTEN=127.0.0.1:0", "blob-listen = 127.0.0.1:0"},
+		{"domains: [{name: Charges, content: request, queue: q}]", "MESSAGEHUB_DOMAINS=[{name: Charges, content: request, queue: q}]", "domains = Charges (request)"},
+		{"limits: {content: 100MB}", "MESSAGEHUB_LIMITS_CONTENT=100MB", "limits.content = 100MB"},
 		{"admin: {token: c2VjcmV0LWVub3VnaA}", "MESSAGEHUB_ADMIN_TOKEN=c2VjcmV0LWVub3VnaA", "admin.token = [redacted]"},
 		{"retention: 30D", "MESSAGEHUB_RETENTION=30d", "retention = 30d"},
 		{"retention: 0", "MESSAGEHUB_RETENTION=forever", "retention = forever"},
@@ -91,6 +104,9 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 			var endpoint []string // what some keys need beside them
 			if strings.Contains(tc.yaml, "cosmos") && !strings.Contains(tc.yaml, "endpoint") {
 				endpoint = []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://a.example/"}
+			}
+			if strings.Contains(tc.yaml, "blob: {endpoint") && strings.Contains(tc.yaml, "key") {
+				endpoint = []string{"MESSAGEHUB_BLOB_ENDPOINT=https://a.example/"}
 			}
 			byFile, err := load(t, tc.yaml, endpoint)
 			require.NoError(t, err)
@@ -112,7 +128,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},
-		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.events, limits.payload, limits.request-body"},
+		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.content, limits.events, limits.payload, limits.request-body"},
 		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
 		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
 		{name: "a key without a value", yaml: "data:", want: "data (hub.yaml line 1): want one value"},
@@ -148,20 +164,31 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "memory and an account", args: []string{"--cosmos-endpoint", "https://a.example/", "--in-memory"}, want: `in-memory = "true" (--in-memory): events would outlive their payloads, because cosmos.endpoint keeps the events; remove one of the two`},
 		{name: "no level of consistency", args: []string{"--cosmos-consistency", "good"}, want: `cosmos.consistency = "good" (--cosmos-consistency): want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual`},
 
-		{name: "Service Bus", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x"}, want: "MESSAGEHUB_SERVICEBUS_NAMESPACE (in the environment): this version does not have Service Bus yet; remove it"},
-		{name: "the embedded bus", environ: []string{"MESSAGEHUB_BUS_LISTEN="}, want: "MESSAGEHUB_BUS_LISTEN (in the environment): this version does not have the embedded bus yet; remove it"},
-		{name: "blobs", yaml: "blob: {endpoint: x}", want: "blob (hub.yaml line 1): this version does not have Azure Blob Storage yet; remove it"},
+		{name: "a namespace that is no host", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x"}, want: `servicebus.namespace = "x" (MESSAGEHUB_SERVICEBUS_NAMESPACE): want the host name alone, such as NAME.servicebus.windows.net`},
+		{name: "two buses", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x.example", "MESSAGEHUB_SERVICEBUS_CONNECTION=Endpoint=sb://x"}, want: `servicebus.namespace = "x.example" (MESSAGEHUB_SERVICEBUS_NAMESPACE): servicebus.connection names a namespace too; remove one of the two`},
+		{name: "memory and a bus that keeps", args: []string{"--in-memory", "--servicebus-namespace", "x.example"}, want: `in-memory = "true" (--in-memory): what is taken from the bus would be lost when the hub stops; remove one of the two`},
+		{name: "no queue", args: []string{"--servicebus-fifo-queue", "a b"}, want: `servicebus.fifo-queue = "a b" (--servicebus-fifo-queue): want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got "a b"`},
+		{name: "one queue for both", args: []string{"--servicebus-fifo-queue", "q", "--servicebus-plain-queue", "q"}, want: `servicebus.plain-queue = "q" (--servicebus-plain-queue): it is servicebus.fifo-queue too; a queue has sessions, or it has none`},
+		{name: "a door to no bus", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x.example"}, args: []string{"--bus-listen", "127.0.0.1:0"}, want: `bus-listen = "127.0.0.1:0" (--bus-listen): there is nothing of the hub's own behind it, because of servicebus.namespace or servicebus.connection; remove one of the two`},
+		{name: "a door without a port", args: []string{"--bus-listen", "localhost"}, want: `bus-listen = "localhost" (--bus-listen): want HOST:PORT, such as 127.0.0.1:5672, or nothing for none`},
+		{name: "a door for everyone", args: []string{"--blob-listen", "0.0.0.0:10000"}, want: `blob-listen = "0.0.0.0:10000" (--blob-listen): its key is known to all; use 127.0.0.1:10000, or say --insecure if all who reach it are trusted`},
+		{name: "an account that is no URL", yaml: "blob: {endpoint: x}", want: `blob.endpoint = "x" (hub.yaml line 1): want a URL such as https://ACCOUNT.blob.core.windows.net/`},
+		{name: "an account with its key", yaml: "blob: {endpoint: 'https://a.example/?sig=c'}", want: `blob.endpoint = "https://a.example/?sig=c" (hub.yaml line 1): want the address of the account alone, such as https://ACCOUNT.blob.core.windows.net/; a key goes to MESSAGEHUB_BLOB_KEY`},
+		{name: "a key to no account", environ: []string{"MESSAGEHUB_BLOB_KEY=c2VjcmV0"}, want: `blob.key = "[redacted]" (MESSAGEHUB_BLOB_KEY): there is no blob.endpoint to use it with; add that, or remove this`},
+		{name: "no container", args: []string{"--blob-container", "Hub"}, want: `blob.container = "Hub" (--blob-container): want 3 to 50 characters of a-z 0-9 and single - between them`},
 		{name: "OIDC", environ: []string{"MESSAGEHUB_OIDC_ISSUER=x"}, want: "MESSAGEHUB_OIDC_ISSUER (in the environment): this version does not have OpenID Connect yet; remove it"},
 
-		{name: "a domain that answers", yaml: "domains:\n  - {name: Charges, content: request}", want: "domains (hub.yaml line 2): domain 1: content: request needs Service Bus, which this version does not have yet; use manifest or inline"},
-		{name: "a domain with queues", yaml: "domains: [{name: Charges, requestQueue: q}]", want: "domains (hub.yaml line 1): domain 1: requestQueue: it needs Service Bus, which this version does not have yet; remove it"},
-		{name: "a domain of another mode", yaml: "domains: [{name: Charges, content: all}]", want: `domains (hub.yaml line 1): domain 1: content: want manifest or inline, got "all"`},
+		{name: "two domains at one queue", yaml: "domains: [{name: Billing, content: request, queue: charges}]", want: `domains = "Billing (request)" (hub.yaml line 1): queue charges is for Billing and for Charges; give each its own
+domains = "Billing (request)" (hub.yaml line 1): queue charges-reply is for Billing and for Charges; give each its own
+domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Billing and for Charges; give each its own`},
+		{name: "a domain with a queue of no name", yaml: "domains: [{name: Billing, reply-queue: ''}]", want: `domains (hub.yaml line 1): domain 1: reply-queue: want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got ""`},
+		{name: "a domain of another mode", yaml: "domains: [{name: Charges, content: all}]", want: `domains (hub.yaml line 1): domain 1: content: want manifest, inline or request, got "all"`},
 		{name: "a domain with a slip", yaml: "domains: [{nam: Charges}]", want: "domains (hub.yaml line 1): domain 1: nam: no such key; did you mean name?"},
 		{name: "a domain without a name", yaml: "domains: [{group: g}]", want: "domains (hub.yaml line 1): domain 1: it has no name; give the origin that its events state"},
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.events, limits.payload, limits.request-body, listen, log.format, log.level, ordering, retention"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.content, limits.events, limits.payload, limits.request-body, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)
@@ -303,4 +330,17 @@ func TestSizesArePrintedInTheirLargestWholeUnit(t *testing.T) {
 	for size, want := range map[config.Size]string{1: "1", 1023: "1023", 1024: "1KB", 1025: "1025", 3 << 20: "3MB", 1 << 30: "1GB"} {
 		require.Equal(t, want, size.String())
 	}
+}
+
+func TestEveryDomainHasQueuesNamedAfterIt(t *testing.T) {
+	got, err := load(t, "domains: [{name: Billing}, {name: Charges, queue: price-lists, dequeue-queue: told}]", nil)
+	require.NoError(t, err)
+	names := make(map[string]contract.Queues)
+	for origin, queues := range got.Queues() {
+		names[origin.String()] = queues
+	}
+	require.Equal(t, contract.Queues{Request: "billing", Reply: "billing-reply", Dequeue: "billing-dequeue"}, names["Billing"])
+	require.Equal(t, contract.Queues{Request: "price-lists", Reply: "price-lists-reply", Dequeue: "told"}, names["Charges"])
+	require.Equal(t, contract.Queues{Request: "wholesale", Reply: "wholesale-reply", Dequeue: "wholesale-dequeue"}, names["Aggregations"])
+	require.Len(t, names, 6)
 }

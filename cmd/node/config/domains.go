@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -54,8 +53,7 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 	if item.Kind != yaml.MappingNode {
 		return d, errors.New("want {name: …} with group and content if need be")
 	}
-	known := []string{"name", "group", "content"}
-	const noBus = "needs Service Bus, which this version does not have yet"
+	known := []string{"name", "group", "content", "queue", "reply-queue", "dequeue-queue"}
 	seen := make(map[string]bool)
 	for i := 0; i < len(item.Content); i += 2 {
 		name, text := item.Content[i].Value, item.Content[i+1].Value
@@ -69,14 +67,14 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 		case "group":
 			d.Group, err = domain.ParseGroup(text)
 		case "content":
-			if text == "request" {
-				return d, errors.New("content: request " + noBus + "; use manifest or inline")
-			}
 			d.Content, err = domain.ParseContentMode(text)
+		case "queue":
+			err = asKey(name, queueName(&d.Queues.Request, text))
+		case "reply-queue":
+			err = asKey(name, queueName(&d.Queues.Reply, text))
+		case "dequeue-queue":
+			err = asKey(name, queueName(&d.Queues.Dequeue, text))
 		default:
-			if strings.Contains(strings.ToLower(name), "queue") {
-				return d, fmt.Errorf("%s: it %s; remove it", name, noBus)
-			}
 			err = fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
 		}
 		if err != nil {
@@ -87,4 +85,11 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 		return d, errors.New("it has no name; give the origin that its events state")
 	}
 	return d, nil
+}
+
+func asKey(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

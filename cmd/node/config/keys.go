@@ -39,10 +39,24 @@ var keys = []key{
 	}},
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
 	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
+	{"servicebus.namespace", true, "`HOST` name of an Azure Service Bus namespace, in place of the embedded bus", func(c *Config) value { return (*textValue)(&c.ServiceBus.Namespace) }},
+	{"servicebus.connection", false, "connection string of a namespace, in place of servicebus.namespace", func(c *Config) value {
+		return &secretValue{&c.ServiceBus.Connection, "leave it out to use servicebus.namespace or the embedded bus"}
+	}},
+	{"servicebus.fifo-queue", true, "`QUEUE` with sessions, one for each recipient, that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
+	{"servicebus.plain-queue", true, "`QUEUE` without sessions that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
+	{"servicebus.sessions", true, "take from so many sessions, `N`, at a time", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
+	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty for none", func(c *Config) value { return (*doorValue)(&c.BusListen) }},
+	{"blob.endpoint", true, "`URL` of an Azure Storage account, in place of a folder", func(c *Config) value { return (*textValue)(&c.Blob.Endpoint) }},
+	{"blob.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
+		return &secretValue{&c.Blob.Key, "leave it out to use the default credential"}
+	}},
+	{"blob.container", true, "`NAME` that the containers content and exchange begin with", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
+	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty for none", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
 	{"admin.token", false, "who sends it as a bearer token may operate the hub; without it, only who is on this machine", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out to let only this machine operate the hub"}
 	}},
-	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
+	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
@@ -51,6 +65,7 @@ var keys = []key{
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
 	{"limits.payload", false, "the most bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
+	{"limits.content", false, "the most bytes that a domain may make for one bundle", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
 	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
 }
 
@@ -59,9 +74,6 @@ var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix
 // later names what the contract knows and this version does not have. Ignoring
 // it would run a hub that is not the one that was asked for.
 var later = []struct{ name, why string }{
-	{"servicebus", "Service Bus"},
-	{"bus-listen", "the embedded bus"},
-	{"blob", "Azure Blob Storage"},
 	{"oidc", "OpenID Connect"},
 }
 

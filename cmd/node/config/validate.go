@@ -23,6 +23,8 @@ func (c *Config) Validate() error {
 	}
 	c.validateListen(fault)
 	c.validateCosmos(fault)
+	c.validateBus(fault)
+	c.validateBlob(fault)
 	if token := c.Admin.Token.Reveal(); token != "" && !isToken(token) {
 		fault("admin.token", "want %d to %d visible ASCII characters without blanks, such as openssl rand -hex 32 prints", minToken, maxToken)
 	}

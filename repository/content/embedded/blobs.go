@@ -41,14 +41,15 @@ func (a *Account) putBlob(c *call) (*answer, error) {
 
 // receive makes a draft of the body of a call, and compares its MD5 with those
 // that the headers say. Nothing is left of it if it fails.
-func (a *Account) receive(c *call, sum hash.Hash, claims ...string) (d draft, n int64, err error) {
+func (a *Account) receive(c *call, sum hash.Hash, claims ...string) (_ draft, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
 		return nil, 0, refuse(http.StatusLengthRequired, "MissingContentLengthHeader", "the length of the content is not said")
 	case c.ContentLength > a.options.MaxBlob:
 		return nil, 0, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the content has %d bytes, more than %d", c.ContentLength, a.options.MaxBlob)
 	}
-	if d, err = a.store.draft(); err != nil {
+	d, err := a.store.draft()
+	if err != nil {
 		return nil, 0, err
 	}
 	defer func() {

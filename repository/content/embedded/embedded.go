@@ -66,6 +66,7 @@ type Account struct {
 	open     int            // requests
 	requests sync.WaitGroup // grows only while mu is held and closed is false
 	closing  chan struct{}  // closed by Close
+	broke    chan error     // holds one
 }
 
 // ErrClosed reports a request after Close.
@@ -106,7 +107,7 @@ func Open(o Options) (*Account, error) {
 
 func newAccount(o Options, key []byte, s store) *Account {
 	return &Account{
-		options: o, key: key, store: s, closing: make(chan struct{}),
+		options: o, key: key, store: s, closing: make(chan struct{}), broke: make(chan error, 1),
 		uploads: uploads{most: o.MaxUncommitted, clock: o.Clock},
 	}
 }
@@ -172,11 +173,16 @@ func (a *Account) end() {
 	a.requests.Done()
 }
 
+// Broken yields an error, once, when the disk has failed and nothing is served any
+// more until the account is opened again.
+func (a *Account) Broken() <-chan error { return a.broke }
+
 // breakDown ends all service: err says that nobody knows what is on disk.
 func (a *Account) breakDown(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.broken == nil {
+		a.broke <- err
 		a.broken = fmt.Errorf("the disk failed, open the account again: %w", err)
 		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
 	}

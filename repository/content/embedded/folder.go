@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // A folder keeps each blob in a file of its own, whose name is a hash of the
@@ -42,7 +43,8 @@ type fileSystem interface {
 }
 
 func openFolder(dir string, files fileSystem) (*folder, error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	dir = filepath.Clean(dir)
+	if err := makeFolder(dir, files); err != nil {
 		return nil, err
 	}
 	lock, err := lockFile(filepath.Join(dir, "+lock"))
@@ -56,7 +58,30 @@ func openFolder(dir string, files fileSystem) (*folder, error) {
 	return f, nil
 }
 
-// clean empties the folder of drafts, and makes all that is above it durable.
+// makeFolder makes dir and what is missing above it, durably.
+func makeFolder(dir string, files fileSystem) error {
+	parent := filepath.Dir(dir)
+	err := os.Mkdir(dir, 0o750)
+	if errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := makeFolder(parent, files); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o750)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	return files.syncFolder(parent)
+}
+
+// clean empties the folder of drafts.
 func (f *folder) clean() error {
 	drafts := filepath.Join(f.dir, unfinished)
 	if err := os.RemoveAll(drafts); err != nil {
@@ -65,7 +90,7 @@ func (f *folder) clean() error {
 	if err := os.Mkdir(drafts, 0o750); err != nil {
 		return err
 	}
-	return errors.Join(f.files.syncFolder(f.dir), f.files.syncFolder(filepath.Dir(filepath.Clean(f.dir))))
+	return f.files.syncFolder(f.dir)
 }
 
 func (f *folder) load(found func(string, *version, []*version) error) error {

@@ -24,14 +24,9 @@ func (c *call) name() string { return c.container + "/" + c.blob }
 // handle answers a request. It fails only if the account is closed.
 func (a *Account) handle(r *http.Request) (*answer, error) {
 	id := strings.ToLower(rand.Text())
-	err := a.begin()
+	answered, err := a.answer(r)
 	if errors.Is(err, ErrClosed) {
 		return nil, err
-	}
-	var answered *answer
-	if err == nil {
-		answered, err = a.answer(r)
-		a.end()
 	}
 	if err != nil {
 		if r := refusalOf(err); r.status == http.StatusInternalServerError {
@@ -44,6 +39,10 @@ func (a *Account) handle(r *http.Request) (*answer, error) {
 }
 
 func (a *Account) answer(r *http.Request) (*answer, error) {
+	if err := a.begin(); err != nil {
+		return nil, err
+	}
+	defer a.end()
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, refuse(400, "InvalidUri", "the query cannot be read")

@@ -48,6 +48,7 @@ type Bus struct {
 	timers sync.WaitGroup // set and not yet run
 	wake   chan struct{}  // holds one: something is pending
 	ended  chan struct{}  // closed when the committing goroutine has ended
+	broke  chan error     // holds one: why there is no service any more
 
 	mu        sync.Mutex // guards all below
 	journal   *journal
@@ -72,7 +73,7 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	}
 	b := &Bus{
 		clock: o.Clock, rand: o.Rand, codec: o.Codec, outbox: newOutbox(),
-		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), broke: make(chan error, 1),
 		journal: newJournal(store), entities: map[string]*entity{},
 		locks: map[LockToken]*lock{}, changed: map[*queue]struct{}{},
 	}
@@ -220,6 +221,9 @@ func (b *Bus) leaveCommitted(g *generation) {
 	b.leave()
 }
 
+// Broken yields an error, once, when nothing is accepted or settled any more.
+func (b *Bus) Broken() <-chan error { return b.broke }
+
 // breakDown ends all service: after a failed commit nobody knows what is
 // stored, and what is in memory may be ahead of it.
 func (b *Bus) breakDown(err error) {
@@ -231,6 +235,7 @@ func (b *Bus) breakDown(err error) {
 	}
 	b.endReceivers(err)
 	b.broken = err
+	b.broke <- err
 	pending := b.journal.pending
 	b.answer(pending)
 	b.journal.pending = newGeneration(pending.number + 1)

@@ -64,7 +64,7 @@ func (m *manager) handle(r request, done func(reply)) {
 	switch {
 	case !known:
 		done(reply{status: 501, description: "the operation " + r.operation + " is not to be had here", condition: operationUnknown})
-	case !m.peer.may(entityOf(m.path), op.needs):
+	case !m.peer.may(m.path, op.needs):
 		done(reply{status: 401, description: unauthorized(m.path, op.needs).Description, condition: amqp.UnauthorizedAccess})
 	case r.arguments == nil:
 		done(reply{status: 400, description: "the request has no map of arguments", condition: argumentError})

@@ -129,7 +129,9 @@ type peer struct {
 // Disconnected implements server.Peer.
 func (p *peer) Disconnected() {}
 
-// may reports whether the peer has a right on an entity.
+// may reports whether the peer has a right on what stands at a path: by a token for
+// that path, such as one for the dead letters alone, or by one for the entity that
+// it is part of.
 func (p *peer) may(path string, want sas.Rights) bool {
 	if p.namespace.Open {
 		return true
@@ -138,7 +140,7 @@ func (p *peer) may(path string, want sas.Rights) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, claim := range p.claims {
-		if claim.Covers(path, want, now) {
+		if claim.Covers(entityOf(path), want, now) || claim.Covers(path, want, now) {
 			return true
 		}
 	}
@@ -181,7 +183,7 @@ func (p *peer) Attach(l *server.Link) {
 // allowed refuses the link unless the peer has one of the rights.
 func (p *peer) allowed(l *server.Link, path string, rights ...sas.Rights) bool {
 	for _, want := range rights {
-		if p.may(entityOf(path), want) {
+		if p.may(path, want) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package api
+package eventjson
 
 import (
 	"bytes"
@@ -12,11 +12,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-var defaultLimits = func() Limits {
-	var o Options
-	o.setDefaults()
-	return o.Limits
-}()
+const (
+	kilobyte = 1 << 10
+	megabyte = 1 << 20
+)
+
+var defaultLimits = Limits{Events: 10_000, Payload: megabyte}
 
 // encode writes events as a request has them.
 func encode(events []domain.Event) []byte {
@@ -65,9 +66,9 @@ func manyEvents(n, payload int) []byte {
 // However the body comes in, and wherever its pieces end, the events are the same.
 func TestPiecesOfABodyMakeNoDifference(t *testing.T) {
 	text := manyEvents(300, 100_000/10)
-	want, err := decodeEvents(bytes.NewReader(text), defaultLimits)
-	if err != nil || len(want.events) != 300 {
-		t.Fatalf("%d events, error %v; want 300", len(want.events), err)
+	want, err := Read(bytes.NewReader(text), defaultLimits)
+	if err != nil || len(want.Events) != 300 {
+		t.Fatalf("%d events, error %v; want 300", len(want.Events), err)
 	}
 	for name, r := range map[string]*chunked{
 		"of one byte":       {text: text, size: 1},
@@ -77,11 +78,11 @@ func TestPiecesOfABodyMakeNoDifference(t *testing.T) {
 		"with the EOF late": {text: text, size: 4096, late: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodeEvents(r, defaultLimits)
+			got, err := Read(r, defaultLimits)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(encode(got.events), encode(want.events)) {
+			if !bytes.Equal(encode(got.Events), encode(want.Events)) {
 				t.Error("the events differ from those of the body in one piece")
 			}
 		})
@@ -119,7 +120,7 @@ func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
 		}
 		return n, nil
 	})}
-	if err := array.open(); err != nil {
+	if err := array.open("events"); err != nil {
 		t.Fatal(err)
 	}
 	for valueEnd(array.buf[array.at:], false) < 0 {
@@ -135,9 +136,9 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// FuzzDecodeEvents: whatever the body, decoding does not panic; what it takes
+// FuzzRead: whatever the body, decoding does not panic; what it takes
 // for events is JSON that says the same, and comes out the same once more.
-func FuzzDecodeEvents(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add(manyEvents(2, 20))
 	const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"a","origin":"b","contentType":"c","documentType":"d","supportsBundling":true`
 	for _, text := range []string{
@@ -148,7 +149,7 @@ func FuzzDecodeEvents(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		first, err := decodeEvents(bytes.NewReader(text), defaultLimits)
+		first, err := Read(bytes.NewReader(text), defaultLimits)
 		if err != nil {
 			return
 		}
@@ -159,18 +160,18 @@ func FuzzDecodeEvents(f *testing.F) {
 		if err := json.Unmarshal(text, &loose); err != nil {
 			t.Fatalf("taken, but no array: %v", err)
 		}
-		if n := len(first.events) + first.faults.events; n != len(loose) {
+		if n := first.Count; n != len(loose) {
 			t.Fatalf("%d events, want %d: %q", n, len(loose), text)
 		}
-		for i := range first.events {
-			checkSame(t, &first.events[i], loose[first.at[i]])
+		for i := range first.Events {
+			checkSame(t, &first.Events[i], loose[first.numbers[i]])
 		}
-		second, err := decodeEvents(bytes.NewReader(encode(first.events)), defaultLimits)
-		if err != nil || second.faults.total > 0 {
+		second, err := Read(bytes.NewReader(encode(first.Events)), defaultLimits)
+		if err != nil || second.Faults.Total > 0 {
 			t.Fatalf("not taken again: %v, %v", err, second)
 		}
-		for i := range first.events {
-			a, b := &first.events[i], &second.events[i]
+		for i := range first.Events {
+			a, b := &first.Events[i], &second.Events[i]
 			if a.ID != b.ID || a.Digest() != b.Digest() {
 				t.Errorf("event %d: %v became %v", i, a, b)
 			}
@@ -205,7 +206,7 @@ func checkSame(t *testing.T, e *domain.Event, text json.RawMessage) {
 	}
 }
 
-func BenchmarkDecode(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	for _, bm := range []struct {
 		name    string
 		payload int
@@ -218,9 +219,9 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				got, err := decodeEvents(bytes.NewReader(text), defaultLimits)
-				if err != nil || len(got.events) != 10_000 {
-					b.Fatal(len(got.events), err)
+				got, err := Read(bytes.NewReader(text), defaultLimits)
+				if err != nil || len(got.Events) != 10_000 {
+					b.Fatal(len(got.Events), err)
 				}
 			}
 		})

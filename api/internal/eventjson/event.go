@@ -1,12 +1,12 @@
-package api
+package eventjson
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -31,8 +31,8 @@ var fieldNames = [fieldCount]string{"id", "recipient", "origin", "contentType", 
 // their memory.
 type eventDecoder struct {
 	limits  Limits
-	faults  *faults
-	index   int // of the event at hand
+	faults  *Faults
+	place   place // of the event at hand
 	compact bytes.Buffer
 
 	recipients    words[domain.ActorID]
@@ -41,7 +41,7 @@ type eventDecoder struct {
 	documentTypes words[domain.DocumentType]
 }
 
-func newEventDecoder(limits Limits, f *faults) *eventDecoder {
+func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 	return &eventDecoder{
 		limits:        limits,
 		faults:        f,
@@ -52,32 +52,32 @@ func newEventDecoder(limits Limits, f *faults) *eventDecoder {
 	}
 }
 
-// decode reads one element of the array into e, and adds what is wrong with it
-// to the faults. It fails with a *syntaxError if text is not JSON.
-func (d *eventDecoder) decode(index int, text []byte, e *domain.Event) error {
-	d.index = index
-	if !utf8.Valid(text) {
-		return &syntaxError{0, "want UTF-8 throughout the event"}
+// decode reads the event at a place into e, and adds what is wrong with it to the
+// faults. It fails with a *SyntaxError if text is not JSON.
+func (d *eventDecoder) decode(at place, text []byte, from given, e *domain.Event) error {
+	d.place = at
+	if err := checkUTF8(text, "event"); err != nil {
+		return err
 	}
 	if len(text) == 0 || text[0] != '{' {
 		if err := checkJSON(text, 0); err != nil {
 			return err
 		}
-		d.fault("", "want an object, got "+typeOf(text))
+		d.fault("", "want an object, got "+TypeOf(text))
 		return nil
 	}
-	before := d.faults.total
+	before := d.faults.Total
 	var seen [fieldCount]bool
-	for m, err := range members(text) {
+	for m, err := range Members(text) {
 		if err != nil {
 			return err
 		}
-		field := fieldOf(m.name)
+		field := fieldOf(m.Name)
 		if field < 0 {
-			if err := checkJSON(m.value, m.at); err != nil {
+			if err := checkJSON(m.Value, m.at); err != nil {
 				return err
 			}
-			d.fault(string(m.name), "unknown field; known are "+joinWords(fieldNames[:]))
+			d.fault(string(m.Name), "unknown field; known are "+strings.Join(fieldNames[:], ", "))
 			continue
 		}
 		if seen[field] {
@@ -89,14 +89,41 @@ func (d *eventDecoder) decode(index int, text []byte, e *domain.Event) error {
 		}
 	}
 	for field, name := range fieldNames {
-		if !seen[field] && field != fieldPayload {
+		if !seen[field] && field != fieldPayload && !d.givenField(field, from, e) {
 			d.fault(name, name+": missing")
 		}
 	}
-	if d.faults.total == before {
+	if d.faults.Total == before {
 		d.checkPayload(e)
 	}
 	return nil
+}
+
+// given are fields that what carries an event says for it; "" says nothing.
+type given struct {
+	id, recipient string
+	by            place
+}
+
+// givenField takes a field that the event leaves out from what carries it, and
+// reports whether it is there.
+func (d *eventDecoder) givenField(field int, from given, e *domain.Event) bool {
+	var name string
+	var wrong error
+	switch {
+	case field == fieldID && from.id != "":
+		name = "id"
+		e.ID, wrong = domain.ParseEventID(from.id)
+	case field == fieldRecipient && from.recipient != "":
+		name = "subject"
+		e.Recipient, wrong = domain.ParseActorID(from.recipient)
+	default:
+		return false
+	}
+	if wrong != nil {
+		d.faults.add(from.by, name, wrong.Error())
+	}
+	return true
 }
 
 func fieldOf(name []byte) int {
@@ -109,7 +136,7 @@ func fieldOf(name []byte) int {
 }
 
 // field reads the value of one field into e.
-func (d *eventDecoder) field(field int, m member, e *domain.Event) error {
+func (d *eventDecoder) field(field int, m Member, e *domain.Event) error {
 	switch field {
 	case fieldSupportsBundling:
 		return d.flag(m, &e.SupportsBundling)
@@ -118,10 +145,10 @@ func (d *eventDecoder) field(field int, m member, e *domain.Event) error {
 	case fieldPayload:
 		return d.payload(m, &e.Payload)
 	}
-	if m.value[0] != '"' {
+	if m.Value[0] != '"' {
 		return d.wrongType(field, m, "a string")
 	}
-	text, err := unquote(m.value, m.at)
+	text, err := unquote(m.Value, m.at)
 	if err != nil {
 		return err
 	}
@@ -144,8 +171,8 @@ func (d *eventDecoder) field(field int, m member, e *domain.Event) error {
 	return nil
 }
 
-func (d *eventDecoder) flag(m member, flag *bool) error {
-	switch string(m.value) {
+func (d *eventDecoder) flag(m Member, flag *bool) error {
+	switch string(m.Value) {
 	case "true":
 		*flag = true
 	case "false":
@@ -158,25 +185,25 @@ func (d *eventDecoder) flag(m member, flag *bool) error {
 
 // weight accepts whole numbers as they are usually written: whoever sends
 // 1.5, 1e3 or a number that no machine word holds has made a mistake.
-func (d *eventDecoder) weight(m member, weight *domain.Weight) error {
-	if c := m.value[0]; c != '-' && (c < '0' || c > '9') {
+func (d *eventDecoder) weight(m Member, weight *domain.Weight) error {
+	if c := m.Value[0]; c != '-' && (c < '0' || c > '9') {
 		return d.wrongType(fieldWeight, m, "a whole number of KB")
 	}
-	text := string(m.value)
+	text := string(m.Value)
 	kb, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || text[0] == '0' || text[0] == '-' { // all that strconv and JSON may see differently
-		if err := checkJSON(m.value, m.at); err != nil {
+		if err := checkJSON(m.Value, m.at); err != nil {
 			return err
 		}
 	}
 	name := fieldNames[fieldWeight]
 	switch {
 	case strings.ContainsAny(text, ".eE"):
-		d.fault(name, "weight: want a whole number of KB without fraction or exponent, got "+clip(text))
+		d.fault(name, "weight: want a whole number of KB without fraction or exponent, got "+Clip(text))
 	case text[0] == '-':
-		d.fault(name, "weight: want at least 1 (KB), got "+clip(text))
+		d.fault(name, "weight: want at least 1 (KB), got "+Clip(text))
 	case err != nil:
-		d.fault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+clip(text))
+		d.fault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+Clip(text))
 	default:
 		if *weight, err = domain.NewWeight(kb); err != nil {
 			d.fault(name, err.Error())
@@ -187,12 +214,12 @@ func (d *eventDecoder) weight(m member, weight *domain.Weight) error {
 
 // payload accepts any JSON value. It is kept in its compact form, in which its
 // size counts. A null is a payload that was not sent.
-func (d *eventDecoder) payload(m member, payload *[]byte) error {
-	if string(m.value) == "null" {
+func (d *eventDecoder) payload(m Member, payload *[]byte) error {
+	if string(m.Value) == "null" {
 		return nil
 	}
 	d.compact.Reset()
-	if err := json.Compact(&d.compact, m.value); err != nil {
+	if err := json.Compact(&d.compact, m.Value); err != nil {
 		return notJSONAt(err, m.at)
 	}
 	*payload = bytes.Clone(d.compact.Bytes())
@@ -200,22 +227,23 @@ func (d *eventDecoder) payload(m member, payload *[]byte) error {
 }
 
 func (d *eventDecoder) checkPayload(e *domain.Event) {
+	const kilobyte = 1 << 10
 	size, name := len(e.Payload), fieldNames[fieldPayload]
 	switch {
 	case size > d.limits.Payload:
-		d.faults.add(d.index, name, "payload: want at most %d bytes, got %d", d.limits.Payload, size)
+		d.fault(name, fmt.Sprintf("payload: want at most %d bytes, got %d", d.limits.Payload, size))
 	case (int64(size)+kilobyte-1)/kilobyte > int64(e.Weight):
-		d.faults.add(d.index, name, "payload: has %d bytes, more than the weight of its event allows (%d KB)", size, e.Weight)
+		d.fault(name, fmt.Sprintf("payload: has %d bytes, more than the weight of its event allows (%d KB)", size, e.Weight))
 	}
 }
 
-func (d *eventDecoder) fault(field, detail string) { d.faults.add(d.index, field, "%s", detail) }
+func (d *eventDecoder) fault(field, detail string) { d.faults.add(d.place, field, detail) }
 
-func (d *eventDecoder) wrongType(field int, m member, want string) error {
-	if err := checkJSON(m.value, m.at); err != nil {
+func (d *eventDecoder) wrongType(field int, m Member, want string) error {
+	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
 	}
-	d.fault(fieldNames[field], fieldNames[field]+": want "+want+", got "+typeOf(m.value))
+	d.fault(fieldNames[field], fieldNames[field]+": want "+want+", got "+TypeOf(m.Value))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package api
+package eventjson
 
 import "io"
 
@@ -15,18 +15,24 @@ type elements struct {
 	count  int
 }
 
-// open reads the bracket that starts the array.
-func (e *elements) open() error {
+// inMemory takes apart an array that is there already, and is at an offset in the
+// whole.
+func inMemory(text []byte, offset int64) *elements {
+	return &elements{buf: text, base: offset, err: io.EOF}
+}
+
+// open reads the bracket that starts the array of so many things.
+func (e *elements) open(things string) error {
 	c, err := e.peek()
 	switch {
 	case err == io.EOF: //nolint:errorlint // peek returns it itself
-		return e.fault("the body is empty; want an array of events")
+		return e.fault("the body is empty; want an array of " + things)
 	case err != nil:
 		return err
 	case c == '{':
-		return e.fault("want an array of events, got an object; put a single event into [ ]")
+		return e.fault("want an array of " + things + ", got an object; put a single event into [ ]")
 	case c != '[':
-		return e.fault("want an array of events")
+		return e.fault("want an array of " + things)
 	}
 	e.at++
 	return nil
@@ -96,7 +102,7 @@ func (e *elements) peek() (byte, error) {
 // fill reads on, at least as much as is unread already, so that looking for the
 // end of an element all over again costs no more than reading it did.
 func (e *elements) fill() {
-	const atLeast = 64 * kilobyte
+	const atLeast = 64 << 10
 	unread := len(e.buf) - e.at
 	e.base += int64(e.at)
 	if size := max(2*unread, atLeast); cap(e.buf) < size {
@@ -121,7 +127,7 @@ func (e *elements) broken(want string) error {
 }
 
 func (e *elements) fault(want string) error {
-	return &syntaxError{at: e.base + int64(e.at), want: want}
+	return &SyntaxError{at: e.base + int64(e.at), want: want}
 }
 
 // valueEnd returns where the JSON value that b begins with ends, or -1 if that
@@ -173,5 +179,8 @@ func stringEnd(b []byte) int {
 	}
 	return -1
 }
+
+// space is what JSON takes for white space.
+const space = " \t\r\n"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

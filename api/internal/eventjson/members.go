@@ -1,4 +1,4 @@
-package api
+package eventjson
 
 import (
 	"encoding/json"
@@ -6,16 +6,18 @@ import (
 	"iter"
 )
 
-// A member is one name and value of a JSON object, each in the text that it has there.
-type member struct {
-	name  []byte // unquoted
-	value []byte // one value, which may not be JSON itself
-	at    int    // of value in the text of the object
+// A Member is one name and value of a JSON object.
+type Member struct {
+	Name  []byte // without quotes and escapes
+	Value []byte // the text of one value, which may not be JSON itself
+
+	at int // of Value in the text of the object
 }
 
-// members takes the text of a JSON object apart. An error ends it.
-func members(text []byte) iter.Seq2[member, error] {
-	return func(yield func(member, error) bool) {
+// Members takes the text of a JSON object, which begins with its brace, apart. An
+// error ends it.
+func Members(text []byte) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
 		at := skipSpace(text, 1)
 		for first := true; ; first = false {
 			if first && at < len(text) && text[at] == '}' {
@@ -32,38 +34,38 @@ func members(text []byte) iter.Seq2[member, error] {
 				break
 			}
 			if at >= len(text) || text[at] != ',' {
-				yield(member{}, &syntaxError{int64(at), "want , or } after a field"})
+				yield(Member{}, &SyntaxError{at: int64(at), want: "want , or } after a field"})
 				return
 			}
 			at = skipSpace(text, at+1)
 		}
 		if at != len(text) {
-			yield(member{}, &syntaxError{int64(at), "want nothing after the event"})
+			yield(Member{}, &SyntaxError{at: int64(at), want: "want nothing after the event"})
 		}
 	}
 }
 
-func readMember(text []byte, at int) (m member, next int, err error) {
+func readMember(text []byte, at int) (m Member, next int, err error) {
 	if at >= len(text) || text[at] != '"' {
-		return m, at, &syntaxError{int64(at), "want the name of a field in quotes"}
+		return m, at, &SyntaxError{at: int64(at), want: "want the name of a field in quotes"}
 	}
 	n := stringEnd(text[at:])
 	if n < 0 {
-		return m, at, &syntaxError{int64(at), "want a quote at the end of the name"}
+		return m, at, &SyntaxError{at: int64(at), want: "want a quote at the end of the name"}
 	}
-	if m.name, err = unquote(text[at:at+n], at); err != nil {
+	if m.Name, err = unquote(text[at:at+n], at); err != nil {
 		return m, at, err
 	}
 	at = skipSpace(text, at+n)
 	if at >= len(text) || text[at] != ':' {
-		return m, at, &syntaxError{int64(at), "want : after the name of a field"}
+		return m, at, &SyntaxError{at: int64(at), want: "want : after the name of a field"}
 	}
 	m.at = skipSpace(text, at+1)
 	n = valueEnd(text[m.at:], true)
 	if n <= 0 {
-		return m, at, &syntaxError{int64(m.at), "want a value after the name of a field"}
+		return m, at, &SyntaxError{at: int64(m.at), want: "want a value after the name of a field"}
 	}
-	m.value = text[m.at : m.at+n]
+	m.Value = text[m.at : m.at+n]
 	return m, m.at + n, nil
 }
 
@@ -86,7 +88,7 @@ func unquote(text []byte, at int) ([]byte, error) {
 			return []byte(s), nil
 		}
 		if c < ' ' {
-			return nil, &syntaxError{int64(at + 1 + i), "want a control character in a string to be escaped"}
+			return nil, &SyntaxError{at: int64(at + 1 + i), want: "want a control character in a string to be escaped"}
 		}
 	}
 	return text[1 : len(text)-1], nil
@@ -109,11 +111,11 @@ func notJSONAt(err error, at int) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at += max(int(syntax.Offset)-1, 0)
 	}
-	return &syntaxError{int64(at), err.Error()}
+	return &SyntaxError{at: int64(at), want: err.Error()}
 }
 
-// typeOf names the type of a JSON value.
-func typeOf(value []byte) string {
+// TypeOf names the type of a JSON value.
+func TypeOf(value []byte) string {
 	switch value[0] {
 	case '"':
 		return "a string"

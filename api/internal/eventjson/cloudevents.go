@@ -1,0 +1,213 @@
+package eventjson
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ParseCloudEvent reads a CloudEvent of version 1.0 in its JSON format
+// (application/cloudevents+json) whose data is one event or an array of them. An
+// event that is alone may leave out its id, which is the CloudEvent's then; any may
+// leave out its recipient, which is the subject then. What else the CloudEvent says
+// of itself must be in order, and is not kept. It fails as Read does.
+func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
+	t := newTaker(limits)
+	return t.events, t.cloudEvent(text, 0, place{alone: true})
+}
+
+// ParseCloudEvents reads a batch of CloudEvents (application/cloudevents-batch+json),
+// each like ParseCloudEvent. It fails as Read does.
+func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
+	t := newTaker(limits)
+	array := inMemory(text, 0)
+	if err := array.open("CloudEvents"); err != nil {
+		return t.events, err
+	}
+	for index := 0; ; index++ {
+		text, err := array.next()
+		if err == io.EOF { //nolint:errorlint // next returns it itself
+			return t.events, nil
+		}
+		if err != nil {
+			return t.events, err
+		}
+		if index == limits.Events { // they may have no events, but they take time
+			return t.events, &TooManyError{limits.Events}
+		}
+		if err := t.cloudEvent(text, array.offset, place{index: index}); err != nil {
+			return t.events, err
+		}
+	}
+}
+
+// cloudEvent takes the events of the CloudEvent at a place and an offset.
+func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
+	at.number = t.events.Count
+	c := cloudEvent{faults: &t.events.Faults, place: at}
+	data, err := c.read(text)
+	if err != nil {
+		return placed(err, offset, at)
+	}
+	if data.Value == nil {
+		return nil
+	}
+	from := given{recipient: c.subject, by: at}
+	prefix := at.pointer("data")
+	offset += int64(data.at)
+	switch data.Value[0] {
+	case '{':
+		from.id = c.id
+		return t.one(data.Value, offset, prefix, from)
+	case '[':
+		return t.array(inMemory(data.Value, offset), prefix, from)
+	}
+	if err := checkJSON(data.Value, 0); err != nil {
+		return placed(err, offset, at)
+	}
+	c.fault("data", "data: want an event or an array of events, got "+TypeOf(data.Value))
+	return nil
+}
+
+// A cloudEvent is what surrounds the data of a CloudEvent.
+type cloudEvent struct {
+	faults *Faults
+	place  place
+
+	id, subject string
+}
+
+// read checks all attributes and returns the data; it has no value if there is none
+// that can be read.
+func (c *cloudEvent) read(text []byte) (data Member, err error) {
+	if err := checkUTF8(text, "CloudEvent"); err != nil {
+		return data, err
+	}
+	text = bytes.TrimRight(text, space)
+	begin := skipSpace(text, 0)
+	if begin == len(text) || text[begin] != '{' {
+		if err := checkJSON(text[begin:], begin); err != nil {
+			return data, err
+		}
+		c.fault("", "want a CloudEvent, an object, got "+TypeOf(text[begin:]))
+		return data, nil
+	}
+	seen := make(map[string]bool, 16)
+	for m, err := range Members(text[begin:]) {
+		if err != nil {
+			return data, placed(err, int64(begin), c.place)
+		}
+		m.at += begin
+		name := string(m.Name)
+		if seen[name] {
+			c.fault(name, name+": appears more than once")
+		}
+		seen[name] = true
+		if name == "data" {
+			data = m // what is in it is checked when it is taken
+			continue
+		}
+		if err := c.attribute(name, m); err != nil {
+			return data, err
+		}
+	}
+	seen["data"] = seen["data"] || seen["data_base64"]
+	for _, name := range [...]string{"specversion", "id", "source", "type", "data"} {
+		if !seen[name] {
+			c.fault(name, name+": missing")
+		}
+	}
+	return data, nil
+}
+
+// attribute checks one attribute and keeps what is of use. It fails with a
+// *SyntaxError if the value is not JSON.
+func (c *cloudEvent) attribute(name string, m Member) error {
+	if err := checkJSON(m.Value, m.at); err != nil {
+		return err
+	}
+	switch name {
+	case "specversion", "id", "source", "type":
+		return c.text(name, m)
+	case "subject", "time", "dataschema", "datacontenttype":
+		if string(m.Value) == "null" { // as good as not there
+			return nil
+		}
+		return c.text(name, m)
+	case "data_base64":
+		c.fault(name, "data_base64: want the event as JSON in data instead")
+	default:
+		c.extension(name, m)
+	}
+	return nil
+}
+
+// text checks an attribute that is a string.
+func (c *cloudEvent) text(name string, m Member) error {
+	if m.Value[0] != '"' {
+		c.fault(name, name+": want a string, got "+TypeOf(m.Value))
+		return nil
+	}
+	unquoted, err := unquote(m.Value, m.at)
+	if err != nil {
+		return err
+	}
+	text := string(unquoted)
+	if strings.TrimSpace(text) == "" {
+		c.fault(name, name+": want a string that is not blank")
+		return nil
+	}
+	switch name {
+	case "specversion":
+		if text != "1.0" {
+			c.fault(name, "specversion: want 1.0, got "+Clip(text))
+		}
+	case "id":
+		c.id = text
+	case "source":
+		if _, err := url.Parse(text); err != nil {
+			c.fault(name, "source: want a URI reference, got "+Clip(text))
+		}
+	case "dataschema":
+		if u, err := url.Parse(text); err != nil || !u.IsAbs() {
+			c.fault(name, "dataschema: want an absolute URI, got "+Clip(text))
+		}
+	case "subject":
+		c.subject = text
+	case "time":
+		if _, err := time.Parse(time.RFC3339, strings.ToUpper(text)); err != nil {
+			c.fault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+Clip(text))
+		}
+	case "datacontenttype":
+		if !isJSON(text) {
+			c.fault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+Clip(text))
+		}
+	}
+	return nil
+}
+
+// isJSON reports whether a media type is one of JSON.
+func isJSON(mediaType string) bool {
+	media, _, err := mime.ParseMediaType(mediaType)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return false
+	}
+	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
+}
+
+// extension checks an attribute that CloudEvents do not know themselves.
+func (c *cloudEvent) extension(name string, m Member) {
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		c.fault(name, "unknown attribute; the name of an extension has only a-z and 0-9")
+		return
+	}
+	if m.Value[0] == '{' || m.Value[0] == '[' {
+		c.fault(name, name+": want a string, a number, true or false, got "+TypeOf(m.Value))
+	}
+}
+
+func (c *cloudEvent) fault(name, detail string) { c.faults.add(c.place, name, detail) }

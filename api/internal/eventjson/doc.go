@@ -1,0 +1,18 @@
+// Package eventjson is the JSON form of an event, whichever edge it comes to:
+//
+//	{"id", "recipient", "origin", "contentType", "documentType", "supportsBundling", "weight", "payload"}
+//
+// It reads one event ([Parse]), an array of them ([Parse], or [Read] while the array
+// comes in), and CloudEvents that carry either as their data ([ParseCloudEvent],
+// [ParseCloudEvents]).
+//
+// It promises that what it takes for an event is JSON that says just that: no field
+// is missing, unknown, there twice or guessed from another type, names are compared
+// letter by letter, and a payload is kept as it was sent but for white space. It goes
+// on after a faulty event, so that a sender learns of all faults at once, each with a
+// JSON pointer to its place ([Fault]). Text that is no JSON ends the reading, since
+// nothing can be said about what follows ([SyntaxError]).
+//
+// What an event may say beyond the form, such as which origins there are, is for
+// the hub to know.
+package eventjson

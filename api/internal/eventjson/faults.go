@@ -1,0 +1,74 @@
+package eventjson
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxFaults is how many faults of one text are listed.
+const MaxFaults = 100
+
+// A Fault is what is wrong with one place of a text.
+type Fault struct {
+	Pointer string // RFC 6901
+	Detail  string
+	Index   int // of the event, among all of the text
+}
+
+// Faults are those of one text.
+type Faults struct {
+	List  []Fault // the first MaxFaults
+	Total int
+}
+
+func (f *Faults) add(p place, field, detail string) {
+	f.Total++
+	if len(f.List) < MaxFaults {
+		f.List = append(f.List, Fault{p.pointer(field), detail, p.number})
+	}
+}
+
+// A place is where an event stands in a text: element index of the array that
+// prefix points to, or the object itself that prefix points to, if alone.
+type place struct {
+	prefix string
+	index  int
+	alone  bool
+	number int // of the event, among all of the text
+}
+
+// pointer returns the JSON pointer to a field of the event, or to all of it for "".
+func (p place) pointer(field string) string {
+	pointer := p.prefix
+	if !p.alone {
+		pointer += "/" + strconv.Itoa(p.index)
+	}
+	if field != "" {
+		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(Clip(field))
+	}
+	return pointer
+}
+
+// A SyntaxError says why a text is not the JSON that it should be.
+type SyntaxError struct {
+	Pointer string // to the event, if the fault is in one
+	at      int64  // bytes before the fault
+	want    string
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s, at byte %d", e.want, e.at) }
+
+// A TooManyError reports more events than Limits.Events.
+type TooManyError struct{ Most int }
+
+func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Most) }
+
+// Clip keeps what somebody sent short enough to be quoted.
+func Clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

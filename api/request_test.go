@@ -1,0 +1,113 @@
+package api_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A teller is a domain that answers each request by what the test says.
+type teller struct {
+	exchange *memory.Exchange
+	answer   func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error)
+}
+
+func (d *teller) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
+	return d.answer(ctx, r)
+}
+
+// serveAsking starts a server whose domain TimeSeries makes its content. By default
+// it tells the format and the version that it was asked for.
+func serveAsking(t *testing.T, change ...func(*api.Options, *hub.Options)) (*fixture, *teller) {
+	t.Helper()
+	d := &teller{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
+		content := `"` + string(r.Format) + " " + r.Version + `"`
+		return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
+	}
+	f := serve(t, append(change, func(_ *api.Options, o *hub.Options) {
+		o.Content = map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Request}
+		o.Requester, o.Exchange = d, d.exchange
+	})...)
+	t.Cleanup(f.hub.Close)
+	return f, d
+}
+
+func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
+	for _, tc := range []struct{ path, contentType, body string }{
+		{"/v1/peek", "application/json", `"json 1.0"`},
+		{"/v1/peek?format=xml&version=2.5", "application/xml", `"xml 2.5"`},
+		{"/api/peek", "application/xml", `"xml 1.0"`},
+		{"/api/peek?responseformat=json&responseversion=3", "application/json", `"json 3.0"`},
+	} {
+		f, _ := serveAsking(t)
+		f.post(202, newEvent(1))
+		a := f.do("GET", tc.path, "").wants(200)
+		require.Equal(t, tc.body, a.body)
+		require.Equal(t, tc.contentType, a.header.Get("Content-Type"))
+		id, tag := a.header.Get("MessageId"), a.header.Get("ETag")
+
+		rest := f.do("GET", "/v1/bundles/"+id, "", "Range", "bytes=3-", "If-Range", tag).wants(206)
+		require.Equal(t, tc.body[3:], rest.body)
+		require.Equal(t, tag, f.do("GET", "/v1/peek", "").wants(200).header.Get("ETag"))
+		require.Equal(t, tag, f.do("HEAD", "/v1/peek", "").wants(200).header.Get("ETag"))
+		f.do("DELETE", "/v1/dequeue/"+id, "").wants(200)
+	}
+}
+
+func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
+	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.LocalOnly = true })
+	d.answer = func(context.Context, hub.ContentRequest) (hub.Reply, error) {
+		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found", Text: "a word for operators"}}, nil
+	}
+	f.post(202, newEvent(1))
+	p := f.do("GET", "/v1/peek?bundleId="+id(71), "").problem(503, "domain-failed")
+	require.Contains(t, p.Detail, id(71))
+	require.NotContains(t, p.Detail, "a word for operators")
+	f.do("GET", "/v1/bundles/"+id(71), "").problem(503, "domain-failed")
+	p = f.do("DELETE", "/v1/dequeue/"+id(71), "").problem(409, "conflict")
+	require.Contains(t, p.Detail, "peek it first")
+	require.Contains(t, f.do("DELETE", "/api/dequeue?bundleId="+id(71), "").wants(400).body, "VALIDATION_EXCEPTION")
+	shown := f.do("GET", "/v1/admin/queues/"+actor, "").wants(200).body
+	require.Contains(t, shown, `"domain":{"answered":false,"failures":2,"reason":"dataset-not-found","text":"a word for operators"}`)
+}
+
+func TestADomainThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {
+	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.Limits.Peeks = 1 })
+	asked, release := make(chan struct{}), make(chan struct{})
+	answer := d.answer
+	d.answer = func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
+		close(asked)
+		<-release
+		return answer(ctx, r)
+	}
+	f.post(202, newEvent(1), newEvent(2, "origin", "Charges", "recipient", "another"))
+	var peeking sync.WaitGroup
+	peeking.Go(func() { f.do("GET", "/v1/peek", "").wants(200) })
+	<-asked
+	f.do("GET", "/v1/peek", "", "X-Actor-Id", "another").wants(200)
+	close(release)
+	peeking.Wait()
+}
+
+func TestADomainHasWhatIsLeftOfTheDeadline(t *testing.T) {
+	const deadline = 20 * time.Second
+	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.Deadline = deadline })
+	f.post(202, newEvent(1))
+	answer, asked := d.answer, make(chan time.Time, 1)
+	d.answer = func(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
+		asked <- r.By
+		return answer(ctx, r)
+	}
+	before := time.Now()
+	f.do("GET", "/v1/peek", "").wants(200)
+	require.WithinRange(t, <-asked, before.Add(deadline*8/10), time.Now().Add(deadline*95/100), "the hub needs some of it to hand out the content")
+}

@@ -1,0 +1,4 @@
+package servicebus
+
+// ClosePatience lets tests say how long stopping may take.
+const ClosePatience = closePatience

@@ -1,0 +1,68 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+// serveQueue takes the messages of a queue without sessions, with one receiver at a
+// time, until ctx ends.
+func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
+	bus := &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), connected: in.metrics.connected.WithLabelValues(queue)}
+	defer bus.close()
+	for failures := 0; ctx.Err() == nil; {
+		client, err := bus.use()
+		if err == nil {
+			var received int
+			received, err = in.receiveFrom(ctx, work, bus, client, queue)
+			bus.release(client)
+			if received > 0 {
+				failures = 0
+			}
+		}
+		var panicked *panicError
+		switch {
+		case err == nil || ctx.Err() != nil:
+			continue
+		case errors.As(err, &panicked): // the queue works; the lock of the message has to end before it comes again
+		default:
+			bus.fails(client, err)
+		}
+		failures++
+		pause(ctx, in.delay(failures))
+	}
+}
+
+// receiveFrom is the lane of one receiver.
+func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *connection, client *connected, queue string) (received int, err error) {
+	r, err := client.NewReceiverForQueue(queue, nil)
+	if err != nil {
+		return 0, err
+	}
+	l := newLane(in, queue, r)
+	defer l.close()
+	if err := reach(ctx, r); err != nil {
+		return 0, err
+	}
+	bus.works()
+	l.messages = newOwnMessages(r)
+	err = l.run(ctx, work)
+	return l.received, err
+}
+
+// reach finds out whether the queue can be received from. A receiver tells of that
+// only when there is something to receive, which may be never.
+func reach(ctx context.Context, r *azservicebus.Receiver) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // by a message, so it has been reached
+			err = nil
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	_, err = r.PeekMessages(ctx, 1, nil)
+	return err
+}

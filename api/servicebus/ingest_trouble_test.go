@@ -1,0 +1,263 @@
+package servicebus_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/domain"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// onBoth runs a test for a session and for the queue without sessions, in a bubble.
+func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
+	for _, queue := range []string{fifo, plain} {
+		t.Run(queue, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { test(t, queue) })
+		})
+	}
+}
+
+// sessionOf is the session of an actor in a queue.
+func sessionOf(queue string, actor domain.ActorID) string {
+	if queue == fifo {
+		return actor.String()
+	}
+	return ""
+}
+
+// kinds are those of the trouble that passes, as far as anybody knows.
+var kinds = []error{
+	domain.Errorf(domain.Busy, "throttled"),
+	domain.Errorf(domain.Unavailable, "not there"),
+	domain.Errorf(domain.Uncertain, "no answer"),
+	domain.Errorf(domain.Conflict, "lost the race"),
+	domain.Errorf(domain.Damaged, "no sense"),
+	errBroken,
+	context.DeadlineExceeded,
+}
+
+// While the store is in trouble, for much longer than a lock lasts, the messages stay
+// locked, and their deliveries are not counted. When the trouble is over they are
+// stored.
+func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		for _, trouble := range kinds {
+			s := newSite(t, locking("PT1M", 2))
+			s.hub.before.Store(failing(trouble))
+			stop := s.ingests()
+			actor := rt.NewActor()
+			events := rt.Events(5, actor)
+			out := s.sender(queue)
+			for _, e := range events {
+				out.announces(e)
+			}
+			<-time.After(5 * time.Minute)
+			require.EqualValues(t, len(events), s.metric("messages_received_total"), trouble)
+			require.EqualValues(t, 1, s.metric("sessions_holding"), trouble)
+			require.Positive(t, s.metric("save_retries_total"))
+			s.hub.before.Store(nil)
+			s.stores(len(events))
+			stop()
+			require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
+			require.Zero(t, s.metric("locks_lost_total"))
+			require.Zero(t, s.metric("sessions_holding"))
+			s.has(actor, events...)
+			require.Empty(t, s.left(sessionOf(queue, actor)))
+		}
+	})
+}
+
+// A process that is told to stop while the store is in trouble leaves the messages to
+// the next one, as if they had never been delivered.
+func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.hub.before.Store(failing(errBroken))
+		const grace = 10 * time.Second
+		stop := s.ingests(func(o *servicebus.IngestOptions) { o.Grace = grace })
+		actor := rt.NewActor()
+		events := rt.Events(5, actor)
+		out := s.sender(fifo)
+		for _, e := range events {
+			out.announces(e)
+		}
+		<-time.After(time.Minute)
+		began := time.Now()
+		stop()
+		require.Less(t, time.Since(began), grace+servicebus.ClosePatience)
+		r, err := s.connects().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
+		require.NoError(t, err)
+		for range events {
+			got, err := r.ReceiveMessages(t.Context(), 1, nil)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, got[0].DeliveryCount)
+		}
+	})
+}
+
+// What was stored although the store said it was not is skipped when it is tried
+// again.
+func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		s := newSite(t)
+		random := rand.New(rand.NewPCG(3, 4))
+		lose := func(context.Context, []domain.Event) error {
+			if random.IntN(2) == 0 {
+				return domain.Errorf(domain.Uncertain, "no answer")
+			}
+			return nil
+		}
+		s.hub.after.Store(&lose)
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(30, actor)
+		out := s.sender(queue)
+		for _, e := range events {
+			out.announces(e)
+		}
+		s.stores(len(events))
+		stop()
+		s.has(actor, events...)
+		require.Empty(t, s.left(sessionOf(queue, actor)))
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+func TestTheGraceIsEnoughForWhatIsInHand(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		s := newSite(t)
+		actor := rt.NewActor()
+		events := rt.Events(40, actor)
+		out := s.sender(queue)
+		for _, e := range events {
+			out.announces(e)
+		}
+		saving := make(chan struct{})
+		slow := func(context.Context, []domain.Event) error {
+			s.hub.before.Store(nil)
+			close(saving)
+			<-time.After(3 * time.Second) // in which more is received
+			return nil
+		}
+		s.hub.before.Store(&slow)
+		stop := s.ingests()
+		<-saving
+		stop()
+		received := int(s.metric("messages_received_total"))
+		require.Positive(t, received)
+		require.Len(t, s.left(sessionOf(queue, actor)), len(events)-received, "what was received is stored and completed")
+		s.has(actor, events[:received]...)
+		require.Zero(t, s.metric("messages_unsettled_total"))
+	})
+}
+
+func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		dir := t.TempDir()
+		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(20, actor)
+		s.announcesAnew(queue, events[:10])
+		s.stores(10)
+		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
+		require.NoError(t, s.bus.Load().Close())
+		eventually(t, "no connection", func() bool { return s.metric("connected", queue) == 0 })
+		<-time.After(10 * time.Minute)
+		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
+		s.opens()
+		s.announcesAnew(queue, events[10:])
+		s.stores(20)
+		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
+		require.True(t, s.logs.has("the queue can be received from again"))
+		stop()
+		s.has(actor, events...)
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+// announcesAnew sends events one by one, over a new connection.
+func (s *site) announcesAnew(queue string, events []domain.Event) {
+	s.Helper()
+	out := s.sender(queue)
+	for _, e := range events {
+		out.announces(e)
+	}
+}
+
+// The keys of a namespace can be changed while it is in use: then new clients get the
+// new ones, and until they are there the log says what is missing.
+func TestNewKeysAreFound(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		dir := t.TempDir()
+		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(2, actor)
+		s.announcesAnew(queue, events[:1])
+		s.stores(1)
+
+		require.NoError(t, s.bus.Load().Close())
+		rotated := embedded.Key{Name: embedded.WellKnownKeyName, Secret: "another secret", Rights: embedded.All}
+		s.options.Keys = []embedded.Key{rotated}
+		s.opens()
+		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
+
+		s.key.Store(&rotated)
+		s.announcesAnew(queue, events[1:])
+		s.stores(2)
+		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
+		stop()
+		s.has(actor, events...)
+	})
+}
+
+func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		dir := t.TempDir()
+		s := newSite(t, func(o *embedded.Options) { o.Dir, o.Entities = dir, embedded.Entities{} })
+		stop := s.ingests()
+		eventually(t, "a complaint", func() bool { return s.logs.has("create the queue") })
+		require.NoError(t, s.bus.Load().Close())
+		s.options.Entities = queues()
+		s.opens()
+		actor := rt.NewActor()
+		events := rt.Events(3, actor)
+		s.announcesAnew(queue, events)
+		s.stores(3)
+		stop()
+		s.has(actor, events...)
+	})
+}
+
+func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		stop := s.ingests()
+		var sent [4][]domain.Event
+		for i := range sent {
+			sent[i] = rt.Events(40, rt.NewActor())
+		}
+		for n := range 40 {
+			if n%8 == 7 {
+				s.bus.Load().DropConnections()
+			}
+			for i := range sent {
+				s.announcesAnew(fifo, sent[i][n:n+1])
+			}
+			<-time.After(time.Millisecond)
+		}
+		s.stores(4 * 40)
+		stop()
+		for i := range sent {
+			s.has(sent[i][0].Recipient, sent[i]...)
+		}
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}

@@ -1,0 +1,298 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A receiver is what both receivers of the client have in common.
+type receiver interface {
+	ReceiveMessages(ctx context.Context, most int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
+	CompleteMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.CompleteMessageOptions) error
+	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
+	Close(ctx context.Context) error
+}
+
+// A message is one that was received and is not settled yet.
+type message struct {
+	*azservicebus.ReceivedMessage
+	events  []domain.Event
+	weight  int
+	refused *rejection // if it can never be stored
+	lost    bool       // no longer locked; guarded by ownMessages
+}
+
+// errLinkLost reports that a receiver has lost its link: the connection was
+// dropped, or the lock of the session has ended.
+var errLinkLost = errors.New("the link to the queue is lost")
+
+// A panicError is what the client panicked with when it read a message.
+type panicError struct{ value any }
+
+func (p *panicError) Error() string { return fmt.Sprintf("the client panicked: %v", p.value) }
+
+func isPanic(err error) bool {
+	_, is := errors.AsType[*panicError](err)
+	return is
+}
+
+// A lane brings the messages of one receiver to the hub, in their order: those of a
+// session, or of a queue without sessions. At the first sign of trouble with the
+// bus it stops receiving, finishes what it has in hand, and ends; whoever started
+// it starts another. A receiver that was given up is never received from again: the
+// client would go on, but with messages in an order that nobody can tell.
+type lane struct {
+	in       *Ingestion
+	queue    string
+	receiver receiver
+	logger   *slog.Logger
+
+	session  *ownSession  // nil, or else
+	messages *ownMessages // is nil
+
+	stopReceiving context.CancelFunc
+	owned         context.Context //nolint:containedctx // ends when the lock of the session is lost
+	lose          context.CancelFunc
+	holding       context.Context //nolint:containedctx // ends when the messages are not held any longer: lost, or out of grace
+
+	began    time.Time
+	received int  // messages
+	handled  int  // of them
+	moving   bool // makes way for another session
+
+	inHand   *budget
+	settling errgroup.Group
+
+	// A settlement takes one part of links, and a renewal all: either may make the
+	// client open the link anew, which it does not guard.
+	links *semaphore.Weighted
+
+	mu      sync.Mutex
+	trouble error // the first
+}
+
+// settlements is how many are under way in one lane at the same time.
+const settlements = 64
+
+func newLane(in *Ingestion, queue string, r receiver) *lane {
+	l := &lane{
+		in: in, queue: queue, receiver: r,
+		logger: in.opts.Logger.With("queue", queue),
+		inHand: newBudget(in.limits.LaneMessages, in.limits.LaneBytes),
+		links:  semaphore.NewWeighted(settlements),
+		began:  time.Now(),
+	}
+	l.settling.SetLimit(settlements)
+	return l
+}
+
+// run receives until ctx ends, the session has nothing more to do, or there is
+// trouble, which it returns. Messages are held until work ends. When it returns,
+// nothing is in hand, and the receiver is still open.
+func (l *lane) run(ctx, work context.Context) error {
+	receiving, stop := context.WithCancel(ctx)
+	defer stop()
+	owned, lose := context.WithCancel(context.WithoutCancel(work))
+	defer lose()
+	holding, release := context.WithCancel(owned)
+	defer release()
+	defer context.AfterFunc(work, release)()
+	l.stopReceiving, l.owned, l.lose, l.holding = stop, owned, lose, holding
+
+	var parts sync.WaitGroup
+	received := make(chan *message, l.in.limits.LaneMessages) // as many as the budget lets in, so sending never waits
+	parts.Go(func() {
+		defer close(received)
+		l.receive(receiving, received)
+	})
+	keeping, done := context.WithCancel(owned)
+	parts.Go(func() { l.keepLocks(keeping) })
+
+	for {
+		ms := l.gather(received)
+		if len(ms) == 0 {
+			break
+		}
+		l.store(ms)
+		l.handled += len(ms)
+		l.endTurn()
+	}
+	_ = l.settling.Wait() // each tells of its own trouble
+	done()
+	parts.Wait()
+	return l.trouble
+}
+
+// close gives the session and the messages back to the bus.
+func (l *lane) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	if err := l.receiver.Close(ctx); err != nil {
+		l.logger.Debug("a receiver was not closed in time", "error", err)
+	}
+}
+
+// fails ends the lane as soon as nothing is in hand.
+func (l *lane) fails(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trouble == nil {
+		l.trouble = err
+	}
+	l.stopReceiving()
+}
+
+// receive passes on messages, one at a time, until ctx ends or it fails.
+func (l *lane) receive(ctx context.Context, received chan<- *message) {
+	for {
+		if l.enter(ctx) != nil {
+			return
+		}
+		raw, err := receiveOne(ctx, l.receiver)
+		if err != nil {
+			l.giveBackRoom(0)
+			if ctx.Err() == nil {
+				l.cannotReceive(err)
+			}
+			return
+		}
+		l.in.metrics.received.WithLabelValues(l.queue).Inc()
+		l.in.metrics.inHand.Inc()
+		l.received++
+		m := l.read(raw)
+		l.inHand.weigh(m.weight)
+		l.in.inHand.weigh(m.weight)
+		if l.messages != nil {
+			l.messages.add(m, l.in.opts.Clock())
+		}
+		received <- m
+	}
+}
+
+// receiveOne returns the next message. Not more than one: see the package comment.
+func receiveOne(ctx context.Context, r receiver) (_ *azservicebus.ReceivedMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v}
+		}
+	}()
+	got, err := r.ReceiveMessages(ctx, 1, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(got) == 0: // says the client when it has lost the link, and would open another
+		return nil, errLinkLost
+	default:
+		return got[0], nil
+	}
+}
+
+func (l *lane) cannotReceive(err error) {
+	l.fails(err)
+	if panicked, is := errors.AsType[*panicError](err); is {
+		l.in.metrics.panics.WithLabelValues(l.queue).Inc()
+		l.logger.Error("a message cannot be read; it is delivered again until the bus makes it a dead letter", "error", panicked)
+		return
+	}
+	if l.session != nil { // whose lock ends with the link
+		l.sessionLost(err)
+	}
+}
+
+// enter waits until there is room for a message, in the lane and among all lanes.
+func (l *lane) enter(ctx context.Context) error {
+	if err := l.inHand.enter(ctx); err != nil {
+		return err
+	}
+	err := l.in.inHand.enter(ctx)
+	if err != nil {
+		l.inHand.leave(0)
+	}
+	return err
+}
+
+func (l *lane) giveBackRoom(weight int) {
+	l.inHand.leave(weight)
+	l.in.inHand.leave(weight)
+}
+
+// leave ends the work on a message, whatever became of it.
+func (l *lane) leave(m *message) {
+	if l.messages != nil {
+		l.messages.remove(m)
+	}
+	l.giveBackRoom(m.weight)
+	l.in.metrics.inHand.Dec()
+}
+
+// gather waits for a message and returns it with all that have come meanwhile. It
+// returns none when none will come any more.
+func (l *lane) gather(received <-chan *message) []*message {
+	var ms []*message
+	for m := l.next(received); m != nil; {
+		ms = append(ms, m)
+		select {
+		case m = <-received:
+		default:
+			m = nil
+		}
+	}
+	return ms
+}
+
+// next waits for a message. A session that has none for a while is left, and sooner
+// if others wait.
+func (l *lane) next(received <-chan *message) *message {
+	if l.session == nil {
+		return <-received
+	}
+	select {
+	case m := <-received:
+		return m
+	default:
+	}
+	const moment = 20 * time.Millisecond
+	linger := time.NewTimer(l.in.limits.Linger)
+	defer linger.Stop()
+	wanted := l.session.places.wanted()
+	var last <-chan time.Time
+	for {
+		select {
+		case m := <-received:
+			return m
+		case <-linger.C:
+			l.stopReceiving()
+		case <-wanted:
+			wanted, last = nil, time.After(moment)
+		case <-last:
+			if !l.makeWay() {
+				wanted = l.session.places.wanted()
+			}
+		}
+	}
+}
+
+// endTurn leaves the session to others that wait, after it was served for a while.
+func (l *lane) endTurn() {
+	if l.session != nil && (time.Since(l.began) > l.in.limits.Turn || l.handled > l.in.limits.TurnMessages) {
+		l.makeWay()
+	}
+}
+
+func (l *lane) makeWay() bool {
+	if !l.moving && l.session.places.makeWay() {
+		l.moving = true
+		l.stopReceiving()
+	}
+	return l.moving
+}

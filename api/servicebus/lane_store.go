@@ -1,0 +1,152 @@
+package servicebus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// store has messages stored, and settles them. When it returns, each of them is
+// stored, refused, or no longer in hand.
+func (l *lane) store(ms []*message) {
+	sound := make([]*message, 0, len(ms))
+	for _, m := range ms {
+		if m.refused != nil {
+			l.deadLetter(m)
+			continue
+		}
+		sound = append(sound, m)
+	}
+	if len(sound) > 0 {
+		l.save(sound)
+	}
+}
+
+// save stores messages together. If the hub refuses that, it stores them one by
+// one, in their order, so that only those at fault are refused: of two contents
+// with one id, the first is stored.
+func (l *lane) save(ms []*message) {
+	var events []domain.Event
+	for _, m := range ms {
+		events = append(events, m.events...)
+	}
+	var ingested hub.Ingested
+	var err error
+	if len(events) > 0 { // a message may bring none
+		ingested, err = l.untilStored(events)
+	}
+	switch {
+	case err == nil:
+		l.stored(ms, ingested)
+	case isRefusal(err) && len(ms) > 1:
+		for _, m := range ms {
+			l.save([]*message{m})
+		}
+	case isRefusal(err):
+		ms[0].refused = rejectionOf(err)
+		l.deadLetter(ms[0])
+	default: // the bus delivers them again
+		for _, m := range ms {
+			l.leave(m)
+		}
+	}
+}
+
+// untilStored ingests events, and tries again until the hub has stored or refused
+// them, or they are not held any longer.
+func (l *lane) untilStored(events []domain.Event) (hub.Ingested, error) {
+	for failures := 0; ; {
+		ctx, cancel := context.WithTimeout(l.holding, l.in.limits.Attempt)
+		ingested, err := l.in.opts.Hub.Ingest(ctx, events)
+		cancel()
+		l.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
+		if err == nil || isRefusal(err) || l.holding.Err() != nil {
+			if failures > 0 {
+				l.in.metrics.holding.Dec()
+				l.logger.Info("no longer holding events", "failures", failures, "stored", err == nil)
+			}
+			return ingested, err
+		}
+		if failures++; failures == 1 {
+			l.in.metrics.holding.Inc()
+		}
+		l.in.metrics.retries.Inc()
+		if failures&(failures-1) == 0 {
+			l.logger.Log(l.holding, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
+		}
+		pause(l.holding, l.in.delay(failures))
+	}
+}
+
+// isRefusal reports whether trying again would not help.
+func isRefusal(err error) bool {
+	_, rejected := errors.AsType[*hub.RejectionError](err)
+	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
+}
+
+// level returns how loudly to tell of an error that should pass.
+func level(err error) slog.Level {
+	passing := errors.Is(err, context.DeadlineExceeded)
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.Conflict:
+		passing = true
+	default:
+	}
+	if passing {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+// rejectionOf says what is wrong with the events of one message.
+func rejectionOf(err error) *rejection {
+	if domain.KindOf(err) == domain.Conflict {
+		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
+	}
+	return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+}
+
+// stored settles messages after a save that succeeded.
+func (l *lane) stored(ms []*message, ingested hub.Ingested) {
+	l.in.metrics.duplicates.Add(float64(ingested.Duplicates))
+	l.in.metrics.conflicts.Add(float64(len(ingested.Conflicts)))
+	// What was saved without a lock may have been saved before what others saved since.
+	if late := l.in.order.observe(slices.DeleteFunc(slices.Clone(ms), l.isLost), ingested.Duplicates); late > 0 {
+		l.in.metrics.inversions.Add(float64(late))
+		l.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipients(ms[0].events))
+	}
+	first := 0
+	for _, m := range ms {
+		after := first + len(m.events)
+		for _, at := range ingested.Conflicts {
+			if first <= at && at < after {
+				m.refused = reject(reasonConflict, "Event %s was stored before with other content. The events of the message with other ids are stored.", m.events[at-first].ID)
+				break
+			}
+		}
+		first = after
+	}
+	for _, m := range ms {
+		if m.refused != nil {
+			l.deadLetter(m)
+			continue
+		}
+		l.settle(m, func(ctx context.Context) error { return l.receiver.CompleteMessage(ctx, m.ReceivedMessage, nil) })
+	}
+}
+
+// recipients returns for whom events are, but not all of very many, for the log.
+func recipients(events []domain.Event) []string {
+	const most = 5
+	var to []string
+	for i := range events {
+		if r := events[i].Recipient.String(); len(to) < most && !slices.Contains(to, r) {
+			to = append(to, r)
+		}
+	}
+	return to
+}

@@ -1,0 +1,112 @@
+package servicebus
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// NoticeOptions set up Notices.
+type NoticeOptions struct {
+	Open       func() (*azservicebus.Client, error) // see RequestOptions
+	Queues     map[domain.Origin]contract.Queues    // of the domains that are told
+	Clock      func() time.Time                     // default time.Now
+	NewID      func() uuid.UUID                     // default uuid.New
+	Logger     *slog.Logger                         // default: nobody is told
+	Registerer prometheus.Registerer                // default: nobody counts
+}
+
+// Notices tell domains over Service Bus that their content is in safe hands. A
+// notice has the message id of its bundle: when it comes again, the bus or the
+// domain can tell. Calls that follow each other reach the queue in that order.
+type Notices struct {
+	opts  NoticeOptions
+	line  line
+	life  *life
+	count *prometheus.CounterVec // origin, outcome
+}
+
+var _ hub.Notifier = (*Notices)(nil)
+
+// NewNotices makes Notices that connect when they are first used. Close ends them.
+func NewNotices(opts NoticeOptions) *Notices {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.NewID == nil {
+		opts.NewID = uuid.New
+	}
+	return &Notices{
+		opts: opts,
+		line: line{open: opts.Open, logger: opts.Logger},
+		life: newLife(),
+		count: promauto.With(opts.Registerer).NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_servicebus_notices_total",
+			Help: "Notices to domains that an actor holds a bundle, by origin and outcome: accepted, unavailable (the bus), uncertain (it may have been accepted).",
+		}, []string{"origin", "outcome"}),
+	}
+}
+
+// Close waits until the calls that are under way have ended, and closes the
+// connection. If ctx ends first, what is left of the work ends soon after.
+func (n *Notices) Close(ctx context.Context) error {
+	err := n.life.end(ctx)
+	n.line.close(ctx)
+	return err
+}
+
+// Notify implements hub.Notifier. It fails with Unavailable if the bus has not
+// accepted the notice, and with Uncertain if it may have.
+func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
+	queues, ok := n.opts.Queues[notice.Origin]
+	if !ok {
+		return domain.Errorf(domain.Unavailable, "tell domain %s: it has no queues; name them in the configuration", notice.Origin)
+	}
+	err := n.notify(ctx, notice, queues.Dequeue)
+	outcome := "accepted"
+	if err != nil {
+		outcome = domain.KindOf(err).String()
+		err = domain.Errorf(domain.KindOf(err), "tell domain %s that %s holds bundle %s: %w", notice.Origin, notice.Recipient, notice.Bundle, err)
+	}
+	n.count.WithLabelValues(notice.Origin.String(), outcome).Inc()
+	return err
+}
+
+func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string) error {
+	process := hub.ProcessID(notice.Bundle, notice.Recipient)
+	body, err := marshal(&contract.DequeueContract{
+		DataAvailableNotificationReferenceId: notice.List,
+		MarketOperator:                       notice.Recipient.String(),
+	})
+	if err != nil {
+		return err
+	}
+	message := &azservicebus.Message{
+		Body: body, MessageID: &process, CorrelationID: &process,
+		ApplicationProperties: contract.Properties(contract.Dequeue, process, n.opts.Clock(), n.opts.NewID()),
+	}
+	if err := ctx.Err(); err != nil {
+		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
+	}
+	sent := make(chan error, 1)
+	if !n.life.run(func() { sent <- n.line.send(n.life.ctx, queue, message) }) {
+		return domain.Errorf(domain.Unavailable, "this hub is being stopped")
+	}
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return domain.Errorf(domain.Uncertain, "the bus has not said in time whether it accepts the notice: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,284 @@
+package servicebus_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+func aNotice(number byte) domain.Notice {
+	b := bundle
+	b[15] = number
+	return domain.Notice{
+		Recipient: recipient, Origin: domain.TimeSeries, Bundle: b,
+		List: "ab/0001/" + hub.ProcessID(b, recipient) + "_1-7", Number: int64(number),
+	}
+}
+
+func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.NoticeOptions)) *servicebus.Notices {
+	t.Helper()
+	o := servicebus.NoticeOptions{Open: dialler(n), Queues: queuesOf(allOrigins...)}
+	for _, c := range change {
+		c(&o)
+	}
+	s := servicebus.NewNotices(o)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+	return s
+}
+
+// noticesOf receives the notices that a domain has got, which are so many.
+func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.ReceivedMessage {
+	t.Helper()
+	d := newDomain(t, n, domain.TimeSeries)
+	r, err := d.client.NewReceiverForQueue(d.queues.Dequeue, nil)
+	require.NoError(t, err)
+	var got []*azservicebus.ReceivedMessage
+	for len(got) < many {
+		messages, err := r.ReceiveMessages(t.Context(), 1, nil)
+		require.NoError(t, err)
+		for _, m := range messages {
+			require.NoError(t, r.CompleteMessage(t.Context(), m, nil))
+			got = append(got, m)
+		}
+	}
+	require.Zero(t, n.Stats().Active)
+	return got
+}
+
+// A notice is, byte for byte, what domains were built for.
+func TestANoticeIsWhatTheContractSays(t *testing.T) {
+	timeless(func(t *testing.T) {
+		now := time.Now().Truncate(time.Second)
+		n := openBus(t, embedded.Options{})
+		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Clock, o.NewID = standing(now), ids() })
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		m := noticesOf(t, n, 1)[0]
+		const process = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c01_5790001330552"
+		const list = "ab/0001/" + process + "_1-7"
+		require.Equal(t, hex.Dump([]byte("\x0a"+string(rune(len(list)))+list+"\x12\x0d5790001330552")), hex.Dump(m.Body))
+		require.Equal(t, process, m.MessageID)
+		require.Equal(t, process, *m.CorrelationID)
+		require.Equal(t, map[string]any{
+			"OperationTimestamp":     now.UTC().Format("2006-01-02T15:04:05Z"),
+			"OperationCorrelationId": process,
+			"MessageVersion":         int32(1),
+			"MessageType":            "Dequeue",
+			"EventIdentification":    "ab000000-0000-4000-8000-000000000001",
+		}, m.ApplicationProperties)
+		require.Nil(t, m.SessionID)
+		require.Zero(t, *m.TimeToLive, "a notice does not expire by itself")
+		require.Nil(t, m.ReplyTo)
+		require.Nil(t, m.ContentType)
+	})(t)
+}
+
+func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		s := newNotices(t, n)
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		require.NoError(t, newNotices(t, n).Notify(t.Context(), aNotice(1)), "from another node as well")
+		for _, m := range noticesOf(t, n, 3) {
+			require.Equal(t, hub.ProcessID(aNotice(1).Bundle, recipient), m.MessageID)
+		}
+	})(t)
+}
+
+func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
+	timeless(func(t *testing.T) {
+		entities := domainEntities()
+		for i := range entities.Queues {
+			entities.Queues[i].Properties.RequiresDuplicateDetection = true
+		}
+		n := openBus(t, embedded.Options{Entities: entities})
+		s := newNotices(t, n)
+		for range 3 {
+			require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		}
+		require.NoError(t, s.Notify(t.Context(), aNotice(2)))
+		noticesOf(t, n, 2)
+	})(t)
+}
+
+// Also when connections are lost, which may bring one twice.
+func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
+	timeless(func(t *testing.T) {
+		const many = 50
+		n := openBus(t, embedded.Options{})
+		s := newNotices(t, n)
+		var want, got []string
+		for i := range byte(many) {
+			require.NoError(t, s.Notify(t.Context(), aNotice(i)))
+			want = append(want, hub.ProcessID(aNotice(i).Bundle, recipient))
+			if i%10 == 5 {
+				n.DropConnections()
+			}
+		}
+		for _, m := range noticesOf(t, n, int(n.Stats().Active)) {
+			got = append(got, m.MessageID)
+		}
+		require.Equal(t, want, slices.Compact(got))
+	})(t)
+}
+
+func TestManyNoticesShareAConnection(t *testing.T) {
+	withoutLeaks(t)
+	n := openBus(t, embedded.Options{})
+	s := newNotices(t, n)
+	var all sync.WaitGroup
+	for i := range byte(100) {
+		all.Go(func() { assert.NoError(t, s.Notify(context.Background(), aNotice(i))) })
+	}
+	all.Wait()
+	require.EqualValues(t, 1, n.Stats().Connections)
+	noticesOf(t, n, 100)
+}
+
+func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
+	timeless(func(t *testing.T) {
+		entities := domainEntities()
+		for i := range entities.Queues {
+			if entities.Queues[i].Name == "timeseries-dequeue" {
+				entities.Queues[i].Name = "elsewhere"
+			}
+		}
+		n := openBus(t, embedded.Options{Entities: entities})
+		s := newNotices(t, n)
+		err := s.Notify(t.Context(), aNotice(1))
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "tell domain TimeSeries that 5790001330552 holds bundle 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c01: send to queue timeseries-dequeue: there is no such queue")
+
+		other := aNotice(1)
+		other.Origin = domain.Aggregations
+		require.NoError(t, s.Notify(t.Context(), other))
+		other.Origin = domain.Charges
+		err = s.Notify(t.Context(), other)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+		require.EqualError(t, err, "tell domain Charges: it has no queues; name them in the configuration")
+	})(t)
+}
+
+func TestNoticesFindABusThatIsBackAndAKeyThatIsMended(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		var mended, back atomic.Bool
+		s := newNotices(t, n, func(o *servicebus.NoticeOptions) {
+			o.Open = func() (*azservicebus.Client, error) {
+				connection := n.ConnectionString("")
+				if !mended.Load() {
+					connection = strings.Replace(connection, embedded.WellKnownKey, "another", 1)
+				}
+				return clientWith(connection, func(ctx context.Context) (net.Conn, error) {
+					if !back.Load() {
+						return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+					}
+					return n.Dial(ctx)
+				})
+			}
+		})
+		err := s.Notify(t.Context(), aNotice(1))
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "the bus cannot be reached")
+		back.Store(true)
+		err = s.Notify(t.Context(), aNotice(1))
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "check its key, or its role")
+		mended.Store(true)
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+	})(t)
+}
+
+// silence lets the requests of a client through, and nothing back once it is on.
+type silence struct {
+	net.Conn
+	on *atomic.Bool
+}
+
+func (s *silence) Read(b []byte) (int, error) {
+	for {
+		k, err := s.Conn.Read(b)
+		if err != nil || !s.on.Load() {
+			return k, err
+		}
+	}
+}
+
+// The bus has the notice, and its answer is lost.
+func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, err := embedded.Open(embedded.Options{Entities: domainEntities()})
+		require.NoError(t, err)
+		var on atomic.Bool
+		s := servicebus.NewNotices(servicebus.NoticeOptions{Queues: queuesOf(domain.TimeSeries), Open: func() (*azservicebus.Client, error) {
+			return clientWith(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
+				c, err := n.Dial(ctx)
+				return &silence{c, &on}, err
+			})
+		}})
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		on.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err = s.Notify(ctx, aNotice(2))
+		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		on.Store(false)
+		require.NoError(t, s.Close(t.Context()))
+		require.EqualValues(t, 2, n.Stats().Active)
+		require.NoError(t, n.Close())
+	})
+}
+
+func TestAfterClosingNoNoticeIsSent(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		s := newNotices(t, n)
+		ended, end := context.WithCancel(t.Context())
+		end()
+		err := s.Notify(ended, aNotice(1))
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, s.Close(t.Context()))
+		err = s.Notify(t.Context(), aNotice(1))
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.Zero(t, n.Stats().Active)
+	})(t)
+}
+
+func TestNoticesAreCountedByOutcome(t *testing.T) {
+	timeless(func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		n := openBus(t, embedded.Options{})
+		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Registerer = registry })
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		require.NoError(t, s.Notify(t.Context(), aNotice(2)))
+		require.NoError(t, s.Close(t.Context()))
+		require.Error(t, s.Notify(t.Context(), aNotice(3)))
+		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+	# HELP messagehub_servicebus_notices_total Notices to domains that an actor holds a bundle, by origin and outcome: accepted, unavailable (the bus), uncertain (it may have been accepted).
+	# TYPE messagehub_servicebus_notices_total counter
+	messagehub_servicebus_notices_total{origin="TimeSeries",outcome="accepted"} 2
+	messagehub_servicebus_notices_total{origin="TimeSeries",outcome="unavailable"} 1
+	`)))
+	})(t)
+}

@@ -1,0 +1,122 @@
+package servicebus_test
+
+import (
+	"context"
+	"encoding/hex"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// ids returns ids that end in 1, 2 and so on.
+func ids() func() uuid.UUID {
+	var last byte
+	return func() uuid.UUID {
+		last++
+		return uuid.UUID{0: 0xab, 6: 0x40, 8: 0x80, 15: last}
+	}
+}
+
+// standing is a clock that stands still.
+func standing(at time.Time) func() time.Time { return func() time.Time { return at } }
+
+// A request is, byte for byte, what domains were built for.
+func TestARequestIsWhatTheContractSays(t *testing.T) {
+	timeless(func(t *testing.T) {
+		now := time.Now().Truncate(time.Second)
+		n := openBus(t, embedded.Options{})
+		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock, o.NewID = standing(now), ids() })
+		ctx, leave := context.WithTimeout(t.Context(), amply)
+		q := aRequest()
+		q.By = now.Add(amply)
+		a := begin(ctx, r, q)
+		m := newDomain(t, n, domain.TimeSeries).nextRequest(t).message
+		leave()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.Canceled)
+
+		const id, process = "ab000000-0000-4000-8000-000000000001", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41_5790001330552"
+		field := func(number byte, text string) string { return string([]byte{number<<3 | 2, byte(len(text))}) + text }
+		require.Equal(t, hex.Dump([]byte(
+			field(1, id)+
+				field(2, "ab/0001/"+process+"_1-7")+
+				field(3, process)+
+				field(4, "RSM012")+
+				field(5, "Xml")+
+				"\x31\x33\x33\x33\x33\x33\x33\xf3\x3f", // field 6, the double 1.2
+		)), hex.Dump(m.Body))
+		require.Equal(t, id, m.MessageID)
+		require.Equal(t, id, *m.SessionID)
+		require.Equal(t, "timeseries-reply", *m.ReplyTo)
+		require.Equal(t, id, *m.ReplyToSessionID)
+		require.Equal(t, process, *m.CorrelationID)
+		require.Equal(t, amply, *m.TimeToLive)
+		require.Equal(t, map[string]any{
+			"OperationTimestamp":     now.UTC().Format("2006-01-02T15:04:05Z"),
+			"OperationCorrelationId": process,
+			"MessageVersion":         int32(1),
+			"MessageType":            "RequestDataBundle",
+			"EventIdentification":    "ab000000-0000-4000-8000-000000000002",
+		}, m.ApplicationProperties)
+		require.Nil(t, m.ContentType)
+		require.Nil(t, m.Subject)
+		require.Nil(t, m.To)
+		require.Nil(t, m.PartitionKey)
+	})(t)
+}
+
+func TestAnotherOriginHasAnotherQueueAndFormat(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		q := aRequest()
+		q.Origin, q.Format, q.Version = domain.Aggregations, domain.JSON, "the newest"
+		ctx, leave := context.WithTimeout(t.Context(), amply)
+		a := begin(ctx, newRequests(t, n), q)
+		got := newDomain(t, n, domain.Aggregations).nextRequest(t)
+		leave()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, "wholesale-reply", *got.message.ReplyTo)
+		require.Equal(t, "Json", got.ResponseFormatRequested)
+		require.InDelta(t, 1.0, got.ResponseFromatVersion, 0)
+	})(t)
+}
+
+func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
+	for _, tc := range []struct {
+		name       string
+		left, want time.Duration
+	}{
+		{"in whole milliseconds", 29*time.Second + 250*time.Millisecond + 999*time.Microsecond, 29*time.Second + 250*time.Millisecond},
+		{"no longer than the wire can say", 100 * 24 * time.Hour, math.MaxUint32 * time.Millisecond},
+	} {
+		t.Run(tc.name, timeless(func(t *testing.T) {
+			ctx, leave := context.WithTimeout(t.Context(), amply)
+			n := openBus(t, embedded.Options{})
+			q := aRequest()
+			a := begin(ctx, newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-tc.left)) }), q)
+			require.Equal(t, tc.want, *newDomain(t, n, domain.TimeSeries).nextRequest(t).message.TimeToLive)
+			leave()
+			_, err := a.wait()
+			require.ErrorIs(t, err, context.Canceled)
+		}))
+	}
+}
+
+func TestARequestThatWouldNotLiveIsNotSent(t *testing.T) {
+	timeless(func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		q := aRequest()
+		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-999 * time.Microsecond)) })
+		_, err := r.Request(t.Context(), q)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, n.Stats().Connections)
+	})(t)
+}

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// A bus is the namespace by which this node and the domains reach each other: one
+// of Azure, or one of its own, which the domains reach by a door.
+type bus struct {
+	own  *embedded.Namespace // nil: Azure's
+	door net.Listener        // nil: there is none
+	open func() (*azservicebus.Client, error)
+}
+
+// clientOptions leave it to the callers to try again: they know what for.
+func clientOptions() *azservicebus.ClientOptions {
+	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: azservicebus.RetryOptions{MaxRetries: -1}}
+}
+
+func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, err error) {
+	if !cfg.EmbeddedBus() {
+		return azureBus(cfg, opts)
+	}
+	dir := ""
+	if !cfg.InMemory {
+		dir = filepath.Join(cfg.Data, "bus")
+	}
+	own, err := embedded.Open(embedded.Options{Dir: dir, Entities: entities(cfg), Logger: opts.Logger}) //nolint:contextcheck // opening a folder cannot be cancelled
+	if err != nil {
+		return nil, err
+	}
+	b := &bus{own: own}
+	b.open = func() (*azservicebus.Client, error) {
+		o := clientOptions()
+		o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return own.Dial(ctx) }
+		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), o)
+	}
+	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
+		return nil, errors.Join(err, own.Close())
+	}
+	return b, nil
+}
+
+func azureBus(cfg *config.Config, opts *Options) (*bus, error) {
+	if connection := cfg.ServiceBus.Connection.Reveal(); connection != "" {
+		open := func() (*azservicebus.Client, error) {
+			return azservicebus.NewClientFromConnectionString(connection, clientOptions())
+		}
+		client, err := open() // which makes no call, but reads the connection string
+		if err != nil {
+			return nil, errors.New("servicebus.connection: want a connection string, such as Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…")
+		}
+		return &bus{open: open}, client.Close(context.Background())
+	}
+	credential, err := opts.identity()
+	if err != nil {
+		return nil, err
+	}
+	return &bus{open: func() (*azservicebus.Client, error) {
+		return azservicebus.NewClient(cfg.ServiceBus.Namespace, credential, clientOptions())
+	}}, nil
+}
+
+// entities are those that a bus of this node's own has.
+func entities(cfg *config.Config) embedded.Entities {
+	var all embedded.Entities
+	queue := func(name string, sessions bool, life string) {
+		if name == "" {
+			return
+		}
+		q := embedded.QueueSetup{Name: name}
+		q.Properties.RequiresSession, q.Properties.DefaultMessageTimeToLive = sessions, life
+		all.Queues = append(all.Queues, q)
+	}
+	const forever, answerLife = "", "PT10M" // nobody reads a reply that comes after that
+	queue(cfg.ServiceBus.FIFO, true, forever)
+	queue(cfg.ServiceBus.Plain, false, forever)
+	queues := cfg.Queues()
+	for _, origin := range cfg.Groups().Origins() {
+		q := queues[origin]
+		queue(q.Request, true, forever)
+		queue(q.Reply, true, answerLife)
+		queue(q.Dequeue, false, forever)
+	}
+	return all
+}
+
+// openDoor listens for domains at the address that key names. If only the default
+// address is taken, the node goes on without.
+func openDoor(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	l, err := listen(ctx, address, key)
+	if err != nil && cfg.IsDefault(key) {
+		logger.Warn("domains cannot reach this hub at the usual address", "key", key, "address", address, "error", err)
+		return nil, nil
+	}
+	return l, err
+}
+
+// serve lets domains in until ctx ends.
+func (b *bus) serve(ctx context.Context) error {
+	if b.door == nil {
+		return nil
+	}
+	if err := b.own.Serve(ctx, b.door, embedded.Door{}); err != nil {
+		return fmt.Errorf("serve the bus on %s: %w", b.door.Addr(), err)
+	}
+	return nil
+}
+
+// broken yields an error if the node's own bus cannot go on; never, if it has none.
+func (b *bus) broken() <-chan error {
+	if b.own == nil {
+		return nil
+	}
+	return b.own.Broken()
+}
+
+func (b *bus) close() error {
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	if b.door != nil {
+		if err := b.door.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if b.own != nil {
+		errs = append(errs, b.own.Close())
+	}
+	return errors.Join(errs...)
+}

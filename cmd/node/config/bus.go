@@ -1,0 +1,193 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// ServiceBus says which namespace the domains use, and what of it this node takes
+// from. Without a Namespace and a Connection the node runs a bus of its own.
+type ServiceBus struct {
+	Namespace  string // host name; the default credential of azidentity opens it
+	Connection Secret // in its place, with a shared access key
+	FIFO       string // queue with sessions, one for each recipient; "": none
+	Plain      string // queue without; "": none
+	Sessions   int    // of FIFO at a time
+}
+
+// Blob says which account keeps what hub and domains exchange, and what the hub
+// keeps for itself. Without an Endpoint the node keeps both in its own folder.
+type Blob struct {
+	Endpoint  string
+	Key       Secret // for emulators; without it, the default credential of azidentity
+	Container string // what the names of the two containers begin with
+}
+
+// ContentContainer is the container that the hub keeps for itself.
+func (b *Blob) ContentContainer() string { return b.Container + "-content" }
+
+// ExchangeContainer is the container that the hub shares with the domains.
+func (b *Blob) ExchangeContainer() string { return b.Container + "-exchange" }
+
+// EmbeddedBus reports whether the node runs a bus of its own.
+func (c *Config) EmbeddedBus() bool {
+	return c.ServiceBus.Namespace == "" && c.ServiceBus.Connection == ""
+}
+
+// EmbeddedBlob reports whether the node keeps content in its own folder.
+func (c *Config) EmbeddedBlob() bool { return c.Blob.Endpoint == "" }
+
+// IsDefault reports whether nobody has said anything about a key.
+func (c *Config) IsDefault(name string) bool { return c.from[name].layer == byDefault }
+
+// Queues returns the queues of every origin.
+func (c *Config) Queues() map[domain.Origin]contract.Queues {
+	queues := make(map[domain.Origin]contract.Queues)
+	for _, origin := range c.Groups().Origins() {
+		queues[origin] = contract.DefaultQueues(origin.String())
+	}
+	for _, d := range c.Domains {
+		request := cmp.Or(d.Queues.Request, queues[d.Name].Request)
+		queues[d.Name] = contract.Queues{
+			Request: request,
+			Reply:   cmp.Or(d.Queues.Reply, request+"-reply"),
+			Dequeue: cmp.Or(d.Queues.Dequeue, request+"-dequeue"),
+		}
+	}
+	return queues
+}
+
+func (c *Config) validateBus(fault faultFunc) {
+	bus := &c.ServiceBus
+	switch name := bus.Namespace; {
+	case name != "" && bus.Connection != "":
+		fault("servicebus.namespace", "servicebus.connection names a namespace too; remove one of the two")
+	case name != "" && (strings.ContainsAny(name, ":/ ") || !strings.Contains(name, ".")):
+		fault("servicebus.namespace", "want the host name alone, such as NAME.servicebus.windows.net")
+	}
+	if c.InMemory && !c.EmbeddedBus() {
+		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
+	}
+	c.validateDoor(fault, "bus-listen", c.BusListen, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
+	owner := map[string]string{bus.FIFO: "servicebus.fifo-queue"}
+	if bus.Plain != "" && bus.Plain == bus.FIFO {
+		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
+	}
+	owner[bus.Plain] = "servicebus.plain-queue"
+	for _, origin := range c.Groups().Origins() {
+		q := c.Queues()[origin]
+		for _, name := range []string{q.Request, q.Reply, q.Dequeue} {
+			if other, ok := owner[name]; ok {
+				fault("domains", "queue %s is for %s and for %s; give each its own", name, other, origin)
+			}
+			owner[name] = origin.String()
+		}
+	}
+}
+
+func (c *Config) validateBlob(fault faultFunc) {
+	c.validateDoor(fault, "blob-listen", c.BlobListen, c.EmbeddedBlob(), "blob.endpoint")
+	if c.EmbeddedBlob() {
+		for _, name := range []string{"blob.key"} {
+			if !c.IsDefault(name) {
+				fault(name, "there is no blob.endpoint to use it with; add that, or remove this")
+			}
+		}
+		return
+	}
+	u, err := url.Parse(c.Blob.Endpoint)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "https" && u.Scheme != "http":
+		fault("blob.endpoint", "want a URL such as https://ACCOUNT.blob.core.windows.net/")
+	case u.User != nil, u.RawQuery != "":
+		fault("blob.endpoint", "want the address of the account alone, such as https://ACCOUNT.blob.core.windows.net/; a key goes to %s", envName("blob.key"))
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		fault("blob.endpoint", "http shows everything to everyone on the way; use https")
+	case u.Scheme == "http" && c.Blob.Key == "":
+		fault("blob.endpoint", "an emulator over http needs its key; set %s", envName("blob.key"))
+	}
+	if c.InMemory {
+		fault("in-memory", "payloads would outlive their events, because blob.endpoint keeps them; remove one of the two")
+	}
+}
+
+// validateDoor checks the address at which domains reach an engine of this node.
+func (c *Config) validateDoor(fault faultFunc, name, address string, embedded bool, instead string) {
+	if !embedded && !c.IsDefault(name) && address != "" {
+		fault(name, "there is nothing of the hub's own behind it, because of %s; remove one of the two", instead)
+	}
+	if address == "" || !embedded {
+		return
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		fault(name, "want HOST:PORT, such as 127.0.0.1:5672, or nothing for none")
+		return
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		fault(name, "want a port from 0 to 65535, got %q", port)
+	} else if !c.Insecure && !isLoopback(host) {
+		fault(name, "its key is known to all; use 127.0.0.1:%s, or say --insecure if all who reach it are trusted", port)
+	}
+}
+
+var (
+	queuePattern     = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,260}$`)
+	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+)
+
+// queueName reads the name of a queue.
+func queueName(at *string, text string) error {
+	if !queuePattern.MatchString(text) {
+		return fmt.Errorf("want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got %.64q", text)
+	}
+	*at = text
+	return nil
+}
+
+// A queueValue is the name of a queue, or none.
+type queueValue string
+
+const none = "none"
+
+func (v *queueValue) String() string {
+	if *v == "" {
+		return none
+	}
+	return string(*v)
+}
+
+func (v *queueValue) Set(s string) error {
+	if strings.EqualFold(s, none) {
+		*v = ""
+		return nil
+	}
+	return queueName((*string)(v), s)
+}
+
+// A doorValue is an address, or nothing.
+type doorValue string
+
+func (v *doorValue) String() string     { return string(*v) }
+func (v *doorValue) Set(s string) error { *v = doorValue(strings.TrimSpace(s)); return nil }
+
+// A containerValue is what the names of containers begin with.
+type containerValue string
+
+func (v *containerValue) String() string { return string(*v) }
+func (v *containerValue) Set(s string) error {
+	if len(s) < 3 || len(s) > 50 || !containerPattern.MatchString(s) {
+		return errors.New("want 3 to 50 characters of a-z 0-9 and single - between them")
+	}
+	*v = containerValue(s)
+	return nil
+}

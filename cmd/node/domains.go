@@ -1,0 +1,66 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// domains is what this node says to the domains over the bus, and what it hears.
+type domains struct {
+	bus       *bus
+	requests  *servicebus.Requests
+	notices   *servicebus.Notices
+	courier   *hub.Courier
+	ingestion *servicebus.Ingestion
+}
+
+func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox repository.Outbox, metrics prometheus.Registerer) (_ *domains, err error) {
+	d := new(domains)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if d.bus, err = openBus(ctx, cfg, opts); err != nil {
+		return nil, err
+	}
+	queues := cfg.Queues()
+	d.requests = servicebus.NewRequests(servicebus.RequestOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
+	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
+	d.courier = hub.NewCourier(outbox, d.notices, hub.CourierOptions{Logger: opts.Logger})
+	return d, nil
+}
+
+// hear makes the ingestion of what domains announce to h.
+func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
+	d.ingestion = servicebus.NewIngestion(servicebus.IngestOptions{
+		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
+		Message: servicebus.Limits{Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events},
+		Grace:   opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock,
+	})
+}
+
+// close ends what is left, from the outside in.
+func (d *domains) close() error {
+	if d == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var errs []error
+	if d.requests != nil {
+		errs = append(errs, d.requests.Close(ctx))
+	}
+	if d.notices != nil {
+		errs = append(errs, d.notices.Close(ctx))
+	}
+	return errors.Join(append(errs, d.bus.close())...)
+}

@@ -1,0 +1,129 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/content"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// An exchange is the storage that this node shares with the domains: a container of
+// an Azure account, or of one of its own, which the domains reach by a door. It is
+// spoken to by the same client.
+type exchange struct {
+	repository.Exchange
+	own    *embedded.Account // nil: Azure's
+	door   net.Listener      // nil: there is none
+	logger *slog.Logger
+}
+
+func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *exchange, err error) {
+	container := cfg.Blob.ExchangeContainer()
+	if !cfg.EmbeddedBlob() {
+		blobs, err := azureBlobs(ctx, cfg, opts, container)
+		return &exchange{Exchange: blobs}, err
+	}
+	dir := ""
+	if !cfg.InMemory {
+		dir = filepath.Join(cfg.Data, "exchange")
+	}
+	own, err := embedded.Open(embedded.Options{Dir: dir, Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content)}) //nolint:contextcheck // opening a folder cannot be cancelled
+	if err != nil {
+		return nil, err
+	}
+	e := &exchange{own: own, logger: opts.Logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.close())
+		}
+	}()
+	if e.door, err = openDoor(ctx, cfg, "blob-listen", cfg.BlobListen, opts.Logger); err != nil {
+		return nil, err
+	}
+	e.Exchange, err = content.OpenBlobs(ctx, content.BlobOptions{
+		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(),
+		Container: container, Aliases: e.names(),
+	})
+	return e, err
+}
+
+// names are the URLs by which domains may call the account of this node.
+func (e *exchange) names() []string {
+	if e.door == nil {
+		return nil
+	}
+	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // a listener's address has one
+	var names []string
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
+		names = append(names, fmt.Sprintf("http://%s:%s/%s", host, port, e.own.Name()))
+	}
+	if at := fmt.Sprintf("http://%s/%s", e.door.Addr(), e.own.Name()); at != names[0] {
+		names = append(names, at)
+	}
+	return names
+}
+
+func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, container string) (*content.Blobs, error) {
+	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal()}
+	if o.Key == "" {
+		var err error
+		if o.Credential, err = opts.identity(); err != nil {
+			return nil, err
+		}
+	}
+	o.Create = o.Key != "" // on Azure, who deploys the hub makes the containers
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return content.OpenBlobs(ctx, o)
+}
+
+// serve lets domains in until ctx ends.
+func (e *exchange) serve(ctx context.Context) error {
+	if e.door == nil {
+		return nil
+	}
+	server := &http.Server{
+		Handler: e.own.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(e.logger.Handler(), slog.LevelWarn),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(e.door); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the exchange on %s: %w", e.door.Addr(), err)
+	}
+	return nil
+}
+
+// broken yields an error if the node's own account cannot go on; never, if it has none.
+func (e *exchange) broken() <-chan error {
+	if e.own == nil {
+		return nil
+	}
+	return e.own.Broken()
+}
+
+func (e *exchange) close() error {
+	if e == nil {
+		return nil
+	}
+	var errs []error
+	if e.door != nil {
+		if err := e.door.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if e.own != nil {
+		errs = append(errs, e.own.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,105 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// What comes of asking a domain for the content of a bundle is noted in the
+// bundle's document, by one patch on condition that the bundle is open and has no
+// answer yet. A patch acts on the truth and returns it. So nothing has to be read
+// before it, no gate is asked, for bundle and gate are always written in one batch,
+// and nobody is disturbed but a Dequeue that has read the document just before: its
+// own condition fails, and it looks again.
+
+var _ repository.Answers = (*Repository)(nil)
+
+const (
+	ifOpen       = "from c where c.state = '" + stateOpen + "'"
+	ifUnanswered = ifOpen + " and c.content = '" + string(domain.Request) + "' and not is_defined(c.object)"
+)
+
+// Answer implements repository.Answers.
+func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error) {
+	if err := repository.CheckObjectName(object); err != nil {
+		return domain.Bundle{}, classified("answer for bundle "+id.String(), err)
+	}
+	var ops azcosmos.PatchOperations
+	ops.SetCondition(ifUnanswered)
+	ops.AppendSet("/object", object)
+	ops.AppendSet("/bodyLength", body.Length)
+	ops.AppendSet("/bodyDigest", body.Digest[:])
+	ops.AppendSet("/trouble", &troubleDoc{})
+	return r.note(ctx, "answer", recipient, id, ops, func(*bundleDoc) bool { return false })
+}
+
+// Fail implements repository.Answers. The call leaves its id, so that it counts
+// once though its reply be lost.
+func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
+	call := r.newID()
+	var ops azcosmos.PatchOperations
+	ops.SetCondition(ifUnanswered + " and c.trouble.call != '" + call + "'")
+	ops.AppendIncrement("/trouble/failures", 1)
+	ops.AppendSet("/trouble/reason", why.Reason)
+	ops.AppendSet("/trouble/text", why.Text)
+	ops.AppendSet("/trouble/call", call)
+	return r.note(ctx, "fail", recipient, id, ops, func(d *bundleDoc) bool { return d.Trouble != nil && d.Trouble.Call == call })
+}
+
+// note carries out a patch of a bundle that waits for its answer, and returns the
+// bundle as it is then. One that has its answer stays as it is.
+func (r *Repository) note(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
+	ops azcosmos.PatchOperations, isDone func(*bundleDoc) bool,
+) (bundle domain.Bundle, err error) {
+	o := r.begin(what)
+	err = o.startOver(ctx, func() error {
+		doc := &bundleDoc{}
+		err := o.patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
+		switch {
+		case isNotFound(err):
+			return errNotOpen(id)
+		case isRefused(err): // it has an answer, or this very patch was carried out before, or it is not open
+			if doc, err = o.openNow(ctx, recipient, id); err != nil {
+				return err
+			}
+			if bundle, err = doc.bundle(); err != nil {
+				return err
+			}
+			switch {
+			case bundle.Content != domain.Request:
+				return domain.Errorf(domain.Invalid, "bundle %s has its content already: it is in mode %s", id, bundle.Content)
+			case bundle.IsUnanswered() && !isDone(doc):
+				return errMoved
+			}
+			return nil
+		case err == nil:
+			bundle, err = doc.bundle()
+		}
+		return err
+	})
+	return bundle, o.outcome(what+" for bundle "+id.String(), err)
+}
+
+// openNow returns a bundle as it is now, or fails with NotFound if it is not open.
+// Where reads may be old, a write that changes nothing asks for it.
+func (o *operation) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
+	doc := &bundleDoc{}
+	var err error
+	if o.r.db.readsMayBeStale() {
+		var ops azcosmos.PatchOperations
+		ops.SetCondition(ifOpen)
+		ops.AppendSet("/kind", bundleKind)
+		err = o.patch(ctx, o.r.db.bundles, recipient.String(), id.String(), ops, doc)
+	} else {
+		_, err = o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc)
+	}
+	if isNotFound(err) || statusOf(err) == http.StatusPreconditionFailed || err == nil && doc.State != stateOpen {
+		return nil, errNotOpen(id)
+	}
+	return doc, err
+}

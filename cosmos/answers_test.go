@@ -1,0 +1,182 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// asks opens a bundle whose content its domain makes on request.
+func (s *trust) asks(node *Repository) repositorytest.Peeked {
+	s.Helper()
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	require.NoError(s, err)
+	return b
+}
+
+func (s *trust) answers(node *Repository, id domain.BundleID, object string) domain.Bundle {
+	s.Helper()
+	b, err := node.Answer(context.Background(), s.actor, id, object, domain.Body{Length: int64(len(object))})
+	require.NoError(s, err)
+	return b
+}
+
+// inEveryAge runs a case for reads that are old: so many of them, by so many commits.
+func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
+	for age := range int32(8) {
+		for reads := range int32(4) {
+			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var old aging
+					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+					test(s, func() { old.age.Store(age); old.left.Store(reads) })
+				})
+			})
+		}
+	}
+}
+
+func TestAnOldCopyDoesNotSayThatABundleIsUnanswered(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		_, err := node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "busy"})
+		require.NoError(s, err)
+		s.answers(node, b.ID, "made")
+		makeOld()
+		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+	})
+}
+
+func TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Alone))
+		s.answers(node, s.asks(node).ID, "made")
+		_, err := node.Acknowledge(s.Context(), s.actor, s.asks(node).ID) // the one that is open
+		require.NoError(s, err)
+		b := s.asks(node)
+		makeOld()
+		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
+		require.ErrorIs(s, err, repository.ErrUnanswered)
+	})
+}
+
+func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		s.answers(node, b.ID, "first")
+		makeOld()
+		require.Equal(s, "first", s.answers(node, b.ID, "second").Object)
+		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "late"})
+		require.NoError(s, err)
+		require.Equal(s, "first", failed.Object)
+		require.Zero(s, failed.Trouble)
+
+		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+		makeOld()
+		_, err = node.Answer(s.Context(), s.actor, b.ID, "late", domain.Body{})
+		require.Equal(s, domain.NotFound, domain.KindOf(err), "%v", err)
+		_, err = node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "late"})
+		require.Equal(s, domain.NotFound, domain.KindOf(err), "%v", err)
+
+		again, err := node.Replay(s.Context(), s.actor, b.Group, becauseOfATest)
+		require.NoError(s, err)
+		require.Equal(s, "first", again.Object)
+		makeOld()
+		require.Equal(s, "first", s.answers(node, b.ID, "third").Object)
+	})
+}
+
+// patchesABundle reports that req notes an answer or a failure.
+func patchesABundle(req *http.Request) bool {
+	return req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/colls/"+bundlesContainer+"/")
+}
+
+func TestAFailureWhoseReplyIsLostCountsOnce(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		var seen atomic.Int32
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if patchesABundle(req) && seen.Add(1) == 1 {
+				makeOld()
+				return faulty.ReplyLostAfter
+			}
+			return faulty.None
+		})
+		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "busy", Text: "a while"})
+		require.NoError(s, err)
+		require.Equal(s, domain.Trouble{Failures: 1, Reason: "busy", Text: "a while"}, failed.Trouble)
+	})
+}
+
+func TestAnAnswerWithoutAReplyIsNeverSaidNotToHaveHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if patchesABundle(req) {
+				return faulty.ReplyLostAfter
+			}
+			return faulty.Unavailable
+		})
+		_, err := node.Answer(t.Context(), s.actor, b.ID, "made", domain.Body{})
+		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
+		s.line.Break(nil)
+		require.Equal(t, "made", s.answers(node, b.ID, "made-again").Object)
+	})
+}
+
+// TestAnAnswerDisturbsNoPeek is about a gate that nobody has to write for an answer.
+func TestAnAnswerDisturbsNoPeek(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	b := s.asks(node)
+	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.From(domain.Charges)))
+	next, err := node.NextUnacknowledged(t.Context(), s.actor, []domain.Group{groupOf(t, domain.Charges)})
+	require.NoError(t, err)
+	other, _, err := repositorytest.Fill(t.Context(), next.Run)
+	require.NoError(t, err)
+	s.answers(node, b.ID, "made")
+	_, err = node.Add(t.Context(), other, next.Run)
+	require.NoError(t, err)
+}
+
+func TestABundleWithoutEventsIsDamage(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	b := s.asks(node)
+	doc := &bundleDoc{}
+	etag, err := node.begin("test").read(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), doc)
+	require.NoError(t, err)
+	doc.Ranges = nil
+	_, err = node.begin("test").put(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), etag, doc)
+	require.NoError(t, err)
+	_, err = node.NextUnacknowledged(t.Context(), s.actor, allGroups)
+	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
+	_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
+	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
+}

@@ -1,0 +1,190 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// What answers, failures, Dequeues, orders and couriers do to one bundle on
+// request, request by request, in every order.
+
+// asked is the bundle on request of a world, and what the parties were told of it.
+type asked struct {
+	repositorytest.Peeked
+	objects  []string // by Answer, whoever called it
+	refused  int      // answers and failures that came too late
+	dequeued int
+	ordered  bool // closed by an operator
+	told     []domain.Notice
+}
+
+// asking leaves two events, the first of them in a bundle that waits for its
+// domain, or has its answer.
+func asking(isAnswered bool) func(w *world) {
+	return func(w *world) {
+		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
+		require.NoError(w, w.saves(node, repositorytest.Events(2, w.actor, repositorytest.Alone)...))
+		var err error
+		w.asked.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+		require.NoError(w, err)
+		if isAnswered {
+			require.NoError(w, answers("made-before").does(w, node))
+		}
+	}
+}
+
+// dequeuedBefore leaves a notice in front of what asking leaves.
+func dequeuedBefore(w *world) {
+	asking(true)(w)
+	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
+	require.NoError(w, dequeues.does(w, node))
+	w.asked = asked{told: w.asked.told}
+	var err error
+	w.asked.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	require.NoError(w, err)
+	require.NoError(w, answers("made-before").does(w, node))
+}
+
+func answers(object string) party {
+	return party{"answer " + object, func(w *world, node *Repository) error {
+		b, err := node.Answer(context.Background(), w.actor, w.asked.ID, object, domain.Body{Length: int64(len(object))})
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if domain.KindOf(err) == domain.NotFound {
+			w.asked.refused++
+			return nil
+		}
+		w.asked.objects = append(w.asked.objects, b.Object)
+		return err
+	}}
+}
+
+var (
+	fails = party{"fail", func(w *world, node *Repository) error {
+		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.Trouble{Reason: "busy"})
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if domain.KindOf(err) == domain.NotFound {
+			w.asked.refused++
+			return nil
+		}
+		return err
+	}}
+	dequeues = party{"dequeue", func(w *world, node *Repository) error {
+		_, err := node.Acknowledge(context.Background(), w.actor, w.asked.ID)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil {
+			w.asked.dequeued++
+			w.taken = append(w.taken, w.asked.Peeked)
+		}
+		if errors.Is(err, repository.ErrUnanswered) || domain.KindOf(err) == domain.NotFound {
+			return nil
+		}
+		return err
+	}}
+	releases = party{"release", func(w *world, node *Repository) error {
+		return w.ordered(node.Release(context.Background(), w.actor, w.asked.ID, becauseOfATest))
+	}}
+	skips = party{"skip and replay", func(w *world, node *Repository) error {
+		if err := node.Skip(context.Background(), w.actor, w.asked.ID, becauseOfATest); err != nil {
+			return w.ordered(err)
+		}
+		_, err := node.Replay(context.Background(), w.actor, w.asked.Group, becauseOfATest)
+		return err
+	}}
+	couriers = party{"courier", func(w *world, node *Repository) error {
+		notices, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.asked.told = append(w.asked.told, notices...)
+		return err
+	}}
+)
+
+func (w *world) ordered(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if domain.KindOf(err) == domain.NotFound { // it was dequeued
+		return nil
+	}
+	w.asked.ordered = w.asked.ordered || err == nil
+	return err
+}
+
+// holds compares what the parties were told with what is stored.
+func (a *asked) holds(w *world, node *Repository) {
+	if a.ID == (domain.BundleID{}) {
+		return
+	}
+	for _, object := range a.objects {
+		require.Equal(w, a.objects[0], object, "all are told of the first answer")
+	}
+	require.LessOrEqual(w, a.dequeued, 1)
+	b, _, err := node.Find(context.Background(), w.actor, a.ID)
+	isOpen := err == nil
+	require.Equal(w, a.dequeued == 0 && !a.ordered, isOpen, "whether it is open: %v", err)
+	if isOpen && len(a.objects) > 0 {
+		require.Equal(w, a.objects[0], b.Object)
+		require.Zero(w, b.Trouble)
+	}
+	if a.refused > 0 && isOpen {
+		require.Contains(w, partiesOf(w), skips.name, "nothing was too late")
+	}
+	require.False(w, a.dequeued > 0 && len(a.objects) == 0, "what was dequeued was answered")
+
+	left, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
+	require.NoError(w, err)
+	told := make(map[domain.BundleID]bool)
+	last := int64(0)
+	for _, n := range append(a.told, left...) {
+		if !told[n.Bundle] {
+			require.Greater(w, n.Number, last)
+			last = n.Number
+		}
+		told[n.Bundle] = true
+	}
+	require.Equal(w, a.dequeued > 0, told[a.ID], "whether a notice tells of it")
+	require.Len(w, told, len(w.taken), "and of what was dequeued before")
+}
+
+func partiesOf(w *world) (names []string) {
+	for _, p := range w.parties {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		turns   int
+		prepare func(w *world)
+		parties []party
+	}{
+		{"answer and dequeue", 2, asking(false), []party{answers("made"), dequeues}},
+		{"another answer and dequeue", 2, asking(true), []party{answers("made-late"), dequeues}},
+		{"two answers", 2, asking(false), []party{answers("made-a"), answers("made-b")}},
+		{"two answers and dequeue", 1, asking(false), []party{answers("made-a"), answers("made-b"), dequeues}},
+		{"failure and dequeue", 2, asking(true), []party{fails, dequeues}},
+		{"failure and answer", 2, asking(false), []party{fails, answers("made")}},
+		{"answer and release", 2, asking(false), []party{answers("made"), releases}},
+		{"answer, skip and replay", 2, asking(false), []party{answers("made"), skips}},
+		{"dequeue and release", 2, asking(true), []party{dequeues, releases}},
+		{"two dequeues", 2, asking(true), []party{dequeues, dequeues}},
+		{"dequeue and courier", 2, dequeuedBefore, []party{dequeues, couriers}},
+		{"two couriers", 2, dequeuedBefore, []party{couriers, couriers}},
+	} {
+		for name, account := range map[string]embedded.Options{"Strong": {}, "Session": {Consistency: "Session"}} {
+			t.Run(tc.name+"/"+name, func(t *testing.T) { everyOrderOn(t, account, tc.turns, tc.prepare, tc.parties...) })
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package cosmos
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+func (l *look) notices(ctx context.Context) ([]*noticeDoc, error) {
+	return all[*noticeDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
+		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
+}
+
+// outbox holds notices to the gates, whose generations are their numbers, and to the
+// bundles that are open: a notice says that a bundle was closed, so only a Replay
+// behind it can have opened that again. That its bundle is not there is no finding,
+// for a notice stays however long it cannot be delivered.
+func (l *look) outbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
+	opening := make(map[string]int64, len(open))
+	for _, d := range open {
+		opening[d.ID] = d.Opening
+	}
+	for _, d := range notices {
+		where := "notice " + d.ID
+		n, err := d.notice()
+		if err != nil || d.ID != noticeID(d.Group, d.Number) {
+			l.found("H7", noticeWrong, where, nil, "it is not what a Dequeue leaves: number %d of group %q: %v", d.Number, d.Group, err)
+			continue
+		}
+		generation := int64(0)
+		if g := l.gates[n.Group]; g != nil {
+			generation = g.Generation
+		}
+		if d.Number > generation {
+			l.found("H7", noticeWrong, where, nil, "no Dequeue has left it, for its gate has come to generation %d only", generation)
+		}
+		if opened, isOpen := opening[d.Bundle]; isOpen && opened < d.Number {
+			l.found("H7", noticeWrong, where, nil, "it says that bundle %s was dequeued, but that has been open since generation %d", d.Bundle, opened)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var _ repository.Outbox = (*Repository)(nil)
+
+// A noticeDoc is a notice that its domain has not got yet. It is created by the
+// batch that closes the bundle, and deleted when it has been delivered; it does
+// not expire.
+type noticeDoc struct {
+	ID        string `json:"id"`
+	Recipient string `json:"recipient"`
+	Kind      string `json:"kind"` // always "notice"
+	Group     string `json:"group"`
+	Number    int64  `json:"number"` // generation of the gate by which the bundle was closed
+	Origin    string `json:"origin"`
+	Bundle    string `json:"bundle"`
+	List      string `json:"list"`
+	Since     millis `json:"since"`
+}
+
+const noticeKind = "notice"
+
+// noticeID sorts the notices of a group in the order of their numbers. A bar is in
+// no group's name.
+func noticeID(group string, number int64) string {
+	return fmt.Sprintf("%s%020d", noticesOf(group), number)
+}
+
+// noticesOf is what the ids of the notices of a group begin with; behindNotices is
+// greater than all of them.
+func noticesOf(group string) string     { return noticeKind + "|" + group + "|" }
+func behindNotices(group string) string { return noticeKind + "|" + group + "}" }
+
+// newNotice returns the notice of bundle d, which g has just let pass, or nil if
+// nobody wants one.
+func newNotice(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) *noticeDoc {
+	if b.Content != domain.Request {
+		return nil
+	}
+	return &noticeDoc{
+		ID: noticeID(d.Group, g.Generation), Recipient: d.Recipient, Kind: noticeKind,
+		Group: d.Group, Number: g.Generation, Origin: b.Cabinet.Origin.String(),
+		Bundle: d.ID, List: d.List, Since: millisOf(now),
+	}
+}
+
+func (d *noticeDoc) notice() (domain.Notice, error) {
+	n := domain.Notice{List: d.List, Number: d.Number, Since: d.Since.time()}
+	var err error
+	if n.Recipient, err = domain.ParseActorID(d.Recipient); err == nil {
+		n.Origin, err = domain.ParseOrigin(d.Origin)
+	}
+	if err == nil {
+		n.Group, err = domain.ParseGroup(d.Group)
+	}
+	if err == nil {
+		n.Bundle, err = domain.ParseBundleID(d.Bundle)
+	}
+	if err != nil {
+		return n, domain.Errorf(domain.Damaged, "notice %s of %s: %w", d.ID, d.Recipient, err)
+	}
+	return n, nil
+}
+
+// noticesAtOnce is how many notices are read in one request.
+const noticesAtOnce = 100
+
+// Notices implements repository.Outbox. It reads the front of the outbox and, if
+// that is long, the front of what the groups behind it have: no group is kept from
+// its notices by those of another.
+//
+// A read that is old misses the newest notices, never an older one of the same
+// group: a replica applies the writes of a partition in their order, the result is
+// in the order of the notices, and what a later result page adds lies behind what
+// the pages before it have brought. A notice that was delivered meanwhile may come
+// once more.
+func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
+	o := r.begin("notices")
+	var notices []domain.Notice
+	for after := noticeKind + "|"; ; {
+		some, err := all[*noticeDoc](ctx, o.query(r.db.bundles, recipient.String(),
+			fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id", noticesAtOnce),
+			azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}, azcosmos.QueryParameter{Name: "@after", Value: after}))
+		if err != nil {
+			return nil, classified("notices of "+recipient.String(), err)
+		}
+		for _, d := range some {
+			n, err := d.notice()
+			if err != nil {
+				return nil, err
+			}
+			notices = append(notices, n)
+		}
+		if len(some) < noticesAtOnce {
+			return notices, nil
+		}
+		after = behindNotices(some[len(some)-1].Group)
+	}
+}
+
+// Delivered implements repository.Outbox.
+func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
+	o := r.begin("delivered")
+	err := o.discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
+	return o.outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
+}
+
+// waitingPages is how many result pages Waiting reads once it has found something.
+const waitingPages = 10
+
+// Waiting implements repository.Outbox. It goes on where the call before it has
+// stopped, so that recipients whose notices cannot be delivered do not hide the
+// others. The kind of a document is indexed: where nothing waits, nothing is read.
+func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+	from := r.waitingFrom.Swap(nil)
+	waiting, err := r.waiting(ctx, before, most, from)
+	if from != nil && (len(waiting) == 0 || err != nil) {
+		waiting, err = r.waiting(ctx, before, most, nil)
+	}
+	return waiting, classified("look for notices that wait", err)
+}
+
+func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) ([]domain.ActorID, error) {
+	q := &query{
+		o: r.begin("waiting"), container: r.db.bundles, everywhere: true, continuation: from,
+		text: "SELECT c.recipient FROM c WHERE c.kind = @kind AND c.since < @before",
+		params: []azcosmos.QueryParameter{
+			{Name: "@kind", Value: noticeKind}, {Name: "@before", Value: millisOf(before)},
+		},
+	}
+	var waiting []domain.ActorID
+	for pages := 0; !q.done && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
+		items, err := q.next(ctx, most-len(waiting))
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			var d noticeDoc
+			if err := decode(item, noticeKind, &d); err != nil {
+				return nil, err
+			}
+			recipient, err := domain.ParseActorID(d.Recipient)
+			if err != nil {
+				return nil, domain.Errorf(domain.Damaged, "a notice lies in partition %q: %w", d.Recipient, err)
+			}
+			if !slices.Contains(waiting, recipient) {
+				waiting = append(waiting, recipient)
+			}
+		}
+		q.o = r.begin("waiting") // a budget for each result page
+	}
+	if !q.done {
+		r.waitingFrom.Store(q.continuation)
+	}
+	return waiting, nil
+}

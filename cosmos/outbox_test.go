@@ -1,0 +1,250 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// confirms has n bundles made, answered and dequeued, and returns their ids.
+func (s *trust) confirms(node *Repository, n int) []domain.BundleID {
+	s.Helper()
+	s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Alone))
+	var ids []domain.BundleID
+	for range n {
+		b := s.asks(node)
+		s.answers(node, b.ID, "made")
+		_, err := node.Acknowledge(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+		ids = append(ids, b.ID)
+	}
+	return ids
+}
+
+func bundlesOf(notices []domain.Notice) []domain.BundleID {
+	var ids []domain.BundleID
+	for _, n := range notices {
+		ids = append(ids, n.Bundle)
+	}
+	return ids
+}
+
+// An old read shows the outbox as it was: a run of notices that was the front at
+// some time.
+func TestAnOldReadOfTheOutboxHasNoGap(t *testing.T) {
+	for age := range int32(10) {
+		var old aging
+		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+		node := s.node(small, false)
+		ids := s.confirms(node, 4)
+		notices, err := node.Notices(t.Context(), s.actor)
+		require.NoError(t, err)
+		require.Equal(t, ids, bundlesOf(notices))
+		for i, n := range notices {
+			require.NoError(t, node.Delivered(t.Context(), n))
+			old.age.Store(age)
+			old.left.Store(1)
+			seen, err := node.Notices(t.Context(), s.actor)
+			require.NoError(t, err)
+			old.left.Store(0)
+			if len(seen) == 0 {
+				require.True(t, i == len(ids)-1 || age > 0)
+				continue
+			}
+			at := slices.Index(ids, seen[0].Bundle)
+			require.LessOrEqual(t, at, i+1, "the first that was not delivered is not missing")
+			require.Equal(t, ids[at:at+len(seen)], bundlesOf(seen))
+		}
+	}
+}
+
+func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
+	k := newKeeper(t, 3)
+	b := k.confirms(1)[0]
+	k.passes(30 * day)
+	k.expires()
+	k.sweeps()
+	_, err := k.node.begin("test").read(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), &bundleDoc{})
+	require.True(t, isNotFound(err), "the bundle has expired: %v", err)
+	notices, err := k.node.Notices(t.Context(), k.actor)
+	require.NoError(t, err)
+	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(notices))
+	require.NoError(t, k.mended(k.actor), "and a check takes no offence")
+}
+
+// confirms has bundles of n events made, answered and dequeued.
+func (k *keeper) confirms(n ...int) []repositorytest.Peeked {
+	k.Helper()
+	var bundles []repositorytest.Peeked
+	for _, events := range n {
+		k.saves(events)
+		b := k.asks()
+		_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
+		require.NoError(k, err)
+		k.node.hints.wait(k.Context(), k.actor)
+		bundles = append(bundles, b)
+	}
+	return bundles
+}
+
+// asks opens a bundle and has it answered.
+func (k *keeper) asks() repositorytest.Peeked {
+	k.Helper()
+	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
+	require.NoError(k, err)
+	_, err = k.node.Answer(k.Context(), k.actor, b.ID, "made", domain.Body{})
+	require.NoError(k, err)
+	return b
+}
+
+func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	node := r.node(Options{SweepEvery: -1}, false)
+	recipients := make(map[domain.ActorID]bool)
+	for n := range 7 {
+		s := &trust{T: t, rig: r, actor: repositorytest.NewActor()}
+		s.confirms(node, 1+n*n%5)
+		recipients[s.actor] = true
+	}
+	later := time.Now().Add(time.Hour)
+	for most := 1; most <= 8; most++ {
+		found := make(map[domain.ActorID]bool)
+		for calls := 0; len(found) < len(recipients); calls++ {
+			require.Less(t, calls, 40, "%d at a time: found %d of %d", most, len(found), len(recipients))
+			waiting, err := node.Waiting(t.Context(), later, most)
+			require.NoError(t, err)
+			require.NotEmpty(t, waiting)
+			require.LessOrEqual(t, len(waiting), most)
+			for _, recipient := range waiting {
+				require.True(t, recipients[recipient])
+				found[recipient] = true
+			}
+		}
+	}
+	waiting, err := node.Waiting(t.Context(), time.Now().Add(-time.Hour), 10)
+	require.NoError(t, err)
+	require.Empty(t, waiting)
+}
+
+func TestWaitingForgetsAPlaceThatIsNoneAnyMore(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(small, false)
+	s.confirms(node, 1)
+	nowhere := "not a place"
+	node.waitingFrom.Store(&nowhere)
+	waiting, err := node.Waiting(t.Context(), time.Now().Add(time.Hour), 10)
+	require.NoError(t, err)
+	require.Equal(t, []domain.ActorID{s.actor}, waiting)
+}
+
+// What an operator reads must not be wrong because domains are slow.
+func TestACheckTakesNoOffenceAtWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		node := s.node(small, false)
+		s.confirms(node, 2)
+		again, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
+		require.NoError(t, err)
+		require.NotEmpty(t, again.Object)
+		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.From(domain.Charges)))
+		b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, []domain.Group{groupOf(t, domain.Charges)}, domain.BundleID{}, repositorytest.Requested)
+		require.NoError(t, err)
+		_, err = node.Fail(t.Context(), s.actor, b.ID, domain.Trouble{Reason: "busy"})
+		require.NoError(t, err)
+		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.From(domain.Aggregations)))
+		aggregations := []domain.Group{groupOf(t, domain.Aggregations)}
+		skipped, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, aggregations, domain.BundleID{}, repositorytest.Requested)
+		require.NoError(t, err)
+		require.NoError(t, node.Skip(t.Context(), s.actor, skipped.ID, becauseOfATest))
+
+		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
+		require.NoError(t, err)
+		for _, f := range report.Findings {
+			require.False(t, f.Damage, "%v", f)
+		}
+		require.NoError(t, s.mended(s.actor))
+	})
+}
+
+// TestWhatAnswersAndNoticesCost holds the new operations to their requests, and the
+// old ones to what they have always cost.
+func TestWhatAnswersAndNoticesCost(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		pessimistic bool
+		dequeue     float64 // request units
+	}{{"by published query metrics", false, 24.923}, {"pessimistic", true, 25.9}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Pessimistic: tc.pessimistic})}
+			node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)
+			cost := func(what string, requests int64, do func() error) float64 {
+				units, before := s.engine.RequestUnits(), s.engine.Requests()
+				require.NoError(t, do())
+				units = s.engine.RequestUnits() - units
+				t.Logf("%-40s %d requests, %5.2f RU", what, s.engine.Requests()-before, units)
+				require.Equal(t, requests, s.engine.Requests()-before, what)
+				return units
+			}
+			dequeue := func(id domain.BundleID) func() error {
+				return func() error { _, err := node.Acknowledge(t.Context(), s.actor, id); return err }
+			}
+			s.save(node, 0, repositorytest.Events(1, s.actor))
+			manifest, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			require.NoError(t, err)
+			plain := cost("Dequeue of a manifest", 3, dequeue(manifest.ID))
+			require.InDelta(t, tc.dequeue, plain, 0.01)
+
+			s.save(node, 0, repositorytest.Events(1, s.actor))
+			b := s.asks(node)
+			cost("Fail", 1, func() error {
+				_, err := node.Fail(t.Context(), s.actor, b.ID, domain.Trouble{Reason: "no-answer"})
+				return err
+			})
+			answer := func() error {
+				_, err := node.Answer(t.Context(), s.actor, b.ID, "payloads/0123/made", domain.Body{Length: 1})
+				return err
+			}
+			cost("Answer", 1, answer)
+			cost("Answer that is not the first", 2, answer)
+			var notices []domain.Notice
+			look := func() (err error) { notices, err = node.Notices(t.Context(), s.actor); return err }
+			cost("Notices, none", 1, look)
+			asked := cost("Dequeue of a bundle on request", 3, dequeue(b.ID))
+			require.Less(t, asked-plain, 7.0, "one more create in the same batch")
+			cost("Notices, one", 1, look)
+			require.Len(t, notices, 1)
+			wait := func() error { _, err := node.Waiting(context.Background(), time.Now().Add(time.Hour), 100); return err }
+			cost("Waiting, one", 1, wait)
+			cost("Delivered", 1, func() error { return node.Delivered(t.Context(), notices[0]) })
+			cost("Waiting, none", 1, wait)
+		})
+	}
+}
+
+func TestNoTwoNoticesHaveOneName(t *testing.T) {
+	names := []string{"a", "b", "a-b", "ab", "a1", "A", "a.1", "a_b"}
+	ids := make(map[string]string)
+	for _, group := range names {
+		for _, number := range []int64{1, 2, 10, 11, 1 << 60} {
+			id := noticeID(group, number)
+			of := fmt.Sprint(group, " ", number)
+			require.NotContains(t, ids, id, of)
+			ids[id] = of
+			require.Less(t, id, behindNotices(group))
+			for _, other := range names {
+				inside := id > noticesOf(other) && id < behindNotices(other)
+				require.Equal(t, other == group, inside, "%s among those of %s", id, other)
+			}
+		}
+		require.Less(t, noticeID(group, 9), noticeID(group, 10))
+	}
+}

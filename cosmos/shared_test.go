@@ -1,0 +1,193 @@
+package cosmos
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A sharing hub keeps the list of ids of a bundle in the store that it shares with
+// domains, and its content in its own, both in the folder of the bundle's run.
+type sharing struct {
+	*keeper
+	shared *memory.Content
+}
+
+func newSharing(t *testing.T, capacity int) *sharing {
+	s := &sharing{&keeper{T: t, actor: repositorytest.NewActor()}, memory.NewContent()}
+	*s.keeper = *newKeeper(t, capacity)
+	s.node = s.rig.node(Options{DrawerCapacity: capacity, SweepEvery: -1, Clock: s.clock, Shared: s.shared}, true)
+	return s
+}
+
+// opens opens a bundle of what waits, as the hub does, and has it answered.
+func (s *sharing) opens() domain.Bundle {
+	s.Helper()
+	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
+	require.NoError(s, err)
+	require.Nil(s, next.Open)
+	b, _, err := repositorytest.Fill(s.Context(), next.Run)
+	require.NoError(s, err)
+	b.Content, b.List = domain.Request, next.Run.Folder()+"/list-of-"+b.ID.String()
+	require.NoError(s, s.shared.Put(s.Context(), b.List, strings.NewReader("ids")))
+	_, err = s.node.Add(s.Context(), b, next.Run)
+	require.NoError(s, err)
+	object := next.Run.Folder() + "/made-for-" + b.ID.String()
+	require.NoError(s, s.content.Put(s.Context(), object, strings.NewReader("content")))
+	b, err = s.node.Answer(s.Context(), s.actor, b.ID, object, domain.Body{})
+	require.NoError(s, err)
+	return b
+}
+
+func (s *sharing) closes(b domain.Bundle) {
+	s.Helper()
+	_, err := s.node.Acknowledge(s.Context(), s.actor, b.ID)
+	require.NoError(s, err)
+	s.node.hints.wait(s.Context(), s.actor)
+}
+
+// has demands that the list and the content of a bundle are there, or are gone.
+func (s *sharing) has(want bool, bundles ...domain.Bundle) {
+	s.Helper()
+	for _, b := range bundles {
+		for store, name := range map[repository.Content]string{s.shared: b.List, s.content: b.Object} {
+			r, err := store.Open(s.Context(), repository.Section{Object: name})
+			if want {
+				require.NoError(s, err)
+				require.NoError(s, r.Close())
+				continue
+			}
+			require.Equal(s, domain.NotFound, domain.KindOf(err), "%s: %v", name, err)
+		}
+	}
+}
+
+// Drawers without payloads have a folder, too.
+func TestWhatIsSharedOfABundleGoesWithItsFirstDrawer(t *testing.T) {
+	s := newSharing(t, 3)
+	s.saves(7) // over three drawers
+	long := s.opens()
+	s.closes(long)
+	s.saves(3) // from the middle of the third drawer into the fourth
+	short := s.opens()
+	s.saves(1)
+	for range 4 * 7 { // a quarter of a day at a time
+		s.passes(6 * time.Hour)
+		s.sweeps()
+		s.has(true, long, short)
+	}
+	s.passes(7 * day)
+	require.Equal(t, 2, s.sweeps().Drawers, "the gate stands in the third")
+	s.has(false, long)
+	s.has(true, short)
+	s.closes(short)
+	s.sweeps()
+	s.has(true, short)
+	s.passes(7 * day)
+	s.sweeps()
+	s.has(false, short)
+	require.NoError(t, s.mended(s.actor))
+}
+
+// A Replay may come at the last moment, and the bundle then stays open for ever.
+func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
+	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // after the Dequeue and before the retention ends
+		for _, swept := range []bool{true, false} {
+			s := newSharing(t, 3)
+			s.saves(7)
+			s.closes(s.opens())
+			s.sweeps() // notes that all is acknowledged
+			s.passes(day)
+			s.saves(7)
+			b := s.opens()
+			s.closes(b)
+			s.sweeps()
+			s.passes(7*day - late)
+			if swept {
+				s.sweeps()
+			}
+			s.has(true, b)
+			again, err := s.node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
+			require.NoError(t, err)
+			require.Equal(t, b.Object, again.Object)
+			for range 10 {
+				s.passes(10 * day)
+				s.sweeps()
+				s.expires()
+				s.has(true, b)
+			}
+			found, run, err := s.node.Find(t.Context(), s.actor, b.ID)
+			require.NoError(t, err)
+			require.Equal(t, again, found)
+			require.True(t, strings.HasPrefix(b.List, run.Folder()+"/"))
+			events, err := repositorytest.Read(t.Context(), run)
+			require.NoError(t, err)
+			require.Len(t, events, b.Count)
+			s.closes(b)
+			s.sweeps()
+			s.passes(9 * day)
+			s.sweeps()
+			s.has(false, b)
+		}
+	}
+}
+
+// Once its first drawer has gone, a bundle cannot come back, though its document
+// be there for a while.
+func TestABundleWhoseFolderHasGoneIsNotReplayed(t *testing.T) {
+	s := newSharing(t, 3)
+	s.saves(7)
+	b := s.opens()
+	s.closes(b)
+	_, err := s.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: s.clock, Shared: s.shared}, false).Sweep(t.Context())
+	require.NoError(t, err)
+	s.passes(time.Second)
+	_, err = s.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: s.clock, Shared: s.shared}, false).Sweep(t.Context())
+	require.NoError(t, err)
+	s.has(false, b)
+	_, err = s.node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
+	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
+}
+
+func TestForEverKeepsWhatIsShared(t *testing.T) {
+	s := newSharing(t, 3)
+	s.node = s.rig.node(Options{DrawerCapacity: 3, Retention: -1, Clock: s.clock, Shared: s.shared}, true)
+	s.saves(7)
+	b := s.opens()
+	s.closes(b)
+	s.passes(1000 * day)
+	s.sweeps()
+	s.expires()
+	s.has(true, b)
+	_, err := s.node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
+	require.NoError(t, err)
+}
+
+// A lockedContent gives nothing away.
+type lockedContent struct{ repository.Content }
+
+func (lockedContent) DeleteFolder(context.Context, string) error {
+	return domain.Errorf(domain.Unavailable, "content: out of reach")
+}
+
+func TestASweepThatDoesNotReachTheSharedStoreIsFinishedByTheNext(t *testing.T) {
+	s := newSharing(t, 3)
+	s.saves(7)
+	b := s.opens()
+	s.closes(b)
+	s.sweeps()
+	s.passes(7 * day)
+	_, err := s.rig.node(Options{DrawerCapacity: 3, Clock: s.clock, Shared: lockedContent{s.shared}}, false).Sweep(t.Context())
+	require.ErrorContains(t, err, "out of reach")
+	require.Equal(t, 3, s.sweeps().Drawers)
+	s.has(false, b)
+	require.NoError(t, s.mended(s.actor))
+}

@@ -1,0 +1,51 @@
+package domain
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// guidForms are the forms of a GUID that .NET reads, besides that of a UUID: its
+// 32 digits alone, or the UUID in braces or parentheses, or hexadecimal numbers.
+var (
+	plainGUID   = regexp.MustCompile(`^[0-9A-Fa-f]{32}$`)
+	wrappedGUID = regexp.MustCompile(`^(?:\{([^{}]+)\}|\(([^()]+)\))$`)
+	numberGUID  = regexp.MustCompile(`(?i)^\{0x([0-9a-f]{1,8}),0x([0-9a-f]{1,4}),0x([0-9a-f]{1,4}),\{` +
+		strings.Repeat(`0x([0-9a-f]{1,2}),`, 7) + `0x([0-9a-f]{1,2})\}\}$`)
+)
+
+// FromGUID returns the UUID that text stands for in any form in which .NET reads a
+// GUID, as the original's clients may write it: 36 characters, in lower case. The
+// nil UUID is one too.
+func FromGUID(text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	if len(text) == 36 {
+		return canonicalUUID(text)
+	}
+	if plainGUID.MatchString(text) {
+		return canonicalUUID(text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:])
+	}
+	if m := wrappedGUID.FindStringSubmatch(text); m != nil {
+		return canonicalUUID(m[1] + m[2])
+	}
+	if m := numberGUID.FindStringSubmatch(strings.ReplaceAll(text, " ", "")); m != nil {
+		n := make([]any, len(m)-1)
+		for i := range n {
+			n[i], _ = strconv.ParseUint(m[i+1], 16, 32) // hexadecimal digits and not too many
+		}
+		return canonicalUUID(fmt.Sprintf("%08x-%04x-%04x-%02x%02x-%02x%02x%02x%02x%02x%02x", n...))
+	}
+	return "", false
+}
+
+const nilUUID = "00000000-0000-0000-0000-000000000000"
+
+func canonicalUUID(text string) (string, bool) {
+	text = strings.ToLower(text)
+	if _, err := parseUUID("guid", text); err != nil && text != nilUUID {
+		return "", false
+	}
+	return text, true
+}

@@ -1,0 +1,175 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Courier brings notices from the outbox to their domains: each at least once, and
+// those of a recipient and group in the order in which its bundles were closed. A
+// notice leaves the outbox after its domain has got it, so a crash in between brings
+// it once more, with the same identity.
+//
+// Every node runs a Courier. It is told of what its own node closes, and looks every
+// now and then for what other nodes have left behind. Two that carry for the same
+// recipient bring notices twice, and never a later one without an earlier one.
+type Courier struct {
+	outbox   repository.Outbox
+	notifier Notifier
+	opts     CourierOptions
+
+	due chan domain.ActorID // recipients that nobody carries for
+
+	mu    sync.Mutex
+	known map[domain.ActorID]bool // due, or carried for; true: told of again meanwhile
+}
+
+// CourierOptions set up a Courier. The zero value will do.
+type CourierOptions struct {
+	Parallel int                           // recipients at a time; default 8
+	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
+	Logger   *slog.Logger                  // default: none
+}
+
+// NewCourier returns a Courier that does nothing until it is Run.
+func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions) *Courier {
+	if opts.Parallel <= 0 {
+		opts.Parallel = 8
+	}
+	if opts.Look == nil {
+		opts.Look = func(idle bool) time.Duration {
+			d := 10 * time.Second
+			if idle {
+				d *= 3
+			}
+			return d - d/4 + rand.N(d/2)
+		}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	const most = 10_000 // told of and not yet carried for; the others are found by looking
+	return &Courier{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool)}
+}
+
+// Tell says that a recipient has notices in the outbox. It does not wait.
+func (c *Courier) Tell(recipient domain.ActorID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.known[recipient]; ok {
+		c.known[recipient] = true
+		return
+	}
+	select {
+	case c.due <- recipient:
+		c.known[recipient] = false
+	default: // it will be found
+	}
+}
+
+// Run carries until ctx ends. It never fails: what cannot be delivered waits.
+func (c *Courier) Run(ctx context.Context) error {
+	var carrying sync.WaitGroup
+	defer carrying.Wait()
+	for range c.opts.Parallel {
+		carrying.Go(func() {
+			for {
+				select {
+				case recipient := <-c.due:
+					c.carry(ctx, recipient)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	for {
+		idle := !c.look(ctx)
+		timer := time.NewTimer(c.opts.Look(idle))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// look finds recipients with notices that those who were told of them have not
+// delivered, and reports whether there were any.
+func (c *Courier) look(ctx context.Context) bool {
+	const most, young = 1000, 10 * time.Second
+	waiting, err := c.outbox.Waiting(ctx, time.Now().Add(-young), most)
+	if err != nil {
+		c.warn(ctx, "look for notices", err)
+		return false
+	}
+	for _, recipient := range waiting {
+		c.Tell(recipient)
+	}
+	return len(waiting) > 0
+}
+
+// carry delivers what is in the outbox for a recipient.
+func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
+	for again := true; again; {
+		c.mu.Lock()
+		c.known[recipient] = false
+		c.mu.Unlock()
+		c.deliver(ctx, recipient)
+		c.mu.Lock()
+		if again = c.known[recipient] && ctx.Err() == nil; !again {
+			delete(c.known, recipient)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// deliver delivers until nothing is left but what waits behind a notice that cannot be
+// delivered: that group is left for later, the others go on. What an old read shows
+// again is not delivered again.
+func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
+	stuck := make(map[domain.Group]bool)
+	through := make(map[domain.Group]int64) // the number of the last notice that was delivered
+	for progress := true; progress; {
+		notices, err := c.outbox.Notices(ctx, recipient)
+		if err != nil {
+			c.warn(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
+			return
+		}
+		progress = false
+		for _, n := range notices {
+			if stuck[n.Group] || n.Number <= through[n.Group] {
+				continue
+			}
+			if err := c.hand(ctx, n); err != nil {
+				c.warn(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
+					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
+				stuck[n.Group] = true
+				continue
+			}
+			through[n.Group], progress = n.Number, true
+		}
+	}
+}
+
+// hand brings one notice, and then takes it out of the outbox.
+func (c *Courier) hand(ctx context.Context, n domain.Notice) error {
+	if err := c.notifier.Notify(ctx, n); err != nil {
+		return err
+	}
+	return c.outbox.Delivered(ctx, n)
+}
+
+func (c *Courier) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+	if ctx.Err() == nil {
+		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
+			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
+	}
+}

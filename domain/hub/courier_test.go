@@ -1,0 +1,181 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A postBox is where notices come; each test says what goes wrong on the way.
+type postBox struct {
+	mu    sync.Mutex
+	got   []domain.Notice
+	fault func(n domain.Notice) error
+}
+
+func (p *postBox) Notify(_ context.Context, n domain.Notice) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault != nil {
+		if err := p.fault(n); err != nil {
+			return err
+		}
+	}
+	p.got = append(p.got, n)
+	return nil
+}
+
+func (p *postBox) bundles() []domain.BundleID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ids := make([]domain.BundleID, len(p.got))
+	for i := range p.got {
+		ids[i] = p.got[i].Bundle
+	}
+	return ids
+}
+
+// confirmed sends, peeks and dequeues so many bundles, and returns their ids.
+func (w *world) confirmed(n int) []domain.BundleID {
+	w.Helper()
+	ids := make([]domain.BundleID, n)
+	for i := range ids {
+		w.sent(1, charges)
+		peeked := w.peeks()
+		w.dequeues(peeked)
+		ids[i] = peeked.ID
+	}
+	return ids
+}
+
+// runs runs a courier in the bubble until the test is over.
+func runs(t *testing.T, c *hub.Courier) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = c.Run(ctx) })
+	return func() { cancel(); running.Wait() }
+}
+
+// newTelling returns a world whose hub has a courier, which does not run yet.
+func newTelling(t *testing.T, fault func(domain.Notice) error) (*world, *hub.Courier, *postBox) {
+	box := &postBox{fault: fault}
+	w, d := newAsking(t)
+	c := hub.NewCourier(w.store, box, hub.CourierOptions{})
+	return askingOver(t, w.store, d, func(o *hub.Options) { o.Courier = c }), c, box
+}
+
+func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c, box := newTelling(t, nil)
+		defer w.hub.Close()
+		before := w.confirmed(3)
+		stop := runs(t, c)
+		defer stop()
+		synctest.Wait()
+		require.Equal(t, before, box.bundles(), "those that were told of before it ran")
+		after := w.confirmed(3)
+		synctest.Wait()
+		require.Equal(t, append(before, after...), box.bundles(), "at once, and each once")
+		require.Equal(t, w.actor, box.got[0].Recipient)
+		require.Equal(t, domain.Charges, box.got[0].Origin)
+		require.Contains(t, box.got[0].List, before[0].String())
+	})
+}
+
+func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		away.Store(true)
+		w, c, box := newTelling(t, func(domain.Notice) error {
+			if away.Load() {
+				return domain.Errorf(domain.Unavailable, "no bus")
+			}
+			return nil
+		})
+		defer w.hub.Close()
+		stop := runs(t, c)
+		defer stop()
+		ids := w.confirmed(5)
+		synctest.Wait()
+		require.Empty(t, box.bundles())
+		away.Store(false)
+		<-time.After(time.Minute) // of the bubble's clock: it looks again
+		require.Equal(t, ids, box.bundles())
+	})
+}
+
+func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, _ := newTelling(t, nil) // whose courier never runs
+		defer w.hub.Close()
+		ids := w.confirmed(3)
+		box := &postBox{}
+		stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{}))
+		defer stop()
+		<-time.After(time.Minute)
+		require.Equal(t, ids, box.bundles())
+	})
+}
+
+// forgetful is an outbox that fails to note what was delivered, as a node does that
+// dies right after it has told the domain.
+type forgetful struct {
+	repository.Outbox
+	times int
+}
+
+func (f *forgetful) Delivered(ctx context.Context, n domain.Notice) error {
+	if f.times--; f.times >= 0 {
+		return domain.Errorf(domain.Uncertain, "died")
+	}
+	return f.Outbox.Delivered(ctx, n)
+}
+
+func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, _ := newTelling(t, nil)
+		defer w.hub.Close()
+		ids := w.confirmed(2)
+		box := &postBox{}
+		stop := runs(t, hub.NewCourier(&forgetful{w.store, 1}, box, hub.CourierOptions{}))
+		defer stop()
+		<-time.After(2 * time.Minute)
+		require.Equal(t, []domain.BundleID{ids[0], ids[0], ids[1]}, box.bundles(), "at least once, and none before it")
+		require.Equal(t, box.got[0], box.got[1])
+	})
+}
+
+func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &postBox{fault: func(n domain.Notice) error {
+			if n.Origin == domain.Charges {
+				return fmt.Errorf("no such queue")
+			}
+			return nil
+		}}
+		w, d := newAsking(t)
+		c := hub.NewCourier(w.store, box, hub.CourierOptions{})
+		w = askingOver(t, w.store, d, func(o *hub.Options) {
+			o.Courier, o.Content[domain.TimeSeries] = c, domain.Request
+		})
+		defer w.hub.Close()
+		w.confirmed(3)
+		w.sent(1, func(e *domain.Event) { e.Origin = domain.TimeSeries })
+		peeked := w.peeks()
+		w.dequeues(peeked)
+		stop := runs(t, c)
+		defer stop()
+		synctest.Wait()
+		require.Equal(t, []domain.BundleID{peeked.ID}, box.bundles())
+	})
+}

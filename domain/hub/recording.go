@@ -1,0 +1,139 @@
+package hub
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A recording is a Body that a domain has made, and the hub has kept. Whoever reads
+// it from its beginning gets its last bytes only if the whole is what was kept.
+type recording struct {
+	ctx     context.Context //nolint:containedctx // a Reader has nowhere else to get it from
+	bundle  *domain.Bundle
+	content repository.Content
+
+	mu     sync.Mutex
+	want   int64 // where the next Read begins
+	at     int64 // where source is
+	source io.ReadCloser
+	sum    hash.Hash // of what source has yielded; nil if it began further on
+	err    error     // of a Read, or errClosed
+}
+
+// Seek implements io.Seeker. It costs nothing; the next Read goes there.
+func (r *recording) Seek(offset int64, whence int) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return seek(&r.want, r.bundle.Body.Length, offset, whence)
+}
+
+// Read implements io.Reader.
+func (r *recording) Read(p []byte) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return 0, r.err
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if r.want >= r.bundle.Body.Length {
+		return 0, io.EOF
+	}
+	if n, r.err = r.read(p); r.err != nil {
+		r.err = fmt.Errorf("content of bundle %s: %w", r.bundle.ID, r.err)
+		return 0, r.err
+	}
+	return n, nil
+}
+
+func (r *recording) read(p []byte) (int, error) {
+	if r.source == nil || r.at != r.want {
+		if err := r.begin(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.source.Read(p[:min(int64(len(p)), r.bundle.Body.Length-r.at)])
+	r.at += int64(n)
+	r.want = r.at
+	if r.sum != nil {
+		r.sum.Write(p[:n])
+	}
+	switch {
+	case r.at == r.bundle.Body.Length:
+		return n, r.check()
+	case err == nil, n > 0 && errors.Is(err, io.EOF):
+		return n, nil
+	case errors.Is(err, io.EOF):
+		return 0, domain.Errorf(domain.Damaged, "object %s ends before its time: %w", r.bundle.Object, io.ErrUnexpectedEOF)
+	}
+	return 0, err
+}
+
+// begin opens the object at the place that is wanted.
+func (r *recording) begin() error {
+	if err := r.release(); err != nil {
+		return err
+	}
+	source, err := r.content.Open(r.ctx, repository.Section{Object: r.bundle.Object, Offset: r.want, Length: r.bundle.Body.Length - r.want})
+	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
+		err = domain.Errorf(domain.Damaged, "it is missing: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	r.source, r.at, r.sum = source, r.want, nil
+	if r.at == 0 {
+		r.sum = sha256.New()
+	}
+	return nil
+}
+
+// check holds the whole to the digest that was taken when it was kept.
+func (r *recording) check() error {
+	if r.sum != nil && digestOf(r.sum) != r.bundle.Body.Digest {
+		return domain.Errorf(domain.Damaged, "object %s: its bytes are not those that were stored", r.bundle.Object)
+	}
+	return nil
+}
+
+func (r *recording) release() error {
+	if r.source == nil {
+		return nil
+	}
+	err := r.source.Close()
+	r.source = nil
+	return err
+}
+
+// Err implements Body.
+func (r *recording) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Close releases what the reading holds.
+func (r *recording) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.release()
+	if r.err == nil {
+		r.err = errClosed
+	}
+	return err
+}
+
+// digestOf returns what tells the bytes that went into sum from others.
+func digestOf(sum hash.Hash) (d domain.Digest) {
+	copy(d[:], sum.Sum(nil))
+	return d
+}

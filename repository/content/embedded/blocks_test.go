@@ -1,0 +1,162 @@
+package embedded_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+func id(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func stage(c *container.Client, name, block, data string) error {
+	_, err := c.NewBlockBlobClient(name).StageBlock(context.Background(), id(block), body(data), nil)
+	return err
+}
+
+func commit(c *container.Client, name string, blocks ...string) error {
+	ids := make([]string, len(blocks))
+	for i, b := range blocks {
+		ids[i] = id(b)
+	}
+	_, err := c.NewBlockBlobClient(name).CommitBlockList(context.Background(), ids, nil)
+	return err
+}
+
+func TestAStreamComesBackByteForByte(t *testing.T) {
+	everywhere(t, func(t *testing.T, a *embedded.Account) {
+		c := connect(t, a, "c-c")
+		data := make([]byte, 5<<20+17)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+		_, err := c.NewBlockBlobClient("x").UploadStream(t.Context(), bytes.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 1 << 20, Concurrency: 3})
+		require.NoError(t, err)
+		require.True(t, string(data) == get(t, c, "x"))
+	})
+}
+
+func TestBlocksBecomeABlobWhenTheyAreCommitted(t *testing.T) {
+	everywhere(t, func(t *testing.T, a *embedded.Account) {
+		c := connect(t, a, "c-c")
+		require.NoError(t, stage(c, "x", "1", "one"))
+		require.NoError(t, stage(c, "x", "2", "two"))
+		require.NoError(t, stage(c, "x", "3", "three"))
+		_, err := c.NewBlobClient("x").GetProperties(t.Context(), nil)
+		refused(t, err, 404, bloberror.BlobNotFound)
+		require.NoError(t, stage(c, "x", "2", "TWO"), "a block may be replaced")
+		require.NoError(t, commit(c, "x", "2", "1", "2"))
+		require.Equal(t, "TWOoneTWO", get(t, c, "x"))
+		refused(t, commit(c, "x", "3"), 400, bloberror.InvalidBlockList)
+		require.NoError(t, commit(c, "x"), "a list may be empty")
+		require.Empty(t, get(t, c, "x"))
+
+		for _, write := range []func(){
+			func() { put(t, c, "x", "whole") },
+			func() { _, err := c.NewBlobClient("x").Delete(t.Context(), nil); require.NoError(t, err) },
+		} {
+			require.NoError(t, stage(c, "x", "1", "one"))
+			write()
+			refused(t, commit(c, "x", "1"), 400, bloberror.InvalidBlockList)
+		}
+
+		put(t, c, "there", "old")
+		require.NoError(t, stage(c, "there", "1", "new"))
+		none := azcore.ETagAny
+		_, err = c.NewBlockBlobClient("there").CommitBlockList(t.Context(), []string{id("1")}, &blockblob.CommitBlockListOptions{AccessConditions: ifNoneMatch(none)})
+		refused(t, err, 409, bloberror.BlobAlreadyExists)
+		require.NoError(t, commit(c, "there", "1"), "a refused list leaves the blocks")
+		require.Equal(t, "new", get(t, c, "there"))
+	})
+}
+
+func TestBlocksThatMakeNoSenseAreRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, a *embedded.Account) {
+		c := connect(t, a, "c-c")
+		require.NoError(t, stage(c, "x", "11", "one"))
+		refused(t, stage(c, "x", "1", "one"), 400, bloberror.InvalidBlobOrBlock)
+		refused(t, stage(c, "x", "22", ""), 400, bloberror.InvalidHeaderValue)
+		refused(t, stage(c, "x", strings.Repeat("1", 65), "one"), 400, bloberror.InvalidQueryParameterValue)
+		refused(t, stage(connect(t, a, "none"), "x", "1", "one"), 404, bloberror.ContainerNotFound)
+		for list, code := range map[string]string{
+			"": "InvalidXmlDocument", "<Block": "InvalidXmlDocument", "<List/>": "InvalidXmlDocument",
+			"<BlockList><Latest>%</Latest></BlockList>":                                      "InvalidBlockId",
+			"<BlockList><Latest></Latest></BlockList>":                                       "InvalidBlockId",
+			"<BlockList><Other>MTE=</Other></BlockList>":                                     "InvalidXmlNodeValue",
+			"<BlockList><Committed>MTE=</Committed></BlockList>":                             "NotImplemented",
+			"<BlockList>" + strings.Repeat("<Latest>MTE=</Latest>", 50_001) + "</BlockList>": "BlockListTooLong",
+			strings.Repeat(" ", 8<<20) + "<BlockList/>":                                      "RequestBodyTooLarge",
+		} {
+			_, code2, _ := ask(t, a, request(t, a, "PUT", "/devstoreaccount1/c-c/x?comp=blocklist", list))
+			require.Equal(t, code, code2, "%.100s", list)
+		}
+		require.NoError(t, commit(c, "x", "11"))
+		require.Equal(t, "one", get(t, c, "x"))
+	})
+}
+
+func TestBlocksThatNobodyCommitsAreBoundedAndGoInTime(t *testing.T) {
+	dir := t.TempDir()
+	var now atomic.Int64
+	now.Store(time.Now().Unix())
+	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}, MaxUncommitted: 100, MaxBlob: 90, Clock: func() time.Time { return time.Unix(now.Load(), 0) }})
+	c := connect(t, a, "c-c")
+	some := strings.Repeat("x", 45)
+	require.NoError(t, stage(c, "left", "1", some))
+	require.NoError(t, stage(c, "left", "1", some), "in place of the other")
+	require.NoError(t, stage(c, "x", "1", some))
+	refused(t, stage(c, "x", "2", some), 503, bloberror.ServerBusy)
+	refused(t, commit(c, "x", "1", "1", "1"), 413, bloberror.RequestBodyTooLarge)
+	require.NoError(t, commit(c, "x", "1"))
+	require.NoError(t, stage(c, "y", "1", some), "there is room again")
+	refused(t, stage(c, "y", "2", some), 503, bloberror.ServerBusy)
+	now.Add(int64(2 * time.Hour / time.Second))
+	require.NoError(t, stage(c, "y", "2", some), "the blocks of old are gone")
+	refused(t, commit(c, "left", "1"), 400, bloberror.InvalidBlockList)
+	refused(t, upload(c, "z", strings.Repeat("x", 91), nil), 413, bloberror.RequestBodyTooLarge)
+	refused(t, stage(c, "z", "1", strings.Repeat("x", 91)), 503, bloberror.ServerBusy)
+
+	drafts, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
+	require.NoError(t, err)
+	require.Len(t, drafts, 1, "of what is left a block of y")
+	require.NoError(t, a.Close())
+	drafts, err = os.ReadDir(filepath.Join(dir, "+unfinished"))
+	require.NoError(t, err)
+	require.Empty(t, drafts)
+}
+
+func TestCommitsSideBySide(t *testing.T) {
+	everywhere(t, func(t *testing.T, a *embedded.Account) {
+		c := connect(t, a, "c-c")
+		done := make(chan error)
+		for w := range 8 {
+			go func() {
+				data := strings.Repeat(fmt.Sprint(w), 50_000)
+				_, err := c.NewBlockBlobClient("x").UploadStream(t.Context(), strings.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 10_000, Concurrency: 2})
+				if bloberror.HasCode(err, bloberror.InvalidBlockList) {
+					err = nil // another was written in between
+				}
+				done <- err
+			}()
+		}
+		for range 8 {
+			require.NoError(t, <-done)
+		}
+		got := get(t, c, "x")
+		require.Len(t, got, 50_000)
+		require.Equal(t, strings.Repeat(got[:1], 50_000), got, "of one writer")
+	})
+}

@@ -1,0 +1,106 @@
+package embedded_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+func TestAnAccountOutlivesItsProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "if", "need", "be")
+	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c", "c-d"}})
+	c := connect(t, a, "c-c")
+	put(t, c, "old", "0")
+	put(t, c, "gone", "0")
+	etag := put(t, c, "old", "new")
+	_, err := c.NewBlobClient("gone").Delete(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, stage(c, "staged", "1", "data"))
+	about, err := c.GetProperties(t.Context(), nil)
+	require.NoError(t, err)
+
+	_, err = embedded.Open(embedded.Options{Dir: dir})
+	require.ErrorContains(t, err, "another account uses this folder")
+	require.NoError(t, a.Close())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "+unfinished", "leftover"), []byte("half"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // a crash came in between
+
+	a = open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	c = connect(t, a, "c-c")
+	require.Equal(t, "new", get(t, c, "old"))
+	refused(t, upload(c, "old", "x", ifMatch("other")), 412, "ConditionNotMet")
+	require.NoError(t, upload(c, "old", "x", ifMatch(etag)))
+	require.Equal(t, 404, statusOf(t, a, "c-c/gone"))
+	require.Equal(t, 404, statusOf(t, a, "c-c/staged"))
+	again, err := c.GetProperties(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, *about.ETag, *again.ETag)
+	require.Equal(t, *about.LastModified, *again.LastModified)
+	_, err = connect(t, a, "c-d").GetProperties(t.Context(), nil)
+	require.NoError(t, err)
+	leftover, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
+	require.NoError(t, err)
+	require.Empty(t, leftover)
+	require.NoDirExists(t, filepath.Join(dir, "half-made"))
+}
+
+func statusOf(t *testing.T, a *embedded.Account, path string) int {
+	t.Helper()
+	status, _, _ := ask(t, a, request(t, a, "HEAD", "/devstoreaccount1/"+path, ""))
+	return status
+}
+
+func TestDamagedPropertiesAreFoundWhenTheAccountIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	put(t, connect(t, a, "c-c"), "x", "content")
+	require.NoError(t, a.Close())
+	files, err := filepath.Glob(filepath.Join(dir, "c-c", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	for _, file := range files {
+		whole, err := os.ReadFile(file)
+		require.NoError(t, err)
+		content := strings.Index(string(whole), "{")
+		for i := content; i < len(whole); i++ {
+			damaged := []byte(string(whole))
+			damaged[i] ^= 4
+			require.NoError(t, os.WriteFile(file, damaged, 0o600))
+			_, err = embedded.Open(embedded.Options{Dir: dir})
+			require.ErrorContains(t, err, file+" is damaged; move it away", "byte %d", i)
+		}
+		for n := range whole {
+			require.NoError(t, os.WriteFile(file, whole[:n], 0o600))
+			_, err = embedded.Open(embedded.Options{Dir: dir})
+			require.ErrorContains(t, err, "is damaged", "%d bytes", n)
+		}
+		require.NoError(t, os.WriteFile(file, whole, 0o600))
+	}
+	require.NoError(t, os.Rename(files[1], filepath.Join(dir, "c-c", strings.Repeat("0", 64))))
+	_, err = embedded.Open(embedded.Options{Dir: dir})
+	require.ErrorContains(t, err, "whose file has another name")
+	require.NoError(t, os.Rename(filepath.Join(dir, "c-c", strings.Repeat("0", 64)), files[1]))
+	require.NoError(t, os.Remove(files[0]))
+	_, err = embedded.Open(embedded.Options{Dir: dir})
+	require.ErrorContains(t, err, "is missing")
+}
+
+func TestAnAccountThatCannotBeOpenedSaysWhy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for says, o := range map[string]embedded.Options{
+		"not a directory":    {Dir: file},
+		"want 3 to 24":       {Account: "No"},
+		"want base64":        {Key: "%"},
+		"want 3 to 63":       {Containers: []string{"X"}},
+		"file name too long": {Dir: filepath.Join(t.TempDir(), strings.Repeat("x", 300))},
+	} {
+		_, err := embedded.Open(o)
+		require.ErrorContains(t, err, says)
+	}
+}

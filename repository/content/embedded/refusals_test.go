@@ -1,0 +1,126 @@
+package embedded_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+func TestOnlyTheKeyOpensTheAccount(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	other := open(t, embedded.Options{Key: "b3RoZXI=", Account: "other"})
+	const path = "/devstoreaccount1/c-c/x"
+	signed := func(change func(*http.Request)) *http.Request {
+		r := request(t, a, "PUT", path, "data", "x-ms-blob-type: BlockBlob", "x-ms-meta-a: 1")
+		change(r)
+		return r
+	}
+	status, _, _ := ask(t, a, signed(func(*http.Request) {}))
+	require.Equal(t, http.StatusCreated, status)
+	for what, r := range map[string]*http.Request{
+		"no signature":         signed(func(r *http.Request) { r.Header.Del("Authorization") }),
+		"no scheme":            signed(func(r *http.Request) { r.Header.Set("Authorization", "x") }),
+		"a token":              signed(func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }),
+		"the lite scheme":      signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKeyLite devstoreaccount1:eA==") }),
+		"an empty signature":   signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKey devstoreaccount1:") }),
+		"no base64":            signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKey devstoreaccount1:%") }),
+		"another key":          signed(func(r *http.Request) { sign(t, other, r) }),
+		"another account":      signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKey other:eA==") }),
+		"another method":       signed(func(r *http.Request) { r.Method = "DELETE" }),
+		"another blob":         signed(func(r *http.Request) { r.URL.Path += "y" }),
+		"one more header":      signed(func(r *http.Request) { r.Header.Set("x-ms-meta-b", "2") }),
+		"another header":       signed(func(r *http.Request) { r.Header.Set("x-ms-meta-a", "2") }),
+		"one more parameter":   signed(func(r *http.Request) { r.URL.RawQuery = "timeout=1" }),
+		"a condition":          signed(func(r *http.Request) { r.Header.Set("If-Match", "*") }),
+		"another length":       signed(func(r *http.Request) { r.ContentLength = 3 }),
+		"a date of yesterday":  signed(func(r *http.Request) { date(t, a, r, time.Now().Add(-24*time.Hour)) }),
+		"a date of tomorrow":   signed(func(r *http.Request) { date(t, a, r, time.Now().Add(24*time.Hour)) }),
+		"no date":              signed(func(r *http.Request) { r.Header.Del("x-ms-date"); sign(t, a, r) }),
+		"a shared access link": signed(func(r *http.Request) { r.Header.Del("Authorization"); r.URL.RawQuery = "sv=2024-11-04&sp=r&sig=eA" }),
+	} {
+		status, code, _ := ask(t, a, r)
+		require.Equal(t, http.StatusForbidden, status, what)
+		require.Equal(t, "AuthenticationFailed", code, what)
+	}
+}
+
+func date(t *testing.T, a *embedded.Account, r *http.Request, at time.Time) {
+	r.Header.Set("x-ms-date", at.UTC().Format(http.TimeFormat))
+	sign(t, a, r)
+}
+
+// Nothing that would change what a request means is passed over.
+func TestWhatTheAccountDoesNotHaveItRefuses(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	const of, c, x = "/devstoreaccount1", "/devstoreaccount1/c-c", "/devstoreaccount1/c-c/x"
+	for _, tc := range []struct {
+		method, path, header string
+		status               int
+		code                 string
+	}{
+		{"GET", of + "?comp=list", "", 501, "NotImplemented"},
+		{"GET", of + "?restype=service&comp=properties", "", 501, "NotImplemented"},
+		{"DELETE", c + "?restype=container", "", 501, "NotImplemented"},
+		{"PUT", c + "?restype=container&comp=metadata", "", 501, "NotImplemented"},
+		{"GET", c, "", 501, "NotImplemented"},
+		{"GET", c + "/", "", 400, "InvalidUri"},
+		{"PUT", x, "x-ms-blob-type: AppendBlob", 501, "NotImplemented"},
+		{"PUT", x, "x-ms-blob-type: PageBlob", 501, "NotImplemented"},
+		{"PUT", x, "", 501, "NotImplemented"},
+		{"PUT", x, "x-ms-copy-source: http://other/", 400, "UnsupportedHeader"},
+		{"PUT", x, "x-ms-lease-id: 1", 400, "UnsupportedHeader"},
+		{"PUT", x, "x-ms-access-tier: Cool", 400, "UnsupportedHeader"},
+		{"PUT", x, "x-ms-encryption-key: 1", 400, "UnsupportedHeader"},
+		{"PUT", x, "x-ms-tags: a=b", 400, "UnsupportedHeader"},
+		{"GET", x, "x-ms-if-tags: a='b'", 400, "UnsupportedHeader"},
+		{"PUT", x + "?comp=lease", "", 501, "NotImplemented"},
+		{"PUT", x + "?comp=metadata", "", 501, "NotImplemented"},
+		{"PUT", x + "?comp=properties", "", 501, "NotImplemented"},
+		{"PUT", x + "?comp=snapshot", "", 501, "NotImplemented"},
+		{"PUT", x + "?comp=appendblock", "", 501, "NotImplemented"},
+		{"GET", x + "?comp=blocklist", "", 501, "NotImplemented"},
+		{"GET", x + "?snapshot=2024-01-01", "", 400, "UnsupportedQueryParameter"},
+		{"GET", x + "?versionid=1", "", 400, "UnsupportedQueryParameter"},
+		{"DELETE", x, "x-ms-delete-snapshots: only", 501, "NotImplemented"},
+		{"POST", x, "", 501, "NotImplemented"},
+		{"GET", x + "?a=%zz", "", 400, "InvalidUri"},
+		{"GET", "/other/c-c/x", "", 404, "ResourceNotFound"},
+		{"GET", "/", "", 404, "ResourceNotFound"},
+		{"GET", x, "If-Match: \"1\", \"2\"", 400, "InvalidHeaderValue"},
+		{"GET", x, "If-Modified-Since: yesterday", 400, "InvalidHeaderValue"},
+		{"PUT", x, "x-ms-meta-a-b: 1", 400, "InvalidMetadata"},
+		{"PUT", x, "x-ms-meta-a: " + strings.Repeat("x", 9<<10), 400, "MetadataTooLarge"},
+		{"PUT", x, "x-ms-blob-content-type: " + strings.Repeat("x", 2<<10), 400, "InvalidHeaderValue"},
+		{"PUT", c + "/" + strings.Repeat("x", 1025), "", 400, "InvalidUri"},
+		{"PUT", c + "/%00", "", 400, "InvalidUri"},
+		{"PUT", c + "/%ff", "", 400, "InvalidUri"},
+		{"PUT", c + "/%EF%BF%BE", "", 400, "InvalidUri"},
+	} {
+		r := request(t, a, tc.method, tc.path, "")
+		if name, value, ok := strings.Cut(tc.header, ": "); ok {
+			r.Header.Set(name, value)
+			if strings.Contains(tc.header, "x-ms-meta") || strings.Contains(tc.header, "content-type") {
+				r.Header.Set("x-ms-blob-type", "BlockBlob")
+			}
+			sign(t, a, r)
+		}
+		if strings.Contains(tc.path, "%zz") {
+			r.URL.RawQuery = "a=%zz"
+		}
+		status, code, answer := ask(t, a, r)
+		require.Equal(t, tc.status, status, "%s %.60s %.60s: %s", tc.method, tc.path, tc.header, code)
+		require.Equal(t, tc.code, code, "%s %.60s %.60s", tc.method, tc.path, tc.header)
+		require.NotEmpty(t, answer.Header.Get("x-ms-request-id"))
+	}
+	chunked := request(t, a, "PUT", x, "data", "x-ms-blob-type: BlockBlob")
+	chunked.ContentLength = -1
+	sign(t, a, chunked)
+	status, code, _ := ask(t, a, chunked)
+	require.Equal(t, 411, status)
+	require.Equal(t, "MissingContentLengthHeader", code)
+}

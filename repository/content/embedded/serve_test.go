@@ -1,0 +1,192 @@
+package embedded_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// dial returns an ordinary client that comes over the network.
+func dial(t testing.TB, a *embedded.Account, address string) *azblob.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := azblob.NewClientFromConnectionString(a.ConnectionString(address), &azblob.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: transport}, Retry: policy.RetryOptions{MaxRetries: -1}},
+	})
+	require.NoError(t, err)
+	return c
+}
+
+func TestClientsComeOverTheNetwork(t *testing.T) {
+	everywhere(t, func(t *testing.T, a *embedded.Account) {
+		c := dial(t, a, serve(t, a))
+		data := strings.Repeat("0123456789", 500_000)
+		_, err := c.UploadStream(t.Context(), "c-c", "a b/æ", strings.NewReader(data), nil)
+		require.NoError(t, err)
+		got, err := c.DownloadStream(t.Context(), "c-c", "a b/æ", nil)
+		require.NoError(t, err)
+		read, err := io.ReadAll(got.Body)
+		require.NoError(t, err)
+		require.NoError(t, got.Body.Close())
+		require.True(t, data == string(read))
+		about, err := c.ServiceClient().NewContainerClient("c-c").NewBlobClient("a b/æ").GetProperties(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, int64(len(data)), *about.ContentLength)
+		none := azcore.ETagAny
+		_, err = c.UploadBuffer(t.Context(), "c-c", "a b/æ", []byte(data), &azblob.UploadBufferOptions{AccessConditions: ifNoneMatch(none)})
+		refused(t, err, 409, bloberror.BlobAlreadyExists) // is read, though not all was wanted
+		_, err = c.DownloadStream(t.Context(), "c-c", "none", nil)
+		refused(t, err, 404, bloberror.BlobNotFound)
+	})
+}
+
+func TestALoopbackAddressServesThisMachineOnly(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	address := serve(t, a)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for host, status := range map[string]int{
+		"127.0.0.1": 404, "localhost:1": 404, "x.localhost": 404, "[::1]": 404,
+		"example.org": 421, "127.0.0.1.example.org": 421, "": 421, "10.0.0.1": 421,
+	} {
+		r := request(t, a, "GET", "/devstoreaccount1/c-c/x", "")
+		r.URL.Host, r.Host = address, host
+		if host == "" {
+			require.Contains(t, speak(t, address, "GET / HTTP/1.0\r\n\r\n"), "421")
+			continue
+		}
+		answer, err := transport.RoundTrip(r)
+		require.NoError(t, err)
+		require.Equal(t, status, answer.StatusCode, host)
+		_ = answer.Body.Close()
+	}
+}
+
+// speak sends text and returns the first line that comes back.
+func speak(t *testing.T, address, text string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, text)
+	require.NoError(t, err)
+	line, _ := bufio.NewReader(c).ReadString('\n')
+	return line
+}
+
+func TestHeadersWithoutEndAreRefused(t *testing.T) {
+	a := open(t, embedded.Options{})
+	line := speak(t, serve(t, a), "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80_000)+"\r\n\r\n")
+	require.Contains(t, line, "431")
+}
+
+func TestAClientThatBreaksOffLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	address := serve(t, a)
+	for _, query := range []string{"", "?comp=block&blockid=MQ=="} {
+		r := request(t, a, "PUT", "/devstoreaccount1/c-c/x"+query, strings.Repeat("x", 1000), "x-ms-blob-type: BlockBlob")
+		c, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		var head strings.Builder
+		fmt.Fprintf(&head, "PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n", r.URL.RequestURI())
+		require.NoError(t, r.Header.Write(&head))
+		_, err = io.WriteString(c, head.String()+"\r\nhalf")
+		require.NoError(t, err)
+		require.NoError(t, c.(*net.TCPConn).CloseWrite())
+		answer, err := http.ReadResponse(bufio.NewReader(c), r)
+		require.NoError(t, err)
+		require.Equal(t, "InvalidInput", answer.Header.Get("x-ms-error-code"))
+		require.NoError(t, c.Close())
+	}
+	drafts, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
+	require.NoError(t, err)
+	require.Empty(t, drafts)
+	require.Equal(t, 404, statusOf(t, a, "c-c/x"))
+}
+
+func TestMoreRequestsThanThereMayBeAreToldToWait(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 1})
+	c := connect(t, a, "c-c")
+	arriving, reading, stop := request(t, a, "PUT", "/devstoreaccount1/c-c/x", "1", "x-ms-blob-type: BlockBlob"), make(chan struct{}), make(chan struct{})
+	arriving.Body = io.NopCloser(&waiting{reading, stop})
+	answered := make(chan int)
+	go func() {
+		answer, err := a.Transport().Do(arriving)
+		if err != nil {
+			answered <- 0
+			return
+		}
+		answer.Body.Close()
+		answered <- answer.StatusCode
+	}()
+	<-reading
+	refused(t, upload(c, "y", "1", nil), 503, bloberror.ServerBusy)
+	close(stop)
+	require.Equal(t, 201, <-answered)
+	require.NoError(t, upload(c, "y", "1", nil))
+}
+
+// A waiting reader says that it is read, and yields a byte when it may.
+type waiting struct{ reading, stop chan struct{} }
+
+func (w *waiting) Read(p []byte) (int, error) {
+	close(w.reading)
+	<-w.stop
+	p[0] = '1'
+	return 1, io.EOF
+}
+
+func TestAClosedAccountServesNobody(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error)
+	go func() { served <- a.Serve(context.Background(), l, embedded.Door{}) }()
+	require.NoError(t, a.Close())
+	require.NoError(t, <-served, "Close ends it")
+	_, err = a.Transport().Do(request(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
+	require.ErrorIs(t, err, embedded.ErrClosed)
+	handler := &recorder{header: http.Header{}}
+	a.Handler().ServeHTTP(handler, request(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
+	require.Equal(t, 503, handler.status)
+}
+
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+
+func TestARequestEndsWithItsContext(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	c := connect(t, a, "c-c")
+	put(t, c, "x", "data")
+	got, err := c.NewBlobClient("x").DownloadStream(ctx, nil)
+	require.NoError(t, err)
+	cancel()
+	_, err = io.ReadAll(got.Body)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = a.Transport().Do(request(t, a, "GET", "/devstoreaccount1/c-c/x", "").WithContext(ctx))
+	require.ErrorIs(t, err, context.Canceled)
+}

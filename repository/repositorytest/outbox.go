@@ -1,0 +1,292 @@
+package repositorytest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// notices returns what is in the outbox, and holds it to what the outbox promises
+// whenever it is looked into.
+func (f *fixture) notices() []domain.Notice {
+	f.Helper()
+	notices, err := f.Outbox.Notices(f.ctx, f.actor)
+	require.NoError(f, err)
+	last := make(map[domain.Group]int64)
+	for _, n := range notices {
+		require.Equal(f, f.actor, n.Recipient)
+		require.Greater(f, n.Number, last[n.Group])
+		require.False(f, n.Since.IsZero())
+		last[n.Group] = n.Number
+	}
+	return notices
+}
+
+// confirmed has a bundle on request made, answered and dequeued.
+func (f *fixture) confirmed(groups ...domain.Group) Peeked {
+	f.Helper()
+	b := f.answer(f.asked(groups...), "made")
+	f.acknowledge(b)
+	return b
+}
+
+// about demands that notices are about these bundles, in this order.
+func (f *fixture) about(notices []domain.Notice, bundles ...Peeked) {
+	f.Helper()
+	require.Len(f, notices, len(bundles))
+	for i, n := range notices {
+		b := bundles[i]
+		require.Equal(f, b.ID, n.Bundle, "notice %d", i)
+		require.Equal(f, b.Group, n.Group)
+		require.Equal(f, b.Cabinet.Origin, n.Origin)
+		require.Equal(f, b.List, n.List)
+	}
+}
+
+// ofGroup returns those of notices that are of a group.
+func ofGroup(group domain.Group, notices []domain.Notice) []domain.Notice {
+	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Group != group })
+}
+
+func (f *fixture) delivered(n domain.Notice) {
+	f.Helper()
+	require.NoError(f, f.Outbox.Delivered(f.ctx, n))
+}
+
+// waits reports whether the recipient is found among all that have a notice from
+// before a moment.
+func (f *fixture) waits(before time.Time) bool {
+	f.Helper()
+	waiting, err := f.Outbox.Waiting(f.ctx, before, 10_000)
+	require.NoError(f, err)
+	return slices.Contains(waiting, f.actor)
+}
+
+var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var outboxRules = []rule{
+	{name: "a Dequeue of a bundle on request leaves a notice", test: func(f *fixture) {
+		require.Empty(f, f.notices())
+		f.stored(2, From(domain.MarketRoles))
+		b := f.confirmed()
+		f.about(f.notices(), b)
+		f.about(f.notices(), b) // until it has been delivered
+		f.delivered(f.notices()[0])
+		require.Empty(f, f.notices())
+	}},
+
+	{name: "other bundles leave none, and neither does what is refused", test: func(f *fixture) {
+		f.stored(1)
+		f.acknowledge(f.peek())
+		f.stored(1)
+		inline, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = domain.Inline })
+		require.NoError(f, err)
+		f.acknowledge(inline)
+		f.stored(1)
+		b := f.asked()
+		f.unanswered(b)
+		f.notOpen(NewBundleID())
+		require.Empty(f, f.notices())
+		f.acknowledge(f.answer(b, "made"))
+		f.notOpen(b.ID)
+		f.about(f.notices(), b)
+	}},
+
+	{name: "an operator's Skip and Release leave none", test: func(f *fixture) {
+		f.stored(1)
+		b := f.answer(f.asked(), "made")
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+		b = f.answer(f.asked(), "made")
+		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
+		require.Empty(f, f.notices())
+		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		require.NoError(f, err)
+		require.Empty(f, f.notices())
+	}},
+
+	{name: "the notices of a group are in the order in which its bundles were closed", test: func(f *fixture) {
+		var bundles []Peeked
+		for i := range 12 { // more than nine, so that a wrong order of numbers shows
+			f.stored(1, From([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
+			bundles = append(bundles, f.confirmed())
+		}
+		f.about(f.notices(), bundles...)
+		for i := range bundles {
+			f.delivered(f.notices()[0])
+			f.about(f.notices(), bundles[i+1:]...)
+		}
+	}},
+
+	{name: "groups have notices of their own", test: func(f *fixture) {
+		var series, master []Peeked
+		for range 3 {
+			f.stored(1)
+			f.stored(1, From(domain.Charges))
+			series = append(series, f.confirmed(TimeSeries))
+			master = append(master, f.confirmed(MasterData))
+		}
+		f.about(ofGroup(TimeSeries, f.notices()), series...)
+		f.about(ofGroup(MasterData, f.notices()), master...)
+		f.delivered(ofGroup(TimeSeries, f.notices())[0])
+		f.about(ofGroup(TimeSeries, f.notices()), series[1:]...)
+		f.about(ofGroup(MasterData, f.notices()), master...)
+	}},
+
+	{name: "recipients have notices of their own", test: func(f *fixture) {
+		other := f.of(NewActor())
+		f.stored(1)
+		other.stored(1)
+		mine, theirs := f.confirmed(), other.confirmed()
+		f.about(f.notices(), mine)
+		other.about(other.notices(), theirs)
+		f.delivered(f.notices()[0])
+		require.Empty(f, f.notices())
+		other.about(other.notices(), theirs)
+	}},
+
+	{name: "what is not there can be taken out", test: func(f *fixture) {
+		f.stored(1)
+		f.stored(1, From(domain.Charges))
+		first := f.confirmed(TimeSeries)
+		second := f.confirmed(MasterData)
+		n := ofGroup(TimeSeries, f.notices())[0]
+		for range 3 {
+			f.delivered(n)
+			f.about(f.notices(), second)
+		}
+		f.of(NewActor()).delivered(domain.Notice{Recipient: NewActor(), Group: first.Group, Bundle: first.ID, Number: n.Number})
+		f.about(f.notices(), second)
+	}},
+
+	{name: "a bundle that is replayed and dequeued again leaves another notice, after the first", test: func(f *fixture) {
+		f.stored(1)
+		b := f.confirmed()
+		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		require.NoError(f, err)
+		f.about(f.notices(), b)
+		f.acknowledge(b)
+		f.about(f.notices(), b, b)
+		f.stored(1)
+		later := f.confirmed()
+		f.about(f.notices(), b, b, later)
+	}},
+
+	{name: "a long outbox is emptied in order, and one group does not hide another", test: func(f *fixture) {
+		bundles := make(map[domain.Group][]Peeked)
+		for _, part := range []struct {
+			origin domain.Origin
+			many   int
+		}{{domain.Aggregations, 2}, {domain.Charges, 120}, {domain.TimeSeries, 2}} {
+			f.stored(part.many, From(part.origin), Alone)
+			for range part.many {
+				b := f.confirmed()
+				bundles[b.Group] = append(bundles[b.Group], b)
+			}
+		}
+		for _, group := range AllGroups {
+			require.NotEmpty(f, ofGroup(group, f.notices()), "notices of %s", group)
+		}
+		drained, err := DrainNotices(f.ctx, f.Stores, f.actor)
+		require.NoError(f, err)
+		for _, group := range AllGroups {
+			f.about(ofGroup(group, drained), bundles[group]...)
+		}
+	}},
+
+	{name: "of concurrent Acknowledges one leaves a notice", test: func(f *fixture) {
+		for range 5 {
+			f.stored(1)
+			b := f.answer(f.asked(), "made")
+			f.together(5, func(int) error {
+				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
+				if domain.KindOf(err) == domain.NotFound {
+					return nil
+				}
+				return err
+			})
+			f.about(f.notices(), b)
+			f.delivered(f.notices()[0])
+		}
+	}},
+
+	{name: "couriers that empty the outbox at once leave nothing and miss nothing", test: func(f *fixture) {
+		var want []domain.BundleID
+		for range 20 {
+			f.stored(1)
+			want = append(want, f.confirmed().ID)
+		}
+		var told [3][]domain.BundleID
+		f.together(len(told), func(i int) error {
+			notices, err := DrainNotices(f.ctx, f.Stores, f.actor)
+			for _, n := range notices {
+				if !slices.Contains(told[i], n.Bundle) {
+					told[i] = append(told[i], n.Bundle)
+				}
+			}
+			return err
+		})
+		require.Empty(f, f.notices())
+		union := make(map[domain.BundleID]bool)
+		for _, ids := range told {
+			at := -1
+			for _, id := range ids {
+				union[id] = true
+				require.Greater(f, slices.Index(want, id), at, "in order, but for what comes once more")
+				at = slices.Index(want, id)
+			}
+		}
+		require.Len(f, union, len(want))
+	}},
+
+	{name: "who waits is found, from the moment on that is asked for", test: func(f *fixture) {
+		require.False(f, f.waits(never))
+		f.stored(2, Alone)
+		f.confirmed()
+		f.confirmed()
+		n := f.notices()
+		require.True(f, f.waits(never))
+		require.True(f, f.waits(n[0].Since.Add(time.Millisecond)))
+		require.False(f, f.waits(n[0].Since), "it is not from before that")
+		f.delivered(n[0])
+		require.False(f, f.waits(n[0].Since.Add(time.Millisecond)))
+		require.True(f, f.waits(n[1].Since.Add(time.Millisecond)))
+		f.delivered(n[1])
+		require.False(f, f.waits(never))
+	}},
+
+	{name: "at most so many who wait are named, and each once", test: func(f *fixture) {
+		for range 3 {
+			f := f.of(NewActor())
+			f.stored(3, Alone)
+			for range 3 {
+				f.confirmed()
+			}
+		}
+		for most := range 3 {
+			waiting, err := f.Outbox.Waiting(f.ctx, never, most)
+			require.NoError(f, err)
+			require.Len(f, waiting, most)
+			slices.SortFunc(waiting, func(a, b domain.ActorID) int { return strings.Compare(a.String(), b.String()) })
+			require.Len(f, slices.Compact(waiting), most)
+		}
+	}},
+
+	{name: "under an ended context the outbox stays as it is", test: func(f *fixture) {
+		f.stored(1)
+		b := f.confirmed()
+		n := f.notices()[0]
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		_, err := f.Outbox.Notices(ended, f.actor)
+		require.ErrorIs(f, err, context.Canceled)
+		require.ErrorIs(f, f.Outbox.Delivered(ended, n), context.Canceled)
+		_, err = f.Outbox.Waiting(ended, never, 1)
+		require.ErrorIs(f, err, context.Canceled)
+		f.about(f.notices(), b)
+	}},
+}
