@@ -56,7 +56,7 @@ func (c *madeContent) Read(p []byte) (int, error) {
 	}
 	for {
 		n, err := c.part.Read(p)
-		if n > 0 || err != io.EOF { //nolint:errorlint // readers say so as it is
+		if n > 0 || err != io.EOF {
 			return n, err
 		}
 		switch {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -63,8 +65,13 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	defer cancel()
 	_ = s.domain.Close(closing) // what was sent for certain has been counted
 	fmt.Fprintf(s.p.out, "%d sent, %d answered, %d failed, %d notices\n", s.sent, s.answered, s.failed, s.noticed)
-	if ctx.Err() != nil {
+	switch refused, _ := errors.AsType[*azservicebus.Error](err); {
+	case ctx.Err() != nil:
 		return nil // that is how it ends
+	case refused != nil && refused.Code == azservicebus.CodeNotFound:
+		return fmt.Errorf("the hub has no queues for the domain %s; use --name with one that it knows, or add it to its setting domains (%w)", s.name, err)
+	case refused != nil && refused.Code == azservicebus.CodeUnauthorizedAccess:
+		return fmt.Errorf("the bus does not let us in; check the key in --servicebus or %s (%w)", busVariable, err)
 	}
 	return err
 }

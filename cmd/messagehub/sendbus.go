@@ -41,7 +41,7 @@ func (p *process) sendByBus(ctx context.Context, s *sender, connection string, i
 	if err != nil {
 		return err
 	}
-	defer func() { //nolint:contextcheck // it is closed although ctx may have ended
+	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if closeErr := domain.Close(closing); err == nil {
