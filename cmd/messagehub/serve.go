@@ -52,7 +52,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
-	p.greet(n.URL(), &cfg)
+	p.greet(n, &cfg)
 	fmt.Fprintln(p.err, "ready")
 	return n.Run(ctx)
 }
@@ -60,7 +60,8 @@ func (p *process) serve(ctx context.Context, cfg config.Config) error {
 // greet says where the hub listens, and gives three commands that work as they
 // are, from any folder: their actor is new, so nothing that is stored already
 // comes between.
-func (p *process) greet(url string, cfg *config.Config) {
+func (p *process) greet(n *node.Node, cfg *config.Config) {
+	url := n.URL()
 	keeps := "keeps its data in " + cfg.Data
 	switch {
 	case cfg.InMemory:
@@ -75,6 +76,13 @@ func (p *process) greet(url string, cfg *config.Config) {
 	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`
 	program, actor, bundle := programName(p.args[0]), newGLN(randomDigits()), newUUID()
 	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
+	if door := n.BusAddr(); door != nil {
+		fmt.Fprintf(p.out, "Domains reach it over Service Bus at %s", door)
+		if door := n.BlobAddr(); door != nil {
+			fmt.Fprintf(p.out, " and leave content at %s", door)
+		}
+		fmt.Fprintf(p.out, "; %s domain --help tells more.\n", programName(p.args[0]))
+	}
 	fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
 	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", newUUID(), actor, program, at)
 	fmt.Fprintf(p.out, "  %s peek%s --actor %s --bundle-id %s\n", program, at, actor, bundle)

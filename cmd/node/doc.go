@@ -1,29 +1,37 @@
-// Package node makes one running hub of its parts: the store, the use cases and
-// the HTTP edge. It is the same for the command, for benchmarks and for tests;
+// Package node makes one running hub of its parts: the store, the bus, the use cases
+// and the HTTP edge. It is the same for the command, for benchmarks and for tests;
 // what differs is a [config.Config] and a few [Options].
 //
 // Open builds from the inside out, and Run stops from the outside in:
 //
-//	Open    listener ─▶ store ─▶ hub ─▶ HTTP server
+//	Open    listener ─▶ store, content, exchange ─▶ bus ─▶ hub ─▶ HTTP server
 //	Run     serves until its context ends, or a part fails; then
-//	        /readyz says no ─▶ the server finishes what it has begun, for at
-//	        most Options.Grace ─▶ hints are written no more ─▶ the store closes
+//	        /readyz says no ─▶ nothing more is taken from the bus, and what was
+//	        taken is stored; the server finishes what it has begun, for at
+//	        most Options.Grace ─▶ hints are written and notices carried no more,
+//	        the doors close ─▶ the bus closes ─▶ the store closes
 //
 // A process that dies at any point of this, or is killed, loses nothing: what
-// was answered was stored before. The order only sees to it that requests under
-// way get their answers.
+// was answered was stored before, and what was taken from the bus and is not
+// stored comes again. The order only sees to it that requests under way get their
+// answers.
 //
-// # The store
+// # What it keeps, and where
 //
-// Without cosmos.endpoint the node runs the engine of package cosmos/embedded
-// in a folder, and talks to it through the same client as to Azure. One folder
-// belongs to one process, which holds the lock in it:
+// Without settings of Azure the node runs engines of its own in a folder, and talks
+// to them through the same clients as to Azure. One folder belongs to one process,
+// which holds the lock in it:
 //
 //	<data>/lock      names no process, but one holds it
-//	<data>/cosmos    documents: heads, gates, drawers, pages, bundles
-//	<data>/content   payloads
+//	<data>/cosmos    documents: heads, gates, drawers, pages, bundles, notices
+//	<data>/content   payloads, and what domains have made
+//	<data>/bus       queues, on an embedded Service Bus
+//	<data>/exchange  what hub and domains exchange, on an embedded storage account
 //
-// With cosmos.endpoint the documents are there, and the payloads stay in
-// <data>/content: until payloads can be kept in Azure too, one account belongs
-// to one node.
+// Domains reach the bus and the exchange by doors: ports of their own, which any
+// client of Service Bus and of Blob Storage can use.
+//
+// Each of the three may be Azure's instead: cosmos.endpoint, servicebus.namespace,
+// blob.endpoint. As long as content stays in the folder, one Cosmos account belongs
+// to one node; with all three on Azure there may be any number of nodes.
 package node

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A busRun is three domains and many actors who hold out while the hubs between
+// them die.
+type busRun struct {
+	seed    uint64
+	total   int // events
+	actors  []string
+	ledger  *ledger
+	domains []*busDomain
+	hubs    []*busHub
+	kills   int
+
+	bus     *busProcess
+	account string   // URL of the blob account
+	environ []string // of the hubs
+
+	confirmed   atomic.Int64 // events
+	progress    chan struct{}
+	over        chan struct{} // closed when all events are confirmed
+	once        sync.Once
+	lostReplies atomic.Int64 // of Dequeue
+}
+
+func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
+	r := &busRun{seed: seed, ledger: newLedger(), progress: make(chan struct{}, 1), over: make(chan struct{})}
+	for i := range actors {
+		r.actors = append(r.actors, newGLN(fmt.Sprintf("579%09d", i)))
+	}
+	r.newEngines(t)
+	for i := range 2 {
+		h := &busHub{data: filepath.Join(t.TempDir(), fmt.Sprint(i)), place: newPlace()}
+		r.hubs = append(r.hubs, h)
+		require.NoError(t, r.startHub(t, h))
+	}
+	for i, d := range []struct {
+		origin  string
+		form    domainclient.Form
+		request bool
+	}{{"Charges", domainclient.Protobuf, true}, {"TimeSeries", domainclient.JSON, true}, {"MeteringPoints", domainclient.JSON, false}} {
+		r.domains = append(r.domains, newBusDomain(t, r, i, d.origin, d.form, d.request, events/3))
+		r.total += events / 3
+	}
+	return r
+}
+
+func (r *busRun) isOver() bool { return r.confirmed.Load() >= int64(r.total) }
+
+// await returns when so many events have been confirmed.
+func (r *busRun) await(ctx context.Context, n int64) {
+	for r.confirmed.Load() < min(n, int64(r.total)) {
+		select {
+		case <-r.progress:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// act peeks and dequeues at either hub until all events are confirmed by somebody.
+func (r *busRun) act(ctx context.Context, index int) error {
+	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
+	for {
+		select {
+		case <-r.over:
+			return nil
+		default:
+		}
+		id, err := r.peek(ctx, random, r.actors[index])
+		if err == nil && id != "" {
+			err = r.dequeue(ctx, random, r.actors[index], id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// anywhere tries at one hub and then the other, until one answers.
+func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*client) error) error {
+	for i := random.IntN(2); ; i++ {
+		hub, _ := r.hubs[i%2].place.now()
+		err := try(hub)
+		refused, isProblem := errors.AsType[*problem](err)
+		_, isViolation := errors.AsType[violation](err)
+		switch {
+		case err == nil:
+			return nil
+		case isViolation, isProblem && !refused.passing():
+			return err
+		}
+		if !sleep(ctx, time.Duration(10+random.IntN(40))*time.Millisecond) {
+			return fmt.Errorf("%w, after: %w", ctx.Err(), err)
+		}
+	}
+}
+
+func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id string, err error) {
+	return id, r.anywhere(ctx, random, func(hub *client) error {
+		asked := time.Now()
+		var body []byte
+		var err error
+		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, "/v1/peek?wait=1s"); err != nil || id == "" {
+			return err
+		}
+		if err := r.ledger.peeked(actor, id, body, asked); err != nil {
+			return violation{err}
+		}
+		return nil
+	})
+}
+
+// dequeue repeats a Dequeue until it is answered. A 404 is right only after an
+// answer that may have been lost.
+func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id string) error {
+	lost := false
+	return r.anywhere(ctx, random, func(hub *client) error {
+		ok, err := (&actorClient{hub: hub, actor: actor}).dequeue(ctx, id)
+		switch {
+		case err != nil:
+			if _, isProblem := errors.AsType[*problem](err); !isProblem && !lost {
+				r.lostReplies.Add(1)
+			}
+			lost = true
+			return err
+		case !ok && !lost:
+			return violation{fmt.Errorf("bundle %s of %s is 404, although it was peeked and never dequeued", id, actor)}
+		}
+		r.ledger.dequeued(actor, id, ok, time.Now())
+		if n := r.confirmed.Add(int64(r.ledger.size(actor, id))); n >= int64(r.total) {
+			r.once.Do(func() { close(r.over) })
+		}
+		nudge(r.progress)
+		return nil
+	})
+}
+
+// A busDomain sends events, makes their content if it is asked for it, and hears what
+// was confirmed.
+type busDomain struct {
+	run     *busRun
+	index   int
+	origin  string
+	request bool // its content is made on request
+	events  int
+	client  *domainclient.Client
+
+	mu        sync.Mutex
+	documents map[uuid.UUID][]byte
+	notices   map[string][]string // bundles of an actor, in the order of their first notice
+	heard     map[string]bool     // ids of bundles
+	more      chan struct{}       // holds one: a notice has come
+}
+
+func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domainclient.Form, request bool, events int) *busDomain {
+	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
+	require.NoError(t, err)
+	exchange, err := container.NewClientWithSharedKeyCredential(r.account+"/messagehub-exchange", key, nil)
+	require.NoError(t, err)
+	c, err := domainclient.New(domainclient.Options{
+		Origin: origin, Form: form, EventsPerMessage: 5, Connect: domainclient.ConnectionString(r.bus.connection), Exchange: exchange,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.WithoutCancel(t.Context()))) })
+	return &busDomain{
+		run: r, index: index, origin: origin, request: request, events: events, client: c, documents: make(map[uuid.UUID][]byte),
+		notices: make(map[string][]string), heard: make(map[string]bool), more: make(chan struct{}, 1),
+	}
+}
+
+// send sends all events, in calls of up to 50, to actors drawn at random.
+func (d *busDomain) send(ctx context.Context) error {
+	random := &generator{rand.New(rand.NewPCG(d.run.seed, uint64(100+d.index)))}
+	for left := d.events; left > 0; {
+		batch := make([]domainclient.Event, min(left, 1+random.IntN(50)))
+		for i := range batch {
+			batch[i] = d.event(random)
+		}
+		if _, err := d.client.Send(ctx, batch); err != nil {
+			return fmt.Errorf("domain %s: %w", d.origin, err)
+		}
+		left -= len(batch)
+	}
+	return nil
+}
+
+// event makes an event and notes it. Its document travels along, or is kept until
+// the hub asks for it.
+func (d *busDomain) event(random *generator) domainclient.Event {
+	id := random.uuid()
+	e := marketEvent{
+		ID: id, Recipient: d.run.actors[random.IntN(len(d.run.actors))], Origin: d.origin, ContentType: "data",
+		Payload: fmt.Appendf(nil, `{"test_MarketDocument":{"mRID":%q,"n":%d}}`, id, random.IntN(1000)),
+	}
+	d.run.ledger.send(d.index, &e)
+	sent := domainclient.Event{
+		ID: uuid.MustParse(id), Recipient: e.Recipient, ContentType: e.ContentType, DocumentType: "E66",
+		SupportsBundling: random.IntN(20) > 0, Weight: 1 + random.Int64N(3),
+	}
+	if !d.request {
+		sent.Payload = e.Payload
+		return sent
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.documents[sent.ID] = e.Payload
+	return sent
+}
+
+// hear answers and listens until ctx ends.
+func (d *busDomain) hear(ctx context.Context) error {
+	if !d.request {
+		return nil
+	}
+	var both sync.WaitGroup
+	var serving, noticing error
+	both.Go(func() { serving = d.client.Serve(ctx, d.content) })
+	both.Go(func() { noticing = d.client.Notices(ctx, d.notice) })
+	both.Wait()
+	return errors.Join(serving, noticing)
+}
+
+// content is the documents of a bundle as a JSON array.
+func (d *busDomain) content(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+	ids, err := r.EventIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	documents := make([][]byte, len(ids))
+	for i, id := range ids {
+		if documents[i] = d.documents[id]; documents[i] == nil {
+			return nil, &domainclient.Failure{Reason: domainclient.DatasetNotFound, Description: id.String()}
+		}
+	}
+	return io.MultiReader(bytes.NewReader([]byte("[")), bytes.NewReader(bytes.Join(documents, []byte(","))), bytes.NewReader([]byte("]"))), nil
+}
+
+func (d *busDomain) notice(_ context.Context, n *domainclient.Notice) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.heard[n.ID] {
+		d.heard[n.ID] = true
+		d.notices[n.Recipient] = append(d.notices[n.Recipient], n.ID)
+	}
+	nudge(d.more)
+	return nil
+}
+
+// awaitNotices returns when every bundle that was confirmed has its notice.
+func (d *busDomain) awaitNotices(ctx context.Context) error {
+	for d.request {
+		d.mu.Lock()
+		heard := len(d.heard)
+		d.mu.Unlock()
+		want := d.run.ledger.bundlesOf(d.origin + "|data")
+		if heard == len(want) {
+			return nil
+		}
+		select {
+		case <-d.more:
+		case <-time.After(patience):
+			return fmt.Errorf("domain %s has heard of %d bundles, and %d were confirmed", d.origin, heard, len(want))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// wrong returns where notices are not in the order of the bundles.
+func (d *busDomain) wrong() (faults []string) {
+	if !d.request {
+		return nil
+	}
+	place := d.run.ledger.bundlesOf(d.origin + "|data")
+	for actor, ids := range d.notices {
+		if !slices.IsSortedFunc(ids, func(a, b string) int { return place[a] - place[b] }) {
+			faults = append(faults, fmt.Sprintf("notices of %s for %s: %v", d.origin, actor, ids))
+		}
+	}
+	return faults
+}
+
+func (r *busRun) noticed() (n int) {
+	for _, d := range r.domains {
+		n += len(d.heard)
+	}
+	return n
+}
+
+// bundlesOf returns the confirmed bundles of a cabinet, by the id that notices have,
+// with the place of their first event.
+func (l *ledger) bundlesOf(cabinet string) map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	places := make(map[string]int)
+	for actor, own := range l.bundles {
+		for id, b := range own {
+			if !b.confirmed.IsZero() && b.content[0].stream.cabinet == cabinet {
+				places[id+"_"+actor] = b.content[0].place
+			}
+		}
+	}
+	return places
+}
+
+// deadLetters counts those of a queue.
+func (p *busProcess) deadLetters(t *testing.T, queue string) int {
+	t.Helper()
+	c := p.client(t, nil)
+	defer func() { require.NoError(t, c.Close(context.WithoutCancel(t.Context()))) }()
+	r, err := c.NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	require.NoError(t, err)
+	found, err := r.PeekMessages(t.Context(), 100, nil)
+	require.NoError(t, err)
+	return len(found)
+}
