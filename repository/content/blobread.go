@@ -71,6 +71,9 @@ func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (nothing) Close() error { return nil }
 
+// Name implements [repository.Exchange].
+func (b *Blobs) Name(uri string) (string, error) { return nameIn(b.places, uri) }
+
 // Fetch implements [repository.Exchange].
 func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
 	name, err := nameIn(b.places, uri)

@@ -47,6 +47,9 @@ var exchangeRules = []exchangeRule{
 			"a name with blanks, æøå, 100% & what+not #1?.xml": "y", "big": strings.Repeat("0123456789", 300_000),
 		} {
 			uri := s.Leave(f, f.name(name), []byte(data))
+			known, err := s.Exchange.Name(uri + "?sig=SECRET")
+			require.NoError(f, err)
+			require.Equal(f, f.name(name), known)
 			require.True(f, data == f.fetches(s, uri), name)
 			require.True(f, data == f.fetches(s, uri+"?sv=2024-11-04&sig=SECRET%2Bx&sp=r"), "what comes after the name is not looked at")
 		}
@@ -103,6 +106,9 @@ var exchangeRules = []exchangeRule{
 			require.Equal(f, domain.Invalid, domain.KindOf(err), "%s: %v", tc.what, err)
 			require.NotContains(f, err.Error(), "SECRET", tc.what)
 			require.Equal(f, domain.Invalid, domain.KindOf(s.Exchange.Discard(f.ctx, tc.uri)), tc.what)
+			_, err = s.Exchange.Name(tc.uri)
+			require.Equal(f, domain.Invalid, domain.KindOf(err), "%s: %v", tc.what, err)
+			require.NotContains(f, err.Error(), "SECRET", tc.what)
 			if tc.uri != "" {
 				_, err = s.Exchange.Fetch(f.ctx, tc.uri+"?sig=SECRET")
 				require.NotContains(f, err.Error(), "SECRET", tc.what)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -32,6 +33,9 @@ func readMetadata(h http.Header) (map[string]string, error) {
 			metadata = map[string]string{}
 		}
 		metadata[name] = strings.Join(values, ",")
+		if !utf8.ValidString(metadata[name]) { // would not come back as it is
+			return nil, refuse(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
+		}
 		total += len(name) + len(metadata[name])
 	}
 	if total > maxMetadata {
@@ -54,6 +58,9 @@ func readProperties(h http.Header, own bool) (*version, error) {
 		}
 		if len(value) > maxHeader {
 			return nil, refuse(400, "InvalidHeaderValue", "header %s has more than %d bytes", name, maxHeader)
+		}
+		if !utf8.ValidString(value) {
+			return nil, refuse(400, "InvalidHeaderValue", "header %s is not UTF-8", name)
 		}
 		if value != "" {
 			v.Headers[name] = value

@@ -17,7 +17,7 @@ import (
 const (
 	magic      = "MHBLOB01"
 	tailLength = 8 + len(magic)
-	maxJSON    = 64 << 10 // a name and metadata at their limits take 25 KB
+	maxJSON    = 128 << 10 // a name, headers and metadata at their limits take 84 KB, six bytes for each of some characters
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -27,6 +27,9 @@ func encodeVersion(v *version) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > maxJSON { // it could not be read again, and nothing beside it
+		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)
 	}
 	tail := binary.BigEndian.AppendUint32(nil, crc32.Checksum(text, castagnoli))
 	tail = binary.BigEndian.AppendUint32(tail, uint32(len(text))) //nolint:gosec // far below
