@@ -55,7 +55,7 @@ type IngestLimits struct {
 	Bytes        int // of all; default 64 MB
 
 	Attempt time.Duration // for one try to save; default 30 s
-	Settle  time.Duration // for one try to complete; default 15 s
+	Settle  time.Duration // for one message to be completed; default 5 s
 	Wait    time.Duration // for the next session, before the question is asked anew; default 30 s
 
 	Linger       time.Duration // that a session without messages is kept; default 5 s
@@ -69,7 +69,7 @@ func (l IngestLimits) withDefaults() IngestLimits {
 	l.Messages = cmp.Or(l.Messages, 4096)
 	l.Bytes = cmp.Or(l.Bytes, 64<<20)
 	l.Attempt = cmp.Or(l.Attempt, 30*time.Second)
-	l.Settle = cmp.Or(l.Settle, 15*time.Second)
+	l.Settle = cmp.Or(l.Settle, 5*time.Second)
 	l.Wait = cmp.Or(l.Wait, 30*time.Second)
 	l.Linger = cmp.Or(l.Linger, 5*time.Second)
 	l.Turn = cmp.Or(l.Turn, time.Second)

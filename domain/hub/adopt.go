@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path"
+	"regexp"
+	"strings"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -20,6 +23,16 @@ import (
 // no bundle can overwrite the list of another, even if an id comes again after years.
 func listName(folder string, b *domain.Bundle) string {
 	return fmt.Sprintf("%s/%s_%d-%d", folder, ProcessID(b.ID, b.Cabinet.Recipient), b.First, b.Last)
+}
+
+// listed tells the name of a list from those that domains give to content.
+var listed = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
+
+// isOwn reports whether what a domain has named is named after the bundle, so that the
+// hub may remove it. Else it may be anybody's.
+func (i *inquiry) isOwn(name string) bool {
+	rest, ok := strings.CutPrefix(path.Base(name), ProcessID(i.bundle.ID, i.key.actor))
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // or the actor has a longer id
 }
 
 // idList returns the ids of events as the original protocol lays them out.
@@ -44,6 +57,9 @@ func appendID(list []byte, id domain.EventID) []byte {
 // written once. It returns either what is there now, or what is wrong with what the
 // domain has left, or why the hub could not look.
 func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
+		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
+	}
 	left, err := h.opts.Exchange.Fetch(ctx, uri)
 	switch kind := domain.KindOf(err); {
 	case kind == domain.Invalid:

@@ -271,7 +271,7 @@ func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.B
 	if err == nil && bundle.Object != object || domain.KindOf(err) == domain.NotFound {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
-	if err == nil {
+	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
 	h.inquiries.finish(i, bundle, moved(err))

@@ -1,0 +1,65 @@
+package servicebus
+
+import "time"
+
+// gather waits for a message and returns it with all that have come meanwhile. It
+// returns none when none will come any more.
+func (l *lane) gather(received <-chan *message) []*message {
+	var ms []*message
+	for m := l.next(received); m != nil; {
+		ms = append(ms, m)
+		select {
+		case m = <-received:
+		default:
+			m = nil
+		}
+	}
+	return ms
+}
+
+// next waits for a message. A session that has none for a while is left, and sooner
+// if others wait.
+func (l *lane) next(received <-chan *message) *message {
+	if l.session == nil {
+		return <-received
+	}
+	select {
+	case m := <-received:
+		return m
+	default:
+	}
+	const moment = 20 * time.Millisecond
+	linger := time.NewTimer(l.in.limits.Linger)
+	defer linger.Stop()
+	wanted := l.session.places.wanted()
+	var last <-chan time.Time
+	for {
+		select {
+		case m := <-received:
+			return m
+		case <-linger.C:
+			l.stopReceiving()
+		case <-wanted:
+			wanted, last = nil, time.After(moment)
+		case <-last:
+			if !l.makeWay() {
+				wanted = l.session.places.wanted()
+			}
+		}
+	}
+}
+
+// endTurn leaves the session to others that wait, after it was served for a while.
+func (l *lane) endTurn() {
+	if l.session != nil && (time.Since(l.began) > l.in.limits.Turn || l.handled > l.in.limits.TurnMessages) {
+		l.makeWay()
+	}
+}
+
+func (l *lane) makeWay() bool {
+	if !l.moving && l.session.places.makeWay() {
+		l.moving = true
+		l.stopReceiving()
+	}
+	return l.moving
+}
