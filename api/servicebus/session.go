@@ -42,7 +42,7 @@ type sessions struct {
 
 // look finds sessions and starts a lane for each, until ctx ends.
 func (s *sessions) look(ctx, work context.Context) {
-	const shortWait = time.Second // when it is not known whether the bus answers at all
+	const shortWait = 5 * time.Second // when it is not known whether the bus answers at all: long enough for a busy machine
 	wait := shortWait
 	for failures := 0; s.places.take(ctx) == nil; {
 		client, err := s.bus.use()

@@ -20,7 +20,7 @@ func BenchmarkOpen(b *testing.B) {
 	about := &version{ETag: newETag()}
 	require.NoError(b, s.makeContainer("exchange", about))
 	for n := range blobs {
-		d, err := s.draft()
+		d, err := s.draft(0)
 		require.NoError(b, err)
 		require.NoError(b, d.done())
 		now := time.Now().UTC()

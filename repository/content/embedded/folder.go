@@ -160,7 +160,7 @@ func pathOf(container string, v *version) string {
 	return path.Join(container, fileOf(v.Name))
 }
 
-func (f *folder) draft() (draft, error) {
+func (f *folder) draft(int64) (draft, error) {
 	name := path.Join(unfinished, strings.ToLower(rand.Text()))
 	file, err := f.files.create(name)
 	if err != nil {
@@ -176,7 +176,7 @@ func (f *folder) makeContainer(container string, about *version) error {
 	if err := f.files.syncFolder("."); err != nil {
 		return err // without its properties it is no container, and goes when the account is opened
 	}
-	d, err := f.draft()
+	d, err := f.draft(0)
 	if err != nil {
 		return err
 	}
