@@ -68,6 +68,7 @@ type lane struct {
 	handled  int  // of them
 	moving   bool // makes way for another session
 
+	saving    bool // has one of the saves that may be under way
 	inHand    *budget
 	unsettled chan *message // stored or refused
 
@@ -117,12 +118,11 @@ func (l *lane) run(ctx, work context.Context) error {
 	working.Go(l.settleAll)
 	renewing.Go(func() { l.keepLocks(keeping) })
 
-	for {
-		ms := l.gather(received)
-		if len(ms) == 0 {
-			break
-		}
+	for m := l.next(received); m != nil; m = l.next(received) {
+		l.awaitSave(holding)
+		ms := l.gather(m, received)
 		l.store(holding, ms)
+		l.endSave()
 		l.handled += len(ms)
 		l.endTurn()
 	}

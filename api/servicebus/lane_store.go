@@ -63,6 +63,7 @@ func (l *lane) untilStored(ctx context.Context, events []domain.Event) (hub.Inge
 		attempt, cancel := context.WithTimeout(ctx, l.in.limits.Attempt)
 		ingested, err := l.in.opts.Hub.Ingest(attempt, events)
 		cancel()
+		l.endSave()                                           // at the latest: nobody waits for one that is in trouble
 		l.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
 		if err == nil || isRefusal(err) || ctx.Err() != nil {
 			if failures > 0 {

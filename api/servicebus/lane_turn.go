@@ -1,12 +1,14 @@
 package servicebus
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
-// gather waits for a message and returns it with all that have come meanwhile. It
-// returns none when none will come any more.
-func (l *lane) gather(received <-chan *message) []*message {
+// gather returns a message with all that have come meanwhile.
+func (l *lane) gather(m *message, received <-chan *message) []*message {
 	var ms []*message
-	for m := l.next(received); m != nil; {
+	for m != nil {
 		ms = append(ms, m)
 		select {
 		case m = <-received:
@@ -15,6 +17,24 @@ func (l *lane) gather(received <-chan *message) []*message {
 		}
 	}
 	return ms
+}
+
+// awaitSave waits until few enough saves are under way. What comes meanwhile is saved
+// along, which is worth more than many small saves that slow each other down. But it
+// does not wait for long: others may be in trouble that is not its own.
+func (l *lane) awaitSave(ctx context.Context) {
+	const longest = 250 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	l.saving = l.in.saves.Acquire(ctx, 1) == nil
+}
+
+// endSave lets another save begin.
+func (l *lane) endSave() {
+	if l.saving {
+		l.in.saves.Release(1)
+	}
+	l.saving = false
 }
 
 // next waits for a message. A session that has none for a while is left, and sooner
