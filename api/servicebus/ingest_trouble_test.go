@@ -3,6 +3,7 @@ package servicebus_test
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"testing"
 	"time"
 
@@ -70,6 +71,35 @@ func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 			s.has(actor, events...)
 			require.Empty(t, s.left(sessionOf(queue, actor)))
 		}
+	})
+}
+
+// A farBus is a connection on which an answer that was waited for arrives late.
+type farBus struct {
+	net.Conn
+	last time.Time
+}
+
+func (c *farBus) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if time.Since(c.last) > 500*time.Millisecond {
+		<-time.After(150 * time.Millisecond)
+	}
+	c.last = time.Now()
+	return n, err
+}
+
+// A bus that is not near says only after the time that it was given that there is no
+// session. That is no trouble.
+func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
+		stop := s.ingests(func(o *servicebus.IngestOptions) { o.Queue = "" })
+		<-time.After(1300 * time.Millisecond) // it asks for a second at first
+		require.NotContains(t, s.logs.String(), "cannot be received from")
+		require.EqualValues(t, 1, s.metric("connected"))
+		stop()
 	})
 }
 
