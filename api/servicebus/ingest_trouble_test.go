@@ -3,6 +3,7 @@ package servicebus_test
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"testing"
 	"time"
 
@@ -102,6 +103,35 @@ func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
 		require.Less(t, time.Since(began), time.Second)
 		s.hub.before.Store(nil)
 		s.stores(11)
+		stop()
+	})
+}
+
+// A farBus is a connection on which an answer that was waited for arrives late.
+type farBus struct {
+	net.Conn
+	last time.Time
+}
+
+func (c *farBus) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if time.Since(c.last) > 500*time.Millisecond {
+		<-time.After(150 * time.Millisecond)
+	}
+	c.last = time.Now()
+	return n, err
+}
+
+// A bus that is not near says only after the time that it was given that there is no
+// session. That is no trouble.
+func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
+		stop := s.ingests(func(o *servicebus.IngestOptions) { o.Queue = "" })
+		<-time.After(5300 * time.Millisecond) // it asks for five seconds at first
+		require.False(t, s.logs.has("cannot be received from"))
+		require.EqualValues(t, 1, s.metric("connected"))
 		stop()
 	})
 }

@@ -87,14 +87,22 @@ func (s *sessions) accept(ctx context.Context, client *connected, wait time.Dura
 
 // earlier is a context that ends later than it says. The client has the bus answer
 // at the deadline, and would not be there to hear it if it left then. Without the
-// answer it is not known whether there is no session, or no bus.
+// answer it is not known whether there is no session, or no bus. When the time has
+// come it tells the truth: the client has something to write when the answer is there,
+// and would find that it is too late.
 type earlier struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time
 }
 
 // Deadline implements context.Context.
-func (e earlier) Deadline() (time.Time, bool) { return e.deadline, true }
+func (e earlier) Deadline() (time.Time, bool) {
+	const moment = 250 * time.Millisecond // in which a write that has begun should succeed
+	if time.Until(e.deadline) > moment {
+		return e.deadline, true
+	}
+	return e.Context.Deadline()
+}
 
 // serve is the lane of a session, from when it was accepted to when it is closed.
 func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionReceiver) {
