@@ -31,7 +31,7 @@ func overTCP(b *testing.B, n *embedded.Namespace) func() (*azservicebus.Client, 
 	})
 	return func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(n.ConnectionString(listener.Addr().String()), &azservicebus.ClientOptions{
-			RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
+			RetryOptions: servicebus.ClientRetries(),
 		})
 	}
 }

@@ -99,7 +99,7 @@ func dialler(n *embedded.Namespace) func() (*azservicebus.Client, error) {
 
 func clientWith(connection string, dial func(context.Context) (net.Conn, error)) (*azservicebus.Client, error) {
 	return azservicebus.NewClientFromConnectionString(connection, &azservicebus.ClientOptions{
-		RetryOptions:     azservicebus.RetryOptions{MaxRetries: -1},
+		RetryOptions:     servicebus.ClientRetries(),
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) },
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
+	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
@@ -22,9 +23,9 @@ type bus struct {
 	open func() (*azservicebus.Client, error)
 }
 
-// clientOptions leave it to the callers to try again: they know what for.
+// clientOptions leave it to the callers to try again, who know what for: all but once.
 func clientOptions() *azservicebus.ClientOptions {
-	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: azservicebus.RetryOptions{MaxRetries: -1}}
+	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
 func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, err error) {
