@@ -3,7 +3,6 @@ package hub
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -55,7 +54,7 @@ type inquiry struct {
 	key    inquiryKey
 	bundle domain.Bundle
 	folder string         // for what the domain makes
-	list   *[]byte        // the ids of its events; nil: to be read from run
+	list   []byte         // the ids of its events; nil: to be read from run
 	run    repository.Run // of its events
 	until  time.Time      // the domain has so long
 
@@ -113,6 +112,9 @@ func (q *inquiries) join(i *inquiry) (*inquiry, error) {
 // finish tells those who wait for i what has come of it. If that is the content,
 // it serves those as well who wait for a later inquiry for the same bundle.
 func (q *inquiries) finish(i *inquiry, result domain.Bundle, err error) {
+	if err != nil && domain.KindOf(err) == domain.Unknown && q.life.Err() != nil {
+		err = domain.Errorf(domain.Unavailable, "this node is about to stop: %w", err)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	current := q.of[i.key]
@@ -133,8 +135,8 @@ func (i *inquiry) settle(result domain.Bundle, err error) {
 }
 
 // answered returns an open bundle with its content, for which it asks its domain.
-// events are those of the bundle, if they are at hand.
-func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, events pile) (domain.Bundle, error) {
+// list is that of the ids of its events, if it is at hand.
+func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
 	}
@@ -144,12 +146,8 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 		by = now.Add(peekWithin)
 	}
 	i := &inquiry{
-		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), run: run,
+		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
-	}
-	if events != nil {
-		list := idList(events)
-		i.list = &list
 	}
 	i, err := h.inquiries.join(i)
 	if err != nil {
@@ -161,7 +159,13 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 	}
 	select {
 	case <-i.over:
-		return i.result, errors.Join(i.err, resume(ctx))
+		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
+			return i.result, i.err // Peek has no more to do
+		}
+		if err := resume(ctx); err != nil {
+			return i.result, err
+		}
+		return i.result, i.err
 	case <-ctx.Done():
 		return bundle, ctx.Err()
 	}
@@ -173,9 +177,10 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 	ctx, cancel := context.WithDeadline(ctx, i.until.Add(patience))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
-		h.inquiries.finish(i, i.bundle, err)
+		h.inquiries.finish(i, i.bundle, elsewhere(err))
 		return
 	}
+	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -231,9 +236,9 @@ func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
 		if err := isWhole(&i.bundle, len(list)/len(domain.EventID{})); err != nil {
 			return err
 		}
-		i.list = &list
+		i.list = list
 	}
-	err := h.opts.Exchange.Put(ctx, i.bundle.List, bytes.NewReader(*i.list))
+	err := h.opts.Exchange.Put(ctx, i.bundle.List, bytes.NewReader(i.list))
 	if err != nil && domain.KindOf(err) != domain.Conflict {
 		return fmt.Errorf("leave the list of events for domain %s: %w", i.bundle.Cabinet.Origin, err)
 	}
@@ -251,7 +256,7 @@ func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
 			return
 		}
 		if err != nil {
-			h.inquiries.finish(i, i.bundle, err)
+			h.inquiries.finish(i, i.bundle, elsewhere(err))
 			return
 		}
 		why = *trouble
@@ -262,19 +267,32 @@ func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
 }
 
 // note has the bundle name its content. Another answer may have been faster; then
-// that one is handed out.
+// that one is handed out. A bundle that is closed by now may name the content all the
+// same, since a call may be carried out whose reply is lost, and an operator may open
+// it again: so the content stays, and goes with its folder.
 func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.Body, uri string) {
 	bundle, err := h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 	}
-	if err == nil && bundle.Object != object || domain.KindOf(err) == domain.NotFound {
+	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
 	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
 	h.inquiries.finish(i, bundle, moved(err))
+}
+
+// elsewhere makes of what the exchange or the content store has found in conflict, or
+// not found, trouble that may pass: it says nothing about the bundle.
+func elsewhere(err error) error {
+	switch domain.KindOf(err) {
+	case domain.Conflict, domain.NotFound:
+		return domain.Errorf(domain.Unavailable, "%w", err)
+	default:
+		return err
+	}
 }
 
 // moved makes of a bundle that is no longer open a Conflict: the Peek looks again.
