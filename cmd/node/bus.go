@@ -107,7 +107,17 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 		logger.Warn("domains cannot reach this hub at the usual address", "key", key, "address", address, "error", err)
 		return nil, nil
 	}
+	if err == nil {
+		warnOfStrangers(logger, key, l.Addr())
+	}
 	return l, err
+}
+
+// warnOfStrangers tells an operator what it means that other machines reach a door.
+func warnOfStrangers(logger *slog.Logger, key string, addr net.Addr) {
+	if !isLoopback(addr) {
+		logger.Warn("whoever reaches this address may act as any domain: the key to it is known to all, and nothing is encrypted", "key", key, "address", addr.String())
+	}
 }
 
 // serve lets domains in until ctx ends.

@@ -48,7 +48,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	}
 	e.Exchange, err = content.OpenBlobs(ctx, content.BlobOptions{
 		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(),
-		Container: container, Aliases: e.names(),
+		Container: container, Aliases: e.names(), AnyHost: e.door != nil && !isLoopback(e.door.Addr()),
 	})
 	return e, err
 }

@@ -39,3 +39,9 @@ func reachable(addr string) string {
 	}
 	return netip.AddrPortFrom(loopback, ap.Port()).String()
 }
+
+// isLoopback reports whether only this machine reaches a listener on addr.
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

@@ -72,11 +72,11 @@ func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 func (nothing) Close() error { return nil }
 
 // Name implements [repository.Exchange].
-func (b *Blobs) Name(uri string) (string, error) { return nameIn(b.places, uri) }
+func (b *Blobs) Name(uri string) (string, error) { return nameIn(b.places, b.anyHost, uri) }
 
 // Fetch implements [repository.Exchange].
 func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
-	name, err := nameIn(b.places, uri)
+	name, err := nameIn(b.places, b.anyHost, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
 
 // Discard implements [repository.Exchange].
 func (b *Blobs) Discard(ctx context.Context, uri string) error {
-	name, err := nameIn(b.places, uri)
+	name, err := nameIn(b.places, b.anyHost, uri)
 	if err == nil {
 		err = b.remove(ctx, name)
 	}

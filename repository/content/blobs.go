@@ -23,6 +23,7 @@ import (
 type Blobs struct {
 	container *container.Client
 	places    []place // the container, by every name that it goes by
+	anyHost   bool    // and by names on other hosts
 }
 
 var (
@@ -48,6 +49,11 @@ type BlobOptions struct {
 
 	// Aliases are other endpoints by which domains may name the same account.
 	Aliases []string
+
+	// AnyHost says that domains may name the account by any host, for an account of
+	// the hub's own that machines reach by names which the hub does not know. No host
+	// that they name is ever dialled.
+	AnyHost bool
 
 	// Create makes the container if it is not there.
 	Create bool
@@ -88,7 +94,7 @@ func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 }
 
 func newBlobs(o BlobOptions) (*Blobs, error) {
-	b := &Blobs{}
+	b := &Blobs{anyHost: o.AnyHost}
 	for _, endpoint := range append([]string{o.Endpoint}, o.Aliases...) {
 		p, err := placeOf(endpoint, o.Container)
 		if err != nil {

@@ -57,9 +57,10 @@ func (p place) name() string {
 }
 
 // nameIn returns the name of the blob that uri names, if it is in one of places,
-// which are names of one container. What comes after a question mark is the key to
+// which are names of one container; anyHost says that the account has others, on
+// hosts that nobody can list. What comes after a question mark is the key to
 // a door that the hub does not use: it is neither looked at nor told.
-func nameIn(places []place, uri string) (string, error) {
+func nameIn(places []place, anyHost bool, uri string) (string, error) {
 	const longest = 16 << 10
 	if len(uri) > longest {
 		return "", invalid("it has %d characters, more than %d", len(uri), longest)
@@ -82,7 +83,8 @@ func nameIn(places []place, uri string) (string, error) {
 	}
 	account := place{scheme: strings.ToLower(u.Scheme), host: hostOf(u)}
 	of := slices.IndexFunc(places, func(p place) bool {
-		return p.scheme == account.scheme && p.host == account.host && strings.HasPrefix(u.EscapedPath(), p.path+"/")
+		isHost := p.scheme == account.scheme && p.host == account.host || anyHost && strings.HasPrefix(account.scheme, "http")
+		return isHost && strings.HasPrefix(u.EscapedPath(), p.path+"/")
 	})
 	if of < 0 {
 		return "", invalid("it is of a foreign account at %.100q; the hub's is %s", account.account(), places[0].account())

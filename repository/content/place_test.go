@@ -25,7 +25,7 @@ func FuzzContentURIs(f *testing.F) {
 	f.Add("https://hub.blob.core.windows.net@example.org/exchange/a")
 	f.Add("//hub.blob.core.windows.net/exchange/a")
 	f.Fuzz(func(t *testing.T, uri string) {
-		name, err := nameIn(places, uri)
+		name, err := nameIn(places, false, uri)
 		if err != nil {
 			require.Equal(t, domain.Invalid, domain.KindOf(err))
 			require.Empty(t, name)

@@ -22,7 +22,7 @@
 //     or the same If-Match, one wins.
 //   - Every write gives a blob an etag that nothing ever had. Whoever reads an
 //     older version reads it to its end.
-//   - What a client sends is bounded: requests at one time, headers, names, blobs,
+//   - What a client sends is bounded: requests at one time and the time they take, headers, names, blobs,
 //     and the blocks that nobody commits. Content is never held in memory, unless
 //     the account is.
 //

@@ -40,8 +40,9 @@ type Options struct {
 	// Default: 4 GiB.
 	MaxUncommitted int64
 
-	// MaxRequests bounds the requests at one time; one more is answered 503.
-	// Default: 256.
+	// MaxRequests bounds the requests at one time; one more is answered 503. A
+	// quarter of them is kept for Transport, so that those who come over the network
+	// cannot shut out the process that the account is part of. Default: 256.
 	MaxRequests int
 
 	// Clock gives the time of Last-Modified. Default: time.Now. The dates of
@@ -149,8 +150,9 @@ func (a *Account) ConnectionString(address string) string {
 		a.options.Account, a.options.Key, a.endpoint(cmp.Or(address, "embedded.localhost")))
 }
 
-// begin counts a request as under way, unless there is a reason to refuse it.
-func (a *Account) begin() error {
+// begin counts a request as under way, unless there is a reason to refuse it, such as
+// that so many are.
+func (a *Account) begin(most int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -158,7 +160,7 @@ func (a *Account) begin() error {
 		return ErrClosed
 	case a.broken != nil:
 		return a.broken
-	case a.open >= a.options.MaxRequests:
+	case a.open >= most:
 		return refuse(503, "ServerBusy", "%d requests are under way, which is the most", a.open)
 	}
 	a.open++

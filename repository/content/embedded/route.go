@@ -21,10 +21,11 @@ type call struct {
 // name returns the name of the blob within the account.
 func (c *call) name() string { return c.container + "/" + c.blob }
 
-// handle answers a request. It fails only if the account is closed.
-func (a *Account) handle(r *http.Request) (*answer, error) {
+// handle answers a request, unless so many are under way. It fails only if the account
+// is closed.
+func (a *Account) handle(r *http.Request, most int) (*answer, error) {
 	id := strings.ToLower(rand.Text())
-	answered, err := a.answer(r)
+	answered, err := a.answer(r, most)
 	if errors.Is(err, ErrClosed) {
 		return nil, err
 	}
@@ -38,8 +39,8 @@ func (a *Account) handle(r *http.Request) (*answer, error) {
 	return answered, nil
 }
 
-func (a *Account) answer(r *http.Request) (*answer, error) {
-	if err := a.begin(); err != nil {
+func (a *Account) answer(r *http.Request, most int) (*answer, error) {
+	if err := a.begin(most); err != nil {
 		return nil, err
 	}
 	defer a.end()

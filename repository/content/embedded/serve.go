@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	patience       = time.Minute // with a client that sends nothing, or takes nothing
-	maxConnections = 1000        // on one listener
+	patience       = time.Minute      // with a client that sends nothing, or takes nothing
+	longest        = 15 * time.Minute // that a request may take to arrive
+	maxConnections = 1000             // on one listener
 )
 
 // Handler serves the account over HTTP.
 func (a *Account) Handler() http.Handler {
+	most := a.options.MaxRequests - a.options.MaxRequests/4
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		r.Body = readBody{r.Body, control}
-		answered, err := a.handle(r)
+		r.Body = readBody{r.Body, control, time.Now().Add(longest)}
+		answered, err := a.handle(r, most)
 		if err != nil { // closed
 			answered = errorAnswer(err, r.Method == http.MethodHead)
 		}
@@ -54,14 +56,20 @@ func drain(r *http.Request) {
 	}
 }
 
-// A readBody gives a client time again whenever it has sent something.
+// A readBody gives a client time again whenever it has sent something, but not for
+// ever: it keeps others from their turn.
 type readBody struct {
 	io.ReadCloser
 	control *http.ResponseController
+	until   time.Time
 }
 
 func (b readBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(patience)) // some writers have none
+	deadline := time.Now().Add(patience)
+	if deadline.After(b.until) {
+		deadline = b.until
+	}
+	_ = b.control.SetReadDeadline(deadline) // some writers have none
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		_ = b.control.SetReadDeadline(time.Time{}) // or it would end what the answer takes

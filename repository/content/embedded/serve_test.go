@@ -10,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -151,6 +154,59 @@ func (w *waiting) Read(p []byte) (int, error) {
 	<-w.stop
 	p[0] = '1'
 	return 1, io.EOF
+}
+
+func TestTheNetworkLeavesRoomForTheProcess(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 4})
+	c := connect(t, a, "c-c")
+	stop := make(chan struct{})
+	var arriving sync.WaitGroup
+	for i := range 3 {
+		r, reading := request(t, a, "PUT", fmt.Sprintf("/devstoreaccount1/c-c/%d", i), "1", "x-ms-blob-type: BlockBlob"), make(chan struct{})
+		r.Body = io.NopCloser(&waiting{reading, stop})
+		arriving.Go(func() { a.Handler().ServeHTTP(&recorder{header: http.Header{}}, r) })
+		<-reading
+	}
+	one := &recorder{header: http.Header{}}
+	a.Handler().ServeHTTP(one, request(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
+	require.Equal(t, 503, one.status)
+	require.NoError(t, upload(c, "x", "1", nil), "which comes by a call")
+	close(stop)
+	arriving.Wait()
+}
+
+// A dripping client sends a byte whenever its time has nearly come.
+type dripping struct {
+	recorder
+	deadline time.Time
+}
+
+func (d *dripping) SetReadDeadline(t time.Time) error {
+	d.deadline = t
+	return nil
+}
+
+func (d *dripping) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(50 * time.Second):
+		p[0] = 'x'
+		return 1, nil
+	case <-time.After(time.Until(d.deadline)):
+		return 0, os.ErrDeadlineExceeded
+	}
+}
+
+func TestAClientThatDripsIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := open(t, embedded.Options{Containers: []string{"c-c"}})
+		r := request(t, a, "PUT", "/devstoreaccount1/c-c/x", strings.Repeat("x", 10_000), "x-ms-blob-type: BlockBlob")
+		client := &dripping{recorder: recorder{header: http.Header{}}}
+		r.Body = io.NopCloser(client)
+		began := time.Now()
+		a.Handler().ServeHTTP(client, r)
+		require.Equal(t, 400, client.status)
+		require.Equal(t, 15*time.Minute, time.Since(began))
+	})
 }
 
 func TestAClosedAccountServesNobody(t *testing.T) {
