@@ -34,6 +34,12 @@ func appendID(list []byte, id domain.EventID) []byte {
 // written once. It returns either what is there now, or what is wrong with what the
 // domain has left, or why the hub could not look.
 func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+	select {
+	case h.inquiries.adopting <- struct{}{}:
+		defer func() { <-h.inquiries.adopting }()
+	case <-ctx.Done():
+		return "", body, nil, domain.Errorf(domain.Busy, "too many other contents are being fetched: %w", ctx.Err())
+	}
 	left, err := h.opts.Exchange.Fetch(ctx, uri)
 	switch kind := domain.KindOf(err); {
 	case kind == domain.Invalid:

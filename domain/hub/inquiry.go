@@ -46,6 +46,10 @@ const (
 
 	// patience is how long an inquiry waits for a reply that nobody waits for any more.
 	patience = 30 * time.Second
+
+	// adoptions is how many contents are fetched and kept at the same time, each of
+	// which may take some MB of memory: after an outage, many replies come at once.
+	adoptions = 16
 )
 
 // An inquiry is one request for the content of a bundle, and what has come of it.
@@ -70,8 +74,9 @@ type inquiryKey struct {
 
 // inquiries are those of this node that somebody waits for.
 type inquiries struct {
-	life context.Context //nolint:containedctx // ends with the hub
-	end  context.CancelFunc
+	life     context.Context //nolint:containedctx // ends with the hub
+	end      context.CancelFunc
+	adopting chan struct{} // one for each adoption under way
 
 	mu      sync.Mutex
 	of      map[inquiryKey]*inquiry
@@ -81,7 +86,7 @@ type inquiries struct {
 
 func newInquiries() *inquiries {
 	life, end := context.WithCancel(context.Background())
-	return &inquiries{life: life, end: end, of: make(map[inquiryKey]*inquiry)}
+	return &inquiries{life: life, end: end, adopting: make(chan struct{}, adoptions), of: make(map[inquiryKey]*inquiry)}
 }
 
 // close ends all inquiries, and returns when they are over.
@@ -275,13 +280,13 @@ func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.B
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 	}
+	h.inquiries.finish(i, bundle, moved(err)) // before the tidying, for which nobody need wait
 	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
 	if err == nil {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
-	h.inquiries.finish(i, bundle, moved(err))
 }
 
 // elsewhere makes of what the exchange or the content store has found in conflict, or
