@@ -3,6 +3,7 @@ package servicebus_test
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 			for _, e := range events {
 				out.announces(e)
 			}
-			<-time.After(5 * time.Minute)
+			<-time.After(150 * time.Second)
 			require.EqualValues(t, len(events), s.metric("messages_received_total"), trouble)
 			require.EqualValues(t, 1, s.metric("sessions_holding"), trouble)
 			require.Positive(t, s.metric("save_retries_total"))
@@ -70,6 +71,68 @@ func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 			s.has(actor, events...)
 			require.Empty(t, s.left(sessionOf(queue, actor)))
 		}
+	})
+}
+
+// Recipients whose saves hang hold up nobody else, even if they are more than the saves
+// that may be under way.
+func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		stuck := map[domain.ActorID]bool{}
+		hang := func(ctx context.Context, events []domain.Event) error {
+			if !stuck[events[0].Recipient] {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		out := s.sender(fifo)
+		for range 10 {
+			actor := rt.NewActor()
+			stuck[actor] = true
+			out.announces(rt.Event(actor))
+		}
+		s.hub.before.Store(&hang)
+		stop := s.ingests(func(o *servicebus.IngestOptions) { o.Limits.Saves = 4 })
+		<-time.After(10 * time.Second)
+		other := rt.Event(rt.NewActor())
+		began := time.Now()
+		out.announces(other)
+		s.stores(1)
+		require.Less(t, time.Since(began), time.Second)
+		s.hub.before.Store(nil)
+		s.stores(11)
+		stop()
+	})
+}
+
+// A farBus is a connection on which an answer that was waited for arrives late.
+type farBus struct {
+	net.Conn
+	last time.Time
+}
+
+func (c *farBus) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if time.Since(c.last) > 500*time.Millisecond {
+		<-time.After(150 * time.Millisecond)
+	}
+	c.last = time.Now()
+	return n, err
+}
+
+// A bus that is not near says only after the time that it was given that there is no
+// session. That is no trouble.
+func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
+		stop := s.ingests(func(o *servicebus.IngestOptions) { o.Queue = "" })
+		<-time.After(5300 * time.Millisecond) // it asks for five seconds at first
+		require.False(t, s.logs.has("cannot be received from"))
+		require.EqualValues(t, 1, s.metric("connected"))
+		stop()
 	})
 }
 

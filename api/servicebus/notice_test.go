@@ -282,3 +282,41 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 	`)))
 	})(t)
 }
+
+// A client renews its tokens in the background, whether it is used or not, and tries
+// again at once unless its options make it wait.
+func TestAnIdleConnectionWaitsQuietlyForABusThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := openBus(t, embedded.Options{})
+		ctx, leave := context.WithCancel(t.Context())
+		var away atomic.Bool
+		var dialled atomic.Int64
+		const many = 100_000
+		s := newNotices(t, n, func(o *servicebus.NoticeOptions) {
+			o.Open = func() (*azservicebus.Client, error) {
+				return clientWith(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
+					if !away.Load() {
+						return n.Dial(ctx)
+					}
+					if dialled.Add(1) == many {
+						leave()
+					}
+					return nil, errors.New("connection refused")
+				})
+			}
+		})
+		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
+		away.Store(true)
+		n.DropConnections()
+		select {
+		case <-ctx.Done():
+		case <-time.After(3 * time.Hour): // tokens last for two
+		}
+		tries := dialled.Load()
+		away.Store(false)
+		require.Positive(t, tries)
+		require.Less(t, tries, int64(many), "no time passes while it spins")
+		require.NoError(t, s.Notify(t.Context(), aNotice(2)))
+		leave()
+	})
+}

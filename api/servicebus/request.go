@@ -23,8 +23,8 @@ import (
 // RequestOptions set up Requests.
 type RequestOptions struct {
 	// Open makes a client of the bus, and no call. It is called again whenever a
-	// connection was lost or refused, so a key that was changed is found. The client
-	// should have [ClientRetries], or no fewer: what is worth another try is tried here.
+	// connection was lost or refused, so a key that was changed is found. Give it
+	// [ClientRetries]: what is worth another try is tried here.
 	Open func() (*azservicebus.Client, error)
 
 	// Queues are those of the domains that can be asked.

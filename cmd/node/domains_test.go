@@ -204,3 +204,19 @@ func TestANodeGoesOnWithoutADoorWhoseUsualAddressIsTaken(t *testing.T) {
 	_, err = node.Open(t.Context(), cfg, node.Options{})
 	require.ErrorContains(t, err, "choose another port with --bus-listen")
 }
+
+func TestTheDoorsForDomainsAnswerToNoNameButThisMachine(t *testing.T) {
+	n, stop := start(t, withDoors(""), node.Options{})
+	for door, addr := range map[string]net.Addr{"bus": n.BusAddr(), "exchange": n.BlobAddr()} {
+		for host, allowed := range map[string]bool{"127.0.0.1": true, "localhost:1": true, "page.example": false} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr.String()+"/", http.NoBody)
+			require.NoError(t, err)
+			req.Host = host
+			resp, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, allowed, resp.StatusCode != http.StatusMisdirectedRequest, "%s by the name %s: its key is known to every web page", door, host)
+		}
+	}
+	require.NoError(t, stop())
+}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -21,9 +19,8 @@ import (
 // spoken to by the same client.
 type exchange struct {
 	repository.Exchange
-	own    *embedded.Account // nil: Azure's
-	door   net.Listener      // nil: there is none
-	logger *slog.Logger
+	own  *embedded.Account // nil: Azure's
+	door net.Listener      // nil: there is none
 }
 
 func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *exchange, err error) {
@@ -40,7 +37,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{own: own, logger: opts.Logger}
+	e := &exchange{own: own}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.close())
@@ -91,14 +88,7 @@ func (e *exchange) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
 	}
-	server := &http.Server{
-		Handler: e.own.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(e.logger.Handler(), slog.LevelWarn),
-	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(e.door); !errors.Is(err, http.ErrServerClosed) {
+	if err := e.own.Serve(ctx, e.door, embedded.Door{}); err != nil {
 		return fmt.Errorf("serve the exchange on %s: %w", e.door.Addr(), err)
 	}
 	return nil

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path"
+	"regexp"
+	"strings"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -22,6 +25,16 @@ func listName(folder string, b *domain.Bundle) string {
 	return fmt.Sprintf("%s/%s_%d-%d", folder, ProcessID(b.ID, b.Cabinet.Recipient), b.First, b.Last)
 }
 
+// listed tells the name of a list from those that domains give to content.
+var listed = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
+
+// isOwn reports whether what a domain has named is named after the bundle, so that the
+// hub may remove it. Else it may be anybody's.
+func (i *inquiry) isOwn(name string) bool {
+	rest, ok := strings.CutPrefix(path.Base(name), ProcessID(i.bundle.ID, i.key.actor))
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // or the actor has a longer id
+}
+
 // appendID appends the id of an event to a list as the original protocol has it, which
 // is how .NET lays out a GUID: the first three groups of its text have their bytes in
 // reverse.
@@ -34,6 +47,9 @@ func appendID(list []byte, id domain.EventID) []byte {
 // written once. It returns either what is there now, or what is wrong with what the
 // domain has left, or why the hub could not look.
 func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
+		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
+	}
 	select {
 	case h.inquiries.adopting <- struct{}{}:
 		defer func() { <-h.inquiries.adopting }()

@@ -284,7 +284,7 @@ func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.B
 	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
-	if err == nil {
+	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
 }

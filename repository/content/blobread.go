@@ -44,8 +44,8 @@ func (b *Blobs) open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 		return nothing{}, tooShort(s, *there.ContentLength)
 	}
 	r, size, err := newStream(ctx, client, s.Offset, s.Length)
-	if bloberror.HasCode(err, bloberror.InvalidRange) {
-		return nil, domain.Errorf(domain.Damaged, "want %d bytes from %d, but it ends before", s.Length, s.Offset)
+	if domain.KindOf(err) == domain.Damaged {
+		return nil, fmt.Errorf("want %d bytes from %d, but it ends before: %w", s.Length, s.Offset, err)
 	}
 	if err != nil {
 		return nil, err
@@ -70,6 +70,9 @@ type nothing struct{}
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (nothing) Close() error { return nil }
+
+// Name implements [repository.Exchange].
+func (b *Blobs) Name(uri string) (string, error) { return nameIn(b.places, uri) }
 
 // Fetch implements [repository.Exchange].
 func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {

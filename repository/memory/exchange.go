@@ -28,6 +28,9 @@ func (e *Exchange) Leave(name string, data []byte) (uri string) {
 	return (&url.URL{Scheme: exchangeScheme, Host: exchangeHost, Path: exchangePath + name}).String()
 }
 
+// Name implements [repository.Exchange].
+func (e *Exchange) Name(uri string) (string, error) { return nameOf(uri) }
+
 // Fetch implements [repository.Exchange].
 func (e *Exchange) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
 	name, err := nameOf(uri)

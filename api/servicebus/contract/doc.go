@@ -46,8 +46,9 @@
 // is where the original's domains put it) and answer with the same URI. Asking
 // again is normal, since the actor's own request may end before the reply comes;
 // so an answer may come late or twice, and the first that the hub stores counts.
-// The hub looks for the blob in the shared container only, whatever host the URI
-// names.
+// The hub looks for the blob in the shared container only, and refuses a URI of
+// another account or container. It never dials what a URI says. A signature in the URI
+// is neither used nor told to anybody; better leave it out.
 //
 // # The hub says that it is done
 //

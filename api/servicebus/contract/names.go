@@ -102,5 +102,8 @@ func ParseOrigin(text string) string {
 const ExchangeContainer = "messagehub-exchange"
 
 // ContentName is the name of the blob in which the original's domains leave the
-// content of a bundle. The hub takes any name that a reply states.
+// content of a bundle. The hub takes any name that a reply states, but that of a list
+// of ids. When it has a copy it removes the blob if that is named after the
+// IdempotencyId (ID, ID_anything or ID.anything, in any folder); what has another name
+// is the domain's to remove.
 func ContentName(idempotencyID string) string { return idempotencyID + "_data" }

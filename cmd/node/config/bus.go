@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -78,18 +79,18 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
 	c.validateDoor(fault, "bus-listen", c.BusListen, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
-	owner := map[string]string{bus.FIFO: "servicebus.fifo-queue"}
-	if bus.Plain != "" && bus.Plain == bus.FIFO {
+	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // by names as the bus tells them apart
+	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
 	}
-	owner[bus.Plain] = "servicebus.plain-queue"
+	owner[strings.ToLower(bus.Plain)] = "servicebus.plain-queue"
 	for _, origin := range c.Groups().Origins() {
 		q := c.Queues()[origin]
 		for _, name := range []string{q.Request, q.Reply, q.Dequeue} {
-			if other, ok := owner[name]; ok {
+			if other, ok := owner[strings.ToLower(name)]; ok {
 				fault("domains", "queue %s is for %s and for %s; give each its own", name, other, origin)
 			}
-			owner[name] = origin.String()
+			owner[strings.ToLower(name)] = origin.String()
 		}
 	}
 }
@@ -114,6 +115,9 @@ func (c *Config) validateBlob(fault faultFunc) {
 		fault("blob.endpoint", "http shows everything to everyone on the way; use https")
 	case u.Scheme == "http" && c.Blob.Key == "":
 		fault("blob.endpoint", "an emulator over http needs its key; set %s", envName("blob.key"))
+	}
+	if _, err := base64.StdEncoding.DecodeString(c.Blob.Key.Reveal()); err != nil {
+		fault("blob.key", "want the key as the account tells it, in base64")
 	}
 	if c.InMemory {
 		fault("in-memory", "payloads would outlive their events, because blob.endpoint keeps them; remove one of the two")

@@ -185,6 +185,10 @@ domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Bi
 		{name: "a domain of another mode", yaml: "domains: [{name: Charges, content: all}]", want: `domains (hub.yaml line 1): domain 1: content: want manifest, inline or request, got "all"`},
 		{name: "a domain with a slip", yaml: "domains: [{nam: Charges}]", want: "domains (hub.yaml line 1): domain 1: nam: no such key; did you mean name?"},
 		{name: "a domain without a name", yaml: "domains: [{group: g}]", want: "domains (hub.yaml line 1): domain 1: it has no name; give the origin that its events state"},
+		{name: "a domain that is called so on the bus only", yaml: "domains: [{name: Wholesale}]", want: "domains (hub.yaml line 1): domain 1: name: on the bus, Wholesale is another name of Aggregations; use that, or choose one of its own"},
+		{name: "a domain that is a number of the original's", yaml: "domains: [{name: '5'}]", want: "domains (hub.yaml line 1): domain 1: name: on the bus, 5 is another name of MeteringPoints; use that, or choose one of its own"},
+		{name: "two queues that the bus takes for one", yaml: "servicebus: {plain-queue: DataAvailable-FIFO}", want: `servicebus.plain-queue = "DataAvailable-FIFO" (hub.yaml line 1): it is servicebus.fifo-queue too; a queue has sessions, or it has none`},
+		{name: "a key of blobs that is none", environ: []string{"MESSAGEHUB_BLOB_KEY=canary?"}, args: []string{"--blob-endpoint", "http://127.0.0.1:1/a"}, want: `blob.key = "[redacted]" (MESSAGEHUB_BLOB_KEY): want the key as the account tells it, in base64`},
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 

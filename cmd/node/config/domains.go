@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -63,7 +64,9 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 		seen[name] = true
 		switch name {
 		case "name":
-			d.Name, err = domain.ParseOrigin(text)
+			if d.Name, err = domain.ParseOrigin(text); err == nil {
+				err = checkOnWire(d.Name)
+			}
 		case "group":
 			d.Group, err = domain.ParseGroup(text)
 		case "content":
@@ -85,6 +88,15 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 		return d, errors.New("it has no name; give the origin that its events state")
 	}
 	return d, nil
+}
+
+// checkOnWire refuses a name by which the original's senders mean another domain: no
+// event of theirs would ever be of this one.
+func checkOnWire(name domain.Origin) error {
+	if other := contract.ParseOrigin(name.String()); other != name.String() {
+		return fmt.Errorf("name: on the bus, %s is another name of %s; use that, or choose one of its own", name, other)
+	}
+	return nil
 }
 
 func asKey(name string, err error) error {

@@ -6,10 +6,11 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
-	metadataPrefix = "X-Ms-Meta-"
+	metadataPrefix = "x-ms-meta-"
 	maxMetadata    = 8 << 10 // bytes, names and values
 	maxHeader      = 1 << 10 // bytes of one property
 )
@@ -21,11 +22,10 @@ func readMetadata(h http.Header) (map[string]string, error) {
 	var metadata map[string]string
 	total := 0
 	for header, values := range h {
-		name, ok := strings.CutPrefix(header, metadataPrefix)
+		name, ok := strings.CutPrefix(strings.ToLower(header), metadataPrefix)
 		if !ok {
 			continue
 		}
-		name = strings.ToLower(name)
 		if !metadataName.MatchString(name) {
 			return nil, refuse(400, "InvalidMetadata", "the name of metadata %.60q: want letters, digits and _, no digit first", name)
 		}
@@ -33,6 +33,9 @@ func readMetadata(h http.Header) (map[string]string, error) {
 			metadata = map[string]string{}
 		}
 		metadata[name] = strings.Join(values, ",")
+		if !utf8.ValidString(metadata[name]) { // would not come back as it is
+			return nil, refuse(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
+		}
 		total += len(name) + len(metadata[name])
 	}
 	if total > maxMetadata {
@@ -55,6 +58,9 @@ func readProperties(h http.Header, own bool) (*version, error) {
 		}
 		if len(value) > maxHeader {
 			return nil, refuse(400, "InvalidHeaderValue", "header %s has more than %d bytes", name, maxHeader)
+		}
+		if !utf8.ValidString(value) {
+			return nil, refuse(400, "InvalidHeaderValue", "header %s is not UTF-8", name)
 		}
 		if value != "" {
 			v.Headers[name] = value

@@ -17,7 +17,7 @@ import (
 const (
 	magic      = "MHBLOB01"
 	tailLength = 8 + len(magic)
-	maxJSON    = 64 << 10 // a name and metadata at their limits take 25 KB
+	maxJSON    = 128 << 10 // a name, headers and metadata at their limits take 84 KB, six bytes for each of some characters
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -28,14 +28,17 @@ func encodeVersion(v *version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(text) > maxJSON { // it could not be read again, and nothing beside it
+		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)
+	}
 	tail := binary.BigEndian.AppendUint32(nil, crc32.Checksum(text, castagnoli))
 	tail = binary.BigEndian.AppendUint32(tail, uint32(len(text))) //nolint:gosec // far below
 	return slices.Concat(text, tail, []byte(magic)), nil
 }
 
 // readVersion returns the version in a file.
-func readVersion(path string) (*version, error) {
-	f, err := os.Open(path)
+func readVersion(root *os.Root, name string) (*version, error) {
+	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +49,7 @@ func readVersion(path string) (*version, error) {
 	}
 	v, err := decodeVersion(f, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged; move it away to go on without it: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged; move it away to go on without it: %w", name, err)
 	}
 	return v, nil
 }

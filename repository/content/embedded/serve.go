@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -106,6 +107,7 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 	server := &http.Server{
 		Handler: d.HTTP, ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(a.options.Logger.Handler(), slog.LevelWarn),
 		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:

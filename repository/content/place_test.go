@@ -1,0 +1,46 @@
+package content
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Whatever a domain states, it is either refused, without its secrets, or the name
+// of a blob below one of the places.
+func FuzzContentURIs(f *testing.F) {
+	places := []place{
+		{scheme: "http", host: "127.0.0.1:10000", path: "/devstoreaccount1", container: "exchange"},
+		{scheme: "https", host: "hub.blob.core.windows.net", container: "exchange"},
+	}
+	for _, p := range places {
+		for _, rest := range []string{"/a/b", "/a%2Fb", "//a", "/../a", "/%2e%2e/a", "/a?sig=SECRET", "/a#b", "/%", "", "/", "s/a", `/a\b`} {
+			f.Add(p.url() + rest)
+		}
+	}
+	f.Add("https://hub.blob.core.windows.net@example.org/exchange/a")
+	f.Add("//hub.blob.core.windows.net/exchange/a")
+	f.Fuzz(func(t *testing.T, uri string) {
+		name, err := nameIn(places, uri)
+		if err != nil {
+			require.Equal(t, domain.Invalid, domain.KindOf(err))
+			require.Empty(t, name)
+			return
+		}
+		require.NoError(t, checkForeignName(name))
+		stated, err := url.Parse(uri)
+		require.NoError(t, err)
+		require.Nil(t, stated.User)
+		is := false
+		for _, p := range places {
+			here, err := url.Parse(p.url())
+			require.NoError(t, err)
+			is = is || strings.EqualFold(here.Hostname(), stated.Hostname()) && stated.Path == here.Path+"/"+name
+		}
+		require.True(t, is, "%q in %q", name, uri)
+	})
+}
