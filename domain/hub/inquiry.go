@@ -62,6 +62,8 @@ type inquiry struct {
 	run    repository.Run // of its events
 	until  time.Time      // the domain has so long
 
+	waiting int // Peeks; guarded by inquiries.mu
+
 	over   chan struct{} // closed when these are set
 	result domain.Bundle
 	err    error
@@ -98,20 +100,33 @@ func (q *inquiries) close() {
 	q.running.Wait()
 }
 
-// join returns the inquiry for a bundle that is under way, or begins i.
-func (q *inquiries) join(i *inquiry) (*inquiry, error) {
+// join returns the inquiry for a bundle that is under way, or begins i. Whoever has
+// joined leaves it. An actor has no more than so many Peeks that wait for one bundle:
+// they take nothing else that is bounded.
+func (q *inquiries) join(i *inquiry, most int) (*inquiry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if other, ok := q.of[i.key]; ok {
+		if other.waiting >= most {
+			return nil, domain.Errorf(domain.Busy, "bundle %s: %d requests of its actor wait for its content already", i.bundle.ID, most)
+		}
+		other.waiting++
 		return other, nil
 	}
 	if q.closed {
 		return nil, domain.Errorf(domain.Unavailable, "ask %s for the content of bundle %s: this node is about to stop", i.bundle.Cabinet.Origin, i.bundle.ID)
 	}
-	i.over = make(chan struct{})
+	i.over, i.waiting = make(chan struct{}), 1
 	q.of[i.key] = i
 	q.running.Go(func() { i.hub.inquire(q.life, i) })
 	return i, nil
+}
+
+// leave ends the waiting of one that has joined.
+func (q *inquiries) leave(i *inquiry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i.waiting--
 }
 
 // finish tells those who wait for i what has come of it. If that is the content,
@@ -154,10 +169,11 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
 	}
-	i, err := h.inquiries.join(i)
+	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
 	if err != nil {
 		return bundle, err
 	}
+	defer h.inquiries.leave(i)
 	resume := func(context.Context) error { return nil }
 	if req.Pause != nil {
 		resume = req.Pause()

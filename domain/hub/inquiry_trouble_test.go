@@ -146,6 +146,47 @@ func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
 	})
 }
 
+// They have given back their places, so nothing else would bound them.
+func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
+		defer w.hub.Close()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+			<-release
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		impatient, leave := context.WithCancel(w.ctx)
+		var peeking sync.WaitGroup
+		for n := range 3 {
+			peeking.Go(func() {
+				ctx := w.ctx
+				if n == 0 {
+					ctx = impatient
+				}
+				if _, err := w.hub.Peek(ctx, w.request()); (err == nil) != (n > 0) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		_, err := w.hub.Peek(w.ctx, w.request())
+		require.Equal(t, domain.Busy, domain.KindOf(err))
+		leave()
+		synctest.Wait()
+		peeking.Go(func() {
+			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		close(release)
+		peeking.Wait()
+		require.Len(t, d.requests(), 1)
+	})
+}
+
 // slowContent takes its time to keep what it gets.
 type slowContent struct {
 	repository.Content
