@@ -108,7 +108,10 @@ func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
 		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
 	}
-	return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+	if _, all := errors.AsType[*hub.RejectionError](err); all {
+		return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+	}
+	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
 }
 
 // stored passes messages on after a save that succeeded.

@@ -50,6 +50,12 @@ func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string,
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
 		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
 	}
+	select {
+	case h.inquiries.adopting <- struct{}{}:
+		defer func() { <-h.inquiries.adopting }()
+	case <-ctx.Done():
+		return "", body, nil, domain.Errorf(domain.Busy, "too many other contents are being fetched: %w", ctx.Err())
+	}
 	left, err := h.opts.Exchange.Fetch(ctx, uri)
 	switch kind := domain.KindOf(err); {
 	case kind == domain.Invalid:

@@ -46,6 +46,10 @@ const (
 
 	// patience is how long an inquiry waits for a reply that nobody waits for any more.
 	patience = 30 * time.Second
+
+	// adoptions is how many contents are fetched and kept at the same time, each of
+	// which may take some MB of memory: after an outage, many replies come at once.
+	adoptions = 16
 )
 
 // An inquiry is one request for the content of a bundle, and what has come of it.
@@ -57,6 +61,8 @@ type inquiry struct {
 	list   []byte         // the ids of its events; nil: to be read from run
 	run    repository.Run // of its events
 	until  time.Time      // the domain has so long
+
+	waiting int // Peeks; guarded by inquiries.mu
 
 	over   chan struct{} // closed when these are set
 	result domain.Bundle
@@ -70,8 +76,9 @@ type inquiryKey struct {
 
 // inquiries are those of this node that somebody waits for.
 type inquiries struct {
-	life context.Context //nolint:containedctx // ends with the hub
-	end  context.CancelFunc
+	life     context.Context //nolint:containedctx // ends with the hub
+	end      context.CancelFunc
+	adopting chan struct{} // one for each adoption under way
 
 	mu      sync.Mutex
 	of      map[inquiryKey]*inquiry
@@ -81,7 +88,7 @@ type inquiries struct {
 
 func newInquiries() *inquiries {
 	life, end := context.WithCancel(context.Background())
-	return &inquiries{life: life, end: end, of: make(map[inquiryKey]*inquiry)}
+	return &inquiries{life: life, end: end, adopting: make(chan struct{}, adoptions), of: make(map[inquiryKey]*inquiry)}
 }
 
 // close ends all inquiries, and returns when they are over.
@@ -93,20 +100,33 @@ func (q *inquiries) close() {
 	q.running.Wait()
 }
 
-// join returns the inquiry for a bundle that is under way, or begins i.
-func (q *inquiries) join(i *inquiry) (*inquiry, error) {
+// join returns the inquiry for a bundle that is under way, or begins i. Whoever has
+// joined leaves it. An actor has no more than so many Peeks that wait for one bundle:
+// they take nothing else that is bounded.
+func (q *inquiries) join(i *inquiry, most int) (*inquiry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if other, ok := q.of[i.key]; ok {
+		if other.waiting >= most {
+			return nil, domain.Errorf(domain.Busy, "bundle %s: %d requests of its actor wait for its content already", i.bundle.ID, most)
+		}
+		other.waiting++
 		return other, nil
 	}
 	if q.closed {
 		return nil, domain.Errorf(domain.Unavailable, "ask %s for the content of bundle %s: this node is about to stop", i.bundle.Cabinet.Origin, i.bundle.ID)
 	}
-	i.over = make(chan struct{})
+	i.over, i.waiting = make(chan struct{}), 1
 	q.of[i.key] = i
 	q.running.Go(func() { i.hub.inquire(q.life, i) })
 	return i, nil
+}
+
+// leave ends the waiting of one that has joined.
+func (q *inquiries) leave(i *inquiry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i.waiting--
 }
 
 // finish tells those who wait for i what has come of it. If that is the content,
@@ -149,10 +169,11 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
 	}
-	i, err := h.inquiries.join(i)
+	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
 	if err != nil {
 		return bundle, err
 	}
+	defer h.inquiries.leave(i)
 	resume := func(context.Context) error { return nil }
 	if req.Pause != nil {
 		resume = req.Pause()
@@ -275,13 +296,13 @@ func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.B
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 	}
+	h.inquiries.finish(i, bundle, moved(err)) // before the tidying, for which nobody need wait
 	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
 	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
-	h.inquiries.finish(i, bundle, moved(err))
 }
 
 // elsewhere makes of what the exchange or the content store has found in conflict, or

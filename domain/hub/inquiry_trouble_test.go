@@ -6,8 +6,10 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +18,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
 // answersThat are those of a store, with something that happens behind the first
@@ -119,6 +122,111 @@ func TestAPeekThatANodesEndInterruptsMayBeRepeated(t *testing.T) {
 		w.hub.Close()
 		peeking.Wait()
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	})
+}
+
+// hangingExchange does not get to removing anything.
+type hangingExchange struct{ *memory.Exchange }
+
+func (hangingExchange) Discard(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &domainTeam{exchange: memory.NewExchange()}
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+		w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = hangingExchange{d.exchange} })
+		defer w.hub.Close()
+		w.sent(1, charges)
+		start := time.Now()
+		require.Equal(t, "content", w.body(w.peeks()))
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// They have given back their places, so nothing else would bound them.
+func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
+		defer w.hub.Close()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+			<-release
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		impatient, leave := context.WithCancel(w.ctx)
+		var peeking sync.WaitGroup
+		for n := range 3 {
+			peeking.Go(func() {
+				ctx := w.ctx
+				if n == 0 {
+					ctx = impatient
+				}
+				if _, err := w.hub.Peek(ctx, w.request()); (err == nil) != (n > 0) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		_, err := w.hub.Peek(w.ctx, w.request())
+		require.Equal(t, domain.Busy, domain.KindOf(err))
+		leave()
+		synctest.Wait()
+		peeking.Go(func() {
+			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		close(release)
+		peeking.Wait()
+		require.Len(t, d.requests(), 1)
+	})
+}
+
+// slowContent takes its time to keep what it gets.
+type slowContent struct {
+	repository.Content
+	keeping atomic.Int64
+	release chan struct{}
+}
+
+func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
+	s.keeping.Add(1)
+	<-s.release
+	s.keeping.Add(-1)
+	return s.Content.Put(ctx, name, r)
+}
+
+// As after an outage of a domain for which many have waited.
+func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		slow := &slowContent{Content: w.store, release: make(chan struct{})}
+		h := hub.New(w.store, w.store, slow, hub.Options{
+			Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+			Requester: d, Exchange: d.exchange, Answers: w.store,
+		})
+		defer h.Close()
+		var peeking sync.WaitGroup
+		for range 100 {
+			w.actor = rt.NewActor()
+			w.sent(1, charges)
+			req := w.request()
+			peeking.Go(func() {
+				if _, err := h.Peek(w.ctx, req); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		require.Len(t, d.requests(), 100)
+		require.EqualValues(t, 16, slow.keeping.Load())
+		close(slow.release)
+		peeking.Wait()
 	})
 }
 
