@@ -30,7 +30,7 @@ func clientOptions() *azservicebus.ClientOptions {
 
 func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, err error) {
 	if !cfg.EmbeddedBus() {
-		return azureBus(cfg, opts)
+		return azureBus(ctx, cfg, opts)
 	}
 	dir := ""
 	if !cfg.InMemory {
@@ -52,7 +52,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	return b, nil
 }
 
-func azureBus(cfg *config.Config, opts *Options) (*bus, error) {
+func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, error) {
 	if connection := cfg.ServiceBus.Connection.Reveal(); connection != "" {
 		open := func() (*azservicebus.Client, error) {
 			return azservicebus.NewClientFromConnectionString(connection, clientOptions())
@@ -61,7 +61,7 @@ func azureBus(cfg *config.Config, opts *Options) (*bus, error) {
 		if err != nil {
 			return nil, errors.New("servicebus.connection: want a connection string, such as Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…")
 		}
-		return &bus{open: open}, client.Close(context.Background())
+		return &bus{open: open}, client.Close(ctx)
 	}
 	credential, err := opts.identity()
 	if err != nil {

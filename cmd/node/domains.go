@@ -26,7 +26,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	d := new(domains)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, d.close())
+			err = errors.Join(err, d.close(ctx))
 		}
 	}()
 	if d.bus, err = openBus(ctx, cfg, opts); err != nil {
@@ -49,11 +49,11 @@ func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics pr
 }
 
 // close ends what is left, from the outside in.
-func (d *domains) close() error {
+func (d *domains) close(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	var errs []error
 	if d.requests != nil {

@@ -33,7 +33,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	if !cfg.InMemory {
 		dir = filepath.Join(cfg.Data, "exchange")
 	}
-	own, err := embedded.Open(embedded.Options{Dir: dir, Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content)}) //nolint:contextcheck // opening a folder cannot be cancelled
+	own, err := embedded.Open(embedded.Options{Dir: dir, Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content)})
 	if err != nil {
 		return nil, err
 	}

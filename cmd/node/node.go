@@ -62,7 +62,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n := &Node{opts: opts, listener: opts.Listener, registry: prometheus.NewRegistry()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, n.Close())
+			err = errors.Join(err, n.close(ctx))
 		}
 	}()
 	if err := cfg.Validate(); err != nil {
@@ -121,7 +121,9 @@ func (n *Node) URL() string { return "http://" + reachable(n.listener.Addr().Str
 func (n *Node) Gatherer() prometheus.Gatherer { return n.registry }
 
 // Close releases what Open took. Run does it by itself.
-func (n *Node) Close() error {
+func (n *Node) Close() error { return n.close(context.Background()) }
+
+func (n *Node) close(ctx context.Context) error {
 	var err error
 	if n.listener != nil {
 		if cerr := n.listener.Close(); !errors.Is(cerr, net.ErrClosed) {
@@ -131,12 +133,15 @@ func (n *Node) Close() error {
 	if n.hub != nil {
 		n.hub.Close()
 	}
-	return errors.Join(err, n.domains.close(), n.store.close())
+	return errors.Join(err, n.domains.close(ctx), n.store.close())
 }
 
-// BusAddr and BlobAddr return the addresses of the doors by which domains reach
-// what is embedded, nil where there is none.
-func (n *Node) BusAddr() net.Addr  { return addrOf(n.domains.bus.door) }
+// BusAddr returns the address at which domains reach the embedded bus, nil if there is
+// none.
+func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.door) }
+
+// BlobAddr returns the address at which domains reach the embedded exchange, nil if
+// there is none.
 func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
 
 func addrOf(l net.Listener) net.Addr {
@@ -209,7 +214,7 @@ func (n *Node) Run(ctx context.Context) error {
 	taking.Wait()
 	stopBackground()
 	err := parts.Wait()
-	if err = errors.Join(err, n.Close()); err == nil {
+	if err = errors.Join(err, n.close(work)); err == nil {
 		n.opts.Logger.Info("stopped")
 	}
 	return err

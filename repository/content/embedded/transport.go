@@ -22,7 +22,7 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	answer, err := t.account.handle(arriving(req), t.account.options.MaxRequests) //nolint:contextcheck // the request carries it
+	answer, err := t.account.handle(arriving(req), t.account.options.MaxRequests)
 	if err != nil {
 		return nil, err
 	}
