@@ -74,7 +74,7 @@ conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Co
 conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embedded bus (Linux)
 	@go run ./api/servicebus/embedded/internal/clientsuite
 
-test-clients: ## run Microsoft's clients for Node on the embedded Cosmos and the embedded bus
+test-clients: ## run Microsoft's clients for Node on the emulators, and the content store on Azurite
 	@.ci/test-clients
 
 check: lint test ## lint and test: before you commit

@@ -91,9 +91,8 @@ func (o *operation) openNow(ctx context.Context, recipient domain.ActorID, id do
 	doc := &bundleDoc{}
 	var err error
 	if o.r.db.readsMayBeStale() {
-		var ops azcosmos.PatchOperations
+		ops := changesNothing(bundleKind)
 		ops.SetCondition(ifOpen)
-		ops.AppendSet("/kind", bundleKind)
 		err = o.patch(ctx, o.r.db.bundles, recipient.String(), id.String(), ops, doc)
 	} else {
 		_, err = o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc)

@@ -76,6 +76,48 @@ func TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead(t *testing.T) {
 	})
 }
 
+func TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node, line := s.tapped(small)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		s.answers(node, b.ID, "made")
+		line.set(at(1, writes, func() error { makeOld(); return nil })) // once the gate is known
+		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
+		require.NoError(s, err)
+		require.Equal(s, "made", next.Open.Object)
+		line.set(at(1, writes, func() error { makeOld(); return nil }))
+		found, _, err := node.Find(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+		require.Equal(s, "made", found.Object)
+	})
+}
+
+func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.T) {
+	inEveryAge(t, func(s *trust, makeOld func()) {
+		node := s.node(small, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		b := s.asks(node)
+		s.answers(node, b.ID, "made")
+		var seen atomic.Int32
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" && seen.Add(1) == 1 {
+				makeOld()
+				return faulty.ReplyLostAfter
+			}
+			return faulty.None
+		})
+		closed, err := node.Acknowledge(s.Context(), s.actor, b.ID)
+		require.NoError(s, err)
+		require.Equal(s, "made", closed.Object)
+		notices, err := node.Notices(s.Context(), s.actor)
+		require.NoError(s, err)
+		if len(notices) > 0 { // the read may be old
+			require.Equal(s, []domain.BundleID{b.ID}, bundlesOf(notices))
+		}
+	})
+}
+
 func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
@@ -103,6 +145,33 @@ func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testin
 		makeOld()
 		require.Equal(s, "first", s.answers(node, b.ID, "third").Object)
 	})
+}
+
+// A bundle may be found and answered by others before the call that has opened it
+// learns that it did.
+func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
+	s := newTrust(t)
+	other := s.node(small, false)
+	node, line := s.tapped(small)
+	s.save(other, 0, repositorytest.Events(1, s.actor))
+	next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
+	require.NoError(t, err)
+	b, _, err := repositorytest.Fill(t.Context(), next.Run)
+	require.NoError(t, err)
+	repositorytest.Requested(&b)
+
+	isBatch := func(req *http.Request) bool { return req.Header.Get("x-ms-cosmos-is-batch-request") != "" }
+	var lost atomic.Bool
+	s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+		if isBatch(req) && lost.CompareAndSwap(false, true) {
+			return faulty.ReplyLostAfter
+		}
+		return faulty.None
+	})
+	line.set(at(2, isBatch, func() error { s.answers(other, b.ID, "made"); return nil }))
+	_, err = node.Add(t.Context(), b, next.Run)
+	require.NoError(t, err)
+	require.True(t, lost.Load())
 }
 
 // patchesABundle reports that req notes an answer or a failure.

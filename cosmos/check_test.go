@@ -537,7 +537,7 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 		s.deletes(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.entries(node, domain.TimeSeries)[0].ID)
 		line.set(func(req *http.Request) error {
 			old.Store(0)
-			if asks(req, "c.state = @state") && looked.Add(1) != 3 { // all looks but the third miss the open bundle
+			if asks(req, "c.state = @open") && looked.Add(1) != 3 { // all looks but the third miss the open bundle
 				old.Store(64)
 			}
 			return nil

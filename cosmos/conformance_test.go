@@ -17,14 +17,13 @@ import (
 
 // openOn returns a function that opens a store of its own on an embedded engine.
 func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) repositorytest.Stores {
-	return openOnAccount(durable, hints, "")
-}
-
-func openOnAccount(durable, hints bool, consistency string) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
-		opts := embedded.Options{Consistency: consistency}
+		var opts embedded.Options
 		if durable {
 			opts.Dir = t.TempDir()
+		}
+		if !hints {
+			opts.Consistency = "Session" // and no plain read is trusted
 		}
 		r := newRig(t, opts)
 		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock}
@@ -39,12 +38,7 @@ func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) 
 
 func TestConformanceOnDisk(t *testing.T) { repositorytest.Run(t, openOn(true, true)) }
 
-// TestConformanceOnASessionAccount is about a store that trusts no plain read.
-func TestConformanceOnASessionAccount(t *testing.T) {
-	repositorytest.Run(t, openOnAccount(false, true, "Session"))
-}
-
-func TestConformanceWithoutHints(t *testing.T) { repositorytest.Run(t, openOn(false, false)) }
+func TestConformanceWithoutHintsOnASessionAccount(t *testing.T) { repositorytest.Run(t, openOn(false, false)) }
 
 func TestRandomOperationsAsInMemory(t *testing.T) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {

@@ -19,11 +19,14 @@
 //	cabinet    id of the drawer              filter   which ids a sealed drawer may hold
 //	bundles    recipient                     gate     one for each group: the open bundle, and for each cabinet the place behind
 //	                                                  the last acknowledged event
-//	bundles    recipient                     bundle   where its events lie (six runs of slots at most), open or closed
+//	bundles    recipient                     bundle   where its events lie (six runs of slots at most), open or closed; and of
+//	                                                  one on request, what has come of asking its domain
+//	bundles    recipient                     notice   a domain is still to be told that a bundle is in safe hands
 //	bundles    recipient                     record   what an operator has done, and why
 //
 // Payloads lie in the content store, one object for each part of a Save that has
-// any, under the drawer's id.
+// any, under the drawer's id. Whatever else belongs to a bundle lies in the folder
+// of its first drawer, there or in the store that hub and domains share.
 //
 // # What a reader may trust
 //
@@ -60,8 +63,8 @@
 // # Peek
 //
 // The gates and the head are read side by side. An open bundle is returned; where
-// reads may be old, a conditional write of its gate first proves that it is still
-// open. Else the cabinets of which the head knows more than the gate has let
+// reads may be old, a conditional write of its gate proves that it is still open,
+// and the same batch reads the bundle, with its answer if it has one. Else the cabinets of which the head knows more than the gate has let
 // through are the candidates; none means no data, after two requests. Their
 // entries say which has the smallest number; the first event itself, read from
 // the gate's place on, confirms or corrects it. One batch in the recipient's
@@ -78,6 +81,39 @@
 // the gate past it. That is all that has to happen, whatever the bundle's size.
 // Positions and entries follow as hints; a crash before them costs the next Peek
 // a repair.
+//
+// # Content on request and notices
+//
+// A bundle in content mode request waits for its domain. What comes of asking is
+// noted in its document, by one patch on condition that it is open and has no
+// answer yet. Bundle and gate are opened and closed together in one batch, so the
+// bundle's own state is as true as the gate, and a patch acts on the truth: the first
+// answer stays and is what every other caller is given, and nothing comes back that
+// was closed. A patch changes no gate, so it stands in nobody's way but that of a
+// Dequeue that has read the document just before, which looks again.
+//
+//  1. Whoever peeks asks the domain and makes what it has left his own. A crash
+//     leaves an object in the folder of the bundle that nothing names.
+//  2. Answer, or Fail, is the patch. A crash before it leaves the bundle as it was:
+//     the next Peek asks again. A patch whose reply is lost is known by the object,
+//     for all answers end the same, and a failure by the id of its call.
+//  3. A Dequeue that sees no answer is refused, once a write that acts on the truth
+//     has said so. Else its batch creates the notice as well, under the number of the
+//     generation by which the gate closes the bundle. A crash leaves both or neither.
+//  4. A courier reads the front of the outbox, tells the domain, and deletes the
+//     notice. A crash between the two has the domain told twice, by the same notice.
+//
+// Notices do not expire, and no bundle in another content mode has one: its Dequeue
+// costs what it always has. Their ids ascend in each group with the generation of its
+// gate, and a query of the partition in the order of ids gives them without a gap at
+// the front: a replica applies the writes of a partition in their order, so one that
+// is behind shows what the outbox was at some time, and lacks the newest. That much is
+// asked of every consistency level. A notice does not name the one before it: at the
+// front a gap would look like one that was delivered.
+//
+// Who has notices waiting is found by the kind of document, which is indexed for the
+// gates already, so no container has to be changed for it; where nothing waits,
+// nothing is loaded. As a query of all partitions it is for every now and then.
 //
 // # What waits behind
 //
@@ -100,8 +136,9 @@
 //  2. Once a milestone is old enough, prove the gate by a conditional write, and
 //     raise the floor in the head to it, on condition that its retention is what
 //     was read. A crash leaves a floor with drawers below it that nobody reads.
-//  3. Remove what lies below the floor: payloads, entry, pages, and the drawer at
-//     last. A crash leaves the drawer, so the next sweep goes on.
+//  3. Remove what lies below the floor: the folder of each drawer in both content
+//     stores, whether it had payloads or not, entry, pages, and the drawer at last. A
+//     crash leaves the drawer, so the next sweep goes on.
 //  4. Note in the head that the floor is cleared.
 //
 // The milestones and the floor are patched on condition of the retention's own
@@ -115,6 +152,27 @@
 // the gate: a sweep that has read the retention before is refused by the fence, and
 // one that has read it after proves the gate, which makes the Replay's own write
 // fail. So no floor rises above what was unacknowledged again.
+//
+// A bundle has its list of ids and its content in the folder of its first drawer.
+// They are there as long as it is open or can be opened again:
+//
+//   - While it is open, its gate stands in front of its first event, and no floor
+//     rises above the drawer in which the gate stands.
+//   - When it is closed, its first drawer is acknowledged at that moment or, if the
+//     gate still stands in it, later. The milestone that takes it in is made after
+//     that, and the floor rises to it when it is as old as the retention. By then the
+//     bundle has expired, give or take what the clocks of the nodes and of Cosmos
+//     differ.
+//   - A Replay does not rely on that. It is refused where the floor is above the
+//     first drawer, and its fence takes away the milestones that are: either the
+//     floor has risen before, and nothing is opened, or it stays down until the
+//     bundle is closed again, which begins the retention anew.
+//   - A bundle that was released is never opened again. Its events are in another
+//     one, with another id, which begins in the same drawer.
+//   - Kept for ever means that no floor rises and no bundle expires.
+//
+// What is put into a folder after its drawer has gone stays: of a Peek, say, that
+// has lost its race and slept through the retention. It is named by nothing.
 //
 // TestASweepDisturbsNobodyInAnyOrder runs a sweep against Peek, Dequeue, Save,
 // Replay and another sweep in every order of their requests with so many changes
@@ -184,6 +242,20 @@
 //	how far the gate has been before a Replay      TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice
 //	the proof before a 404, of a closed bundle     TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead
 //	asking for a record by a write                 TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen
+//	that an answer finds the bundle open           TestConformance/Answer
+//	that it finds no answer                        TestABundleOnRequestComesThroughInEveryOrder
+//	the call by which a failure is known           TestAFailureWhoseReplyIsLostCountsOnce
+//	that a Dequeue wants an answer                 TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead
+//	the truth, before that is said                 TestAnOldCopyDoesNotSayThatABundleIsUnanswered
+//	the truth, where an answer was refused         TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead
+//	reading an open bundle in the batch            TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead
+//	one's own Dequeue, before a 404                TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered
+//	the notice in the batch, not before it         TestABundleOnRequestComesThroughInEveryOrder
+//	the notice in the batch, not after it          TestEveryCallBrokenOnceInEveryWay
+//	the groups behind a long outbox                TestConformance/Outbox
+//	going on where the last look has stopped       TestThoseWhoseNoticesStayDoNotHideTheOthers
+//	the folder in the shared store                 TestWhatIsSharedOfABundleGoesWithItsFirstDrawer
+//	the folder of the first drawer                 TestABundleThatCanBeReplayedHasAllThatIsShared
 //
 // Two more were left out without anybody noticing: that a page at one's slot must
 // be one's own, and that a refused count must be. They are second lines of
@@ -205,6 +277,4 @@
 // What was acknowledged is kept for the retention and up to a quarter longer, for
 // milestones are made only that often: the head is not to grow. The drawer that is
 // being filled goes as well, once all of it has been acknowledged for that long.
-//
-// Not here yet: the outbox record of a Dequeue, content on request.
 package cosmos

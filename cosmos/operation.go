@@ -87,6 +87,14 @@ var errMissing = fmt.Errorf("what must be there is missing: %w", errMoved)
 // lasting is how often in a row something must be missing to be gone.
 const lasting = 8
 
+// inDoubt reports whether a write was made of which nobody knows whether it was
+// carried out.
+func (o *operation) inDoubt() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.doubt
+}
+
 // outcome is what an operation came to, for its caller. If a write was made of
 // which nobody knows whether it was carried out, no error may say that nothing
 // happened.

@@ -101,13 +101,18 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 // isThere asks for a document of a recipient by a write that changes nothing, for
 // that acts on the truth, however old the reads are.
 func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id, kind string) (bool, error) {
-	var ops azcosmos.PatchOperations
-	ops.AppendSet("/kind", kind)
-	err := o.patch(ctx, o.r.db.bundles, recipient.String(), id, ops, &struct{}{})
+	err := o.patch(ctx, o.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
 	if isNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// changesNothing is a patch of a document of a kind that leaves it as it is.
+func changesNothing(kind string) azcosmos.PatchOperations {
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/kind", kind)
+	return ops
 }
 
 // Release implements repository.Operations.

@@ -24,8 +24,8 @@ type Exchange interface {
 	// Fetch opens what a domain has left, which it names by a URI. It fails with
 	// Invalid if the URI is malformed or of another account or container, and with
 	// NotFound if there is no such object. No address that a domain states is ever
-	// dialled. The caller closes the reader, which fails with Damaged if the object
-	// changes while it is read.
+	// dialled. The caller closes the reader, which yields one version whole, or fails
+	// with Damaged if the object changes while it is read.
 	Fetch(ctx context.Context, uri string) (io.ReadCloser, error)
 
 	// Discard removes what a domain has left, under the same conditions. What is

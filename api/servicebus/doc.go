@@ -41,11 +41,17 @@
 // node. A bus that is away is tried again for as long as Run runs; the metric
 // messagehub_servicebus_connected and the log say so.
 //
-// Two faults of the client, azservicebus v1.11, shape the code. Asked for more than
-// one message at a time, it may hand out those of a session in the wrong order, so
-// a lane asks for one. And a property of an unexpected type makes it panic, so
-// receiving is guarded, and the session set aside until its lock expires: that
-// counts as a delivery, of which the bus allows only so many.
+// Faults of the client, azservicebus v1.11, shape the code:
+//
+//   - Asked for more than one message at a time, it may hand out those of a session in
+//     the wrong order. So a lane asks for one.
+//   - A property of an unexpected type makes it panic. So receiving is guarded, and the
+//     session set aside until its lock ends: that counts as a delivery, of which the
+//     bus allows only so many before it makes the message a dead letter.
+//   - Calls at the same time on a link that is lost each open it anew, and it forgets
+//     all but one. So a lane settles and renews one at a time.
+//   - A client that is told never to retry spins while it cannot renew its tokens. So
+//     clients have [ClientRetries].
 //
 // # What a message says
 //

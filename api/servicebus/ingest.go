@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -53,9 +54,10 @@ type IngestLimits struct {
 	LaneBytes    int // of one session; default 4 MB. The message that exceeds it is still taken.
 	Messages     int // of all; default 4096
 	Bytes        int // of all; default 64 MB
+	Saves        int // under way at the same time; default 8. With more, each is smaller.
 
 	Attempt time.Duration // for one try to save; default 30 s
-	Settle  time.Duration // for one try to complete; default 15 s
+	Settle  time.Duration // for one message to be completed; default 5 s
 	Wait    time.Duration // for the next session, before the question is asked anew; default 30 s
 
 	Linger       time.Duration // that a session without messages is kept; default 5 s
@@ -68,8 +70,9 @@ func (l IngestLimits) withDefaults() IngestLimits {
 	l.LaneBytes = cmp.Or(l.LaneBytes, 4<<20)
 	l.Messages = cmp.Or(l.Messages, 4096)
 	l.Bytes = cmp.Or(l.Bytes, 64<<20)
+	l.Saves = cmp.Or(l.Saves, 8)
 	l.Attempt = cmp.Or(l.Attempt, 30*time.Second)
-	l.Settle = cmp.Or(l.Settle, 15*time.Second)
+	l.Settle = cmp.Or(l.Settle, 5*time.Second)
 	l.Wait = cmp.Or(l.Wait, 30*time.Second)
 	l.Linger = cmp.Or(l.Linger, 5*time.Second)
 	l.Turn = cmp.Or(l.Turn, time.Second)
@@ -86,6 +89,7 @@ type Ingestion struct {
 	metrics *ingestMetrics
 	order   *order
 	inHand  *budget
+	saves   *semaphore.Weighted
 }
 
 // NewIngestion returns an Ingestion. It makes no call; Run does.
@@ -109,6 +113,7 @@ func NewIngestion(o IngestOptions) *Ingestion {
 		metrics: newIngestMetrics(o.Registerer),
 		order:   newOrder(),
 		inHand:  newBudget(limits.Messages, limits.Bytes),
+		saves:   semaphore.NewWeighted(int64(limits.Saves)),
 	}
 }
 

@@ -20,19 +20,20 @@ func newBudget(messages, bytes int) *budget {
 	return &budget{maxMessages: messages, maxBytes: bytes}
 }
 
-// enter takes room for one message, and waits for it if need be.
-func (b *budget) enter(ctx context.Context) error {
+// enter takes room for one message. It says whether it had to wait.
+func (b *budget) enter(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()
 		if room == nil {
-			return nil
+			return waited, nil
 		}
+		waited = true
 		select {
 		case <-room:
 		case <-ctx.Done():
 		}
 	}
-	return ctx.Err()
+	return waited, ctx.Err()
 }
 
 func (b *budget) tryEnter() (room <-chan struct{}) {

@@ -151,7 +151,7 @@ func chaos(t *testing.T, seed uint64) {
 	const actors, each, disasters = 64, 24, 10
 	random := rand.New(rand.NewPCG(seed, 64))
 	clock := &jumpyClock{}
-	s := newSite(t, locking("PT1M", 1000), func(o *embedded.Options) { o.Clock, o.Dir = clock, t.TempDir() })
+	s := newSite(t, locking("PT1M", 1000), func(o *embedded.Options) { o.Clock = clock })
 	open := s.serves()
 	s.hub.failsAtRandom(seed)
 
@@ -160,7 +160,7 @@ func chaos(t *testing.T, seed uint64) {
 		return s.ingests(func(o *servicebus.IngestOptions) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
-			o.Grace = time.Duration(random.IntN(2)) * time.Second
+			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or none at all
 			o.Limits.Turn = 50 * time.Millisecond
 			o.Sessions = 40
 		})

@@ -60,20 +60,20 @@ func (c *connection) use() (*connected, error) {
 	return c.current, nil
 }
 
-func (c *connection) release(used *connected) {
+func (c *connection) release(ctx context.Context, used *connected) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	used.users--
-	c.closeUnused(used)
+	c.closeUnused(ctx, used)
 }
 
 // closeUnused closes a client that nobody uses or will use.
-func (c *connection) closeUnused(used *connected) {
+func (c *connection) closeUnused(ctx context.Context, used *connected) {
 	if used.users > 0 || !used.retired {
 		return
 	}
 	c.closing.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 		defer cancel()
 		if err := used.Close(ctx); err != nil {
 			c.logger.Debug("a client was not closed in time", "error", err)
@@ -82,19 +82,19 @@ func (c *connection) closeUnused(used *connected) {
 }
 
 // retire has the current client closed when its last user is done with it.
-func (c *connection) retire() {
+func (c *connection) retire(ctx context.Context) {
 	if c.current == nil {
 		return
 	}
 	c.current.retired = true
-	c.closeUnused(c.current)
+	c.closeUnused(ctx, c.current)
 	c.current = nil
 }
 
 // close waits until the clients are closed. Nobody may use them any more.
-func (c *connection) close() {
+func (c *connection) close(ctx context.Context) {
 	c.mu.Lock()
-	c.retire()
+	c.retire(ctx)
 	c.mu.Unlock()
 	c.closing.Wait()
 }
@@ -113,7 +113,7 @@ func (c *connection) works() {
 // fails notes that it cannot. A client that was used without success several times,
 // or whose credentials are no good, is not used again; used is nil if none could be
 // opened.
-func (c *connection) fails(used *connected, err error) {
+func (c *connection) fails(ctx context.Context, used *connected, err error) {
 	const enough = 3
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *connection) fails(used *connected, err error) {
 		c.logger.Warn("the queue cannot be received from; trying again", "error", err, "failures", c.failures, "hint", hint(err))
 	}
 	if used != nil && used == c.current && (c.failures%enough == 0 || code(err) == azservicebus.CodeUnauthorizedAccess) {
-		c.retire()
+		c.retire(ctx)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -190,6 +194,45 @@ func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
 		require.Contains(t, dead[0].description, changed.ID.String())
 		s.has(actor, events...)
 		require.EqualValues(t, 1, s.metric("events_conflicts_total"))
+	})
+}
+
+// A pickyStore never takes the events of one recipient, and those of others not yet.
+type pickyStore struct {
+	*memory.Store
+	refused domain.ActorID
+	away    atomic.Bool
+}
+
+func (p *pickyStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	switch {
+	case to == p.refused:
+		return repository.Saved{}, domain.Errorf(domain.Invalid, "it has too many kinds of data")
+	case p.away.Load():
+		return repository.Saved{}, domain.Errorf(domain.Unavailable, "away")
+	}
+	return p.Store.Save(ctx, to, events)
+}
+
+func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		picky := &pickyStore{Store: s.store, refused: rt.NewActor()}
+		picky.away.Store(true)
+		s.hub.Hub = hub.New(picky, s.store, s.store, hub.Options{})
+		stop := s.ingests()
+		other := rt.NewActor()
+		events := rt.Events(2, other)
+		s.sender(plain).announces(rt.Event(picky.refused), events[0], events[1])
+		<-time.After(5 * time.Minute)
+		require.Zero(t, s.metric("dead_lettered_total"))
+		picky.away.Store(false)
+		dead := s.deadLetters(plain, 1)
+		require.Equal(t, "invalid", dead[0].reason)
+		require.Contains(t, dead[0].description, "too many kinds of data")
+		require.NotContains(t, dead[0].description, "Nothing")
+		stop()
+		s.has(other, events...)
 	})
 }
 

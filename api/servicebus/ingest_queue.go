@@ -12,13 +12,13 @@ import (
 // time, until ctx ends.
 func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 	bus := &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), connected: in.metrics.connected.WithLabelValues(queue)}
-	defer bus.close()
+	defer bus.close(ctx)
 	for failures := 0; ctx.Err() == nil; {
 		client, err := bus.use()
 		if err == nil {
 			var received int
 			received, err = in.receiveFrom(ctx, work, bus, client, queue)
-			bus.release(client)
+			bus.release(ctx, client)
 			if received > 0 {
 				failures = 0
 			}
@@ -29,7 +29,7 @@ func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 			continue
 		case errors.As(err, &panicked): // the queue works; the lock of the message has to end before it comes again
 		default:
-			bus.fails(client, err)
+			bus.fails(ctx, client, err)
 		}
 		failures++
 		pause(ctx, in.delay(failures))
@@ -43,7 +43,7 @@ func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *connection, cli
 		return 0, err
 	}
 	l := newLane(in, queue, r)
-	defer l.close()
+	defer l.close(ctx)
 	if err := reach(ctx, r); err != nil {
 		return 0, err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain"
@@ -63,37 +62,36 @@ type lane struct {
 	stopReceiving context.CancelFunc
 	owned         context.Context //nolint:containedctx // ends when the lock of the session is lost
 	lose          context.CancelFunc
-	holding       context.Context //nolint:containedctx // ends when the messages are not held any longer: lost, or out of grace
 
 	began    time.Time
 	received int  // messages
 	handled  int  // of them
 	moving   bool // makes way for another session
 
-	inHand   *budget
-	settling errgroup.Group
+	saving    bool // has one of the saves that may be under way
+	inHand    *budget
+	unsettled chan *message // stored or refused
 
-	// A settlement takes one part of links, and a renewal all: either may make the
-	// client open the link anew, which it does not guard.
-	links *semaphore.Weighted
+	// calls is held during a call that makes the client open its link anew if that is
+	// lost: a settlement, a renewal. Two at the same time would both do so, and the
+	// client would forget one link, with what goes on behind it, for ever.
+	calls *semaphore.Weighted
 
 	mu      sync.Mutex
 	trouble error // the first
 }
 
-// settlements is how many are under way in one lane at the same time.
-const settlements = 64
-
 func newLane(in *Ingestion, queue string, r receiver) *lane {
-	l := &lane{
+	return &lane{
 		in: in, queue: queue, receiver: r,
 		logger: in.opts.Logger.With("queue", queue),
 		inHand: newBudget(in.limits.LaneMessages, in.limits.LaneBytes),
-		links:  semaphore.NewWeighted(settlements),
+		calls:  semaphore.NewWeighted(1),
 		began:  time.Now(),
+
+		// As many as the budget lets in, so passing on never waits.
+		unsettled: make(chan *message, in.limits.LaneMessages),
 	}
-	l.settling.SetLimit(settlements)
-	return l
 }
 
 // run receives until ctx ends, the session has nothing more to do, or there is
@@ -104,38 +102,40 @@ func (l *lane) run(ctx, work context.Context) error {
 	defer stop()
 	owned, lose := context.WithCancel(context.WithoutCancel(work))
 	defer lose()
-	holding, release := context.WithCancel(owned)
+	holding, release := context.WithCancel(owned) // until the messages are lost, or out of grace
 	defer release()
 	defer context.AfterFunc(work, release)()
-	l.stopReceiving, l.owned, l.lose, l.holding = stop, owned, lose, holding
+	l.stopReceiving, l.owned, l.lose = stop, owned, lose
 
-	var parts sync.WaitGroup
-	received := make(chan *message, l.in.limits.LaneMessages) // as many as the budget lets in, so sending never waits
-	parts.Go(func() {
+	received := make(chan *message, cap(l.unsettled))
+	keeping, done := context.WithCancel(owned)
+	defer done()
+	var working, renewing sync.WaitGroup
+	working.Go(func() {
 		defer close(received)
 		l.receive(receiving, received)
 	})
-	keeping, done := context.WithCancel(owned)
-	parts.Go(func() { l.keepLocks(keeping) })
+	working.Go(l.settleAll)
+	renewing.Go(func() { l.keepLocks(keeping) })
 
-	for {
-		ms := l.gather(received)
-		if len(ms) == 0 {
-			break
-		}
-		l.store(ms)
+	for m := l.next(received); m != nil; m = l.next(received) {
+		l.awaitSave(holding)
+		ms := l.gather(m, received)
+		l.store(holding, ms)
+		l.endSave()
 		l.handled += len(ms)
 		l.endTurn()
 	}
-	_ = l.settling.Wait() // each tells of its own trouble
+	close(l.unsettled)
+	working.Wait()
 	done()
-	parts.Wait()
+	renewing.Wait()
 	return l.trouble
 }
 
 // close gives the session and the messages back to the bus.
-func (l *lane) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+func (l *lane) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
 	if err := l.receiver.Close(ctx); err != nil {
 		l.logger.Debug("a receiver was not closed in time", "error", err)
@@ -211,12 +211,25 @@ func (l *lane) cannotReceive(err error) {
 
 // enter waits until there is room for a message, in the lane and among all lanes.
 func (l *lane) enter(ctx context.Context) error {
-	if err := l.inHand.enter(ctx); err != nil {
+	waited, err := l.inHand.enter(ctx)
+	if err != nil {
 		return err
 	}
-	err := l.in.inHand.enter(ctx)
+	waitedToo, err := l.in.inHand.enter(ctx)
 	if err != nil {
 		l.inHand.leave(0)
+		return err
+	}
+	if waited || waitedToo {
+		// Nobody listened to the link meanwhile. If it is lost, another call may be
+		// opening it anew, and fail, which ends the lane.
+		if err = l.calls.Acquire(ctx, 1); err == nil {
+			l.calls.Release(1)
+			err = ctx.Err()
+		}
+		if err != nil {
+			l.giveBackRoom(0)
+		}
 	}
 	return err
 }
@@ -233,66 +246,4 @@ func (l *lane) leave(m *message) {
 	}
 	l.giveBackRoom(m.weight)
 	l.in.metrics.inHand.Dec()
-}
-
-// gather waits for a message and returns it with all that have come meanwhile. It
-// returns none when none will come any more.
-func (l *lane) gather(received <-chan *message) []*message {
-	var ms []*message
-	for m := l.next(received); m != nil; {
-		ms = append(ms, m)
-		select {
-		case m = <-received:
-		default:
-			m = nil
-		}
-	}
-	return ms
-}
-
-// next waits for a message. A session that has none for a while is left, and sooner
-// if others wait.
-func (l *lane) next(received <-chan *message) *message {
-	if l.session == nil {
-		return <-received
-	}
-	select {
-	case m := <-received:
-		return m
-	default:
-	}
-	const moment = 20 * time.Millisecond
-	linger := time.NewTimer(l.in.limits.Linger)
-	defer linger.Stop()
-	wanted := l.session.places.wanted()
-	var last <-chan time.Time
-	for {
-		select {
-		case m := <-received:
-			return m
-		case <-linger.C:
-			l.stopReceiving()
-		case <-wanted:
-			wanted, last = nil, time.After(moment)
-		case <-last:
-			if !l.makeWay() {
-				wanted = l.session.places.wanted()
-			}
-		}
-	}
-}
-
-// endTurn leaves the session to others that wait, after it was served for a while.
-func (l *lane) endTurn() {
-	if l.session != nil && (time.Since(l.began) > l.in.limits.Turn || l.handled > l.in.limits.TurnMessages) {
-		l.makeWay()
-	}
-}
-
-func (l *lane) makeWay() bool {
-	if !l.moving && l.session.places.makeWay() {
-		l.moving = true
-		l.stopReceiving()
-	}
-	return l.moving
 }

@@ -57,14 +57,14 @@ func (l *lane) keepSession(ctx context.Context) {
 	}
 }
 
-// renew makes a call that the client does not guard against those of settlements.
+// renew makes a call when no other is under way.
 func (l *lane) renew(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if err := l.links.Acquire(ctx, settlements); err != nil {
+	if err := l.calls.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer l.links.Release(settlements)
+	defer l.calls.Release(1)
 	return call(ctx)
 }
 

@@ -2,55 +2,50 @@ package servicebus
 
 import (
 	"context"
-	"errors"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// errLockLost reports that a message is not settled, since others may have it.
-var errLockLost = errors.New("the lock of the message is lost")
-
-// deadLetter takes a message out of the queue that can never be stored.
-func (l *lane) deadLetter(m *message) {
-	l.settle(m, func(ctx context.Context) error {
-		err := l.receiver.DeadLetterMessage(ctx, m.ReceivedMessage, &azservicebus.DeadLetterOptions{Reason: &m.refused.Reason, ErrorDescription: &m.refused.Description})
-		if err == nil {
-			l.in.metrics.deadLettered.WithLabelValues(m.refused.Reason, l.queue).Inc()
-			l.logger.Error("a message can never be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.events), "message_id", m.MessageID, "reason", m.refused.Reason)
-		}
-		return err
-	})
-}
-
-// settle ends a message at the bus, in the background. It has a time of its own: what
-// the store has is settled also when the process is to stop. If it fails, the bus
-// delivers the message again, which costs little, so it is not insisted upon.
-func (l *lane) settle(m *message, how func(context.Context) error) {
-	l.settling.Go(func() error {
-		defer l.leave(m)
-		err := errLockLost
-		if !l.isLost(m) {
-			ctx, cancel := context.WithTimeout(l.owned, l.in.limits.Settle)
-			defer cancel()
-			if err = l.links.Acquire(ctx, 1); err == nil {
-				err = how(ctx)
-				l.links.Release(1)
+// settleAll ends messages at the bus, one after the other, until there will be no
+// more. Each has a time of its own: what the store has is settled also when the
+// process is to stop. When one fails, the rest is not tried: the bus delivers them
+// again, which costs little.
+func (l *lane) settleAll() {
+	failed := false
+	for m := range l.unsettled {
+		if failed || l.isLost(m) {
+			l.in.metrics.unsettled.WithLabelValues(l.queue).Inc()
+		} else if err := l.settle(m); err != nil {
+			l.in.metrics.unsettled.WithLabelValues(l.queue).Inc()
+			l.logger.Debug("a message was not settled", "message_id", m.MessageID, "error", err)
+			if code(err) == azservicebus.CodeLockLost {
+				l.lockLost(m, err)
+			} else {
+				failed = true
+				l.fails(err)
 			}
 		}
-		if err == nil {
-			return nil
-		}
-		l.in.metrics.unsettled.WithLabelValues(l.queue).Inc()
-		l.logger.Debug("a message was not settled", "message_id", m.MessageID, "error", err)
-		switch {
-		case errors.Is(err, errLockLost):
-		case code(err) == azservicebus.CodeLockLost:
-			l.lockLost(m, err)
-		default:
-			l.fails(err)
-		}
-		return nil
-	})
+		l.leave(m)
+	}
+}
+
+// settle takes a message out of the queue: it is stored, or a dead letter.
+func (l *lane) settle(m *message) error {
+	ctx, cancel := context.WithTimeout(l.owned, l.in.limits.Settle)
+	defer cancel()
+	if err := l.calls.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer l.calls.Release(1)
+	if m.refused == nil {
+		return l.receiver.CompleteMessage(ctx, m.ReceivedMessage, nil)
+	}
+	err := l.receiver.DeadLetterMessage(ctx, m.ReceivedMessage, &azservicebus.DeadLetterOptions{Reason: &m.refused.Reason, ErrorDescription: &m.refused.Description})
+	if err == nil {
+		l.in.metrics.deadLettered.WithLabelValues(m.refused.Reason, l.queue).Inc()
+		l.logger.Error("a message can never be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.events), "message_id", m.MessageID, "reason", m.refused.Reason)
+	}
+	return err
 }
 
 // lockLost notes that the bus has given a message, or the session, to others.

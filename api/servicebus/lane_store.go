@@ -10,26 +10,26 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// store has messages stored, and settles them. When it returns, each of them is
+// store has messages stored, and passes them on to be settled. When it returns, each of them is
 // stored, refused, or no longer in hand.
-func (l *lane) store(ms []*message) {
+func (l *lane) store(ctx context.Context, ms []*message) {
 	sound := make([]*message, 0, len(ms))
 	for _, m := range ms {
 		if m.refused != nil {
-			l.deadLetter(m)
+			l.unsettled <- m
 			continue
 		}
 		sound = append(sound, m)
 	}
 	if len(sound) > 0 {
-		l.save(sound)
+		l.save(ctx, sound)
 	}
 }
 
 // save stores messages together. If the hub refuses that, it stores them one by
 // one, in their order, so that only those at fault are refused: of two contents
 // with one id, the first is stored.
-func (l *lane) save(ms []*message) {
+func (l *lane) save(ctx context.Context, ms []*message) {
 	var events []domain.Event
 	for _, m := range ms {
 		events = append(events, m.events...)
@@ -37,18 +37,18 @@ func (l *lane) save(ms []*message) {
 	var ingested hub.Ingested
 	var err error
 	if len(events) > 0 { // a message may bring none
-		ingested, err = l.untilStored(events)
+		ingested, err = l.untilStored(ctx, events)
 	}
 	switch {
 	case err == nil:
 		l.stored(ms, ingested)
 	case isRefusal(err) && len(ms) > 1:
 		for _, m := range ms {
-			l.save([]*message{m})
+			l.save(ctx, []*message{m})
 		}
 	case isRefusal(err):
 		ms[0].refused = rejectionOf(err)
-		l.deadLetter(ms[0])
+		l.unsettled <- ms[0]
 	default: // the bus delivers them again
 		for _, m := range ms {
 			l.leave(m)
@@ -57,14 +57,15 @@ func (l *lane) save(ms []*message) {
 }
 
 // untilStored ingests events, and tries again until the hub has stored or refused
-// them, or they are not held any longer.
-func (l *lane) untilStored(events []domain.Event) (hub.Ingested, error) {
+// them, or they are not to be held any longer: then ctx ends.
+func (l *lane) untilStored(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	for failures := 0; ; {
-		ctx, cancel := context.WithTimeout(l.holding, l.in.limits.Attempt)
-		ingested, err := l.in.opts.Hub.Ingest(ctx, events)
+		attempt, cancel := context.WithTimeout(ctx, l.in.limits.Attempt)
+		ingested, err := l.in.opts.Hub.Ingest(attempt, events)
 		cancel()
+		l.endSave()                                           // at the latest: nobody waits for one that is in trouble
 		l.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
-		if err == nil || isRefusal(err) || l.holding.Err() != nil {
+		if err == nil || isRefusal(err) || ctx.Err() != nil {
 			if failures > 0 {
 				l.in.metrics.holding.Dec()
 				l.logger.Info("no longer holding events", "failures", failures, "stored", err == nil)
@@ -76,9 +77,9 @@ func (l *lane) untilStored(events []domain.Event) (hub.Ingested, error) {
 		}
 		l.in.metrics.retries.Inc()
 		if failures&(failures-1) == 0 {
-			l.logger.Log(l.holding, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
+			l.logger.Log(ctx, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
 		}
-		pause(l.holding, l.in.delay(failures))
+		pause(ctx, l.in.delay(failures))
 	}
 }
 
@@ -107,10 +108,13 @@ func rejectionOf(err error) *rejection {
 	if domain.KindOf(err) == domain.Conflict {
 		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
 	}
-	return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+	if _, all := errors.AsType[*hub.RejectionError](err); all {
+		return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+	}
+	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
 }
 
-// stored settles messages after a save that succeeded.
+// stored passes messages on after a save that succeeded.
 func (l *lane) stored(ms []*message, ingested hub.Ingested) {
 	l.in.metrics.duplicates.Add(float64(ingested.Duplicates))
 	l.in.metrics.conflicts.Add(float64(len(ingested.Conflicts)))
@@ -131,11 +135,7 @@ func (l *lane) stored(ms []*message, ingested hub.Ingested) {
 		first = after
 	}
 	for _, m := range ms {
-		if m.refused != nil {
-			l.deadLetter(m)
-			continue
-		}
-		l.settle(m, func(ctx context.Context) error { return l.receiver.CompleteMessage(ctx, m.ReceivedMessage, nil) })
+		l.unsettled <- m
 	}
 }
 

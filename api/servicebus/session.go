@@ -27,7 +27,7 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	}
 	looking.Wait()
 	s.lanes.Wait()
-	s.bus.close()
+	s.bus.close(ctx)
 }
 
 // sessions are those of one queue that are being served.
@@ -42,7 +42,7 @@ type sessions struct {
 
 // look finds sessions and starts a lane for each, until ctx ends.
 func (s *sessions) look(ctx, work context.Context) {
-	const shortWait = time.Second // when it is not known whether the bus answers at all
+	const shortWait = 5 * time.Second // when it is not known whether the bus answers at all: long enough for a busy machine
 	wait := shortWait
 	for failures := 0; s.places.take(ctx) == nil; {
 		client, err := s.bus.use()
@@ -52,11 +52,11 @@ func (s *sessions) look(ctx, work context.Context) {
 				s.places.settle()
 				s.metrics.sessions.Inc()
 				s.lanes.Go(func() {
-					defer s.bus.release(client)
+					defer s.bus.release(ctx, client)
 					s.serve(ctx, work, r)
 				})
 			} else {
-				s.bus.release(client)
+				s.bus.release(ctx, client)
 			}
 		}
 		if err != nil {
@@ -69,7 +69,7 @@ func (s *sessions) look(ctx, work context.Context) {
 		case ctx.Err() != nil:
 		default:
 			failures, wait = failures+1, shortWait
-			s.bus.fails(client, err)
+			s.bus.fails(ctx, client, err)
 			pause(ctx, s.delay(failures))
 		}
 	}
@@ -82,7 +82,7 @@ func (s *sessions) accept(ctx context.Context, client *connected, wait time.Dura
 	deadline := time.Now().Add(wait)
 	patient, cancel := context.WithDeadline(ctx, deadline.Add(forTheAnswer))
 	defer cancel()
-	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil)
+	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
 // earlier is a context that ends later than it says. The client has the bus answer
@@ -114,7 +114,7 @@ func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionRecei
 
 	var panicked *panicError
 	if !errors.As(err, &panicked) {
-		l.close()
+		l.close(ctx)
 		if err != nil && !errors.Is(err, errLinkLost) {
 			pause(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
 		}
@@ -125,11 +125,11 @@ func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionRecei
 	case s.aside <- struct{}{}:
 		s.places.leave(l.moving)
 		l.untilUnlocked(ctx)
-		l.close()
+		l.close(ctx)
 		<-s.aside
 	default: // so many that they have to be set aside in their places
 		l.untilUnlocked(ctx)
-		l.close()
+		l.close(ctx)
 		s.places.leave(l.moving)
 	}
 }

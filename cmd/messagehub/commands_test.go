@@ -125,10 +125,26 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		want string
 	}{
 		{[]string{"fetch"}, `unknown command "fetch" for "messagehub"`},
-		{[]string{"serve", "--bus-listen", "x"}, "unknown flag: --bus-listen"},
+		{[]string{"serve", "--bus", "x"}, "unknown flag: --bus"},
 		{[]string{"serve", "now"}, `unknown command "now" for "messagehub serve"`},
 		{[]string{"send"}, "want one FILE, or - for stdin"},
-		{[]string{"send", "--servicebus", "-"}, "unknown flag: --servicebus"},
+		{[]string{"send", "--servicebus", "--url", url, "-"}, "if any flags in the group [url servicebus] are set none of the others can be; [servicebus url] were all set"},
+		{[]string{"send", "--servicebus=here", "-"}, `--servicebus: want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got "here"`},
+		{[]string{"domain", "now"}, `unknown command "now" for "messagehub domain"`},
+		{[]string{"domain", "--name", "a b"}, `--name: origin: want only A-Z a-z 0-9 . _ -, got "a b"`},
+		{[]string{"domain", "--actors", "0"}, "--actors: want 1 to 1000000 of them, got 0"},
+		{[]string{"domain", "--send", "-1"}, "--send: want at least 0"},
+		{[]string{"domain", "--rate", "NaN"}, "--rate: want at least 0"},
+		{[]string{"domain", "--batch", "0"}, "--batch: want at least 1"},
+		{[]string{"domain", "--weight", "0"}, "--weight: want at least 1 (KB)"},
+		{[]string{"domain", "--content-size", "much"}, "--content-size: want a size such as 512KB, 32MB or 1048576, up to 1024GB, or weight"},
+		{[]string{"domain", "--format", "pdf"}, `--format: want json or xml, got "pdf"`},
+		{[]string{"domain", "--delay", "-1s"}, "--delay: want a time such as 2s"},
+		{[]string{"domain", "--fail", "1.5"}, "--fail: want a part from 0 to 1, such as 0.1"},
+		{[]string{"domain", "--fail", "1", "--fail-every", "1"}, "if any flags in the group [fail fail-every] are set none of the others can be; [fail fail-every] were all set"},
+		{[]string{"domain", "--fail-reason", "Laziness"}, `--fail-reason: want DatasetNotFound, DatasetNotAvailable or InternalError, got "Laziness"`},
+		{[]string{"domain", "--servicebus", "Endpoint=x"}, "--servicebus: the connection string of the bus: key \"Endpoint\" must not be empty"},
+		{[]string{"domain", "--blob", "here"}, `--blob: want the URL of a storage account such as http://127.0.0.1:10000/devstoreaccount1, or its connection string, got "here"`},
 		{[]string{"send", "--batch", "0", "-"}, "--batch: want at least 1, got 0"},
 		{[]string{"send", "--url", "localhost:8080", "-"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "localhost:8080"`},
 		{[]string{"send", "--timeout", "soon", "-"}, `invalid argument "soon" for "--timeout" flag: time: invalid duration "soon"`},
@@ -207,7 +223,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)
-		for _, name := range []string{"serve", "send", "peek", "dequeue", "queues", "queue", "check", "demo", "version"} {
+		for _, name := range []string{"serve", "send", "domain", "peek", "dequeue", "queues", "queue", "check", "demo", "version"} {
 			require.Contains(t, got.out, "\n  "+name+" ")
 		}
 	}

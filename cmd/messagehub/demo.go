@@ -81,6 +81,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
+	cfg.BusListen, cfg.BlobListen, cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain = "", "", "", "" // its domains send over HTTP
 	inline, err := domain.ParseOrigin(inlineOrigin)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 func (p *process) sendCommand() *cobra.Command {
-	var url string
+	var url, connection string
 	s := &sender{p: p}
 	cmd := &cobra.Command{
 		Use:   "send FILE|-",
@@ -22,9 +22,13 @@ func (p *process) sendCommand() *cobra.Command {
 			`   "contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}` + "\n\n" +
 			"(on one line) and, if the data is to travel along, \"payload\" with any JSON.\n\n" +
 			"Sending a file again is safe: the hub takes each id once. A batch that the hub cannot\n" +
-			"take at the moment is repeated until --timeout is over.",
+			"take at the moment is repeated until --timeout is over.\n\n" +
+			"With --servicebus the events go over Service Bus, as those of a domain do: the bus takes\n" +
+			"them, and keeps the order of each recipient; what the hub refuses later becomes a dead\n" +
+			"letter. A connection, if it is not the default one, is joined with an equals sign.",
 		Example: "  messagehub send events.jsonl\n" +
-			"  make-events | messagehub send -",
+			"  make-events | messagehub send -\n" +
+			"  messagehub send --servicebus events.jsonl",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("want one FILE, or - for stdin")
@@ -33,23 +37,33 @@ func (p *process) sendCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&url, "url", defaultURL, "`URL` of the hub")
-	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request")
+	cmd.Flags().StringVar(&connection, "servicebus", "", "send over Service Bus: a `CONNECTION` string, or a namespace such as example.servicebus.windows.net; without one, "+
+		busVariable+" or the bus of the hub on this machine")
+	cmd.Flags().Lookup("servicebus").NoOptDefVal = "default"
+	cmd.MarkFlagsMutuallyExclusive("url", "servicebus")
+	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request, or a message for one recipient")
 	cmd.Flags().DurationVar(&s.timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
 		if s.size < 1 {
 			return p.usage("--batch: want at least 1, got %d", s.size)
 		}
-		hub, err := newClient(url)
-		if err != nil {
-			return p.usage("%w", err)
+		byBus := cmd.Flags().Changed("servicebus")
+		if !byBus {
+			hub, err := newClient(url)
+			if err != nil {
+				return p.usage("%w", err)
+			}
+			defer hub.close()
+			s.hub = hub
 		}
-		defer hub.close()
-		s.hub = hub
 		input, size, err := p.open(args[0])
 		if err != nil {
 			return err
 		}
 		defer input.Close()
+		if byBus {
+			return p.sendByBus(ctx, s, connection, input, size)
+		}
 		return s.send(ctx, input, size)
 	})
 	return cmd

@@ -14,11 +14,17 @@ import (
 
 // fill sends n events of 1 KB for one cabinet of an actor, over HTTP.
 func fill(b *testing.B, url, actor string, n int) {
+	b.Helper()
+	fillOrigin(b, url, actor, "TimeSeries", n)
+}
+
+func fillOrigin(b *testing.B, url, actor, origin string, n int) {
+	b.Helper()
 	for from := 0; from < n; from += 10_000 {
 		var body strings.Builder
 		for i := range min(10_000, n-from) {
-			fmt.Fprintf(&body, `,{"id":"%08x-0000-4000-8000-%012x","recipient":"%s","origin":"TimeSeries","contentType":"RSM-012",`+
-				`"documentType":"E66","supportsBundling":true,"weight":1}`, b.N, from+i+1, actor)
+			fmt.Fprintf(&body, `,{"id":"%08x-0000-4000-8000-%012x","recipient":"%s","origin":"%s","contentType":"RSM-012",`+
+				`"documentType":"E66","supportsBundling":true,"weight":1}`, b.N, from+i+1, actor, origin)
 		}
 		status, answer := call(b, http.MethodPost, url+"/v1/data-available", "", "["+body.String()[1:]+"]")
 		require.Equal(b, http.StatusAccepted, status, answer)

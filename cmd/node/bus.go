@@ -23,6 +23,7 @@ type bus struct {
 	open func() (*azservicebus.Client, error)
 }
 
+// clientOptions leave it to the callers to try again, who know what for: all but once.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }

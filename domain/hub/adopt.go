@@ -35,19 +35,9 @@ func (i *inquiry) isOwn(name string) bool {
 	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // or the actor has a longer id
 }
 
-// idList returns the ids of events as the original protocol lays them out.
-func idList(events pile) []byte {
-	var list []byte
-	for _, piece := range events {
-		for i := range piece {
-			list = appendID(list, piece[i].ID)
-		}
-	}
-	return list
-}
-
-// appendID appends an id as .NET lays out a GUID: the first three groups of its text
-// have their bytes in reverse.
+// appendID appends the id of an event to a list as the original protocol has it, which
+// is how .NET lays out a GUID: the first three groups of its text have their bytes in
+// reverse.
 func appendID(list []byte, id domain.EventID) []byte {
 	return append(list, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6],
 		id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15])
@@ -59,6 +49,12 @@ func appendID(list []byte, id domain.EventID) []byte {
 func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
 		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
+	}
+	select {
+	case h.inquiries.adopting <- struct{}{}:
+		defer func() { <-h.inquiries.adopting }()
+	case <-ctx.Done():
+		return "", body, nil, domain.Errorf(domain.Busy, "too many other contents are being fetched: %w", ctx.Err())
 	}
 	left, err := h.opts.Exchange.Fetch(ctx, uri)
 	switch kind := domain.KindOf(err); {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,24 +53,28 @@ func TestTheHubRemovesOnlyWhatIsNamedAfterTheBundle(t *testing.T) {
 		"of an actor with a longer id":      {func(process string) string { return process + "7_data" }, false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w, d := newAsking(t)
-			var left string
-			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
-				left = d.exchange.Leave(tc.name(hub.ProcessID(r.Bundle, r.Recipient)), []byte("content"))
-				return hub.Reply{URI: left}, nil
-			}
-			w.sent(1, charges)
-			require.Equal(t, "content", w.body(w.peeks()))
-			r, err := d.exchange.Fetch(t.Context(), left)
-			if tc.removed {
-				require.Equal(t, domain.NotFound, domain.KindOf(err))
-				return
-			}
-			require.NoError(t, err, "it may be anybody's")
-			content, err := io.ReadAll(r)
-			require.NoError(t, err)
-			require.NoError(t, r.Close())
-			require.Equal(t, "content", string(content))
+			synctest.Test(t, func(t *testing.T) {
+				w, d := newAsking(t)
+				defer w.hub.Close()
+				var left string
+				d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+					left = d.exchange.Leave(tc.name(hub.ProcessID(r.Bundle, r.Recipient)), []byte("content"))
+					return hub.Reply{URI: left}, nil
+				}
+				w.sent(1, charges)
+				require.Equal(t, "content", w.body(w.peeks()))
+				synctest.Wait() // it tidies behind the Peek's back
+				r, err := d.exchange.Fetch(t.Context(), left)
+				if tc.removed {
+					require.Equal(t, domain.NotFound, domain.KindOf(err))
+					return
+				}
+				require.NoError(t, err, "it may be anybody's")
+				content, err := io.ReadAll(r)
+				require.NoError(t, err)
+				require.NoError(t, r.Close())
+				require.Equal(t, "content", string(content))
+			})
 		})
 	}
 }

@@ -47,7 +47,7 @@ type Options struct {
 	Logger     *slog.Logger
 
 	Listeners         int                     // at the same time; default 1000
-	ListenersPerActor int                     // default 8
+	ListenersPerActor int                     // default 8; so many may wait for the content of a bundle, too
 	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
 }
 

@@ -83,18 +83,31 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	return total, joined(errs)
 }
 
-// joined returns the first few of errs, by event, and the number of the others.
+// joined returns the first few of errs, by event, and the number of the others. What
+// may pass comes before what is Invalid, and decides on the kind: as long as there is
+// any, sending the same again stores more.
 func joined(errs map[int]error) error {
+	if len(errs) == 0 {
+		return nil
+	}
 	const most = 3
 	var first []error
-	for _, i := range slices.Sorted(maps.Keys(errs)) {
+	lasting := func(i int) int {
+		if domain.KindOf(errs[i]) == domain.Invalid {
+			return 1
+		}
+		return 0
+	}
+	order := slices.Sorted(maps.Keys(errs))
+	slices.SortStableFunc(order, func(a, b int) int { return lasting(a) - lasting(b) })
+	for _, i := range order {
 		if len(first) == most {
-			first = append(first, fmt.Errorf("and the same for %d other recipients", len(errs)-most))
+			first = append(first, fmt.Errorf("and the like for %d other recipients", len(errs)-most))
 			break
 		}
 		first = append(first, errs[i])
 	}
-	return errors.Join(first...)
+	return domain.Errorf(domain.KindOf(first[0]), "%w", errors.Join(first...))
 }
 
 // byRecipient returns the indexes of each recipient's events, in order.

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -156,6 +157,29 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 3}, ingested, "the caller's retry")
 		})
+	}
+}
+
+// As long as sending the events again stores more of them, nobody is told that it is
+// of no use.
+func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
+	failures := []error{errors.New("nobody has classified this")}
+	for _, kind := range kindsBut(domain.Invalid) {
+		failures = append(failures, domain.Errorf(kind, "away"))
+	}
+	for _, passing := range failures {
+		w := newWorld(t, hub.Options{})
+		refused, away := rt.NewActor(), rt.NewActor()
+		w.meddle(meddledStore{save: func(_ context.Context, to domain.ActorID, _ []domain.Event) (repository.Saved, error) {
+			if to == refused {
+				return repository.Saved{}, domain.Errorf(domain.Invalid, "too many cabinets")
+			}
+			return repository.Saved{}, passing
+		}}, hub.Options{})
+		_, err := w.hub.Ingest(t.Context(), []domain.Event{rt.Event(refused), rt.Event(away), rt.Event(refused)})
+		require.ErrorIs(t, err, passing)
+		require.Equal(t, domain.KindOf(passing), domain.KindOf(err))
+		require.ErrorContains(t, err, "too many cabinets")
 	}
 }
 

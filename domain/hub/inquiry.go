@@ -3,7 +3,6 @@ package hub
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -47,6 +46,10 @@ const (
 
 	// patience is how long an inquiry waits for a reply that nobody waits for any more.
 	patience = 30 * time.Second
+
+	// adoptions is how many contents are fetched and kept at the same time, each of
+	// which may take some MB of memory: after an outage, many replies come at once.
+	adoptions = 16
 )
 
 // An inquiry is one request for the content of a bundle, and what has come of it.
@@ -55,9 +58,11 @@ type inquiry struct {
 	key    inquiryKey
 	bundle domain.Bundle
 	folder string         // for what the domain makes
-	list   *[]byte        // the ids of its events; nil: to be read from run
+	list   []byte         // the ids of its events; nil: to be read from run
 	run    repository.Run // of its events
 	until  time.Time      // the domain has so long
+
+	waiting int // Peeks; guarded by inquiries.mu
 
 	over   chan struct{} // closed when these are set
 	result domain.Bundle
@@ -71,8 +76,9 @@ type inquiryKey struct {
 
 // inquiries are those of this node that somebody waits for.
 type inquiries struct {
-	life context.Context //nolint:containedctx // ends with the hub
-	end  context.CancelFunc
+	life     context.Context //nolint:containedctx // ends with the hub
+	end      context.CancelFunc
+	adopting chan struct{} // one for each adoption under way
 
 	mu      sync.Mutex
 	of      map[inquiryKey]*inquiry
@@ -82,7 +88,7 @@ type inquiries struct {
 
 func newInquiries() *inquiries {
 	life, end := context.WithCancel(context.Background())
-	return &inquiries{life: life, end: end, of: make(map[inquiryKey]*inquiry)}
+	return &inquiries{life: life, end: end, adopting: make(chan struct{}, adoptions), of: make(map[inquiryKey]*inquiry)}
 }
 
 // close ends all inquiries, and returns when they are over.
@@ -94,25 +100,41 @@ func (q *inquiries) close() {
 	q.running.Wait()
 }
 
-// join returns the inquiry for a bundle that is under way, or begins i.
-func (q *inquiries) join(i *inquiry) (*inquiry, error) {
+// join returns the inquiry for a bundle that is under way, or begins i. Whoever has
+// joined leaves it. An actor has no more than so many Peeks that wait for one bundle:
+// they take nothing else that is bounded.
+func (q *inquiries) join(i *inquiry, most int) (*inquiry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if other, ok := q.of[i.key]; ok {
+		if other.waiting >= most {
+			return nil, domain.Errorf(domain.Busy, "bundle %s: %d requests of its actor wait for its content already", i.bundle.ID, most)
+		}
+		other.waiting++
 		return other, nil
 	}
 	if q.closed {
 		return nil, domain.Errorf(domain.Unavailable, "ask %s for the content of bundle %s: this node is about to stop", i.bundle.Cabinet.Origin, i.bundle.ID)
 	}
-	i.over = make(chan struct{})
+	i.over, i.waiting = make(chan struct{}), 1
 	q.of[i.key] = i
 	q.running.Go(func() { i.hub.inquire(q.life, i) })
 	return i, nil
 }
 
+// leave ends the waiting of one that has joined.
+func (q *inquiries) leave(i *inquiry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i.waiting--
+}
+
 // finish tells those who wait for i what has come of it. If that is the content,
 // it serves those as well who wait for a later inquiry for the same bundle.
 func (q *inquiries) finish(i *inquiry, result domain.Bundle, err error) {
+	if err != nil && domain.KindOf(err) == domain.Unknown && q.life.Err() != nil {
+		err = domain.Errorf(domain.Unavailable, "this node is about to stop: %w", err)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	current := q.of[i.key]
@@ -133,8 +155,8 @@ func (i *inquiry) settle(result domain.Bundle, err error) {
 }
 
 // answered returns an open bundle with its content, for which it asks its domain.
-// events are those of the bundle, if they are at hand.
-func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, events pile) (domain.Bundle, error) {
+// list is that of the ids of its events, if it is at hand.
+func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
 	}
@@ -144,24 +166,27 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 		by = now.Add(peekWithin)
 	}
 	i := &inquiry{
-		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), run: run,
+		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
 	}
-	if events != nil {
-		list := idList(events)
-		i.list = &list
-	}
-	i, err := h.inquiries.join(i)
+	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
 	if err != nil {
 		return bundle, err
 	}
+	defer h.inquiries.leave(i)
 	resume := func(context.Context) error { return nil }
 	if req.Pause != nil {
 		resume = req.Pause()
 	}
 	select {
 	case <-i.over:
-		return i.result, errors.Join(i.err, resume(ctx))
+		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
+			return i.result, i.err // Peek has no more to do
+		}
+		if err := resume(ctx); err != nil {
+			return i.result, err
+		}
+		return i.result, i.err
 	case <-ctx.Done():
 		return bundle, ctx.Err()
 	}
@@ -173,9 +198,10 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 	ctx, cancel := context.WithDeadline(ctx, i.until.Add(patience))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
-		h.inquiries.finish(i, i.bundle, err)
+		h.inquiries.finish(i, i.bundle, elsewhere(err))
 		return
 	}
+	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -231,9 +257,9 @@ func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
 		if err := isWhole(&i.bundle, len(list)/len(domain.EventID{})); err != nil {
 			return err
 		}
-		i.list = &list
+		i.list = list
 	}
-	err := h.opts.Exchange.Put(ctx, i.bundle.List, bytes.NewReader(*i.list))
+	err := h.opts.Exchange.Put(ctx, i.bundle.List, bytes.NewReader(i.list))
 	if err != nil && domain.KindOf(err) != domain.Conflict {
 		return fmt.Errorf("leave the list of events for domain %s: %w", i.bundle.Cabinet.Origin, err)
 	}
@@ -251,7 +277,7 @@ func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
 			return
 		}
 		if err != nil {
-			h.inquiries.finish(i, i.bundle, err)
+			h.inquiries.finish(i, i.bundle, elsewhere(err))
 			return
 		}
 		why = *trouble
@@ -262,19 +288,32 @@ func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
 }
 
 // note has the bundle name its content. Another answer may have been faster; then
-// that one is handed out.
+// that one is handed out. A bundle that is closed by now may name the content all the
+// same, since a call may be carried out whose reply is lost, and an operator may open
+// it again: so the content stays, and goes with its folder.
 func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.Body, uri string) {
 	bundle, err := h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 	}
-	if err == nil && bundle.Object != object || domain.KindOf(err) == domain.NotFound {
+	h.inquiries.finish(i, bundle, moved(err)) // before the tidying, for which nobody need wait
+	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
 	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
-	h.inquiries.finish(i, bundle, moved(err))
+}
+
+// elsewhere makes of what the exchange or the content store has found in conflict, or
+// not found, trouble that may pass: it says nothing about the bundle.
+func elsewhere(err error) error {
+	switch domain.KindOf(err) {
+	case domain.Conflict, domain.NotFound:
+		return domain.Errorf(domain.Unavailable, "%w", err)
+	default:
+		return err
+	}
 }
 
 // moved makes of a bundle that is no longer open a Conflict: the Peek looks again.

@@ -102,13 +102,13 @@ func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (
 	return &Peeked{bundle, next.Backlog, behind, next.Run.Events(ctx), h.content}, nil
 }
 
-// withContent returns an open bundle once its content can be read. events are those
-// of the bundle, if they are at hand.
-func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, events pile) (domain.Bundle, error) {
+// withContent returns an open bundle once its content can be read. list is that of the
+// ids of its events, if it is at hand.
+func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if !bundle.IsUnanswered() {
 		return bundle, nil
 	}
-	return h.answered(ctx, req, bundle, run, events)
+	return h.answered(ctx, req, bundle, run, list)
 }
 
 // open makes a new bundle of what waits next.
@@ -133,6 +133,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	var filler domain.Filler
 	measure := newMeasure(bundle.ID, bundle.Content)
 	var events pile
+	var list []byte // instead of the events: many may wait for a domain at the same time
 	for e, err := range next.Run.Events(ctx) {
 		if err != nil {
 			return nil, err
@@ -140,8 +141,12 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 		if !filler.Take(&e.Event, e.Sequence) {
 			break
 		}
-		measure.add(&e)
-		events.add(&e)
+		if bundle.Content == domain.Request {
+			list = appendID(list, e.ID)
+		} else {
+			measure.add(&e)
+			events.add(&e)
+		}
 		if filler.Full() {
 			break
 		}
@@ -157,7 +162,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 		return nil, err
 	}
 	behind := next.Run.Behind(bundle.Count)
-	if bundle, err = h.withContent(ctx, req, bundle, next.Run, events); err != nil {
+	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
 	return &Peeked{bundle, next.Backlog, behind, events.all, h.content}, nil

@@ -44,8 +44,8 @@ func (b *Blobs) open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 		return nothing{}, tooShort(s, *there.ContentLength)
 	}
 	r, size, err := newStream(ctx, client, s.Offset, s.Length)
-	if bloberror.HasCode(err, bloberror.InvalidRange) {
-		return nil, domain.Errorf(domain.Damaged, "want %d bytes from %d, but it ends before", s.Length, s.Offset)
+	if domain.KindOf(err) == domain.Damaged {
+		return nil, fmt.Errorf("want %d bytes from %d, but it ends before: %w", s.Length, s.Offset, err)
 	}
 	if err != nil {
 		return nil, err

@@ -1,5 +1,8 @@
 // Package content keeps the objects of [repository.Content], payloads and bundle
-// bodies, as files in a folder.
+// bodies: a [Dir] as files in a folder, [Blobs] as blobs in a container of an Azure
+// Storage account. Blobs is a [repository.Exchange] as well.
+//
+// # Files
 //
 // Put writes to a file of its own, makes it durable, and only then gives it its
 // name, in one step that never replaces anything. So an object is whole from the
@@ -18,4 +21,29 @@
 // a folder. Delete leaves the folders, since the next object may want them. The
 // file system must know hard links and, so that names which differ in nothing but
 // the case are two names, tell upper from lower case.
+//
+// # Blobs
+//
+// One request makes an object, on the condition that there is none, and what is
+// larger than 4 MiB has been staged in blocks before. The object carries the id of
+// its Put. So when the answer is a conflict, or there is none, Put looks: its own
+// id is success, another is Conflict. If the account cannot even be asked, Put
+// fails with Uncertain; that is the one failure after which an object may appear.
+// Three blocks at most are in memory for a Put, nothing for a reader. Staged blocks
+// of a Put that failed are seen by nobody, and Azure removes them after a week.
+//
+// A reader whose connection breaks, or carries nothing for a while, goes on with
+// another, which has to find the same etag: it yields one version of a blob, or
+// fails with Damaged.
+//
+// An answer is tried for 15 seconds, four times at most, two seconds apart at most.
+// What the account then says is told by its code and the id of its request, in
+// these kinds: throttled is Busy; refused (a key, a role, a firewall, a clock) and a
+// missing container are Unavailable, since an operator can mend them while callers
+// try again; a blob that is not there is NotFound.
+//
+// A domain names what it has left by a URI. Its scheme, host, port, account and
+// container have to be those of the exchange, under one of its names; it gives the
+// hub a name and never an address to call. What follows a question mark, most often
+// a shared access signature, is neither used nor told.
 package content

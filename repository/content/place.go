@@ -97,7 +97,10 @@ func nameIn(places []place, anyHost bool, uri string) (string, error) {
 	if err != nil {
 		return "", invalid("its path cannot be read")
 	}
-	return name, checkForeignName(name)
+	if err := checkForeignName(name); err != nil {
+		return "", err
+	}
+	return name, nil
 }
 
 // checkForeignName refuses names that mean one thing here and another elsewhere.

@@ -81,7 +81,7 @@ func fill(r io.Reader, p []byte) (n int, more bool, err error) {
 		k, err := r.Read(p[n:])
 		n += k
 		switch {
-		case err == io.EOF: //nolint:errorlint // wrapped, it is not the end
+		case err == io.EOF:
 			return n, n == len(p), nil
 		case err != nil:
 			return n, false, err
@@ -92,28 +92,30 @@ func fill(r io.Reader, p []byte) (n int, more bool, err error) {
 
 // stageAll stages the source in blocks, of which the first has been read. When it
 // returns, no block is under way.
-func (u *upload) stageAll(outer context.Context, buffer *[blockSize]byte) error {
+func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 	group, ctx := errgroup.WithContext(outer)
 	group.SetLimit(atOnce)
-	n, more := blockSize, true
-	var err error
-	for n > 0 && ctx.Err() == nil {
-		block, data := u.nextBlock(), buffer[:n]
+	stage := func(buffer *[blockSize]byte, n int) {
+		block := u.nextBlock()
 		group.Go(func() error {
 			defer blocks.Put(buffer)
-			_, err := u.client.StageBlock(ctx, block, streaming.NopCloser(bytes.NewReader(data)), nil)
+			_, err := u.client.StageBlock(ctx, block, streaming.NopCloser(bytes.NewReader(buffer[:n])), nil)
 			return failed(outer, err)
 		})
-		if !more {
-			return group.Wait()
-		}
-		buffer = blocks.Get().(*[blockSize]byte)
-		if n, more, err = fill(u.source, buffer[:]); err != nil {
-			break
-		}
 	}
-	blocks.Put(buffer)
-	return errors.Join(err, group.Wait())
+	stage(first, blockSize)
+	for more := true; more && ctx.Err() == nil; {
+		buffer := blocks.Get().(*[blockSize]byte)
+		var n int
+		var err error
+		n, more, err = fill(u.source, buffer[:])
+		if n == 0 || err != nil {
+			blocks.Put(buffer)
+			return errors.Join(err, group.Wait())
+		}
+		stage(buffer, n)
+	}
+	return group.Wait()
 }
 
 // nextBlock returns the id of one more block. All have one length.

@@ -34,8 +34,10 @@ func failed(ctx context.Context, err error) error {
 	switch {
 	case code == bloberror.ContainerNotFound, code == bloberror.ContainerBeingDeleted, code == bloberror.ContainerDisabled:
 		return domain.Errorf(domain.Unavailable, "%s: make the container, or correct its name", told)
-	case answer.StatusCode == http.StatusNotFound:
+	case code == bloberror.BlobNotFound, answer.StatusCode == http.StatusNotFound && code == "":
 		return domain.Errorf(domain.NotFound, "there is no such object (%s)", told)
+	case answer.StatusCode == http.StatusNotFound:
+		return domain.Errorf(domain.Unavailable, "%s: see to the endpoint, which may be that of another account", told)
 	case answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusForbidden:
 		return domain.Errorf(domain.Unavailable, "%s: see to the key or the identity (it needs the role Storage Blob Data Contributor), the account's firewall, and this machine's clock", told)
 	case answer.StatusCode == http.StatusConflict:

@@ -40,7 +40,7 @@ func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ 
 	s := &stream{client: client, at: from}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, s.cancel)
-	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}})
+	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // it ends with ctx until it is open
 	if !stop() && err == nil {
 		err = ctx.Err()
 		_ = got.Body.Close() // nothing has been read

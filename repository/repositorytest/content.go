@@ -117,7 +117,7 @@ var contentRules = []rule{
 
 	{name: "a source that breaks off is not at its end", test: func(f *fixture) {
 		for i, cause := range []error{io.ErrUnexpectedEOF, fmt.Errorf("the connection was closed: %w", io.EOF)} {
-			for _, size := range []int{0, 5, 1 << 20, 8<<20 - 1, 8 << 20} {
+			for _, size := range []int{5, 4<<20 + 5} {
 				name := f.name(fmt.Sprintf("broken-off/%d/%d", i, size))
 				source := io.MultiReader(strings.NewReader(strings.Repeat("x", size)), iotest.ErrReader(cause))
 				require.ErrorIs(f, f.Content.Put(f.ctx, name, source), cause)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/google/uuid"
@@ -109,50 +110,53 @@ func (c *Client) complete(e *Event) error {
 
 // write turns the events of one recipient into messages.
 func (c *Client) write(recipient string, events []*Event) ([]message, error) {
+	if c.o.Form == JSON {
+		return c.writeJSON(recipient, events)
+	}
 	var messages []message
-	add := func(n int, contentType string, body []byte) error {
-		m, err := c.announce(recipient, contentType, body)
-		messages = append(messages, message{n, m})
-		return err
-	}
-	if c.o.Form == Protobuf {
-		for _, e := range events {
-			body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&contract.DataAvailableNotificationContract{
-				UUID: e.ID.String(), Recipient: e.Recipient, MessageType: e.ContentType, Origin: contract.WireOrigin(e.Origin),
-				SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // complete has looked
-			})
-			if err == nil {
-				err = add(1, contract.Protobuf, body)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("event %s: %w", e.ID, err)
-			}
+	for _, e := range events {
+		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&contract.DataAvailableNotificationContract{
+			UUID: e.ID.String(), Recipient: e.Recipient, MessageType: e.ContentType, Origin: contract.WireOrigin(e.Origin),
+			SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // complete has looked
+		})
+		if err != nil {
+			return nil, fmt.Errorf("event %s: %w", e.ID, err)
 		}
-		return messages, nil
+		m, err := c.announce(recipient, contract.Protobuf, body)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, message{1, m})
 	}
-	body, n := []byte(nil), 0
+	return messages, nil
+}
+
+// writeJSON makes a message of as many events as may and can share one.
+func (c *Client) writeJSON(recipient string, events []*Event) ([]message, error) {
+	var messages []message
+	var texts [][]byte
+	size := 0
 	flush := func() error {
-		if n == 0 {
+		if len(texts) == 0 {
 			return nil
 		}
-		defer func() { body, n = nil, 0 }()
-		return add(n, contract.JSON, append(body, ']'))
+		m, err := c.announce(recipient, contract.JSON, slices.Concat([]byte{'['}, bytes.Join(texts, []byte{','}), []byte{']'}))
+		messages = append(messages, message{len(texts), m})
+		texts, size = nil, 0
+		return err
 	}
 	for _, e := range events {
 		text, err := e.json()
 		if err != nil {
 			return nil, fmt.Errorf("event %s: %w", e.ID, err)
 		}
-		if n == c.o.EventsPerMessage || n > 0 && len(body)+len(text) > messageBytes {
+		if len(texts) == c.o.EventsPerMessage || size+len(text) > messageBytes {
 			if err := flush(); err != nil {
 				return nil, err
 			}
 		}
-		separator := byte(',')
-		if n == 0 {
-			separator = '['
-		}
-		body, n = append(append(body, separator), text...), n+1
+		texts = append(texts, text)
+		size += len(text) + 1
 	}
 	return messages, flush()
 }

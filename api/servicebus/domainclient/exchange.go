@@ -35,7 +35,7 @@ func (x exchange) ids(ctx context.Context, list string) ([]uuid.UUID, error) {
 		return nil, fmt.Errorf("read the ids in %s: %w", list, err)
 	}
 	body := resp.NewRetryReader(ctx, nil)
-	defer body.Close()
+	defer func() { _ = body.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(body, largestList+1))
 	switch {
 	case err != nil:

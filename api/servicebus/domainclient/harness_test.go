@@ -22,12 +22,13 @@ import (
 // patience is how long a test waits for what must happen; none passes by waiting.
 const patience = time.Minute
 
-// entities are the queues of a hub and one domain.
+// entities are the queues of a hub and one domain. What is on the way to a notices'
+// receiver when its connection breaks stays locked, so the lock is short.
 const entities = `{"Queues": [
 	{"Name": "dataavailable-fifo", "Properties": {"RequiresSession": true}},
 	{"Name": "charges", "Properties": {"RequiresSession": true}},
 	{"Name": "charges-reply", "Properties": {"RequiresSession": true}},
-	{"Name": "charges-dequeue", "Properties": {"MaxDeliveryCount": 3}}]}`
+	{"Name": "charges-dequeue", "Properties": {"LockDuration": "PT5S"}}]}`
 
 // openBus opens a bus that is closed at the end of the test.
 func openBus(t testing.TB) *embedded.Namespace {

@@ -46,14 +46,12 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	var p patience
 	for ctx.Err() == nil {
 		err := l.drain(ctx, &p)
-		if err == nil || ctx.Err() != nil {
-			continue
-		}
-		if isFinal(err) {
+		if isFinal(err) && ctx.Err() == nil {
 			return fmt.Errorf("notices from %s: %w", c.o.Queues.Dequeue, err)
 		}
-		c.o.Logger.Warn("trying again", "doing", "notices from "+c.o.Queues.Dequeue, "error", err)
-		p.wait(ctx)
+		if err != nil && p.wait(ctx) {
+			c.o.Logger.Warn("trying again", "doing", "notices from "+c.o.Queues.Dequeue, "error", err)
+		}
 	}
 	return nil
 }
@@ -71,7 +69,7 @@ func (l *listening) drain(ctx context.Context, p *patience) error {
 	if err != nil {
 		return err
 	}
-	defer func() { //nolint:contextcheck // it is closed although ctx may have ended
+	defer func() {
 		closing, cancel := after(ctx)
 		defer cancel()
 		_ = from.Close(closing) // locks end by themselves if this fails

@@ -53,7 +53,7 @@ func (r *Request) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
 }
 
 // A Failure says that a domain has no content, and why.
-type Failure struct {
+type Failure struct { //nolint:errname // the protocol calls it so
 	Reason      Reason
 	Description string // for the operators of the hub
 }

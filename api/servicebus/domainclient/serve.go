@@ -76,13 +76,12 @@ func (s *serving) work(ctx context.Context) error {
 		case err == nil:
 			p = patience{}
 			continue
-		case ctx.Err() != nil:
-			return nil
-		case isFinal(err):
+		case isFinal(err) && ctx.Err() == nil:
 			return fmt.Errorf("serve %s: %w", s.c.o.Queues.Request, err)
 		}
-		s.c.o.Logger.Warn("trying again", "doing", "serve "+s.c.o.Queues.Request, "error", err)
-		p.wait(ctx)
+		if p.wait(ctx) {
+			s.c.o.Logger.Warn("trying again", "doing", "serve "+s.c.o.Queues.Request, "error", err)
+		}
 	}
 	return nil
 }
@@ -99,7 +98,7 @@ func (s *serving) next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { //nolint:contextcheck // it is closed although ctx may have ended
+	defer func() {
 		closing, cancel := after(ctx)
 		defer cancel()
 		_ = session.Close(closing) // its lock ends by itself if this fails

@@ -293,6 +293,7 @@ func TestServingGoesOnWhenConnectionsBreak(t *testing.T) {
 	for i := range 3 {
 		process := fmt.Sprint("b", i)
 		m.content(m.ask(bundle{process: process}), process)
+		m.drained()
 		m.bus.DropConnections()
 		m.fakeHub = newHub(t, m.bus)
 	}

@@ -61,6 +61,8 @@ func isFinal(err error) bool {
 		switch bus.Code {
 		case azservicebus.CodeUnauthorizedAccess, azservicebus.CodeNotFound, azservicebus.CodeClosed:
 			return true
+		default:
+			return false
 		}
 	}
 	if wire, ok := errors.AsType[*amqp.Error](err); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -82,6 +83,27 @@ func TestDrainingLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// So do clients that are built on Microsoft's library in C, older ones for Python
+// among them.
+func TestATokenIsTakenFromAClientThatNamesNoPlaceForTheReply(t *testing.T) {
+	s := plainSession(t, open(t, embedded.Options{Entities: queues("q")}))
+	sender, err := s.NewSender(t.Context(), "$cbs", nil)
+	require.NoError(t, err)
+	replies, err := s.NewReceiver(t.Context(), "$cbs", &amqp.ReceiverOptions{TargetAddress: "$cbs", SettlementMode: amqp.ReceiverSettleModeFirst.Ptr()})
+	require.NoError(t, err)
+	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
+	m := &amqp.Message{
+		Properties:            &amqp.MessageProperties{MessageID: uint64(7)},
+		ApplicationProperties: map[string]any{"operation": "put-token", "type": "servicebus.windows.net:sastoken", "name": "amqp://h/q"},
+		Value:                 key.Sign("amqp://h/q", time.Now().Add(time.Hour)),
+	}
+	require.NoError(t, sender.Send(t.Context(), m, nil))
+	reply, err := replies.Receive(t.Context(), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 202, reply.ApplicationProperties["status-code"], reply.ApplicationProperties)
+	require.Equal(t, uint64(7), reply.Properties.CorrelationID)
 }
 
 func TestOnlyOnePairOfLinksLeadsToTokens(t *testing.T) {

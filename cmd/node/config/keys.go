@@ -204,6 +204,15 @@ type sizeValue Size
 
 func (v *sizeValue) String() string { return Size(*v).String() }
 func (v *sizeValue) Set(s string) error {
+	n, err := ParseSize(s)
+	if err == nil {
+		*v = sizeValue(n)
+	}
+	return err
+}
+
+// ParseSize reads a size such as 512KB, 32MB or 1048576.
+func ParseSize(s string) (Size, error) {
 	const most = 1 << 40
 	digits, unit := strings.ToUpper(strings.TrimSpace(s)), int64(1)
 	for _, u := range units {
@@ -214,10 +223,9 @@ func (v *sizeValue) Set(s string) error {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 1 || n > most/unit {
-		return errors.New("want a size such as 512KB, 32MB or 1048576, up to 1024GB")
+		return 0, errors.New("want a size such as 512KB, 32MB or 1048576, up to 1024GB")
 	}
-	*v = sizeValue(n * unit)
-	return nil
+	return Size(n * unit), nil
 }
 
 var _ encoding.TextMarshaler = Secret("")

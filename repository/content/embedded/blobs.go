@@ -48,7 +48,7 @@ func (a *Account) receive(c *call, sum hash.Hash, claims ...string) (_ draft, n 
 	case c.ContentLength > a.options.MaxBlob:
 		return nil, 0, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the content has %d bytes, more than %d", c.ContentLength, a.options.MaxBlob)
 	}
-	d, err := a.store.draft()
+	d, err := a.store.draft(c.ContentLength)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -59,7 +59,7 @@ func TestABlobComesBackWithItsProperties(t *testing.T) {
 				BlobContentType: &kind, BlobContentLanguage: &language, BlobContentDisposition: &how, BlobCacheControl: &cache, BlobContentMD5: sum[:],
 			},
 			Metadata:                map[string]*string{"A_b": &value, "a1": &value, "ab": &value}, // sorted in two ways by two clients
-			TransactionalContentMD5: sum[:],
+			TransactionalValidation: blob.TransferValidationTypeMD5(sum[:]),
 		})
 		require.NoError(t, err)
 		require.Equal(t, sum[:], made.ContentMD5)
@@ -102,7 +102,7 @@ func TestContentThatArrivesChangedIsRefused(t *testing.T) {
 	everywhere(t, func(t *testing.T, a *embedded.Account) {
 		c := connect(t, a, "c-c")
 		wrong := md5.Sum([]byte("else"))
-		_, err := c.NewBlockBlobClient("x").Upload(t.Context(), body("data"), &blockblob.UploadOptions{TransactionalContentMD5: wrong[:]})
+		_, err := c.NewBlockBlobClient("x").Upload(t.Context(), body("data"), &blockblob.UploadOptions{TransactionalValidation: blob.TransferValidationTypeMD5(wrong[:])})
 		refused(t, err, 400, bloberror.MD5Mismatch)
 		_, err = c.NewBlockBlobClient("x").Upload(t.Context(), body("data"), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentMD5: wrong[:]}})
 		refused(t, err, 400, bloberror.MD5Mismatch)

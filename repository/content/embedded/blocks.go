@@ -137,7 +137,7 @@ func (a *Account) assemble(c *call, ids []string, blocks map[string]block) (_ dr
 	if total > a.options.MaxBlob {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the blob would have %d bytes, more than %d", total, a.options.MaxBlob)
 	}
-	d, err := a.store.draft()
+	d, err := a.store.draft(total)
 	if err != nil {
 		return nil, err
 	}

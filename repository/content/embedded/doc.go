@@ -39,8 +39,9 @@
 // process is. A write that fails (a full disk) is answered with 500 and leaves the
 // blob as it was. If the disk cannot even be told to keep what has already taken
 // its place, no request is served any more until the account is opened again:
-// nobody could say what would outlast a power failure. Opening removes what was not
-// finished, and refuses a folder in which a blob's properties are damaged, naming
+// nobody could say what would outlast a power failure. Opening reads the properties
+// of all blobs, which then take 1 KB of memory each, removes what was not finished,
+// and refuses a folder in which a blob's properties are damaged, naming
 // the file. Content carries no checksum of ours: what it has to be is known to
 // those who wrote it.
 package embedded

@@ -95,7 +95,7 @@ func Open(o Options) (*Account, error) {
 	}
 	var s store = memory{}
 	if o.Dir != "" {
-		if s, err = openFolder(o.Dir, system{}); err != nil {
+		if s, err = openFolder(o.Dir, onSystem); err != nil {
 			return nil, fmt.Errorf("open the blobs in %s: %w", o.Dir, err)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // A folder keeps each blob in a file of its own, whose name is a hash of the
@@ -22,7 +22,7 @@ import (
 //	container/+         properties of the container
 //	container/5feceb…   a blob: its content, then its properties
 type folder struct {
-	dir   string
+	root  *os.Root
 	files fileSystem
 	lock  io.Closer
 }
@@ -32,7 +32,8 @@ const (
 	properties = "+"
 )
 
-// A fileSystem is what a folder asks of the system, and what tests break.
+// A fileSystem is how a folder writes, and what tests break. Names are below the
+// folder's root.
 type fileSystem interface {
 	create(name string) (*os.File, error)
 	write(f *os.File, p []byte) (int, error)
@@ -42,59 +43,61 @@ type fileSystem interface {
 	syncFolder(name string) error
 }
 
-func openFolder(dir string, files fileSystem) (*folder, error) {
-	dir = filepath.Clean(dir)
-	if err := makeFolder(dir, files); err != nil {
+func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
+	if err := makeFolder(filepath.Clean(dir)); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		return nil, err
 	}
 	lock, err := lockFile(filepath.Join(dir, "+lock"))
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, root.Close())
 	}
-	f := &folder{dir: dir, files: files, lock: lock}
+	f := &folder{root: root, files: files(root), lock: lock}
 	if err := f.clean(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
 }
 
 // makeFolder makes dir and what is missing above it, durably.
-func makeFolder(dir string, files fileSystem) error {
+func makeFolder(dir string) error {
 	parent := filepath.Dir(dir)
 	err := os.Mkdir(dir, 0o750)
 	if errors.Is(err, fs.ErrNotExist) && parent != dir {
-		if err := makeFolder(parent, files); err != nil {
+		if err := makeFolder(parent); err != nil {
 			return err
 		}
 		err = os.Mkdir(dir, 0o750)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			return &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
-		}
-		return err
+		return nil // if it is no folder, opening it says so
 	case err != nil:
 		return err
 	}
-	return files.syncFolder(parent)
+	f, err := os.Open(parent)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // clean empties the folder of drafts.
 func (f *folder) clean() error {
-	drafts := filepath.Join(f.dir, unfinished)
-	if err := os.RemoveAll(drafts); err != nil {
+	if err := f.root.RemoveAll(unfinished); err != nil {
 		return err
 	}
-	if err := os.Mkdir(drafts, 0o750); err != nil {
+	if err := f.root.Mkdir(unfinished, 0o750); err != nil {
 		return err
 	}
-	return f.files.syncFolder(f.dir)
+	return f.files.syncFolder(".")
 }
 
 func (f *folder) load(found func(string, *version, []*version) error) error {
-	entries, err := os.ReadDir(f.dir)
+	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return err
 	}
@@ -111,33 +114,37 @@ func (f *folder) load(found func(string, *version, []*version) error) error {
 }
 
 func (f *folder) loadContainer(container string, found func(string, *version, []*version) error) error {
-	dir := filepath.Join(f.dir, container)
-	entries, err := os.ReadDir(dir)
+	root, err := f.root.OpenRoot(container)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // only read
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
 	}
 	var about *version
 	blobs := make([]*version, 0, len(entries))
 	for _, entry := range entries {
-		v, err := readVersion(filepath.Join(dir, entry.Name()))
+		v, err := readVersion(root, entry.Name())
 		switch {
 		case err != nil:
-			return err
+			return fmt.Errorf("%s/%w", container, err)
 		case entry.Name() == properties:
 			about = v
 		case entry.Name() != fileOf(v.Name):
-			return fmt.Errorf("%s holds the blob %q, whose file has another name: move it away", filepath.Join(dir, entry.Name()), v.Name)
+			return fmt.Errorf("%s/%s holds the blob %q, whose file has another name: move it away", container, entry.Name(), v.Name)
 		default:
 			blobs = append(blobs, v)
 		}
 	}
-	if about == nil { // a crash came between making the folder and its properties
-		if len(blobs) > 0 {
-			return fmt.Errorf("%s: the file %q is missing", dir, properties)
-		}
-		return os.Remove(dir)
+	if about != nil {
+		return found(container, about, blobs)
 	}
-	return found(container, about, blobs)
+	if len(blobs) > 0 {
+		return fmt.Errorf("%s: the file %q is missing", container, properties)
+	}
+	return f.root.Remove(container) // a crash came between making it and its properties
 }
 
 // fileOf returns the name of the file of a blob.
@@ -146,30 +153,30 @@ func fileOf(blob string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (f *folder) path(container string, v *version) string {
+func pathOf(container string, v *version) string {
 	if v.Name == "" {
-		return filepath.Join(f.dir, container, properties)
+		return path.Join(container, properties)
 	}
-	return filepath.Join(f.dir, container, fileOf(v.Name))
+	return path.Join(container, fileOf(v.Name))
 }
 
-func (f *folder) draft() (draft, error) {
-	path := filepath.Join(f.dir, unfinished, strings.ToLower(rand.Text()))
-	file, err := f.files.create(path)
+func (f *folder) draft(int64) (draft, error) {
+	name := path.Join(unfinished, strings.ToLower(rand.Text()))
+	file, err := f.files.create(name)
 	if err != nil {
 		return nil, err
 	}
-	return &fileDraft{files: f.files, path: path, file: file}, nil
+	return &fileDraft{folder: f, name: name, file: file}, nil
 }
 
 func (f *folder) makeContainer(container string, about *version) error {
-	if err := os.Mkdir(filepath.Join(f.dir, container), 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := f.root.Mkdir(container, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := f.files.syncFolder(f.dir); err != nil {
+	if err := f.files.syncFolder("."); err != nil {
 		return err // without its properties it is no container, and goes when the account is opened
 	}
-	d, err := f.draft()
+	d, err := f.draft(0)
 	if err != nil {
 		return err
 	}
@@ -184,13 +191,13 @@ func (f *folder) publish(container string, v *version, d draft) error {
 	file := d.(*fileDraft)
 	err := file.seal(v)
 	if err == nil {
-		err = f.files.rename(file.path, f.path(container, v))
+		err = f.files.rename(file.name, pathOf(container, v))
 	}
 	if err != nil {
 		d.discard()
 		return err
 	}
-	if err := f.files.syncFolder(filepath.Join(f.dir, container)); err != nil {
+	if err := f.files.syncFolder(container); err != nil {
 		return unsettled{err}
 	}
 	v.size = file.size
@@ -198,42 +205,42 @@ func (f *folder) publish(container string, v *version, d draft) error {
 }
 
 func (f *folder) open(container string, v *version) (content, error) {
-	return os.Open(f.path(container, v))
+	return f.root.Open(pathOf(container, v))
 }
 
 func (f *folder) remove(container string, v *version) error {
-	if err := f.files.remove(f.path(container, v)); err != nil {
+	if err := f.files.remove(pathOf(container, v)); err != nil {
 		return err
 	}
-	if err := f.files.syncFolder(filepath.Join(f.dir, container)); err != nil {
+	if err := f.files.syncFolder(container); err != nil {
 		return unsettled{err}
 	}
 	return nil
 }
 
-func (f *folder) close() error { return f.lock.Close() }
+func (f *folder) close() error { return errors.Join(f.root.Close(), f.lock.Close()) }
 
 // A fileDraft is a file among the unfinished. It is open until done.
 type fileDraft struct {
-	files fileSystem
-	path  string
-	file  *os.File
-	size  int64
+	folder *folder
+	name   string
+	file   *os.File
+	size   int64
 }
 
 func (d *fileDraft) Write(p []byte) (int, error) {
-	n, err := d.files.write(d.file, p)
+	n, err := d.folder.files.write(d.file, p)
 	d.size += int64(n)
 	return n, err
 }
 
 func (d *fileDraft) done() error { return d.file.Close() }
 
-func (d *fileDraft) open() (content, error) { return os.Open(d.path) }
+func (d *fileDraft) open() (content, error) { return d.folder.root.Open(d.name) }
 
 func (d *fileDraft) discard() {
-	_ = d.file.Close()         // it may be closed already
-	_ = d.files.remove(d.path) // if that fails, opening the account does it
+	_ = d.file.Close()                // it may be closed already
+	_ = d.folder.files.remove(d.name) // if that fails, opening the account does it
 }
 
 // seal appends the properties, and makes the file durable.
@@ -242,34 +249,36 @@ func (d *fileDraft) seal(v *version) (err error) {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(d.path, os.O_WRONLY|os.O_APPEND, 0)
+	file, err := d.folder.root.OpenFile(d.name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := d.files.write(file, tail); err != nil {
+	if _, err := d.folder.files.write(file, tail); err != nil {
 		return err
 	}
-	return d.files.sync(file)
+	return d.folder.files.sync(file)
 }
 
 // system is the file system of the machine.
-type system struct{}
+type system struct{ root *os.Root }
 
-func (system) create(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+func onSystem(root *os.Root) fileSystem { return system{root} }
+
+func (s system) create(name string) (*os.File, error) {
+	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 }
 
 func (system) write(f *os.File, p []byte) (int, error) { return f.Write(p) }
 
 func (system) sync(f *os.File) error { return f.Sync() }
 
-func (system) rename(from, to string) error { return os.Rename(from, to) }
+func (s system) rename(from, to string) error { return s.root.Rename(from, to) }
 
-func (system) remove(name string) error { return os.Remove(name) }
+func (s system) remove(name string) error { return s.root.Remove(name) }
 
-func (system) syncFolder(name string) error {
-	f, err := os.Open(name)
+func (s system) syncFolder(name string) error {
+	f, err := s.root.Open(name)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	metadataPrefix = "X-Ms-Meta-"
+	metadataPrefix = "x-ms-meta-"
 	maxMetadata    = 8 << 10 // bytes, names and values
 	maxHeader      = 1 << 10 // bytes of one property
 )
@@ -22,11 +22,10 @@ func readMetadata(h http.Header) (map[string]string, error) {
 	var metadata map[string]string
 	total := 0
 	for header, values := range h {
-		name, ok := strings.CutPrefix(header, metadataPrefix)
+		name, ok := strings.CutPrefix(strings.ToLower(header), metadataPrefix)
 		if !ok {
 			continue
 		}
-		name = strings.ToLower(name)
 		if !metadataName.MatchString(name) {
 			return nil, refuse(400, "InvalidMetadata", "the name of metadata %.60q: want letters, digits and _, no digit first", name)
 		}

@@ -37,8 +37,8 @@ func encodeVersion(v *version) ([]byte, error) {
 }
 
 // readVersion returns the version in a file.
-func readVersion(path string) (*version, error) {
-	f, err := os.Open(path)
+func readVersion(root *os.Root, name string) (*version, error) {
+	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func readVersion(path string) (*version, error) {
 	}
 	v, err := decodeVersion(f, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged; move it away to go on without it: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged; move it away to go on without it: %w", name, err)
 	}
 	return v, nil
 }

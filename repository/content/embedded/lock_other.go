@@ -9,5 +9,5 @@ import (
 
 // lockFile locks nothing here: it is up to the operator to use a folder once.
 func lockFile(path string) (io.Closer, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }

@@ -81,7 +81,8 @@ func (a *Account) understand(r *http.Request, query url.Values) (*call, error) {
 		}
 	}
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Ms-") && !strings.HasPrefix(name, metadataPrefix) && !slices.Contains(knownHeaders, name) {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) && !slices.Contains(knownHeaders, lower) {
 			return nil, refuse(400, "UnsupportedHeader", "the embedded account does not have the header %.60s", name)
 		}
 	}
@@ -96,11 +97,11 @@ var knownParameters = []string{
 
 // knownHeaders are those that are heeded, and those that change nothing.
 var knownHeaders = []string{
-	"X-Ms-Date", "X-Ms-Version", "X-Ms-Client-Request-Id", "X-Ms-Return-Client-Request-Id", "X-Ms-Useragent",
-	"X-Ms-Correlation-Request-Id", "X-Ms-Request-Id", "X-Ms-Request-Root-Id",
-	"X-Ms-Blob-Type", "X-Ms-Range", "X-Ms-Delete-Snapshots", "X-Ms-Blob-Content-Md5",
-	"X-Ms-Blob-Content-Type", "X-Ms-Blob-Content-Encoding", "X-Ms-Blob-Content-Language",
-	"X-Ms-Blob-Content-Disposition", "X-Ms-Blob-Cache-Control",
+	"x-ms-date", "x-ms-version", "x-ms-client-request-id", "x-ms-return-client-request-id", "x-ms-useragent",
+	"x-ms-correlation-request-id", "x-ms-request-id", "x-ms-request-root-id",
+	"x-ms-blob-type", "x-ms-range", "x-ms-delete-snapshots", "x-ms-blob-content-md5",
+	"x-ms-blob-content-type", "x-ms-blob-content-encoding", "x-ms-blob-content-language",
+	"x-ms-blob-content-disposition", "x-ms-blob-cache-control",
 }
 
 // operation finds what a call asks for.

@@ -36,8 +36,8 @@ type store interface {
 	// load tells of every container and all that is in it.
 	load(found func(container string, properties *version, blobs []*version) error) error
 
-	// draft begins a content that nobody sees yet.
-	draft() (draft, error)
+	// draft begins a content that nobody sees yet, which is said to have some size.
+	draft(size int64) (draft, error)
 
 	// makeContainer makes an empty container, durably.
 	makeContainer(container string, properties *version) error
@@ -83,7 +83,12 @@ type memory struct{}
 
 func (memory) load(func(string, *version, []*version) error) error { return nil }
 
-func (memory) draft() (draft, error) { return new(memoryDraft), nil }
+func (memory) draft(size int64) (draft, error) {
+	const most = 4 << 20 // taken before anything has come
+	d := new(memoryDraft)
+	d.Grow(int(min(size, most)))
+	return d, nil
+}
 
 func (memory) makeContainer(string, *version) error { return nil }
 

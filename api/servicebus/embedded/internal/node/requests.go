@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
@@ -102,8 +103,10 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 }
 
 // answer sends a reply on the link that was made for it. Some clients name it
-// by the link's target, others by its name.
+// by the link's target, others by its name, and older ones not at all: their link's
+// target is the node, too.
 func (p *peer) answer(node, replyTo string, payload []byte) bool {
+	replyTo = cmp.Or(replyTo, node)
 	p.mu.Lock()
 	to := p.replies[node+"\x00"+replyTo]
 	p.mu.Unlock()

@@ -9,13 +9,7 @@ func (s *session) disposition(p *amqp.Disposition) {
 		last = *p.Last
 	}
 	if p.Role == amqp.RoleSender {
-		each(s.received, p.First, last, func(id uint32, d *Delivery) {
-			if p.Settled {
-				delete(s.received, id)
-				d.link.finished()
-			}
-		})
-		return
+		return // ours are settled already
 	}
 	each(s.sent, p.First, last, func(id uint32, sent *Sent) {
 		if p.Settled {

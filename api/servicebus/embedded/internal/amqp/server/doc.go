@@ -18,7 +18,8 @@
 //     that caused them, and may call back into links from any goroutine. Only
 //     Sender.Ready may come from two goroutines at once.
 //   - A Link is told to be gone exactly once, however it ends.
-//   - A delivery that was settled is answered in the mode that the peer chose.
+//   - A delivery that was settled is answered in the mode that the peer chose; a
+//     message from the peer is settled at once, as Service Bus does in any mode.
 //
 // What it leaves to others: listening, TLS and WebSockets (a net.Conn comes
 // in), and who may do what.

@@ -101,7 +101,9 @@ func (l *Link) finished() {
 	l.topUp()
 }
 
-// Settle tells the peer what became of the message. Only the first call counts.
+// Settle tells the peer what became of the message, and that this is the end of it,
+// also where the peer has asked to settle first: so does Service Bus, and clients wait
+// for it. Only the first call counts.
 func (d *Delivery) Settle(state any) {
 	l := d.link
 	c := l.conn
@@ -117,13 +119,8 @@ func (d *Delivery) Settle(state any) {
 	if l.state != attached {
 		return
 	}
-	second := l.Wants.ReceiverSettle != nil && *l.Wants.ReceiverSettle == amqp.ReceiverSecond
 	if !d.Settled {
-		l.session.emit(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: !second, State: state}, nil)
-	}
-	if second && !d.Settled {
-		l.session.received[d.id] = d
-		return
+		l.session.emit(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: true, State: state}, nil)
 	}
 	l.finished()
 }

@@ -104,7 +104,7 @@ func TestDrainingUsesUpTheCredit(t *testing.T) {
 	require.EqualValues(t, 10, *f.DeliveryCount)
 }
 
-func TestSettlementTakesTwoStepsWhereThePeerWantsIt(t *testing.T) {
+func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T) {
 	source := &sender{payload: []byte("x"), left: 5}
 	p := serve(t, t.Context(), func(l *server.Link) {
 		if l.PeerSends() {
@@ -122,9 +122,9 @@ func TestSettlementTakesTwoStepsWhereThePeerWantsIt(t *testing.T) {
 	require.Equal(t, second, *expect[*amqp.Attach](p).ReceiverSettle)
 	expect[*amqp.Flow](p)
 	p.send(0, transfer(0, 0, false), []byte("x"))
-	require.False(t, expect[*amqp.Disposition](p).Settled)
-	p.send(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil)
-	require.EqualValues(t, 2, *expect[*amqp.Flow](p).LinkCredit, "only now it is over")
+	require.True(t, expect[*amqp.Disposition](p).Settled, "although the peer would have settled first")
+	require.EqualValues(t, 2, *expect[*amqp.Flow](p).LinkCredit)
+	p.send(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // does no harm
 
 	p.attachReceiver(0, 1)
 	expect[*amqp.Attach](p)

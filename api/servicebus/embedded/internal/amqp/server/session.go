@@ -29,8 +29,7 @@ type session struct {
 
 	pending     []pendingFrame // transfers that wait for the window
 	pendingSize int
-	sent        map[uint32]*Sent     // messages to the peer that it has not settled
-	received    map[uint32]*Delivery // messages from the peer, settled here, but not there
+	sent        map[uint32]*Sent // messages to the peer that it has not settled
 }
 
 type pendingFrame struct {
@@ -49,7 +48,7 @@ func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
 	s := &session{
 		conn: c, channel: channel, links: map[uint32]*Link{},
 		nextIncoming: p.NextOutgoingID, incomingLeft: incomingWindow, outgoingWindow: p.IncomingWindow,
-		sent: map[uint32]*Sent{}, received: map[uint32]*Delivery{},
+		sent: map[uint32]*Sent{},
 	}
 	c.sessions[channel] = s
 	c.emit(channel, &amqp.Begin{
@@ -100,7 +99,6 @@ func (s *session) drop() {
 	clear(s.links)
 	s.pending, s.pendingSize = nil, 0
 	clear(s.sent)
-	clear(s.received)
 }
 
 // flow learns how much the peer takes: of the session, and of one link.

@@ -1,0 +1,60 @@
+package domainclient_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// An exampleHub is a hub of one event, for an example, which is no test and so has
+// nothing to fail but the process.
+type exampleHub struct {
+	*market
+	connect  domainclient.Connect
+	exchange *container.Client
+	end      *ending
+}
+
+// An ending is as much of a test as the hub of an example needs.
+type ending struct {
+	testing.TB
+	last []func()
+}
+
+func (*ending) Helper()                      {}
+func (*ending) Context() context.Context     { return context.Background() }
+func (e *ending) Cleanup(f func())           { e.last = append(e.last, f) }
+func (*ending) Errorf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
+func (*ending) FailNow()                     { panic("the example failed") }
+func (*ending) Fatalf(text string, a ...any) { panic(fmt.Sprintf(text, a...)) }
+
+func openExampleHub() *exampleHub {
+	e := &ending{}
+	m := newMarket(e)
+	return &exampleHub{m, connectTo(m.bus), m.exchange, e}
+}
+
+func (h *exampleHub) close() {
+	for i := len(h.end.last) - 1; i >= 0; i-- {
+		h.end.last[i]()
+	}
+}
+
+// peek makes a bundle of what came for an actor, and asks for its content.
+func (h *exampleHub) peek(actor string) string {
+	var e contract.DataAvailableNotificationContract
+	require.NoError(h.end, proto.Unmarshal(h.received(actor, 1)[0].Body, &e))
+	process := "bundle_" + actor
+	return string(h.content(h.ask(bundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
+}
+
+// dequeue says that the actor holds the bundle.
+func (h *exampleHub) dequeue(actor string) { h.tell("bundle_"+actor, actor) }

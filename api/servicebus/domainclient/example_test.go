@@ -1,0 +1,82 @@
+package domainclient_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// A domain tells the hub about data, makes the content when it is asked, and hears
+// that the actor has it. The hub, the bus and the exchange are stand-ins within the
+// process; with ConnectionString and Azure's container client it is the same code.
+func Example() {
+	hub := openExampleHub()
+	defer hub.close()
+
+	domain, err := domainclient.New(domainclient.Options{Origin: "Charges", Connect: hub.connect, Exchange: hub.exchange})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer func() { _ = domain.Close(context.Background()) }()
+
+	prices := map[uuid.UUID]string{uuid.MustParse("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"): "0.25 DKK"}
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := domain.Serve(ctx, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+			ids, err := r.EventIDs(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var b strings.Builder
+			for _, id := range ids {
+				price, ok := prices[id]
+				if !ok {
+					return nil, &domainclient.Failure{Reason: domainclient.DatasetNotFound, Description: id.String()}
+				}
+				fmt.Fprintf(&b, "%s: %s", id, price)
+			}
+			return strings.NewReader(b.String()), nil
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	})
+	heard := make(chan string)
+	running.Go(func() {
+		err := domain.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
+			heard <- n.Recipient + " holds " + n.ID
+			return nil
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	})
+
+	for id := range prices {
+		taken, err := domain.Send(ctx, []domainclient.Event{{
+			ID: id, Recipient: "5790001330552", ContentType: "PriceList", SupportsBundling: true, Weight: 1,
+		}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("told:", taken)
+	}
+	fmt.Println("peeked:", hub.peek("5790001330552"))
+	hub.dequeue("5790001330552")
+	fmt.Println("heard:", <-heard)
+
+	stop() // the domain ends, and leaves nothing behind
+	running.Wait()
+	// Output:
+	// told: 1
+	// peeked: 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41: 0.25 DKK
+	// heard: 5790001330552 holds bundle_5790001330552
+}

@@ -1,0 +1,78 @@
+// A domain in Node: @azure/service-bus, @azure/storage-blob and protobufjs, which
+// reads contract.proto as it is.
+import { createHash, randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
+import protobuf from "protobufjs";
+
+const contract = protobuf.loadSync(new URL("contract.proto", import.meta.url).pathname).root;
+const encode = (type, message) => Buffer.from(contract.lookupType(type).encode(message).finish());
+const decode = (type, body) => contract.lookupType(type).decode(body);
+
+// What every message carries, but that the hub does without.
+const properties = (type, correlation) => ({
+  OperationTimestamp: new Date().toISOString().slice(0, 19) + "Z",
+  OperationCorrelationId: correlation,
+  MessageVersion: 1,
+  MessageType: type,
+  EventIdentification: randomUUID(),
+});
+
+// send tells the hub that data waits. Await it before the next event of the same
+// recipient. If it fails, send the same event again: the hub takes its id once.
+export async function send(sender, event) {
+  const body = Buffer.from(JSON.stringify(event));
+  const messageId = createHash("sha256").update(event.recipient).update(body).digest("hex").slice(0, 32);
+  await sender.sendMessages({
+    body, messageId, sessionId: event.recipient, contentType: "application/json",
+    applicationProperties: properties("DataAvailable", messageId),
+  });
+}
+
+// answer waits for one request of the hub and answers it. Call it again and again,
+// several at a time: what throws ServiceTimeout found nobody asking.
+export async function answer(bus, queue, container, make) {
+  const session = await bus.acceptNextSession(queue, { skipParsingBodyAsJson: true });
+  try {
+    const [message] = await session.receiveMessages(1, { maxWaitTimeInMs: 5000 });
+    if (!message) return; // it has expired
+    const request = decode("DataBundleRequestContract", message.body);
+    const reply = { RequestId: request.RequestId, RequestIdempotencyId: request.IdempotencyId };
+    try {
+      const list = await container.getBlobClient(request.DataAvailableNotificationReferenceId).downloadToBuffer();
+      const content = await make(request, eventIds(list)); // a stream, or text
+      const blob = container.getBlockBlobClient(`${request.IdempotencyId}_data`);
+      await blob.uploadStream(Readable.from(content)); // over what is there
+      reply.Success = { contentUri: blob.url.split("?")[0] };
+    } catch (error) {
+      reply.Failure = { reason: error.reason ?? 15, failureDescription: String(error.message) }; // 0 not found, 1 not available, 15 internal error
+    }
+    const sender = bus.createSender(`${queue}-reply`);
+    await sender.sendMessages({
+      body: encode("DataBundleResponseContract", reply),
+      messageId: request.RequestId, sessionId: request.RequestId, timeToLive: 30_000,
+      applicationProperties: properties("DataBundleResponse", request.IdempotencyId),
+    });
+    await sender.close();
+    await session.completeMessage(message); // now that it is answered
+  } finally {
+    await session.close();
+  }
+}
+
+// hear waits for one notice. message id = bundle_actor: the same if it comes again.
+export async function hear(receiver, take) {
+  const [message] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 60_000 });
+  if (!message) return;
+  const notice = decode("DequeueContract", message.body);
+  await take(message.messageId, notice.marketOperator, notice.DataAvailableNotificationReferenceId);
+  await receiver.completeMessage(message); // if take throws, it comes again when its lock is over
+}
+
+// eventIds reads a list of ids: 16 bytes each, the first three groups reversed.
+export function eventIds(list) {
+  return Array.from({ length: list.length / 16 }, (_, i) => {
+    const hex = (from, to) => list.subarray(16 * i + from, 16 * i + to).toString("hex");
+    const reversed = (from, to) => Buffer.from(list.subarray(16 * i + from, 16 * i + to)).reverse().toString("hex");
+    return `${reversed(0, 4)}-${reversed(4, 6)}-${reversed(6, 8)}-${hex(8, 10)}-${hex(10, 16)}`;
+  });
+}

@@ -1,0 +1,70 @@
+# A domain in Python: azure-servicebus, azure-storage-blob and protobuf.
+# contract_pb2.py is made by: protoc --python_out=. contract.proto
+import hashlib
+import json
+import uuid
+from datetime import datetime, timedelta, timezone
+
+import contract_pb2 as contract
+from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusMessage
+
+
+# What every message carries, but that the hub does without.
+def properties(kind, correlation):
+    return {
+        "OperationTimestamp": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "OperationCorrelationId": correlation,
+        "MessageVersion": 1,
+        "MessageType": kind,
+        "EventIdentification": str(uuid.uuid4()),
+    }
+
+
+# send tells the hub that data waits. Send the events of one recipient one after the
+# other. If it fails, send the same event again: the hub takes its id once.
+def send(sender, event):
+    body = json.dumps(event)
+    message_id = hashlib.sha256((event["recipient"] + body).encode()).hexdigest()[:32]
+    sender.send_messages(ServiceBusMessage(
+        body, message_id=message_id, session_id=event["recipient"], content_type="application/json",
+        application_properties=properties("DataAvailable", message_id)))
+
+
+# answer waits for one request of the hub and answers it. Call it again and again, in
+# several threads: azure.servicebus.exceptions.OperationTimeoutError says that nobody
+# has asked.
+def answer(bus, queue, container, make):
+    with bus.get_queue_receiver(queue, session_id=NEXT_AVAILABLE_SESSION) as session:
+        messages = session.receive_messages(max_message_count=1, max_wait_time=5)
+        if not messages:
+            return  # it has expired
+        request = contract.DataBundleRequestContract.FromString(b"".join(messages[0].body))
+        reply = contract.DataBundleResponseContract(RequestId=request.RequestId, RequestIdempotencyId=request.IdempotencyId)
+        try:
+            ids = container.download_blob(request.DataAvailableNotificationReferenceId).readall()
+            content = make(request, event_ids(ids))  # bytes, or a file that is open for reading
+            blob = container.get_blob_client(request.IdempotencyId + "_data")
+            blob.upload_blob(content, overwrite=True)
+            reply.Success.contentUri = blob.url.split("?")[0]
+        except Exception as error:  # 0 not found, 1 not available, 15 internal error
+            reply.Failure.reason = getattr(error, "reason", 15)
+            reply.Failure.failureDescription = str(error)
+        with bus.get_queue_sender(queue + "-reply") as sender:
+            sender.send_messages(ServiceBusMessage(
+                reply.SerializeToString(), message_id=request.RequestId, session_id=request.RequestId,
+                time_to_live=timedelta(seconds=30),
+                application_properties=properties("DataBundleResponse", request.IdempotencyId)))
+        session.complete_message(messages[0])  # now that it is answered
+
+
+# hear waits for one notice. message id = bundle_actor: the same if it comes again.
+def hear(receiver, take):
+    for message in receiver.receive_messages(max_message_count=1, max_wait_time=60):
+        notice = contract.DequeueContract.FromString(b"".join(message.body))
+        take(message.message_id, notice.marketOperator, notice.DataAvailableNotificationReferenceId)
+        receiver.complete_message(message)  # if take raises, it comes again when its lock is over
+
+
+# event_ids reads a list of ids: 16 bytes each, the first three groups reversed.
+def event_ids(ids):
+    return [str(uuid.UUID(bytes_le=ids[i:i + 16])) for i in range(0, len(ids), 16)]

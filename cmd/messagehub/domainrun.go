@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// A simulation is one run of messagehub domain.
+type simulation struct {
+	p *process
+	*domainCommand
+	recipients []string
+	reason     domainclient.Reason
+	size       int64 // of content; 0: by weight
+	place      busPlace
+	container  *container.Client
+
+	domain   *domainclient.Client
+	requests atomic.Int64
+
+	printing                        sync.Mutex
+	sent, answered, failed, noticed int
+}
+
+// run is a domain until ctx ends: it sends, answers and listens at the same time.
+func (s *simulation) run(ctx context.Context) (err error) {
+	if err := s.place.reach(ctx); err != nil {
+		return err
+	}
+	if err := reachExchange(ctx, s.container); err != nil {
+		return err
+	}
+	options := domainclient.Options{
+		Origin: s.name, Connect: s.place.connect, Exchange: s.container,
+		EventsPerMessage: s.batch, Answered: s.tellAnswer, Logger: slog.New(slog.NewTextHandler(s.p.err, nil)),
+	}
+	if s.batch > 1 {
+		options.Form = domainclient.JSON
+	}
+	if s.domain, err = domainclient.New(options); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.p.out, "domain %s on %s; Ctrl-C ends it\n", s.name, s.place.name)
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.domain.Serve(running, s.answer) })
+	g.Go(func() error { return s.domain.Notices(running, s.notice) })
+	g.Go(func() error { return s.sendAll(running) })
+	err = g.Wait()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = s.domain.Close(closing) // what was sent for certain has been counted
+	fmt.Fprintf(s.p.out, "%d sent, %d answered, %d failed, %d notices\n", s.sent, s.answered, s.failed, s.noticed)
+	switch refused, _ := errors.AsType[*azservicebus.Error](err); {
+	case ctx.Err() != nil:
+		return nil // that is how it ends
+	case refused != nil && refused.Code == azservicebus.CodeNotFound:
+		return fmt.Errorf("the hub has no queues for the domain %s; use --name with one that it knows, or add it to its setting domains (%w)", s.name, err)
+	case refused != nil && refused.Code == azservicebus.CodeUnauthorizedAccess:
+		return fmt.Errorf("the bus does not let us in; check the key in --servicebus or %s (%w)", busVariable, err)
+	}
+	return err
+}
+
+// say prints a line; several goroutines do.
+func (s *simulation) say(format string, args ...any) {
+	fmt.Fprintf(s.p.out, format+"\n", args...)
+}
+
+// sendAll sends the events, one actor after the other in turn.
+func (s *simulation) sendAll(ctx context.Context) error {
+	began, tick := time.Now(), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for from := 0; from < s.send; {
+		to := min(s.send, from+eventsAtOnce)
+		if s.rate > 0 {
+			to = min(to, int(s.rate*time.Since(began).Seconds())+1)
+		}
+		if to > from {
+			taken, err := s.domain.Send(ctx, s.events(from, to))
+			s.printing.Lock()
+			s.sent += taken
+			s.printing.Unlock()
+			if err != nil {
+				return err
+			}
+			from = to
+		}
+		if s.rate == 0 {
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if s.send > 0 {
+		s.printing.Lock()
+		defer s.printing.Unlock()
+		s.say("sent %d events in %s", s.sent, time.Since(began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+func (s *simulation) events(from, to int) []domainclient.Event {
+	contentType, documentType := s.kind()
+	events := make([]domainclient.Event, 0, to-from)
+	for n := from; n < to; n++ {
+		events = append(events, domainclient.Event{
+			ID: uuid.New(), Recipient: s.recipients[n%len(s.recipients)],
+			ContentType: contentType, DocumentType: documentType, SupportsBundling: true, Weight: s.weight,
+		})
+	}
+	return events
+}
+
+// kind is what the events are about.
+func (s *simulation) kind() (contentType, documentType string) {
+	if s.contentType != "" {
+		return s.contentType, s.contentType
+	}
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.origin == s.name })
+	if i < 0 {
+		return s.name + "Data", s.name + "Data"
+	}
+	return kinds[i].contentType, kinds[i].documentTypes[0]
+}
+
+// answer makes the content of a bundle, or fails on demand.
+func (s *simulation) answer(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+	n := s.requests.Add(1)
+	if s.delay > 0 && !sleep(ctx, s.delay) {
+		return nil, ctx.Err()
+	}
+	if s.failEvery > 0 && n%int64(s.failEvery) == 0 || s.fail > 0 && rand.Float64() < s.fail {
+		return nil, &domainclient.Failure{Reason: s.reason, Description: "this domain was told to fail"}
+	}
+	ids, err := r.EventIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	size, format := s.size, r.Format
+	if size == 0 {
+		size = int64(len(ids)) * s.weight << 10
+	}
+	if s.format != "" {
+		format = domainclient.Format(s.format)
+	}
+	return newContent(r, format, ids, size), nil
+}
+
+func (s *simulation) tellAnswer(a domainclient.Answer) {
+	s.printing.Lock()
+	defer s.printing.Unlock()
+	took := a.Took.Round(time.Millisecond)
+	if a.Failure != nil {
+		s.failed++
+		if !s.quiet {
+			s.say("failed %s after %s: %s", a.Request.IdempotencyID, took, a.Failure)
+		}
+		return
+	}
+	s.answered++
+	if !s.quiet {
+		s.say("answered %s in %s: %d bytes of %s", a.Request.IdempotencyID, took, a.Bytes, a.Request.ContentType)
+	}
+}
+
+func (s *simulation) notice(_ context.Context, n *domainclient.Notice) error {
+	s.printing.Lock()
+	defer s.printing.Unlock()
+	s.noticed++
+	if s.notices {
+		s.say("notice: %s holds %s", n.Recipient, n.ID)
+	}
+	return nil
+}

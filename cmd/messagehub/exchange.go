@@ -1,0 +1,95 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// Where a domain finds the storage account that it shares with the hub, unless it is
+// told otherwise: in the environment, or else where messagehub serve opens its own.
+const (
+	blobConnectionVariable = "MESSAGEHUB_BLOB_CONNECTION"
+	blobEndpointVariable   = "MESSAGEHUB_BLOB_ENDPOINT"
+	defaultBlob            = "http://127.0.0.1:10000/" + blobaccount.WellKnownAccount
+)
+
+// exchange returns the container of an account, which is named by a connection
+// string or its URL. One on this machine is entered with the well-known key, one on
+// Azure with the identity of the machine. Blank means the environment, or the
+// default.
+func (p *process) exchange(text, name string) (*container.Client, error) {
+	text = cmp.Or(text, p.variable(blobConnectionVariable), p.variable(blobEndpointVariable), defaultBlob)
+	var options azblob.ClientOptions
+	options.Retry = policy.RetryOptions{MaxRetries: 3, RetryDelay: blobPause, MaxRetryDelay: 10 * blobPause}
+	if strings.Contains(text, "=") && !strings.HasPrefix(text, "http") {
+		client, err := azblob.NewClientFromConnectionString(text, &options)
+		if err != nil {
+			return nil, fmt.Errorf("the connection string of the storage account: %w", err)
+		}
+		return client.ServiceClient().NewContainerClient(name), nil
+	}
+	at, err := url.Parse(text)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, clipped(text, 20)) // it may be a key
+	}
+	client, err := openAccountAt(at, &options)
+	if err != nil {
+		return nil, err
+	}
+	return client.ServiceClient().NewContainerClient(name), nil
+}
+
+const blobPause = 250 * time.Millisecond
+
+func openAccountAt(at *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
+	account := strings.Trim(at.Path, "/")
+	if account == "" { // on Azure the account is the host
+		credential, err := azidentity.NewDefaultAzureCredential(nil)
+		if err != nil {
+			return nil, err
+		}
+		return azblob.NewClient(at.String(), credential, options)
+	}
+	key, err := azblob.NewSharedKeyCredential(account, blobaccount.WellKnownKey)
+	if err != nil {
+		return nil, err
+	}
+	return azblob.NewClientWithSharedKeyCredential(at.String(), key, options)
+}
+
+// reachExchange finds out whether the container is there, before anything is
+// promised.
+func reachExchange(ctx context.Context, exchange *container.Client) error {
+	_, err := exchange.GetProperties(ctx, nil)
+	at, name := exchange.URL(), ""
+	if i := strings.LastIndex(at, "/"); i > 0 {
+		at, name = at[:i], at[i+1:]
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no storage account listens at %s; start messagehub serve, or name another with --blob or %s", at, blobEndpointVariable)
+	case bloberror.HasCode(err, bloberror.ContainerNotFound):
+		return fmt.Errorf("the account %s has no container %s; name the one that the hub shares with --exchange", at, name)
+	}
+	if said, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return fmt.Errorf("the account %s does not let us use the container %s: %d %s", at, name, said.StatusCode, said.ErrorCode)
+	}
+	return fmt.Errorf("no answer from the storage account %s: %w", at, err)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// A busSender hands events to the bus. Whether the hub takes them is nothing that
+// the bus could answer: what the hub refuses becomes a dead letter there.
+type busSender struct {
+	p       *process
+	domain  *domainclient.Client
+	timeout time.Duration
+	handed  int
+}
+
+// eventsAtOnce is how many lines are read before they are sent: enough for many
+// recipients to be sent to at the same time.
+const eventsAtOnce = 10_000
+
+func (p *process) sendByBus(ctx context.Context, s *sender, connection string, input io.Reader, size int64) (err error) {
+	place, err := p.bus(connection)
+	if err != nil {
+		return p.usage("--servicebus: %w", err)
+	}
+	if err := place.reach(ctx); err != nil {
+		return err
+	}
+	domain, err := domainclient.New(domainclient.Options{
+		Connect: place.connect, Form: domainclient.JSON, EventsPerMessage: s.size, Logger: slog.New(slog.NewTextHandler(p.err, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if closeErr := domain.Close(closing); err == nil {
+			err = closeErr
+		}
+	}()
+	b := &busSender{p: p, domain: domain, timeout: s.timeout}
+	progress := newProgress(p.err, size)
+	err = b.sendAll(ctx, newBatcher(input, eventsAtOnce), progress)
+	progress.end()
+	fmt.Fprintf(p.out, "%d handed to the bus\n", b.handed)
+	return err
+}
+
+// sendAll stops at the first events that the bus does not take: what follows may
+// depend on them.
+func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *progress) error {
+	for {
+		b, err := batches.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		events, err := busEvents(b)
+		if err != nil {
+			return err
+		}
+		if err := s.send(ctx, events); err != nil {
+			return fmt.Errorf("lines %d to %d: %w", b.lines[0], b.lines[len(b.lines)-1], err)
+		}
+		progress.add(len(b.lines), b.bytes)
+	}
+}
+
+func (s *busSender) send(ctx context.Context, events []domainclient.Event) error {
+	inTime, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	taken, err := s.domain.Send(inTime, events)
+	s.handed += taken
+	if err != nil && ctx.Err() == nil && inTime.Err() != nil {
+		return fmt.Errorf("gave up after %s: %w", s.timeout, err)
+	}
+	return err
+}
+
+// busEvents reads lines that have been checked.
+func busEvents(b batch) ([]domainclient.Event, error) {
+	var lines []sentEvent
+	if err := json.Unmarshal(b.body, &lines); err != nil {
+		return nil, err
+	}
+	events := make([]domainclient.Event, len(lines))
+	for i, e := range lines {
+		id, err := uuid.Parse(*e.ID)
+		if err != nil {
+			return nil, lineError{b.lines[i], err.Error()}
+		}
+		events[i] = domainclient.Event{
+			ID: id, Recipient: *e.Recipient, Origin: *e.Origin, ContentType: *e.ContentType, DocumentType: *e.DocumentType,
+			SupportsBundling: *e.SupportsBundling, Weight: *e.Weight, Payload: e.Payload,
+		}
+	}
+	return events, nil
+}

@@ -1,0 +1,59 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+)
+
+// A client renews its tokens in the background, whether anybody uses it or not. While
+// the bus is away, it pauses between two tries only if it is allowed a second one.
+func TestAClientDoesNotSpinWhileTheBusIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var setup embedded.Entities
+		setup.Queues = []embedded.QueueSetup{{Name: "queue"}}
+		bus, err := embedded.Open(embedded.Options{Entities: setup})
+		require.NoError(t, err)
+		var away atomic.Bool
+		var dials atomic.Int64
+		const tooMany = 20_000
+		spins := make(chan struct{})
+		o := clientOptions()
+		o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+			if !away.Load() {
+				return bus.Dial(ctx)
+			}
+			if dials.Add(1) == tooMany {
+				close(spins)
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			return nil, errors.New("connection refused")
+		}
+		client, err := azservicebus.NewClientFromConnectionString(bus.ConnectionString(""), o)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, client.Close(context.WithoutCancel(t.Context()))) }()
+		sender, err := client.NewSender("queue", nil)
+		require.NoError(t, err)
+		require.NoError(t, sender.SendMessage(t.Context(), &azservicebus.Message{}, nil))
+
+		away.Store(true)
+		require.NoError(t, bus.Close())
+		select {
+		case <-spins:
+			require.Fail(t, "it spins")
+		case <-time.After(10 * time.Minute): // the token is renewed after five
+		}
+		require.Positive(t, dials.Load(), "it has tried")
+	})
+}

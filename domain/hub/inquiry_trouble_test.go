@@ -1,0 +1,293 @@
+package hub_test
+
+import (
+	"context"
+	"io"
+	"iter"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// answersThat are those of a store, with something that happens behind the first
+// Answer. Its caller does not get to know what came of it.
+type answersThat struct {
+	repository.Answers
+	once sync.Once
+	then func(domain.BundleID)
+}
+
+func (a *answersThat) Answer(ctx context.Context, to domain.ActorID, id domain.BundleID, object string, body domain.Body) (b domain.Bundle, err error) {
+	b, err = a.Answers.Answer(ctx, to, id, object, body)
+	a.once.Do(func() {
+		a.then(id)
+		b, err = domain.Bundle{}, domain.Errorf(domain.Uncertain, "the reply was lost")
+	})
+	return b, err
+}
+
+// The hub has noted its answer without getting to know of it, and the actor has
+// confirmed the bundle on another node, before the hub tries again.
+func TestContentThatABundleMayNameIsNotRemoved(t *testing.T) {
+	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	other := askingOver(t, store, d)
+	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
+		peeked := other.peeks()
+		require.Equal(t, id, peeked.ID)
+		other.dequeues(peeked)
+	}}
+	w := askingOver(t, store, d, func(o *hub.Options) { o.Answers = answers })
+	w.actor = other.actor
+	events := w.sent(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.request())
+	require.ErrorIs(t, err, domain.ErrNoData, "it is confirmed")
+
+	group := must(w.hub.Groups().Of(events[0].Origin))
+	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.Order{Who: "kim", Why: "the actor has lost it"})
+	require.NoError(t, err)
+	require.Equal(t, "content", w.body(w.peeks()))
+	require.Len(t, d.requests(), 1)
+}
+
+// lockedExchange has what a domain has left, and does not give it away.
+type lockedExchange struct {
+	*memory.Exchange
+	fault error
+}
+
+func (l *lockedExchange) Fetch(context.Context, string) (io.ReadCloser, error) { return nil, l.fault }
+
+// A blob that is archived, for example, is a conflict to Blob Storage.
+func TestAConflictInTheExchangeIsNoLostRace(t *testing.T) {
+	d := &domainTeam{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	locked := &lockedExchange{d.exchange, domain.Errorf(domain.Conflict, "archived")}
+	w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = locked })
+	w.sent(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.request())
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	require.ErrorContains(t, err, "archived")
+	require.Len(t, d.requests(), 1, "and the domain is not asked again and again")
+}
+
+func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
+	w, d := newAsking(t)
+	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
+		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+	}
+	w.sent(1, charges)
+	req, resumed := w.request(), 0
+	req.Pause = func() func(context.Context) error {
+		return func(context.Context) error {
+			resumed++
+			return domain.Errorf(domain.Busy, "full")
+		}
+	}
+	_, err := w.hub.Peek(w.ctx, req)
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	require.Zero(t, resumed, "to say so takes no place")
+
+	operator := hub.NewOperator(w.hub, w.store, nil)
+	d.answer = func(ctx context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.Order{Who: "kim", Why: "it takes too long"}))
+		return d.leaves(r, "content")
+	}
+	_, err = w.hub.Peek(w.ctx, req)
+	require.Equal(t, domain.Busy, domain.KindOf(err), "without a place, it does not look again")
+	require.Equal(t, 1, resumed)
+}
+
+func TestAPeekThatANodesEndInterruptsMayBeRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
+		w.sent(1, charges)
+		var err error
+		var peeking sync.WaitGroup
+		peeking.Go(func() { _, err = w.hub.Peek(w.ctx, w.request()) })
+		synctest.Wait()
+		w.hub.Close()
+		peeking.Wait()
+		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	})
+}
+
+// hangingExchange does not get to removing anything.
+type hangingExchange struct{ *memory.Exchange }
+
+func (hangingExchange) Discard(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &domainTeam{exchange: memory.NewExchange()}
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+		w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = hangingExchange{d.exchange} })
+		defer w.hub.Close()
+		w.sent(1, charges)
+		start := time.Now()
+		require.Equal(t, "content", w.body(w.peeks()))
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// They have given back their places, so nothing else would bound them.
+func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
+		defer w.hub.Close()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+			<-release
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		impatient, leave := context.WithCancel(w.ctx)
+		var peeking sync.WaitGroup
+		for n := range 3 {
+			peeking.Go(func() {
+				ctx := w.ctx
+				if n == 0 {
+					ctx = impatient
+				}
+				if _, err := w.hub.Peek(ctx, w.request()); (err == nil) != (n > 0) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		_, err := w.hub.Peek(w.ctx, w.request())
+		require.Equal(t, domain.Busy, domain.KindOf(err))
+		leave()
+		synctest.Wait()
+		peeking.Go(func() {
+			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		close(release)
+		peeking.Wait()
+		require.Len(t, d.requests(), 1)
+	})
+}
+
+// slowContent takes its time to keep what it gets.
+type slowContent struct {
+	repository.Content
+	keeping atomic.Int64
+	release chan struct{}
+}
+
+func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
+	s.keeping.Add(1)
+	<-s.release
+	s.keeping.Add(-1)
+	return s.Content.Put(ctx, name, r)
+}
+
+// As after an outage of a domain for which many have waited.
+func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		slow := &slowContent{Content: w.store, release: make(chan struct{})}
+		h := hub.New(w.store, w.store, slow, hub.Options{
+			Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+			Requester: d, Exchange: d.exchange, Answers: w.store,
+		})
+		defer h.Close()
+		var peeking sync.WaitGroup
+		for range 100 {
+			w.actor = rt.NewActor()
+			w.sent(1, charges)
+			req := w.request()
+			peeking.Go(func() {
+				if _, err := h.Peek(w.ctx, req); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		require.Len(t, d.requests(), 100)
+		require.EqualValues(t, 16, slow.keeping.Load())
+		close(slow.release)
+		peeking.Wait()
+	})
+}
+
+// A heavyRun yields events with something by which it can be told whether they are
+// still in memory.
+type heavyRun struct {
+	repository.Run
+	yielded *weak.Pointer[[1024]byte]
+}
+
+func (r heavyRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	return func(yield func(repository.StoredEvent, error) bool) {
+		for e, err := range r.Run.Events(ctx) {
+			mark := new([1024]byte)
+			*r.yielded = weak.Make(mark)
+			e.Payload = mark[:]
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// While a domain is asked, a Peek has given back its place in memory to others.
+func TestWhoWaitsForADomainKeepsNoEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		var yielded weak.Pointer[[1024]byte]
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+			<-release
+			return d.leaves(r, "content")
+		}
+		w.meddle(meddledStore{
+			next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
+				n, err := w.store.NextUnacknowledged(ctx, actor, groups)
+				if n.Run != nil {
+					n.Run = heavyRun{n.Run, &yielded}
+				}
+				return n, err
+			},
+			add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
+				return w.store.Add(ctx, b, run.(heavyRun).Run)
+			},
+		}, hub.Options{
+			Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+			Requester: d, Exchange: d.exchange, Answers: w.store,
+		})
+		defer w.hub.Close()
+		w.sent(3, charges)
+		var peeking sync.WaitGroup
+		peeking.Go(func() {
+			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		require.Len(t, d.requests(), 1)
+		runtime.GC()
+		require.True(t, yielded.Value() == nil, "the last event is still in memory")
+		close(release)
+		peeking.Wait()
+	})
+}

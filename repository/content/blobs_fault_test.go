@@ -1,0 +1,401 @@
+package content_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/content"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A wire carries requests to an account, unless somebody interferes.
+type wire struct {
+	next  *embedded.Transport
+	mu    sync.Mutex
+	calls int
+
+	// before and after a call, with its number from 1 on
+	before func(n int, r *http.Request) (*http.Response, error)
+	after  func(n int, r *http.Request, answer *http.Response) (*http.Response, error)
+}
+
+func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.calls++
+	n := w.calls
+	w.mu.Unlock()
+	if w.before != nil {
+		if answer, err := w.before(n, r); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	answer, err := w.next.Do(r)
+	if err == nil && w.after != nil {
+		return w.after(n, r, answer)
+	}
+	return answer, err
+}
+
+var errLost = errors.New("the connection was lost")
+
+// rig returns blobs on a wire, and the account behind it. Waiting takes no time in
+// a bubble of synctest.
+func rig(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
+	t.Helper()
+	account, err := embedded.Open(embedded.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, account.Close()) })
+	o := inProcess(account)
+	o.Container, o.Create = "exchange", true
+	direct, err := content.OpenBlobs(t.Context(), o)
+	require.NoError(t, err)
+	w := &wire{next: account.Transport()}
+	o.Transport, o.Create = w, false
+	blobs, err := content.OpenBlobs(t.Context(), o)
+	require.NoError(t, err)
+	w.calls = 0
+	return blobs, w, direct
+}
+
+func read(t *testing.T, c repository.Content, name string, length int) (string, error) {
+	t.Helper()
+	r, err := c.Open(t.Context(), repository.Section{Object: name, Length: int64(length)})
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(r)
+	return string(data), errors.Join(err, r.Close())
+}
+
+// Sizes of an object that is put in one request, and of one that is put in blocks.
+var sizes = []int{5, 4 << 20, 4<<20 + 5}
+
+// However a single call is lost, on the way out or on the way back, the object is
+// there in the end, and Put knows that it is its own.
+func TestAPutOutlivesACallThatIsLost(t *testing.T) {
+	for _, size := range sizes {
+		for _, back := range []bool{false, true} {
+			for at, done := 1, false; !done; at++ {
+				synctest.Test(t, func(t *testing.T) {
+					blobs, w, direct := rig(t)
+					lose := func(n int) error {
+						if n == at {
+							return errLost
+						}
+						return nil
+					}
+					if back {
+						w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) { return answer, lose(n) }
+					} else {
+						w.before = func(n int, _ *http.Request) (*http.Response, error) { return nil, lose(n) }
+					}
+					data := strings.Repeat("x", size)
+					require.NoError(t, blobs.Put(t.Context(), "a/b", strings.NewReader(data)), "call %d", at)
+					done = w.calls < at
+					got, err := read(t, direct, "a/b", size)
+					require.NoError(t, err)
+					require.True(t, data == got)
+				})
+			}
+		}
+	}
+}
+
+// From some call on nothing comes back. Put says that nothing has happened only if
+// nothing has, and that it cannot tell only when it has asked.
+func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
+	uncertain := 0
+	for _, size := range sizes {
+		for _, back := range []bool{false, true} {
+			for at, done := 1, false; !done; at++ {
+				synctest.Test(t, func(t *testing.T) {
+					blobs, w, direct := rig(t)
+					gone := func(n int) error {
+						if n >= at {
+							return errLost
+						}
+						return nil
+					}
+					if back {
+						w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) { return answer, gone(n) }
+					} else {
+						w.before = func(n int, _ *http.Request) (*http.Response, error) { return nil, gone(n) }
+					}
+					err := blobs.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", size)))
+					_, missing := read(t, direct, "a/b", size)
+					switch domain.KindOf(err) {
+					case domain.Unknown:
+						require.NoError(t, err)
+						require.NoError(t, missing)
+						done = true
+					case domain.Unavailable:
+						require.Equal(t, domain.NotFound, domain.KindOf(missing))
+					case domain.Uncertain:
+						uncertain++
+					default:
+						require.NoError(t, err)
+					}
+				})
+			}
+		}
+	}
+	require.Positive(t, uncertain)
+}
+
+// Somebody else's object is a conflict, though the answers that say so be lost.
+func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
+	for _, size := range sizes {
+		synctest.Test(t, func(t *testing.T) {
+			blobs, w, direct := rig(t)
+			require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader("other")))
+			w.after = func(_ int, r *http.Request, answer *http.Response) (*http.Response, error) {
+				if answer.StatusCode == http.StatusConflict {
+					return nil, errLost
+				}
+				return answer, nil
+			}
+			require.Equal(t, domain.Conflict, domain.KindOf(blobs.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", size)))))
+			got, err := read(t, direct, "a/b", 5)
+			require.NoError(t, err)
+			require.Equal(t, "other", got)
+		})
+	}
+}
+
+// Another writer makes and removes the object between two blocks, and with it the
+// blocks.
+func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blobs, w, direct := rig(t)
+		w.before = func(_ int, r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Get("comp") == "blocklist" {
+				require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader("other")))
+				require.NoError(t, direct.Delete(t.Context(), "a/b"))
+			}
+			return nil, nil
+		}
+		err := blobs.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", 9<<20)))
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), err)
+		require.ErrorContains(t, err, "put it again")
+	})
+}
+
+// A caller who gives up while the object is being made gets the truth all the same.
+func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
+	for _, size := range sizes {
+		for _, arrives := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				blobs, w, direct := rig(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				w.before = func(_ int, r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodPut && r.URL.Query().Get("comp") != "block" {
+						if arrives {
+							answer, err := w.next.Do(r)
+							require.NoError(t, err)
+							require.Equal(t, 201, answer.StatusCode)
+						}
+						cancel()
+						return nil, context.Canceled
+					}
+					return nil, nil
+				}
+				data := strings.Repeat("x", size)
+				err := blobs.Put(ctx, "a/b", strings.NewReader(data))
+				got, missing := read(t, direct, "a/b", size)
+				if arrives {
+					require.NoError(t, err)
+					require.True(t, data == got)
+					return
+				}
+				require.Equal(t, domain.Uncertain, domain.KindOf(err))
+				require.ErrorIs(t, err, context.Canceled)
+				require.Equal(t, domain.NotFound, domain.KindOf(missing))
+			})
+		}
+	}
+}
+
+func TestASourceIsNotReadOnWhenTheAccountRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blobs, w, _ := rig(t)
+		w.before = func(_ int, r *http.Request) (*http.Response, error) {
+			return canned(r, 403, "AuthorizationFailure"), nil
+		}
+		source := &counting{}
+		err := blobs.Put(t.Context(), "a/b", source)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+		require.ErrorContains(t, err, "Storage Blob Data Contributor")
+		require.Less(t, source.read, 100<<20)
+	})
+}
+
+type counting struct{ read int }
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.read += len(p)
+	return len(p), nil
+}
+
+func canned(r *http.Request, status int, code string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"X-Ms-Error-Code": {code}, "X-Ms-Request-Id": {"r-1"}}, Body: io.NopCloser(strings.NewReader("")), Request: r,
+	}
+}
+
+// A breakingBody ends after some bytes, with an error.
+type breakingBody struct {
+	io.ReadCloser
+	left int
+	err  error
+}
+
+func (b *breakingBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, b.err
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func TestAReaderGoesOnWhereTheConnectionBroke(t *testing.T) {
+	for _, broken := range []error{errLost, io.ErrUnexpectedEOF, io.EOF} {
+		synctest.Test(t, func(t *testing.T) {
+			blobs, w, direct := rig(t)
+			data := make([]byte, 3<<20)
+			_, _ = rand.NewChaCha8([32]byte{}).Read(data)
+			require.NoError(t, direct.Put(t.Context(), "a/b", bytes.NewReader(data)))
+			w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) {
+				answer.Body = &breakingBody{answer.Body, 100_000 * (n % 3), broken}
+				return answer, nil
+			}
+			got, err := read(t, blobs, "a/b", len(data))
+			require.NoError(t, err)
+			require.True(t, string(data) == got)
+
+			r, err := blobs.Open(t.Context(), repository.Section{Object: "a/b", Offset: 1_000_001, Length: 777_777})
+			require.NoError(t, err)
+			part, err := io.ReadAll(r)
+			require.NoError(t, errors.Join(err, r.Close()))
+			require.True(t, bytes.Equal(data[1_000_001:][:777_777], part))
+		})
+	}
+}
+
+func TestAReaderGivesUpOnConnectionsThatCarryNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blobs, w, direct := rig(t)
+		require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", 1000))))
+		w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) {
+			answer.Body = &breakingBody{answer.Body, 10 * (n % 2), errLost}
+			if n > 1 {
+				answer.Body = &breakingBody{answer.Body, 0, errLost}
+			}
+			return answer, nil
+		}
+		got, err := read(t, blobs, "a/b", 1000)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+		require.ErrorContains(t, err, "3 times at byte 10")
+		require.Len(t, got, 10)
+		require.Equal(t, 3, w.calls)
+	})
+}
+
+// A stalledBody carries nothing until the attempt is over.
+type stalledBody struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (s *stalledBody) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestAReaderGoesOnWhereTheConnectionStalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blobs, w, direct := rig(t)
+		data := strings.Repeat("x", 1000)
+		require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader(data)))
+		w.after = func(n int, r *http.Request, answer *http.Response) (*http.Response, error) {
+			if n == 1 {
+				answer.Body = &stalledBody{answer.Body, r.Context()}
+			}
+			return answer, nil
+		}
+		got, err := read(t, blobs, "a/b", 1000)
+		require.NoError(t, err)
+		require.Equal(t, data, got)
+	})
+}
+
+// Two versions are never put together.
+func TestWhatChangesBetweenTwoConnectionsIsDamaged(t *testing.T) {
+	for what, change := range map[string]func(*testing.T, *content.Blobs){
+		"removed": func(t *testing.T, b *content.Blobs) { require.NoError(t, b.Delete(t.Context(), "a/b")) },
+		"written anew": func(t *testing.T, b *content.Blobs) {
+			require.NoError(t, b.Delete(t.Context(), "a/b"))
+			require.NoError(t, b.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("y", 1000))))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				blobs, w, direct := rig(t)
+				require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader(strings.Repeat("x", 1000))))
+				w.after = func(_ int, _ *http.Request, answer *http.Response) (*http.Response, error) {
+					if answer.StatusCode < 300 {
+						answer.Body = &breakingBody{answer.Body, 10, errLost}
+					}
+					return answer, nil
+				}
+				r, err := blobs.Fetch(t.Context(), "http://embedded.localhost/devstoreaccount1/exchange/a/b")
+				require.NoError(t, err)
+				defer r.Close()
+				_, err = io.ReadFull(r, make([]byte, 10))
+				require.NoError(t, err)
+				change(t, direct)
+				_, err = io.ReadAll(r)
+				require.Equal(t, domain.Damaged, domain.KindOf(err), err)
+				_, err = r.Read(make([]byte, 1))
+				require.Equal(t, domain.Damaged, domain.KindOf(err), "it stays so")
+			})
+		})
+	}
+}
+
+func TestADeleteOutlivesACallThatIsLost(t *testing.T) {
+	for _, lost := range []int{1, 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			blobs, w, direct := rig(t)
+			require.NoError(t, direct.Put(t.Context(), "a/b", strings.NewReader("x")))
+			w.after = func(n int, _ *http.Request, answer *http.Response) (*http.Response, error) {
+				if n <= lost {
+					return nil, errLost
+				}
+				return answer, nil
+			}
+			err := blobs.Delete(t.Context(), "a/b")
+			if lost == 1 {
+				require.NoError(t, err)
+			} else {
+				require.Equal(t, domain.Uncertain, domain.KindOf(err))
+			}
+			_, err = read(t, direct, "a/b", 1)
+			require.Equal(t, domain.NotFound, domain.KindOf(err))
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Opening reads the properties of every blob, and keeps them in memory.
+func BenchmarkOpen(b *testing.B) {
+	const blobs = 20_000
+	dir := b.TempDir()
+	disk := &breaking{left: -1} // does not sync, or making the blobs takes minutes
+	s, err := openFolder(dir, func(root *os.Root) fileSystem { disk.system = system{root}; return disk })
+	require.NoError(b, err)
+	about := &version{ETag: newETag()}
+	require.NoError(b, s.makeContainer("exchange", about))
+	for n := range blobs {
+		d, err := s.draft(0)
+		require.NoError(b, err)
+		require.NoError(b, d.done())
+		now := time.Now().UTC()
+		require.NoError(b, s.publish("exchange", &version{
+			Name: fmt.Sprintf("2026-11-21/%036d_%036d_data", n, n), ETag: newETag(), Created: now, Modified: now,
+			Headers: map[string]string{"Content-Type": "application/octet-stream"}, Metadata: map[string]string{"putid": newETag()}, MD5: make([]byte, 16),
+		}, d))
+	}
+	require.NoError(b, s.close())
+	before := new(runtime.MemStats)
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(before)
+		a, err := Open(Options{Dir: dir})
+		require.NoError(b, err)
+		b.StopTimer()
+		runtime.GC()
+		var after runtime.MemStats
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/blobs, "bytes/blob")
+		require.NoError(b, a.Close())
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/blobs, "ns/blob")
+}
