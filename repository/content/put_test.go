@@ -16,7 +16,7 @@ import (
 // A buffer that goes back to its pool too early is filled by one upload while another
 // sends it.
 func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
-	const uploads, length = 12, 21 << 20 // some blocks of 4 MB
+	const uploads, length = 6, 13 << 20 // some blocks of 4 MB
 	o := inProcess(openAccount(t, "folder"))
 	o.Container, o.Create = "side-by-side", true
 	b, err := content.OpenBlobs(t.Context(), o)
