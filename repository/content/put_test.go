@@ -1,0 +1,51 @@
+package content_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/content"
+)
+
+// A buffer that goes back to its pool too early is filled by one upload while another
+// sends it.
+func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
+	const uploads, length = 6, 13 << 20 // some blocks of 4 MB
+	o := inProcess(openAccount(t, "folder"))
+	o.Container, o.Create = "side-by-side", true
+	b, err := content.OpenBlobs(t.Context(), o)
+	require.NoError(t, err)
+	var writing sync.WaitGroup
+	failures := make([]error, uploads)
+	for i := range uploads {
+		writing.Go(func() {
+			failures[i] = b.Put(t.Context(), fmt.Sprintf("upload/%d", i), io.LimitReader(same(i), length))
+		})
+	}
+	writing.Wait()
+	for i := range uploads {
+		require.NoError(t, failures[i])
+		r, err := b.Open(t.Context(), repository.Section{Object: fmt.Sprintf("upload/%d", i), Length: length})
+		require.NoError(t, err)
+		data, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		require.Equal(t, length, bytes.Count(data, []byte{byte(i)}), "upload %d has bytes of others", i)
+	}
+}
+
+// same yields one byte for ever.
+type same byte
+
+func (s same) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(s)
+	}
+	return len(p), nil
+}
