@@ -1,0 +1,253 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Content on request. The bundle is opened first, like any other. Then its domain is
+// asked for the content, the hub keeps what it has left, and notes with the bundle
+// where: from then on every Peek hands out just that, whatever the domain still
+// sends. A node that dies on the way leaves an open bundle without content, and the
+// next Peek asks again.
+//
+// One inquiry serves all Peeks of a bundle on a node. It has the time that is left
+// to the first of them; a reply that comes later is kept for the next one. The
+// domain may be asked again and again, by several nodes too: the first answer that
+// is noted stays.
+
+// An UnansweredError reports that the domain of an open bundle has not made its
+// content, or not yet. The bundle stays open; Peek again. It is of kind Unavailable.
+type UnansweredError struct{ Bundle domain.Bundle }
+
+func (e *UnansweredError) Error() string {
+	t := e.Bundle.Trouble
+	text := fmt.Sprintf("bundle %s: domain %s has not made its content: %s", e.Bundle.ID, e.Bundle.Cabinet.Origin, t.Reason)
+	if t.Text != "" {
+		text += ": " + t.Text
+	}
+	return text
+}
+
+// NoAnswer is the Reason of a domain's Trouble if it has said nothing in time.
+const NoAnswer = "no-answer"
+
+const (
+	// reserve is what the hub keeps for itself of the time that a Peek has, to fetch
+	// and to keep what the domain has made.
+	reserve = 2 * time.Second
+
+	// patience is how long an inquiry waits for a reply that nobody waits for any more.
+	patience = 30 * time.Second
+)
+
+// answered returns an open bundle with its content, for which it asks its domain.
+// list is that of the ids of its events, if it is at hand.
+func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
+	if h.opts.Requester == nil {
+		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
+	}
+	now := time.Now()
+	by := req.By
+	if by.IsZero() {
+		by = now.Add(peekWithin)
+	}
+	i := &inquiry{
+		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
+		until: by.Add(-min(reserve, by.Sub(now)/10)),
+	}
+	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
+	if err != nil {
+		return bundle, err
+	}
+	defer h.inquiries.leave(i)
+	resume := func(context.Context) error { return nil }
+	if req.Pause != nil {
+		resume = req.Pause()
+	}
+	select {
+	case <-i.over:
+		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
+			return i.result, i.err // Peek has no more to do
+		}
+		if err := resume(ctx); err != nil {
+			return i.result, err
+		}
+		return i.result, i.err
+	case <-ctx.Done():
+		return bundle, ctx.Err()
+	}
+}
+
+// inquire asks a domain once, and waits for the reply for as long as that can be of
+// use to anybody.
+func (h *Hub) inquire(ctx context.Context, i *inquiry) {
+	ctx, cancel := context.WithDeadline(ctx, i.until.Add(patience))
+	defer cancel()
+	if err := h.leaveList(ctx, i); err != nil {
+		h.inquiries.finish(i, i.bundle, elsewhere(err))
+		return
+	}
+	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
+	type answer struct {
+		reply Reply
+		err   error
+	}
+	replies := make(chan answer, 1)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		reply, err := h.opts.Requester.Request(ctx, ContentRequest{
+			Recipient: i.key.actor, Origin: i.bundle.Cabinet.Origin, Bundle: i.bundle.ID, ContentType: i.bundle.Cabinet.ContentType,
+			Format: i.bundle.Format, Version: i.bundle.Version, List: i.bundle.List, By: i.until,
+		})
+		replies <- answer{reply, err}
+	})
+	defer asking.Wait()
+	silence := time.NewTimer(time.Until(i.until))
+	defer silence.Stop()
+	late := false
+	for {
+		select {
+		case a := <-replies:
+			switch {
+			case a.err == nil:
+				h.take(ctx, i, a.reply, late)
+			case !late:
+				h.inquiries.finish(i, i.bundle, a.err)
+			}
+			return
+		case <-silence.C:
+			late = true
+			h.failed(ctx, i, domain.Trouble{Reason: NoAnswer})
+		}
+	}
+}
+
+// leaveList puts the ids of the bundle's events where the domain finds them. The
+// name says which events these are, so what is there already is the same.
+func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
+	if i.list == nil {
+		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
+		if err == nil {
+			return r.Close()
+		}
+		if domain.KindOf(err) != domain.NotFound {
+			return err
+		}
+		list := make([]byte, 0, i.bundle.Count*len(domain.EventID{}))
+		for e, err := range i.run.Events(ctx) {
+			if err != nil {
+				return err
+			}
+			list = appendID(list, e.ID)
+		}
+		if err := isWhole(&i.bundle, len(list)/len(domain.EventID{})); err != nil {
+			return err
+		}
+		i.list = list
+	}
+	err := h.opts.Exchange.Put(ctx, i.bundle.List, bytes.NewReader(i.list))
+	if err != nil && domain.KindOf(err) != domain.Conflict {
+		return fmt.Errorf("leave the list of events for domain %s: %w", i.bundle.Cabinet.Origin, err)
+	}
+	return nil
+}
+
+// take makes of a domain's reply the content of the bundle, or a failure of the
+// domain. A late failure was counted when there was no reply in time.
+func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
+	why := reply.Failure
+	if reply.URI != "" {
+		object, body, trouble, err := h.adopt(ctx, i, reply.URI)
+		if err == nil && trouble == nil {
+			h.note(ctx, i, object, body, reply.URI)
+			return
+		}
+		if err != nil {
+			h.inquiries.finish(i, i.bundle, elsewhere(err))
+			return
+		}
+		why = *trouble
+	}
+	if !late {
+		h.failed(ctx, i, why)
+	}
+}
+
+// note has the bundle name its content. Another answer may have been faster; then
+// that one is handed out. A bundle that is closed by now may name the content all the
+// same, since a call may be carried out whose reply is lost, and an operator may open
+// it again: so the content stays, and goes with its folder.
+func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.Body, uri string) {
+	bundle, err := h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
+	if domain.KindOf(err) == domain.Uncertain {
+		bundle, err = h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
+	}
+	h.inquiries.finish(i, bundle, moved(err)) // before the tidying, for which nobody need wait
+	if err == nil && bundle.Object != object {
+		h.tidied(ctx, i, h.content.Delete(ctx, object))
+	}
+	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
+		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
+	}
+}
+
+// elsewhere makes of what the exchange or the content store has found in conflict, or
+// not found, trouble that may pass: it says nothing about the bundle.
+func elsewhere(err error) error {
+	switch domain.KindOf(err) {
+	case domain.Conflict, domain.NotFound:
+		return domain.Errorf(domain.Unavailable, "%w", err)
+	default:
+		return err
+	}
+}
+
+// moved makes of a bundle that is no longer open a Conflict: the Peek looks again.
+func moved(err error) error {
+	if domain.KindOf(err) == domain.NotFound {
+		return domain.Errorf(domain.Conflict, "the bundle was closed while its domain was asked: %w", err)
+	}
+	return err
+}
+
+// tidied notes that something that nobody needs was left behind. It goes with its
+// folder, or is replaced.
+func (h *Hub) tidied(ctx context.Context, i *inquiry, err error) {
+	if err != nil && ctx.Err() == nil {
+		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that nobody needs could not be removed",
+			slog.String("bundle_id", i.bundle.ID.String()), slog.String("error", err.Error()))
+	}
+}
+
+// failed counts a failure of the domain, and tells an operator if there have been
+// many. If another node has got the answer, all is well.
+func (h *Hub) failed(ctx context.Context, i *inquiry, why domain.Trouble) {
+	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
+	if err != nil {
+		h.inquiries.finish(i, i.bundle, moved(err))
+		return
+	}
+	if !bundle.IsUnanswered() {
+		h.inquiries.finish(i, bundle, nil)
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("origin", bundle.Cabinet.Origin.String()), slog.String("actor", i.key.actor.String()),
+		slog.String("bundle_id", bundle.ID.String()), slog.String("reason", why.Reason), slog.String("text", why.Text),
+		slog.Int("failures", bundle.Trouble.Failures),
+	}
+	if bundle.Trouble.IsMarked() {
+		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain does not make the content of a bundle, and its actor waits; release or skip it, or mend the domain", attrs...)
+	} else {
+		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
+	}
+	h.inquiries.finish(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
+}
