@@ -214,7 +214,8 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 }
 
 // BenchmarkVisibleAfterSending sends 500 messages a second, whether answers have come
-// or not, and reports how long it takes until each can be peeked.
+// or not, and reports how long it takes until each can be peeked. In the first second
+// the sessions are opened, which is not what is measured, and told apart.
 func BenchmarkVisibleAfterSending(b *testing.B) {
 	const senders, pause = 8, 2 * time.Millisecond
 	p := newPipeline(b)
@@ -243,6 +244,7 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 	b.ResetTimer()
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
+	began := time.Now()
 	for n := range b.N {
 		due <- job{n, <-tick.C}
 	}
@@ -250,11 +252,19 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 	all.Wait()
 	<-done
 	b.StopTimer()
-	var took []time.Duration
+	var took, opening []time.Duration
 	for _, part := range sent {
 		for id, at := range part {
-			took = append(took, p.hub.visible[id].Sub(at))
+			if d := p.hub.visible[id].Sub(at); at.Sub(began) < time.Second {
+				opening = append(opening, d)
+			} else {
+				took = append(took, d)
+			}
 		}
+	}
+	b.ReportMetric(float64(slices.Max(opening).Microseconds())/1000, "opening-ms")
+	if len(took) == 0 {
+		return // too few to tell
 	}
 	slices.Sort(took)
 	for _, percent := range []int{50, 99} {
