@@ -155,6 +155,37 @@ func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
 	})
 }
 
+// oldOutbox reads as it was a while ago: what was delivered is still there.
+type oldOutbox struct {
+	repository.Outbox
+	seen []domain.Notice
+}
+
+func (o *oldOutbox) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
+	if o.seen == nil {
+		var err error
+		if o.seen, err = o.Outbox.Notices(ctx, recipient); err != nil {
+			return nil, err
+		}
+	}
+	return o.seen, nil
+}
+
+func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, _ := newTelling(t, nil)
+		defer w.hub.Close()
+		ids := w.confirmed(3)
+		box := &postBox{}
+		c := hub.NewCourier(&oldOutbox{Outbox: w.store}, box, hub.CourierOptions{})
+		c.Tell(w.actor)
+		stop := runs(t, c)
+		defer stop()
+		synctest.Wait()
+		require.Equal(t, ids, box.bundles())
+	})
+}
+
 func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := &postBox{fault: func(n domain.Notice) error {

@@ -364,6 +364,71 @@ func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
 	})
 }
 
+func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		defer w.hub.Close()
+		other := askingOver(t, w.store, d)
+		defer other.hub.Close()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-release
+				return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+			}
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		var got string
+		var peeking sync.WaitGroup
+		peeking.Go(func() { got = w.body(w.peeks()) })
+		synctest.Wait()
+		other.actor = w.actor
+		require.Equal(t, "content", other.body(other.peeks()))
+		close(release)
+		peeking.Wait()
+		require.Equal(t, "content", got)
+	})
+}
+
+func TestALateFailureCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		defer w.hub.Close()
+		d.answer = func(ctx context.Context, n int, _ hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-time.After(40 * time.Second)
+			}
+			return hub.Reply{Failure: domain.Trouble{Reason: "internal-error"}}, nil
+		}
+		w.sent(1, charges)
+		require.Equal(t, 1, w.isUnanswered(hub.NoAnswer).Trouble.Failures)
+		<-time.After(time.Minute) // of the bubble's clock: the failure comes, and there was none in time
+		require.Equal(t, 2, w.isUnanswered("internal-error").Trouble.Failures, "the second is that of the second request")
+	})
+}
+
+// A crowdedExchange gets every list a moment before the hub puts it, as another node
+// would leave it.
+type crowdedExchange struct{ *memory.Exchange }
+
+func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) error {
+	list, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if err := e.Exchange.Put(ctx, name, bytes.NewReader(list)); err != nil {
+		return err
+	}
+	return e.Exchange.Put(ctx, name, bytes.NewReader(list))
+}
+
+func TestAListThatAnotherNodeHasLeftIsTheSame(t *testing.T) {
+	w, _ := newAsking(t, func(o *hub.Options) { o.Exchange = crowdedExchange{o.Exchange.(*memory.Exchange)} })
+	w.sent(2, charges)
+	require.Equal(t, "content", w.body(w.peeks()))
+}
+
 func TestABundleThatAnOperatorTakesBackWhileItsDomainIsAskedIsNotHandedOut(t *testing.T) {
 	w, d := newAsking(t)
 	operator := hub.NewOperator(w.hub, w.store, nil)
