@@ -38,7 +38,9 @@ func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) 
 
 func TestConformanceOnDisk(t *testing.T) { repositorytest.Run(t, openOn(true, true)) }
 
-func TestConformanceWithoutHintsOnASessionAccount(t *testing.T) { repositorytest.Run(t, openOn(false, false)) }
+func TestConformanceWithoutHintsOnASessionAccount(t *testing.T) {
+	repositorytest.Run(t, openOn(false, false))
+}
 
 func TestRandomOperationsAsInMemory(t *testing.T) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
