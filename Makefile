@@ -62,6 +62,10 @@ crash: ## kill a hub under load, again and again; nothing lost (CRASH_RUNS)
 	MESSAGEHUB_CRASH_RUNS='$(CRASH_RUNS)' go test ./cmd/messagehub \
 		-run TestCrash -count 1 -v -timeout 12h
 
+crash-bus: ## two hubs on one bus, killed 100 times under 100,000 events; nothing lost
+	MESSAGEHUB_BUS_EVENTS=100000 MESSAGEHUB_BUS_ACTORS=200 MESSAGEHUB_BUS_KILLS=100 \
+		go test ./cmd/messagehub -run TestBusLosesNothing -count 1 -v -timeout 2h
+
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
