@@ -86,4 +86,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean

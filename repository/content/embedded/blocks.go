@@ -88,40 +88,59 @@ func (a *Account) putBlockList(c *call) (*answer, error) {
 	return answered, err
 }
 
-// readBlockList reads the ids that a document lists.
-func readBlockList(c *call) ([]string, error) {
-	var list struct {
-		XMLName xml.Name `xml:"BlockList"`
-		Blocks  []struct {
-			XMLName xml.Name
-			ID      string `xml:",chardata"`
-		} `xml:",any"`
-	}
+// readBlockList reads the ids that a document lists, one at a time, so that a document
+// of very many takes no more memory than the most there may be.
+func readBlockList(c *call) (ids []string, err error) {
 	if c.ContentLength > maxListBytes {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
 	}
-	body := io.LimitReader(ended{c.Context(), c.Body}, maxListBytes)
-	if err := xml.NewDecoder(body).Decode(&list); err != nil {
-		return nil, refuse(400, "InvalidXmlDocument", "the list of blocks cannot be read")
-	}
-	if len(list.Blocks) > maxBlockList {
-		return nil, refuse(400, "BlockListTooLong", "the list has %d blocks, more than %d", len(list.Blocks), maxBlockList)
-	}
-	ids := make([]string, len(list.Blocks))
-	for i, b := range list.Blocks {
-		switch b.XMLName.Local {
-		case "Latest", "Uncommitted":
-		case "Committed":
-			return nil, notImplemented("blocks of a blob that has been written")
-		default:
-			return nil, refuse(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", b.XMLName.Local)
+	unreadable := refuse(400, "InvalidXmlDocument", "the list of blocks cannot be read")
+	document := xml.NewDecoder(io.LimitReader(ended{c.Context(), c.Body}, maxListBytes))
+	for inside := false; ; {
+		token, err := document.Token()
+		if err != nil {
+			return nil, unreadable
 		}
-		var err error
-		if ids[i], err = readBlockID(b.ID); err != nil {
-			return nil, refuse(400, "InvalidBlockId", "%s", err)
+		switch element := token.(type) {
+		case xml.StartElement:
+			if !inside {
+				if inside = element.Name.Local == "BlockList"; !inside {
+					return nil, unreadable
+				}
+				continue
+			}
+			if len(ids) == maxBlockList {
+				return nil, refuse(400, "BlockListTooLong", "the list has more than %d blocks", maxBlockList)
+			}
+			id, err := listedBlock(document, &element)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
+		case xml.EndElement:
+			return ids, nil
 		}
 	}
-	return ids, nil
+}
+
+// listedBlock reads the id in an element of a list.
+func listedBlock(document *xml.Decoder, element *xml.StartElement) (string, error) {
+	switch element.Name.Local {
+	case "Latest", "Uncommitted":
+	case "Committed":
+		return "", notImplemented("blocks of a blob that has been written")
+	default:
+		return "", refuse(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", element.Name.Local)
+	}
+	var text string
+	if err := document.DecodeElement(&text, element); err != nil {
+		return "", refuse(400, "InvalidXmlDocument", "the list of blocks cannot be read")
+	}
+	id, err := readBlockID(text)
+	if err != nil {
+		return "", refuse(400, "InvalidBlockId", "%s", err)
+	}
+	return id, nil
 }
 
 // assemble makes a draft of the blocks that ids name.

@@ -185,7 +185,7 @@ func (a *Account) breakDown(err error) {
 	defer a.mu.Unlock()
 	if a.broken == nil {
 		a.broke <- err
-		a.broken = fmt.Errorf("the disk failed, open the account again: %w", err)
+		a.broken = errors.New("the disk failed; the log of the account says how") // which is not for everybody
 		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
 	}
 }
