@@ -36,8 +36,6 @@ func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) reposi
 
 func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) }
 
-func TestConformanceOnDisk(t *testing.T) { repositorytest.Run(t, openOn(true, true)) }
-
 func TestConformanceWithoutHintsOnASessionAccount(t *testing.T) {
 	repositorytest.Run(t, openOn(false, false))
 }
