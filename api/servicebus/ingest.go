@@ -3,6 +3,7 @@ package servicebus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -117,6 +118,10 @@ func NewIngestion(o IngestOptions) *Ingestion {
 	}
 }
 
+// ErrAtOnce as the cause of the end of its context tells Run to finish nothing: what is
+// in hand goes back to the bus.
+var ErrAtOnce = errors.New("end at once")
+
 // Run consumes the queues until ctx ends, finishes what is in hand, and returns
 // nil. It never gives up: whatever is wrong with the bus, it keeps trying.
 func (in *Ingestion) Run(ctx context.Context) error {
@@ -130,6 +135,9 @@ func (in *Ingestion) Run(ctx context.Context) error {
 		queues.Go(func() { in.serveQueue(ctx, work, in.opts.Queue) })
 	}
 	<-ctx.Done()
+	if errors.Is(context.Cause(ctx), ErrAtOnce) {
+		cut()
+	}
 	grace := time.AfterFunc(in.opts.Grace, cut)
 	defer grace.Stop()
 	queues.Wait()

@@ -119,15 +119,25 @@ func (s *site) ingests(change ...func(*servicebus.IngestOptions)) (stop func()) 
 	for _, c := range change {
 		c(&o)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	end := s.runs(o)
+	return func() { end(nil) }
+}
+
+// runs runs an ingestion until the test ends, or end is called with the cause.
+func (s *site) runs(o servicebus.IngestOptions) (end func(cause error)) {
+	s.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- servicebus.NewIngestion(o).Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(s, <-done)
-	})
-	s.Cleanup(stop)
-	return stop
+	var once sync.Once
+	end = func(cause error) {
+		once.Do(func() {
+			cancel(cause)
+			require.NoError(s, <-done)
+		})
+	}
+	s.Cleanup(func() { end(nil) })
+	return end
 }
 
 // A sender sends announcements.

@@ -164,6 +164,19 @@ func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 	})
 }
 
+func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.hub.before.Store(failing(errBroken))
+		end := s.runs(servicebus.IngestOptions{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain, Grace: time.Hour})
+		s.sender(fifo).announces(rt.Event(rt.NewActor()))
+		<-time.After(time.Minute)
+		began := time.Now()
+		end(servicebus.ErrAtOnce)
+		require.Less(t, time.Since(began), servicebus.ClosePatience)
+	})
+}
+
 // What was stored although the store said it was not is skipped when it is tried
 // again.
 func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {

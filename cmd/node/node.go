@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -166,8 +167,8 @@ func (n *Node) Run(ctx context.Context) error {
 
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()
-	intake, stopIntake := context.WithCancel(work)
-	defer stopIntake()
+	intake, stopIntake := context.WithCancelCause(work)
+	defer stopIntake(nil)
 	parts, failed := errgroup.WithContext(ctx)
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
@@ -197,11 +198,11 @@ func (n *Node) Run(ctx context.Context) error {
 
 	<-failed.Done() // because ctx ended, or a part returned an error
 	n.api.SetDraining()
-	stopIntake()
-	grace := n.opts.Grace
+	grace, intakeEnds := n.opts.Grace, error(nil)
 	if ctx.Err() == nil {
-		grace = 0 // what a broken part has begun, it does not finish
+		grace, intakeEnds = 0, servicebus.ErrAtOnce // what a broken part has begun, it does not finish
 	}
+	stopIntake(intakeEnds)
 	n.opts.Logger.Info("draining", "grace", grace.String())
 	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()
