@@ -46,7 +46,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	var p patience
 	for ctx.Err() == nil {
 		err := l.drain(ctx, &p)
-		if isFinal(err) && ctx.Err() == nil {
+		if ctx.Err() == nil && p.endsWith(err) {
 			return fmt.Errorf("notices from %s: %w", c.o.Queues.Dequeue, err)
 		}
 		if err != nil && p.wait(ctx) {

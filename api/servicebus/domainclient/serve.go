@@ -76,7 +76,7 @@ func (s *serving) work(ctx context.Context) error {
 		case err == nil:
 			p = patience{}
 			continue
-		case isFinal(err) && ctx.Err() == nil:
+		case ctx.Err() == nil && p.endsWith(err):
 			return fmt.Errorf("serve %s: %w", s.c.o.Queues.Request, err)
 		}
 		if p.wait(ctx) {

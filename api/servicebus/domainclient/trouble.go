@@ -17,8 +17,28 @@ const (
 	longestPause  = 10 * time.Second
 )
 
-// A patience makes the pauses between tries.
-type patience struct{ next time.Duration }
+// A patience makes the pauses between tries, and ends.
+type patience struct {
+	next    time.Duration
+	refused int // times in a row that access was refused
+}
+
+// endsWith reports whether trying again after err makes no sense. It does a few times
+// when access is refused: where many share a connection that is lost, Microsoft's
+// client may open the link of one on the next connection before it has shown its
+// token there.
+func (p *patience) endsWith(err error) bool {
+	const enough = 3
+	switch {
+	case !isFinal(err):
+		p.refused = 0
+		return false
+	case !isRefusal(err):
+		return true
+	}
+	p.refused++
+	return p.refused >= enough
+}
 
 // wait waits for the next pause, of which some is random. It returns false if ctx
 // ends first.
@@ -44,7 +64,7 @@ func (c *Client) persist(ctx context.Context, what string, try func() error) err
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w; it is not known whether the last try arrived, and sending the same again is safe", err)
-		case isFinal(err):
+		case p.endsWith(err):
 			return err
 		}
 		c.o.Logger.Warn("trying again", "doing", what, "error", err)
@@ -52,6 +72,15 @@ func (c *Client) persist(ctx context.Context, what string, try func() error) err
 			return errors.Join(ctx.Err(), err)
 		}
 	}
+}
+
+// isRefusal reports whether the bus has refused access.
+func isRefusal(err error) bool {
+	if bus, ok := errors.AsType[*azservicebus.Error](err); ok {
+		return bus.Code == azservicebus.CodeUnauthorizedAccess
+	}
+	wire, ok := errors.AsType[*amqp.Error](err)
+	return ok && wire.Condition == amqp.ErrCondUnauthorizedAccess
 }
 
 // isFinal reports whether trouble will not pass by itself: somebody has to change
