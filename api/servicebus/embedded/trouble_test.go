@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -226,37 +227,58 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 	nc, err := n.Dial(t.Context())
 	require.NoError(t, err)
-	stuck := &stuckConn{Conn: nc, until: make(chan struct{})}
+	stuck := newStuckConn(nc)
 	conn, err := amqp.NewConn(t.Context(), stuck, &amqp.ConnOptions{SASLType: amqp.SASLTypePlain(embedded.WellKnownKeyName, embedded.WellKnownKey), HostName: "h"})
 	require.NoError(t, err)
 	session, err := conn.NewSession(t.Context(), &amqp.SessionOptions{})
 	require.NoError(t, err)
 	before := heap()
+	stuck.after(2 * size)
+	defer stuck.free() // or the bus would wait a minute for it
 	receiver, err := session.NewReceiver(t.Context(), "q", &amqp.ReceiverOptions{Credit: count})
 	require.NoError(t, err)
 	_, err = receiver.Receive(t.Context(), nil)
 	require.NoError(t, err)
-	stuck.stuck.Store(true)
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
 	_, err = r.PeekMessages(t.Context(), 50, nil) // others are served meanwhile
 	require.NoError(t, err)
 	require.Less(t, heap()-before, int64(count*size/3))
-	close(stuck.until)
+	stuck.free()
 	require.NoError(t, nc.Close())
 	_ = conn.Close()
 }
 
-// A stuckConn reads nothing while it is stuck.
+// A stuckConn reads so many bytes, and then nothing until it is free.
 type stuckConn struct {
 	net.Conn
 	stuck atomic.Bool
+	left  atomic.Int64 // bytes, once it is to be stuck
 	until chan struct{}
+	free  func()
+}
+
+func newStuckConn(nc net.Conn) *stuckConn {
+	c := &stuckConn{Conn: nc, until: make(chan struct{})}
+	c.free = sync.OnceFunc(func() { close(c.until) })
+	return c
+}
+
+func (c *stuckConn) after(bytes int64) {
+	c.left.Store(bytes)
+	c.stuck.Store(true)
 }
 
 func (c *stuckConn) Read(b []byte) (int, error) {
-	if c.stuck.Load() {
+	if !c.stuck.Load() {
+		return c.Conn.Read(b)
+	}
+	if left := c.left.Load(); left > 0 {
+		b = b[:min(int64(len(b)), left)]
+	} else {
 		<-c.until
 	}
-	return c.Conn.Read(b)
+	n, err := c.Conn.Read(b)
+	c.left.Add(-int64(n))
+	return n, err
 }
