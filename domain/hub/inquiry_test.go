@@ -364,6 +364,64 @@ func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
 	})
 }
 
+// A counting content store knows the names of what is in it.
+type counting struct {
+	repository.Content
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
+	err := c.Content.Put(ctx, name, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.names[name] = true
+	}
+	return err
+}
+
+func (c *counting) Delete(ctx context.Context, name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.names, name)
+	return c.Content.Delete(ctx, name)
+}
+
+func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		content := &counting{Content: w.store, names: make(map[string]bool)}
+		node := func() *hub.Hub {
+			return hub.New(w.store, w.store, content, hub.Options{
+				Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+				Requester: d, Exchange: d.exchange, Answers: w.store,
+			})
+		}
+		first, second := node(), node()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-release
+			}
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		var peeking sync.WaitGroup
+		peeking.Go(func() { _, _ = first.Peek(w.ctx, w.request()) })
+		synctest.Wait()
+		peeked, err := second.Peek(w.ctx, w.request())
+		require.NoError(t, err)
+		close(release)
+		peeking.Wait()
+		synctest.Wait() // the tidying is over
+		first.Close()
+		second.Close()
+		w.hub.Close()
+		require.Equal(t, map[string]bool{peeked.Object: true}, content.names)
+	})
+}
+
 func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
