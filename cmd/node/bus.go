@@ -28,6 +28,16 @@ func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
+// dialling are clientOptions with another way to the bus than the network, if there
+// is one.
+func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
+	o := clientOptions()
+	if dial != nil {
+		o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
+	}
+	return o
+}
+
 func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, err error) {
 	if !cfg.EmbeddedBus() {
 		return azureBus(ctx, cfg, opts)
@@ -42,9 +52,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	}
 	b := &bus{own: own}
 	b.open = func() (*azservicebus.Client, error) {
-		o := clientOptions()
-		o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return own.Dial(ctx) }
-		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), o)
+		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), dialling(own.Dial))
 	}
 	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
 		return nil, errors.Join(err, own.Close())
@@ -55,7 +63,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, error) {
 	if connection := cfg.ServiceBus.Connection.Reveal(); connection != "" {
 		open := func() (*azservicebus.Client, error) {
-			return azservicebus.NewClientFromConnectionString(connection, clientOptions())
+			return azservicebus.NewClientFromConnectionString(connection, dialling(opts.DialBus))
 		}
 		client, err := open() // which makes no call, but reads the connection string
 		if err != nil {

@@ -33,9 +33,9 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 		return nil, err
 	}
 	queues := cfg.Queues()
-	d.requests = servicebus.NewRequests(servicebus.RequestOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
+	d.requests = servicebus.NewRequests(servicebus.RequestOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
-	d.courier = hub.NewCourier(outbox, d.notices, hub.CourierOptions{Logger: opts.Logger})
+	d.courier = hub.NewCourier(outbox, d.notices, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random})
 	return d, nil
 }
 
@@ -44,7 +44,7 @@ func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics pr
 	d.ingestion = servicebus.NewIngestion(servicebus.IngestOptions{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
 		Message: servicebus.Limits{Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events},
-		Grace:   opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock,
+		Grace:   opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
 	})
 }
 

@@ -70,7 +70,7 @@ func (e *exchange) names() []string {
 }
 
 func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, container string) (*content.Blobs, error) {
-	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal()}
+	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.Transport}
 	if o.Key == "" {
 		var err error
 		if o.Credential, err = opts.identity(); err != nil {

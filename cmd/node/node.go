@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -35,11 +36,23 @@ type Options struct {
 	WrapTransport func(policy.Transporter) policy.Transporter
 	WrapHandler   func(http.Handler) http.Handler
 
+	// Transport and DialBus replace the network between the hub and what is not
+	// its own: the accounts of Cosmos and Blob Storage, and the namespace, with
+	// which AMQP is spoken on the connection at once.
+	Transport policy.Transporter
+	DialBus   func(context.Context) (net.Conn, error)
+
+	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
+	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
+
 	Clock  func() time.Time // default: the system's
-	Random func() uint64    // default: the system's
+	Random func() uint64    // ids and jitter; default: the system's
 
 	identity func() (azcore.TokenCredential, error)
 }
+
+// fraction is a random number in [0, 1).
+func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53) }
 
 // A Node is one hub that serves HTTP.
 type Node struct {
@@ -60,6 +73,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
 	opts.identity = identity()
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
 	n := &Node{opts: opts, listener: opts.Listener, registry: prometheus.NewRegistry()}
 	defer func() {
 		if err != nil {
@@ -84,7 +100,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
 		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
-		MaxContent: int64(cfg.Limits.Content),
+		MaxContent: int64(cfg.Limits.Content), Random: opts.Random,
 	})
 	n.hub = h
 	n.domains.hear(&cfg, &opts, h, n.registry)

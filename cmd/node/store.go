@@ -72,9 +72,13 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	}
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
 	s.Repository = cosmos.New(db, s.content, cosmos.Options{
-		Groups:     cfg.Groups(),
-		Exclusive:  cfg.Embedded(),
-		Ordering:   cfg.Ordering,
+		Groups:    cfg.Groups(),
+		Exclusive: cfg.Embedded(),
+		Ordering:  cfg.Ordering,
+
+		DrawerCapacity: opts.DrawerCapacity,
+		SweepEvery:     opts.SweepEvery,
+
 		Retention:  cmp.Or(cfg.Retention, -1), // which is for ever
 		Shared:     s.exchange,
 		Clock:      opts.Clock,
@@ -111,6 +115,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 		Key:         cfg.Cosmos.Key.Reveal(),
 		Database:    cfg.Cosmos.Database,
 		Consistency: cfg.Cosmos.Consistency,
+		Transport:   opts.Transport,
 	}
 	if c.Key != "" {
 		return c, nil

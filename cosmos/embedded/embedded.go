@@ -52,6 +52,11 @@ type Options struct {
 	// state is that a read sees, but never more than 64 commits.
 	Lag func() time.Duration
 
+	// Committed is told of every commit before it is answered: what documents are
+	// after it. It must be fast, and may be called by several goroutines at once.
+	// Default: nobody is told.
+	Committed func([]Change)
+
 	// Collide is called once for each write, batch and bulk request, and says
 	// whether it is answered 449 and not done. Azure does that now and then to
 	// writes of the same document that meet; here they come one after the
@@ -81,6 +86,9 @@ type Options struct {
 // A Latency is how long answers take: Base, PerKB for each kilobyte of request
 // and answer, and up to Jitter more, at random but the same for the same Seed.
 type Latency = physics.Latency
+
+// A Change is a document after a commit.
+type Change = engine.Change
 
 // An Engine is one account. It is safe for use by many goroutines.
 type Engine struct {
@@ -133,7 +141,7 @@ func Open(o Options) (*Engine, error) {
 
 func open(store disk.Store, o Options) (*Engine, error) {
 	inner, err := engine.Open(store, engine.Options{
-		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, RangeBytes: o.RangeBytes,
+		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, RangeBytes: o.RangeBytes, Committed: o.Committed,
 	})
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type Courier struct {
 type CourierOptions struct {
 	Parallel int                           // recipients at a time; default 8
 	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
+	Random   func() uint64                 // for jitter; default: the system's
 	Logger   *slog.Logger                  // default: none
 }
 
@@ -42,13 +43,16 @@ func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions
 	if opts.Parallel <= 0 {
 		opts.Parallel = 8
 	}
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
 	if opts.Look == nil {
 		opts.Look = func(idle bool) time.Duration {
 			d := 10 * time.Second
 			if idle {
 				d *= 3
 			}
-			return d - d/4 + rand.N(d/2)
+			return around(d, opts.Random)
 		}
 	}
 	if opts.Logger == nil {

@@ -13,6 +13,7 @@ package hub
 import (
 	"crypto/rand"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -46,6 +47,8 @@ type Options struct {
 	Courier    *Courier // is told of every notice that a Dequeue has left; nil: nobody is
 	Logger     *slog.Logger
 
+	Random func() uint64 // for jitter; default: the system's
+
 	Listeners         int                     // at the same time; default 1000
 	ListenersPerActor int                     // default 8; so many may wait for the content of a bundle, too
 	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
@@ -68,8 +71,11 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	if opts.ListenersPerActor <= 0 {
 		opts.ListenersPerActor = 8
 	}
+	if opts.Random == nil {
+		opts.Random = mathrand.Uint64
+	}
 	if opts.LookAgain == nil {
-		opts.LookAgain = lookAgain
+		opts.LookAgain = func(n int) time.Duration { return around(lookAgain(n), opts.Random) }
 	}
 	if opts.MaxContent <= 0 {
 		opts.MaxContent = 64 << 20

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -73,13 +72,16 @@ func (l *Listener) Wait(ctx context.Context) error {
 // Close gives the place back.
 func (l *Listener) Close() { l.hub.listeners.remove(l) }
 
-// lookAgain is how long a Listener waits before it looks for the n-th time whether
-// another node has saved something: 2, 4, 8 and then 10 seconds, give or take a
-// quarter.
+// lookAgain is about how long a Listener waits before it looks for the n-th time
+// whether another node has saved something: 2, 4, 8 and then 10 seconds.
 func lookAgain(n int) time.Duration {
 	const most = 10 * time.Second
-	d := min(2*time.Second<<min(n, 3), most)
-	return d - d/4 + rand.N(d/2)
+	return min(2*time.Second<<min(n, 3), most)
+}
+
+// around returns d, give or take a quarter.
+func around(d time.Duration, random func() uint64) time.Duration {
+	return d - d/4 + time.Duration(random()%uint64(max(d/2, 1))) //nolint:gosec // positive
 }
 
 // listeners are those who listen on this node.

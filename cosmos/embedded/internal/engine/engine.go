@@ -21,6 +21,15 @@ type Options struct {
 	Lag         func() time.Duration // nil: no read is late; otherwise how late one is
 	Pessimistic bool                 // charge queries a point read for each document
 	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
+	Committed   func([]Change)       // nil: nobody is told
+}
+
+// A Change is a document after a commit.
+type Change struct {
+	Database, Container string
+	Partition           Partition // opaque, but the same for the same key
+	ID                  string
+	JSON                []byte // nil: it is gone; must not be changed
 }
 
 // An Engine is one account. It is safe for use by many goroutines and starts
@@ -31,6 +40,7 @@ type Engine struct {
 	stale       func() int
 	pessimistic bool
 	lag         func() time.Duration
+	tell        func([]Change)
 	lagging     sync.Mutex
 	commits     []time.Time // of the last commits, guarded by lagging
 	identity    uint64
@@ -46,7 +56,7 @@ type Engine struct {
 // caller's to close.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
-		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
+		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes),
 	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {

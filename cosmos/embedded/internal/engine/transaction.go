@@ -45,6 +45,9 @@ func (e *Engine) write(ctx context.Context, c *Container, consistency Consistenc
 	}
 	if err == nil {
 		e.committed()
+		if e.tell != nil {
+			e.tell(w.changes)
+		}
 		if w.grown != 0 {
 			e.size(c.number).Add(w.grown)
 			if err := e.grow(ctx, c); err != nil {
@@ -63,9 +66,10 @@ type writer struct {
 	now     time.Time
 	double  bool
 	tx      disk.Tx
-	version uint64 // of the newest write so far
-	grown   int64  // bytes of documents that came, less those that went
-	broken  error  // a document that cannot be read
+	version uint64   // of the newest write so far
+	grown   int64    // bytes of documents that came, less those that went
+	broken  error    // a document that cannot be read
+	changes []Change // for Options.Committed
 	out     Written
 }
 
@@ -77,7 +81,7 @@ func (w *writer) begin(tx disk.Tx) error {
 	}
 	w.tx = tx
 	w.version = number(tx.Get(counterKey))
-	w.out = Written{Failed: -1, Session: w.version}
+	w.out, w.changes = Written{Failed: -1, Session: w.version}, nil
 	return nil
 }
 

@@ -51,6 +51,18 @@ func failure(status int, charge Charge, message string) Result {
 }
 
 func (w *writer) do(op *Op) Result {
+	r := w.carryOut(op)
+	if w.e.tell != nil && op.Kind != Read && r.Status < 300 {
+		id := op.ID
+		if op.Kind == Create || op.Kind == Upsert {
+			id = op.Doc.ID
+		}
+		w.changes = append(w.changes, Change{Database: w.c.Database, Container: w.c.ID, Partition: w.pk, ID: id, JSON: r.JSON})
+	}
+	return r
+}
+
+func (w *writer) carryOut(op *Op) Result {
 	id := op.ID
 	if op.Kind == Create || op.Kind == Upsert {
 		id = op.Doc.ID

@@ -1,0 +1,223 @@
+// Package steps names the requests that the hub makes of Cosmos by what they are
+// for: reserve, commit, open bundle, and so on, as the protocols in package cosmos
+// call them.
+//
+// The hub does not say in a request what it is for, and it need not: what is
+// written tells. So the names work on any hub, without anything built into it, and
+// whoever stands between a hub and its store (a simulation, a process that is to be
+// killed at a certain step) can say where it stands.
+package steps
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// A Name is what a request is for.
+type Name string
+
+// The writes of the protocols.
+const (
+	Reserve     Name = "reserve"      // a Save announces what it will write, and perhaps commits the one before
+	Want        Name = "want"         // a process asks the owner of an intent to make way
+	Insert      Name = "insert"       // pages
+	Count       Name = "count"        // what drawers hold, or the drawers themselves
+	Point       Name = "point"        // catalog entries
+	Commit      Name = "commit"       // a Save is done
+	Claim       Name = "claim"        // the intent of another is to be rolled back
+	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
+	Clear       Name = "clear"        // a rollback is done
+	Seal        Name = "seal"         // a drawer takes no more
+	LeaveFilter Name = "leave filter" // the ids of a sealed drawer
+	Mend        Name = "mend"         // a catalog entry is put right, or away
+	OpenBundle  Name = "open bundle"
+	Prove       Name = "prove" // a write that changes nothing proves what is so
+	Dequeue     Name = "dequeue"
+	Answer      Name = "answer" // a domain's content is noted, or its failure
+	Position    Name = "position"
+	Repoint     Name = "repoint" // the entries after a Dequeue
+	Deliver     Name = "deliver" // a notice leaves the outbox
+	Order       Name = "order"   // of an operator
+	Retain      Name = "retain"  // milestones and floor
+	Remove      Name = "remove"  // by a sweep
+	Adopt       Name = "adopt"   // the groups of the store
+)
+
+// The reads.
+const (
+	ReadHead    Name = "read head"
+	ReadGates   Name = "read gates"
+	ReadBundle  Name = "read bundle"
+	ReadEntry   Name = "read entry"
+	ReadDrawers Name = "read drawers"
+	ReadPages   Name = "read pages"
+	ReadOther   Name = "read"
+)
+
+// Other is any other request: of the account, of a container, a write that no
+// protocol knows.
+const Other Name = "other"
+
+// IsWrite reports whether a step changes something.
+func (n Name) IsWrite() bool { return n != Other && !strings.HasPrefix(string(n), "read") }
+
+// Of returns what req is for. It reads the body and puts it back.
+func Of(req *http.Request) Name {
+	_, rest, ok := strings.Cut(req.URL.Path, "/colls/")
+	container, id, isItem := strings.Cut(rest, "/docs")
+	if !ok || !isItem {
+		return Other
+	}
+	id = strings.TrimPrefix(id, "/")
+	r := request{method: req.Method, container: container, id: id, body: bodyOf(req), key: keyOf(req)}
+	r.isQuery = is(req, "x-ms-documentdb-query") || is(req, "x-ms-documentdb-isquery")
+	r.isBatch = is(req, "x-ms-cosmos-is-batch-request")
+	return r.name()
+}
+
+func is(req *http.Request, header string) bool { return strings.EqualFold(req.Header.Get(header), "true") }
+
+func keyOf(req *http.Request) string {
+	return strings.Trim(req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`)
+}
+
+// bodyOf reads the body, and leaves it to be read again.
+func bodyOf(req *http.Request) string {
+	if req.Body == nil {
+		return ""
+	}
+	body, err := io.ReadAll(req.Body)
+	_ = req.Body.Close()
+	if err != nil {
+		body = nil // the body of a request that is made in this process can be read
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	return string(body)
+}
+
+type request struct {
+	method, container, id, key, body string
+	isQuery, isBatch                 bool
+}
+
+func (r *request) has(text string) bool { return strings.Contains(r.body, text) }
+
+func (r *request) name() Name {
+	isRead := r.method == http.MethodGet || r.isQuery
+	switch r.container {
+	case "catalog":
+		if isRead {
+			return r.catalogRead()
+		}
+		return r.catalogWrite()
+	case "cabinet":
+		if isRead {
+			return r.cabinetRead()
+		}
+		return r.cabinetWrite()
+	case "bundles":
+		if isRead {
+			return r.bundlesRead()
+		}
+		return r.bundlesWrite()
+	}
+	return Other
+}
+
+// isOfHead: the partition of a head is named after the recipient alone, those of
+// entries after the origin as well.
+func (r *request) isOfHead() bool { return !strings.Contains(r.key, "|") }
+
+func (r *request) catalogRead() Name {
+	switch {
+	case r.id == "head":
+		return ReadHead
+	case r.isQuery && !r.isOfHead():
+		return ReadEntry
+	}
+	return ReadOther
+}
+
+func (r *request) catalogWrite() Name {
+	if !r.isOfHead() {
+		switch {
+		case r.isBatch && r.has(`"Upsert"`):
+			return Point
+		case r.isBatch:
+			return Repoint
+		}
+		return Mend
+	}
+	switch {
+	case r.method == http.MethodPatch && r.has("/wanted"):
+		return Want
+	case r.method == http.MethodPatch || r.isBatch:
+		return Retain
+	case !r.has(`"cabinets"`):
+		return Adopt
+	case r.has(`"aborted":true`):
+		return Claim
+	case r.has(`"intent":`) && r.has(`"wanted":`):
+		return Want
+	case r.has(`"intent":`):
+		return Reserve
+	case r.has(`"undone":`):
+		return Clear
+	}
+	return Commit
+}
+
+func (r *request) cabinetRead() Name {
+	if strings.Contains(r.key, "|") {
+		return ReadDrawers
+	}
+	return ReadPages
+}
+
+func (r *request) cabinetWrite() Name {
+	switch isDrawer := strings.Contains(r.key, "|"); {
+	case r.method == http.MethodDelete || r.isBatch && r.has(`"Delete"`):
+		return Remove
+	case !isDrawer && r.has(`"filter"`):
+		return LeaveFilter
+	case !isDrawer:
+		return Insert
+	case r.has("/position"):
+		return Position
+	case r.has("/count") && r.has("/sealed"), r.method == http.MethodPost && !r.isBatch:
+		return Bar
+	case r.has("/sealed"):
+		return Seal
+	}
+	return Count
+}
+
+func (r *request) bundlesRead() Name {
+	switch {
+	case r.isQuery && r.has(`"gate"`):
+		return ReadGates
+	case r.isQuery:
+		return ReadOther
+	case strings.HasPrefix(r.id, "gate."):
+		return ReadGates
+	}
+	return ReadBundle
+}
+
+func (r *request) bundlesWrite() Name {
+	switch {
+	case r.has(`"kind":"record"`):
+		return Order
+	case r.method == http.MethodDelete:
+		return Deliver
+	case r.isBatch && r.has(`"state":"open"`) && r.has(`"Create"`):
+		return OpenBundle
+	case r.isBatch && r.has(`"state":"dequeued"`):
+		return Dequeue
+	case r.has("/object") || r.has("/trouble"):
+		return Answer
+	}
+	return Prove
+}
