@@ -77,7 +77,9 @@ func Of(req *http.Request) Name {
 	return r.name()
 }
 
-func is(req *http.Request, header string) bool { return strings.EqualFold(req.Header.Get(header), "true") }
+func is(req *http.Request, header string) bool {
+	return strings.EqualFold(req.Header.Get(header), "true")
+}
 
 func keyOf(req *http.Request) string {
 	return strings.Trim(req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`)
