@@ -2,6 +2,8 @@ package history_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -179,6 +181,14 @@ func TestASearchThatIsGivenUpHasShownNothing(t *testing.T) {
 	result := s.History().Check(history.Options{Steps: 2})
 	require.Equal(t, history.GaveUp, result.Verdict)
 	require.Equal(t, 2, result.Steps)
+}
+
+func TestASearchNeedsNoClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		require.Equal(t, legal, crowdHistory(t, 1, 4, 60, 0.1).Check(history.Options{}).Verdict)
+		require.Equal(t, began, time.Now())
+	})
 }
 
 func TestAHistoryOfNothingIsLegal(t *testing.T) {

@@ -77,6 +77,7 @@ func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	resumed(t, c, "c1")
 	require.NoError(t, c.prove(t.Context(), c.plan(seeds, tenSeeds())))
 	require.Equal(t, want, c.state.Failed, "once for each commit")
+	require.EqualValues(t, 10, c.state.Histories, "a saved seed is not counted again")
 	again, err := os.ReadFile(c.savedPath)
 	require.NoError(t, err)
 	require.Equal(t, text, again)

@@ -16,7 +16,14 @@
 // whenever -report asks for it, the state is written up as RESULTS.md.
 //
 // -twice has the first seeds run once more, each of them twice, to compare the
-// traces; that pass counts for itself.
+// traces; that pass counts for itself, and the saved seeds do not count.
+//
+// # What it asks of the simulation
+//
+// A test TestSeeds that takes -simulate.from and -simulate.seeds, and with
+// -simulate.twice compares two runs of each; that writes one line of JSON to the file
+// of -simulate.out (see totals), in which every rare state has a number, 0 if it was
+// not reached; and that prints "seed N: what is wrong" for a seed that fails.
 package main
 
 import (

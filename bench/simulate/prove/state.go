@@ -126,14 +126,17 @@ func write(path string, text []byte) error {
 	return err
 }
 
-// add takes in what a process said about a piece.
+// add takes in what a process said about a piece. Only what is run for the campaign
+// counts in its sums, so that no seed counts twice.
 func (s *state) add(p piece, t totals) {
-	if p.kind == twice {
+	switch p.kind {
+	case saved:
+		return
+	case twice:
 		s.Twice = s.Twice.with(p.span)
 		s.Differing = append(s.Differing, t.Differing...)
 		return
-	}
-	if p.kind == fresh {
+	case fresh:
 		s.Seeds = s.Seeds.with(p.span)
 	}
 	s.Steps += t.Steps
