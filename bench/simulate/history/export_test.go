@@ -36,3 +36,18 @@ func (h History) Corrupted(random *rand.Rand) History {
 	}
 	return History{operations}
 }
+
+// Stretched returns h with every operation begun up to so much earlier and ended up
+// to so much later than it was. What was legal stays legal.
+func (h History) Stretched(random *rand.Rand, by int64) History {
+	operations := make([]*operation, len(h.operations))
+	for i, op := range h.operations {
+		longer := *op
+		longer.call -= random.Int64N(by + 1)
+		if longer.done < forever {
+			longer.done += random.Int64N(by + 1)
+		}
+		operations[i] = &longer
+	}
+	return History{operations}
+}

@@ -191,7 +191,7 @@ func (c *client) dequeues() {
 func TestWhatARightHubAnswersIsLegal(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for seed := range uint64(300) {
-		h := crowdHistory(t, seed, 4, 60, float64(seed%3)*0.1)
+		h := crowdHistory(t, seed, 4, 60, float64(seed%3)*0.1).Stretched(rand.New(rand.NewPCG(seed, 0)), int64(seed%4)*2)
 		result := h.Check(history.Options{})
 		require.Equal(t, legal, result.Verdict, "seed %d: %s\n%s", seed, result, h)
 	}
@@ -204,6 +204,7 @@ func TestTheQuickSearchSaysWhatThePlainOneSays(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for seed := range uint64(600) {
 		h := crowdHistory(t, seed, 3, 24, 0.2)
+		h = h.Stretched(random, int64(seed%4)*2)
 		for range seed % 3 {
 			h = h.Corrupted(random)
 		}
@@ -226,7 +227,7 @@ func BenchmarkCheck(b *testing.B) {
 		b.Run(fmt.Sprintf("60 operations of 4 clients, %.0f %% unanswered", 100*lost), func(b *testing.B) {
 			histories := make([]history.History, 100)
 			for i := range histories {
-				histories[i] = crowdHistory(b, uint64(i), 4, 60, lost)
+				histories[i] = crowdHistory(b, uint64(i), 4, 60, lost).Stretched(rand.New(rand.NewPCG(uint64(i), 0)), 6)
 			}
 			var steps, most int
 			n := 0

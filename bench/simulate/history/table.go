@@ -19,6 +19,7 @@ type shown struct {
 	*Bundle
 	id     int   // the number of its id
 	events []int // -1: was never sent
+	behind []int // events that are there before its first
 }
 
 // A fate is where an event is shown.
@@ -72,6 +73,7 @@ func tableOf(operations []*operation) (*table, []*step) {
 			}
 		}
 	}
+	t.order(steps)
 	for i, op := range operations {
 		if id, ok := t.ids[op.id]; ok && op.kind == dequeue {
 			steps[i].id = id
