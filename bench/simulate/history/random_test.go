@@ -202,13 +202,13 @@ func TestWhatARightHubAnswersIsLegal(t *testing.T) {
 func TestTheQuickSearchSaysWhatThePlainOneSays(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))
-	for seed := range uint64(600) {
+	for seed := range uint64(300) {
 		h := crowdHistory(t, seed, 3, 24, 0.2)
 		h = h.Stretched(random, int64(seed%4)*2)
 		for range seed % 3 {
 			h = h.Corrupted(random)
 		}
-		opts := history.Options{Steps: 20_000, StaleReads: seed%5 == 0, AnyOpen: seed%7 == 0}
+		opts := history.Options{Steps: 10_000, StaleReads: seed%5 == 0, AnyOpen: seed%7 == 0}
 		plain := h.CheckPlainly(opts)
 		verdicts[plain]++
 		if plain == history.GaveUp {
@@ -217,8 +217,8 @@ func TestTheQuickSearchSaysWhatThePlainOneSays(t *testing.T) {
 		quick := h.Check(opts)
 		require.Equal(t, plain, quick.Verdict, "seed %d: %s\n%s", seed, quick, h)
 	}
-	require.Greater(t, verdicts[legal], 100)
-	require.Greater(t, verdicts[illegal], 100)
+	require.Greater(t, verdicts[legal], 50)
+	require.Greater(t, verdicts[illegal], 50)
 	t.Logf("%d legal, %d illegal, %d not known", verdicts[legal], verdicts[illegal], verdicts[history.GaveUp])
 }
 
