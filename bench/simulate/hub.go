@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
@@ -85,6 +87,7 @@ func (h *hub) live() {
 	h.w.mu.Unlock()
 	random := newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.w.lives[h.index]))
 	n, err := node.Open(ctx, h.w.settings(), node.Options{
+		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Listener: newIdleListener(), Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,

@@ -22,6 +22,9 @@ func TestSeeds(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := Simulate(t, Options{Seed: seed, Trace: *show})
 			steps, faulted = steps+r.Steps, faulted+r.Faulted
+			if *show {
+				fmt.Println("seed", seed)
+			}
 			for _, line := range r.Trace {
 				fmt.Println(line)
 			}

@@ -45,6 +45,10 @@ type Options struct {
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
+	// Registry takes the metrics. Default: one that has those of Go and of the process
+	// already.
+	Registry *prometheus.Registry
+
 	Clock  func() time.Time // default: the system's
 	Random func() uint64    // ids and jitter; default: the system's
 
@@ -76,7 +80,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
-	n := &Node{opts: opts, listener: opts.Listener, registry: prometheus.NewRegistry()}
+	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close(ctx))
@@ -90,7 +94,10 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			return nil, err
 		}
 	}
-	n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if n.registry == nil {
+		n.registry = prometheus.NewRegistry()
+		n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}

@@ -1,15 +1,16 @@
 // Package seeded makes the choices of the Go runtime repeat themselves.
 //
-// Where several cases of a select are ready, and in which order a map is walked
-// through, the runtime decides by chance, and gives nobody a say in it; and on a busy
-// machine a goroutine loses its place in the line because its thread was not running
-// for 10 ms, or gains one at a mutex. A simulation that is to leave the same trace for the same seed has to
-// have a say, in the code of others too. So it is built with a few lines of Go's
-// own library changed: those choices are drawn from one number, which the
-// simulation sets before it begins, 10 ms are an hour, a mutex is never handed to who
-// has waited for long, and the simulation may ask whether any
-// goroutine is left to run. Nothing else is changed, and nothing in GOROOT: the go
-// command is given the changed files by its flag -overlay.
+// Which of several cases of a select goes first, in which order a map is walked
+// through, which of the timers of one instant fires first: that the runtime decides by
+// chance, and gives nobody a say in it. And on a busy machine a goroutine loses its
+// place in the line because its thread was not running for 10 ms, or gains one at a
+// mutex because it has waited for 1 ms. A simulation that is to leave the same trace
+// for the same seed has to have a say, in the code of others too. So it is built with
+// a few lines of Go's own library changed: those choices are drawn from one number,
+// which the simulation sets before it begins; those spans do not come to an end; the
+// children of a context are cancelled in the order of their births; and the simulation
+// may ask whether any other goroutine can run. Nothing else is changed, and nothing in
+// GOROOT: the go command is given the changed files by its flag -overlay.
 //
 // If another version of Go has other lines there, [Overlay] says so, and what is built
 // without it is the same simulation, of which most traces are the same, not all.
@@ -63,6 +64,23 @@ func settled() bool { return runqempty(getg().m.p.ptr()) && sched.runq.empty() }
 func runqempty(pp *p) bool {
 `},
 	{"internal/sync/mutex.go", "\tstarvationThresholdNs = 1e6\n", "\tstarvationThresholdNs = 1e18\n"},
+	{"context/context.go", "\tchildren map[canceler]struct{} //", "\tchildren map[canceler]uint64 //"},
+	{"context/context.go", "make(map[canceler]struct{})", "make(map[canceler]uint64)"},
+	{"context/context.go", "\t\t\tp.children[child] = struct{}{}\n", "\t\t\tp.children[child] = births.Add(1)\n"},
+	{"context/context.go", "\tfor child := range c.children {\n\t\t// NOTE: acquiring the child's lock while holding parent's lock.\n", `	for len(c.children) > 0 {
+		var child canceler
+		for other, born := range c.children {
+			if child == nil || born < c.children[child] {
+				child = other
+			}
+		}
+		delete(c.children, child)
+`},
+	{"context/context.go", "// A canceler is a context type", `// births numbers all children, so that they can be cancelled in their order.
+var births atomic.Uint64
+
+// A canceler is a context type`},
+	{"runtime/time.go", "\t\t\tt.rand = cheaprand()\n", "\t\t\tt.rand = uint32(choice())\n"},
 	{"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n", "\t\tj := uint32(choice() % uint64(norder+1))\n"},
 }
 
