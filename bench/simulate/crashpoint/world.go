@@ -1,0 +1,365 @@
+//go:build unix
+
+package crashpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A world is one hub in one folder, those who send and those who fetch, and a row of
+// cells: the hub dies at each, and is started again.
+type world struct {
+	place    place
+	stage    stage
+	seed     uint64
+	folder   string
+	program  string        // messagehub
+	patience time.Duration // for a step to come by
+
+	engines  *engines // if they are apart
+	listener *os.File
+	orders   orders
+	hub      *process
+	ledger   *ledger
+	load     *load
+	domain   *busDomain
+	random   *rand.Rand
+
+	attending sync.WaitGroup
+	absence   error
+	leave     context.CancelFunc
+
+	kills  map[cell]int
+	waited map[cell]time.Duration // the longest time for a step to come by
+	missed []cell
+	mended int64 // by check
+}
+
+func newWorld(p place, s stage, seed uint64, folder, program string) *world {
+	return &world{
+		place: p, stage: s, seed: seed, folder: folder, program: program, patience: 60 * time.Second,
+		ledger: newLedger(), random: rand.New(rand.NewPCG(seed, 1)), leave: func() {},
+		kills: make(map[cell]int), waited: make(map[cell]time.Duration),
+	}
+}
+
+// run lets the hub die at each of the cells, drains it, and says what is wrong.
+func (w *world) run(ctx context.Context, cells []cell) (err error) {
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	defer client.CloseIdleConnections()
+	if err := w.open(ctx, client); err != nil {
+		return err
+	}
+	defer w.close()
+	if w.stage == sweeping {
+		return w.sweep(ctx, cells)
+	}
+	return w.under(ctx, func(ctx context.Context) error {
+		for _, c := range cells {
+			if err := w.cell(ctx, c); err != nil {
+				return err
+			}
+		}
+		return w.restart(ctx, cell{})
+	})
+}
+
+// sweep fills and drains the hub, lets it die while it removes what was fetched, and
+// then uses it as before. What is sent and answered is not sent again, and nothing
+// waits on the bus: what is removed is not known any more.
+func (w *world) sweep(ctx context.Context, cells []cell) error {
+	w.domain.silent = true
+	fill := func(ctx context.Context) error {
+		if err := w.restart(ctx, cell{}); err != nil {
+			return err
+		}
+		const enough = 250
+		before, _ := w.ledger.counts()
+		for {
+			_, changed := w.ledger.outstanding()
+			if events, _ := w.ledger.counts(); events >= before+enough {
+				return nil
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	if err := w.under(ctx, fill); err != nil {
+		return err
+	}
+	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = time.Millisecond, 20*time.Millisecond, true
+	for _, c := range cells {
+		if err := w.cell(ctx, c); err != nil {
+			return err
+		}
+	}
+	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = 0, 0, false
+	return w.under(ctx, fill)
+}
+
+// open makes what lives as long as the world.
+func (w *world) open(ctx context.Context, client *http.Client) (err error) {
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // the file is enough
+	if w.listener, err = listener.(*net.TCPListener).File(); err != nil {
+		return err
+	}
+	w.orders = orders{Data: filepath.Join(w.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
+	if w.place == apart {
+		if w.engines, err = startEngines(ctx, w.program, w.folder); err != nil {
+			return err
+		}
+		w.orders.Cosmos, w.orders.Bus, w.orders.BusAddress, w.orders.Blob = w.engines.cosmos, w.engines.bus, w.engines.busAddress, w.engines.account
+		w.orders.BusListen, w.orders.BlobListen = "", ""
+	}
+	const room = 60
+	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger, room: room}
+	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
+	return nil
+}
+
+func (w *world) close() {
+	w.dismiss()
+	if w.hub != nil {
+		w.hub.kill()
+	}
+	w.engines.kill()
+	if w.listener != nil {
+		_ = w.listener.Close()
+	}
+}
+
+// under has work done while the load goes on, which then drains the hub. The hub that
+// work leaves is stopped, and what it leaves is checked.
+func (w *world) under(ctx context.Context, work func(context.Context) error) error {
+	w.load.stop = make(chan struct{})
+	quiet := make(chan struct{})
+	all, ctx := errgroup.WithContext(ctx)
+	var senders errgroup.Group
+	for i := range 2 {
+		senders.Go(func() error {
+			return w.load.write(ctx, fmt.Sprint("writer ", i), rand.New(rand.NewPCG(w.seed, w.random.Uint64())))
+		})
+	}
+	for _, actor := range actors {
+		random := rand.New(rand.NewPCG(w.seed, w.random.Uint64()))
+		all.Go(func() error { return w.load.act(ctx, actor, random, quiet) })
+	}
+	all.Go(func() error {
+		err := work(ctx)
+		close(w.load.stop)
+		if err == nil {
+			err = w.drained(ctx)
+		}
+		return err
+	})
+	all.Go(func() error {
+		err := senders.Wait()
+		close(quiet)
+		return err
+	})
+	if err := all.Wait(); err != nil {
+		w.dismiss()
+		w.hub.kill()
+		return fmt.Errorf("%w\nthe hub has said: %s", err, w.hub.stderr.String())
+	}
+	return w.conclude(context.WithoutCancel(ctx))
+}
+
+// drained returns when the domain has sent what it was sending, all was fetched, and
+// the domain was told of what is its own.
+func (w *world) drained(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
+	defer cancel()
+	for {
+		missing, changed := w.ledger.outstanding()
+		untold, changedToo := w.ledger.untold()
+		if missing == 0 && untold == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-changedToo:
+		case <-ctx.Done():
+			return fmt.Errorf("%d events were not fetched, and of %d bundles the domain was not told: %w\n%s",
+				missing, untold, ctx.Err(), strings.Join(w.ledger.verdict(), "\n"))
+		}
+	}
+}
+
+// conclude stops the hub and demands that nothing is wrong.
+func (w *world) conclude(ctx context.Context) error {
+	if err := w.dismiss(); err != nil {
+		return fmt.Errorf("domain: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
+	defer cancel()
+	if err := w.hub.stop(ctx); err != nil {
+		return err
+	}
+	if wrong := w.ledger.verdict(); len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "\n"))
+	}
+	return w.check(ctx)
+}
+
+// check demands that what is stored is sound but for what a repair can mend, and is
+// clean after that.
+func (w *world) check(ctx context.Context) error {
+	cfg, err := w.orders.settings()
+	if err != nil {
+		return err
+	}
+	for _, repair := range []bool{true, false} {
+		report, err := node.Check(ctx, cfg, hub.CheckOptions{Repair: repair}, nil)
+		if err != nil {
+			return fmt.Errorf("check: %w", err)
+		}
+		w.mended += report.Mended
+		if !report.Clean() || !repair && report.Found > 0 {
+			var text strings.Builder
+			for i := range report.Findings {
+				fmt.Fprintln(&text, report.Findings[i].String())
+			}
+			return fmt.Errorf("check, repair %t: %d found, %d mended\n%s", repair, report.Found, report.Mended, text.String())
+		}
+	}
+	return nil
+}
+
+// cell has the hub die at c. What leads to it is done before, by another death.
+func (w *world) cell(ctx context.Context, c cell) error {
+	if before, ok := leadsTo(c.Step); ok {
+		if err := w.die(ctx, cell{c.Place, c.Stage, before, Before}, 1); err != nil {
+			return err
+		}
+	}
+	nth := int64(1)
+	if _, ok := leadsTo(c.Step); !ok && c.Stage == living {
+		nth += w.random.Int64N(4)
+	}
+	return w.die(ctx, c, nth)
+}
+
+// die starts a hub that dies at the nth time that it comes to c, and waits for that.
+func (w *world) die(ctx context.Context, c cell, nth int64) error {
+	w.orders.Nth = nth
+	began := time.Now()
+	if err := w.restart(ctx, c); err != nil {
+		return err
+	}
+	patience := time.NewTimer(w.patience)
+	defer patience.Stop()
+	select {
+	case <-w.hub.exited:
+	case <-patience.C:
+		w.missed = append(w.missed, c)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if !w.hub.wasKilled() || w.hub.last != string(c.Step)+" "+string(c.When) {
+		return fmt.Errorf("%s: the hub has ended by itself: %w\n%s", c, w.hub.err, w.hub.stderr.String())
+	}
+	w.kills[c]++
+	w.waited[c] = max(w.waited[c], time.Since(began))
+	return nil
+}
+
+// restart puts a hub in the place of the one that is gone, which is to die at c.
+func (w *world) restart(ctx context.Context, c cell) error {
+	if w.hub != nil {
+		w.hub.kill() // if it has not come to its step
+	}
+	if w.place == embedded {
+		if err := w.dismiss(); err != nil {
+			return fmt.Errorf("domain: %w", err)
+		}
+	}
+	w.orders.Step, w.orders.When = c.Step, c.When
+	var err error
+	if w.hub, err = startNode(&w.orders, w.listener); err != nil {
+		return err
+	}
+	ready, cancel := context.WithTimeout(ctx, w.patience)
+	defer cancel()
+	if err := w.hub.await(ready); err != nil {
+		select {
+		case <-w.hub.exited:
+			if w.hub.wasKilled() && w.hub.last != "" {
+				return nil // at a step that comes before it is ready
+			}
+		default:
+		}
+		return err
+	}
+	if w.place == apart {
+		w.attend(ctx, w.engines.bus, w.engines.account)
+		return nil
+	}
+	at := strings.Fields(w.hub.first)
+	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
+		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.stderr.String())
+	}
+	w.orders.BusListen, w.orders.BlobListen = at[0], at[1]
+	w.attend(ctx, busAt(at[0]), accountAt(at[1]))
+	return nil
+}
+
+// attend has the domain at work, unless it is: until the hub is gone, if the bus
+// goes with it.
+func (w *world) attend(ctx context.Context, bus, account string) {
+	if w.domain.attends {
+		return
+	}
+	w.domain.attends = true
+	ctx, w.leave = context.WithCancel(ctx)
+	if w.place == embedded {
+		gone := w.hub.exited
+		leave := w.leave
+		w.attending.Go(func() {
+			select {
+			case <-gone:
+				leave()
+			case <-ctx.Done():
+			}
+		})
+	}
+	w.attending.Go(func() { w.absence = w.domain.attend(ctx, bus, account) })
+}
+
+// dismiss ends the work of the domain, and returns what it has ended by before that.
+func (w *world) dismiss() error {
+	w.leave()
+	w.attending.Wait()
+	w.domain.attends = false
+	err := w.absence
+	w.absence = nil
+	return err
+}
