@@ -26,16 +26,23 @@ const blobKey = blobs.WellKnownKey
 // A busDomain sends events over the bus, makes content when it is asked, and hears
 // what was fetched.
 type busDomain struct {
-	load    *load
-	random  *rand.Rand
-	batch   []domainclient.Event // on its way; to be sent again if that is broken off
-	http    *http.Client
-	silent  bool // it sends nothing
-	attends bool
+	load   *load
+	random *rand.Rand
+	batch  []domainclient.Event // on its way; to be sent again if that is broken off
+	http   *http.Client
+	silent bool // it sends nothing
+
+	parts   sync.WaitGroup // all that it does
+	sending sync.WaitGroup // what must not go on twice at a time, for it keeps an order
+	leave   context.CancelFunc
+
+	mu   sync.Mutex
+	errs []error
 }
 
-// attend is the domain as long as ctx lasts, at a bus and an account.
-func (d *busDomain) attend(ctx context.Context, bus, account string) (err error) {
+// attend begins to be the domain at a bus and an account, until ctx ends or it
+// leaves.
+func (d *busDomain) attend(ctx context.Context, bus, account string) error {
 	key, err := container.NewSharedKeyCredential(blobs.WellKnownAccount, blobKey)
 	if err != nil {
 		return err
@@ -52,43 +59,84 @@ func (d *busDomain) attend(ctx context.Context, bus, account string) (err error)
 	if err != nil {
 		return err
 	}
-	var parts sync.WaitGroup
-	var serving, noticing, sending error
-	parts.Go(func() { serving = c.Serve(ctx, content) })
-	parts.Go(func() {
-		noticing = c.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
+	ctx, d.leave = context.WithCancel(ctx)
+	part := func(run func() error) {
+		d.parts.Go(func() {
+			if err := run(); err != nil && ctx.Err() == nil { // what was broken off says nothing
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.errs = append(d.errs, err)
+			}
+		})
+	}
+	part(func() error { return c.Serve(ctx, content) })
+	part(func() error {
+		return c.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
 			d.load.ledger.noticed(n.ID)
 			return nil
 		})
 	})
-	parts.Go(func() { sending = d.send(ctx, c) })
-	parts.Wait()
-	err = errors.Join(serving, noticing, sending)
-	_ = c.Close(context.WithoutCancel(ctx)) // of a connection that may be lost
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // what was broken off says nothing
+	d.sending.Add(1)
+	part(func() error {
+		sent := func() error {
+			defer d.sending.Done()
+			if d.silent {
+				return nil
+			}
+			return d.send(ctx, c)
+		}()
+		<-ctx.Done()
+		_ = c.Close(context.WithoutCancel(ctx)) // of a connection that may be lost
+		return sent
+	})
+	return nil
+}
+
+// attends reports whether the domain is at work.
+func (d *busDomain) attends() bool { return d.leave != nil }
+
+// break off ends the work, and waits until nothing is sent any more. The rest may
+// take its time to say farewell to a bus that is gone.
+func (d *busDomain) breakOff() {
+	if d.leave != nil {
+		d.leave()
+		d.leave = nil
 	}
+	d.sending.Wait()
+}
+
+// dismiss ends the work, and returns what has gone wrong before that.
+func (d *busDomain) dismiss() error {
+	d.breakOff()
+	d.parts.Wait()
+	err := errors.Join(d.errs...)
+	d.errs = nil
 	return err
 }
 
 // send sends batches to all actors, each until the bus has taken it.
 func (d *busDomain) send(ctx context.Context, c *domainclient.Client) error {
-	for !d.silent && (d.batch != nil || d.load.hasRoom(ctx)) {
-		for d.batch == nil || len(d.batch) < 3 {
-			s := stream{sender: "bus", actor: actors[d.random.IntN(len(actors))], origin: request}
-			id := newID(d.random)
-			d.load.ledger.send(s, id)
-			d.batch = append(d.batch, domainclient.Event{
-				ID: uuid.MustParse(id), Recipient: s.actor, ContentType: "data", DocumentType: "E66",
-				SupportsBundling: true, Weight: 1,
-			})
+	for {
+		if d.batch == nil {
+			ready := d.load.hasRoom(ctx, actors...)
+			if len(ready) == 0 {
+				return nil
+			}
+			for range 3 {
+				s := stream{sender: "bus", actor: ready[d.random.IntN(len(ready))], origin: request}
+				id := newID(d.random)
+				d.load.ledger.send(s, id)
+				d.batch = append(d.batch, domainclient.Event{
+					ID: uuid.MustParse(id), Recipient: s.actor, ContentType: "data", DocumentType: "E66",
+					SupportsBundling: true, Weight: 1,
+				})
+			}
 		}
 		if _, err := c.Send(ctx, d.batch); err != nil {
 			return fmt.Errorf("send over the bus: %w", err)
 		}
 		d.batch = nil
 	}
-	return nil
 }
 
 // content is the ids of the events of a bundle, as a JSON array.

@@ -20,11 +20,11 @@ type ledger struct {
 	events  map[string]*sentEvent // by id, which no two events share
 	sent    map[stream]int
 	given   map[stream]int
-	open    map[string]*bundle // by actor and cabinet
-	bundles map[string]*bundle // by actor and id
-	told    map[string][]string
+	open    map[string]*bundle  // by actor and cabinet
+	bundles map[string]*bundle  // by actor and id
+	told    map[string][]string // by actor: bundles of which the domain is to be told
 	heard   map[string]bool
-	missing int // events that were sent, and of which no Dequeue was answered
+	missing map[string]int // by actor: events that were sent, and of which no Dequeue was answered
 	wrong   []string
 	changed chan struct{} // closed, and made anew, with each change
 }
@@ -49,7 +49,7 @@ func newLedger() *ledger {
 	return &ledger{
 		events: make(map[string]*sentEvent), sent: make(map[stream]int), given: make(map[stream]int),
 		open: make(map[string]*bundle), bundles: make(map[string]*bundle),
-		told: make(map[string][]string), heard: make(map[string]bool), changed: make(chan struct{}),
+		missing: make(map[string]int), told: make(map[string][]string), heard: make(map[string]bool), changed: make(chan struct{}),
 	}
 }
 
@@ -59,7 +59,7 @@ func (l *ledger) send(s stream, id string) {
 	defer l.mu.Unlock()
 	l.events[id] = &sentEvent{stream: s, place: l.sent[s]}
 	l.sent[s]++
-	l.missing++
+	l.missing[s.actor]++
 }
 
 // peeked notes what an actor was given, and says what is wrong with it.
@@ -110,7 +110,7 @@ func (l *ledger) dequeued(actor, id string) {
 	defer l.mu.Unlock()
 	b := l.bundles[actor+" "+id]
 	b.closed = true
-	l.missing -= b.events
+	l.missing[actor] -= b.events
 	if b.origin == request {
 		l.told[actor] = append(l.told[actor], id)
 	}
@@ -131,26 +131,29 @@ func (l *ledger) tell() {
 	l.changed = make(chan struct{})
 }
 
-// outstanding is how many events nobody has confirmed, and what tells of a change.
-func (l *ledger) outstanding() (int, <-chan struct{}) {
+// outstanding is how many events the actors have not confirmed, and what tells of a
+// change.
+func (l *ledger) outstanding(actors ...string) (n int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.missing, l.changed
+	for _, actor := range actors {
+		n += l.missing[actor]
+	}
+	return n, l.changed
 }
 
-// untold is of how many bundles the domain has still to be told, and what tells of
-// a change.
-func (l *ledger) untold() (n int, changed <-chan struct{}) {
+// untold is the bundles of which the domain has still to be told, by its names for
+// them, and what tells of a change.
+func (l *ledger) untold() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for actor, ids := range l.told {
-		for _, id := range ids {
-			if !l.heard[id+"_"+actor] {
-				n++
-			}
+		l.told[actor] = slices.DeleteFunc(ids, func(id string) bool { return l.heard[id+"_"+actor] })
+		for _, id := range l.told[actor] {
+			names = append(names, id+"_"+actor)
 		}
 	}
-	return n, l.changed
+	return names, l.changed
 }
 
 func (l *ledger) fail(format string, args ...any) error {

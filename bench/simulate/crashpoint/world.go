@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,10 +39,7 @@ type world struct {
 	load     *load
 	domain   *busDomain
 	random   *rand.Rand
-
-	attending sync.WaitGroup
-	absence   error
-	leave     context.CancelFunc
+	life     context.Context //nolint:containedctx // the domain outlives the calls that begin its work
 
 	kills  map[cell]int
 	waited map[cell]time.Duration // the longest time for a step to come by
@@ -53,13 +50,14 @@ type world struct {
 func newWorld(p place, s stage, seed uint64, folder, program string) *world {
 	return &world{
 		place: p, stage: s, seed: seed, folder: folder, program: program, patience: 60 * time.Second,
-		ledger: newLedger(), random: rand.New(rand.NewPCG(seed, 1)), leave: func() {},
+		ledger: newLedger(), random: rand.New(rand.NewPCG(seed, 1)),
 		kills: make(map[cell]int), waited: make(map[cell]time.Duration),
 	}
 }
 
 // run lets the hub die at each of the cells, drains it, and says what is wrong.
 func (w *world) run(ctx context.Context, cells []cell) (err error) {
+	w.life = ctx
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
 	if err := w.open(ctx, client); err != nil {
@@ -75,7 +73,10 @@ func (w *world) run(ctx context.Context, cells []cell) (err error) {
 				return err
 			}
 		}
-		return w.restart(ctx, cell{})
+		if err := w.restart(ctx, cell{}); err != nil {
+			return err
+		}
+		return w.caughtUp(ctx)
 	})
 }
 
@@ -138,16 +139,17 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 		w.orders.Cosmos, w.orders.Bus, w.orders.BusAddress, w.orders.Blob = w.engines.cosmos, w.engines.bus, w.engines.busAddress, w.engines.account
 		w.orders.BusListen, w.orders.BlobListen = "", ""
 	}
-	const room = 60
-	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger, room: room}
+	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
 	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
 	return nil
 }
 
 func (w *world) close() {
-	w.dismiss()
 	if w.hub != nil {
 		w.hub.kill()
+	}
+	if w.domain != nil {
+		_ = w.domain.dismiss() // the world is over, whatever it says
 	}
 	w.engines.kill()
 	if w.listener != nil {
@@ -162,14 +164,10 @@ func (w *world) under(ctx context.Context, work func(context.Context) error) err
 	quiet := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
 	var senders errgroup.Group
-	for i := range 2 {
-		senders.Go(func() error {
-			return w.load.write(ctx, fmt.Sprint("writer ", i), rand.New(rand.NewPCG(w.seed, w.random.Uint64())))
-		})
-	}
 	for _, actor := range actors {
-		random := rand.New(rand.NewPCG(w.seed, w.random.Uint64()))
-		all.Go(func() error { return w.load.act(ctx, actor, random, quiet) })
+		writing, acting := rand.New(rand.NewPCG(w.seed, w.random.Uint64())), rand.New(rand.NewPCG(w.seed, w.random.Uint64()))
+		senders.Go(func() error { return w.load.write(ctx, actor, writing) })
+		all.Go(func() error { return w.load.act(ctx, actor, acting, quiet) })
 	}
 	all.Go(func() error {
 		err := work(ctx)
@@ -185,11 +183,30 @@ func (w *world) under(ctx context.Context, work func(context.Context) error) err
 		return err
 	})
 	if err := all.Wait(); err != nil {
-		w.dismiss()
 		w.hub.kill()
 		return fmt.Errorf("%w\nthe hub has said: %s", err, w.hub.stderr.String())
 	}
 	return w.conclude(context.WithoutCancel(ctx))
+}
+
+// caughtUp returns when the domain was told of all that dead hubs have left untold. The
+// load goes on meanwhile: with each bundle that is fetched, an actor's notices go.
+func (w *world) caughtUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
+	defer cancel()
+	left, _ := w.ledger.untold()
+	for {
+		untold, changed := w.ledger.untold()
+		left = slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(untold, name) })
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("the domain was not told of %v: %w", left, ctx.Err())
+		}
+	}
 }
 
 // drained returns when the domain has sent what it was sending, all was fetched, and
@@ -198,9 +215,9 @@ func (w *world) drained(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
 	defer cancel()
 	for {
-		missing, changed := w.ledger.outstanding()
+		missing, changed := w.ledger.outstanding(actors...)
 		untold, changedToo := w.ledger.untold()
-		if missing == 0 && untold == 0 {
+		if missing == 0 && len(untold) == 0 {
 			return nil
 		}
 		select {
@@ -208,14 +225,14 @@ func (w *world) drained(ctx context.Context) error {
 		case <-changedToo:
 		case <-ctx.Done():
 			return fmt.Errorf("%d events were not fetched, and of %d bundles the domain was not told: %w\n%s",
-				missing, untold, ctx.Err(), strings.Join(w.ledger.verdict(), "\n"))
+				missing, len(untold), ctx.Err(), strings.Join(w.ledger.verdict(), "\n"))
 		}
 	}
 }
 
 // conclude stops the hub and demands that nothing is wrong.
 func (w *world) conclude(ctx context.Context) error {
-	if err := w.dismiss(); err != nil {
+	if err := w.domain.dismiss(); err != nil {
 		return fmt.Errorf("domain: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
@@ -298,9 +315,7 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		w.hub.kill() // if it has not come to its step
 	}
 	if w.place == embedded {
-		if err := w.dismiss(); err != nil {
-			return fmt.Errorf("domain: %w", err)
-		}
+		w.domain.breakOff() // its bus is gone as well
 	}
 	w.orders.Step, w.orders.When = c.Step, c.When
 	var err error
@@ -320,46 +335,15 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		return err
 	}
 	if w.place == apart {
-		w.attend(ctx, w.engines.bus, w.engines.account)
-		return nil
+		if w.domain.attends() {
+			return nil
+		}
+		return w.domain.attend(w.life, w.engines.bus, w.engines.account)
 	}
 	at := strings.Fields(w.hub.first)
 	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
 		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.stderr.String())
 	}
 	w.orders.BusListen, w.orders.BlobListen = at[0], at[1]
-	w.attend(ctx, busAt(at[0]), accountAt(at[1]))
-	return nil
-}
-
-// attend has the domain at work, unless it is: until the hub is gone, if the bus
-// goes with it.
-func (w *world) attend(ctx context.Context, bus, account string) {
-	if w.domain.attends {
-		return
-	}
-	w.domain.attends = true
-	ctx, w.leave = context.WithCancel(ctx)
-	if w.place == embedded {
-		gone := w.hub.exited
-		leave := w.leave
-		w.attending.Go(func() {
-			select {
-			case <-gone:
-				leave()
-			case <-ctx.Done():
-			}
-		})
-	}
-	w.attending.Go(func() { w.absence = w.domain.attend(ctx, bus, account) })
-}
-
-// dismiss ends the work of the domain, and returns what it has ended by before that.
-func (w *world) dismiss() error {
-	w.leave()
-	w.attending.Wait()
-	w.domain.attends = false
-	err := w.absence
-	w.absence = nil
-	return err
+	return w.domain.attend(w.life, busAt(at[0]), accountAt(at[1]))
 }
