@@ -42,10 +42,16 @@ func goes(queue string) steps.Name {
 	return ask
 }
 
-// A busLine is a connection to the bus that burns a fuse.
+// A passage is told of each step that comes by.
+type passage interface {
+	before(step steps.Name)
+	after(step steps.Name)
+}
+
+// A busLine is a connection to the bus that tells of the steps that are taken on it.
 type busLine struct {
 	net.Conn
-	fuse *fuse
+	fuse passage
 
 	mu      sync.Mutex
 	out, in deframer
@@ -73,7 +79,7 @@ type waitsFor struct {
 	settled bool // the hub has said that it is done with it
 }
 
-func newBusLine(conn net.Conn, fuse *fuse) *busLine {
+func newBusLine(conn net.Conn, fuse passage) *busLine {
 	return &busLine{
 		Conn: conn, fuse: fuse, channel: make(map[uint64]uint64), queues: make(map[linkEnd]string),
 		first: make(map[linkEnd]uint64), waiting: make(map[delivery]waitsFor),

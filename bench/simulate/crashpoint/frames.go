@@ -20,7 +20,7 @@ const (
 // A frame is a performative with its fields, each as it is on the wire.
 type frame struct {
 	channel uint64
-	code    byte
+	code    uint64
 	fields  [][]byte
 }
 
@@ -64,7 +64,7 @@ func parse(p []byte) (f frame, ok bool) {
 	}
 	f.channel = uint64(binary.BigEndian.Uint16(p[6:]))
 	code, fields, ok := described(p[body:])
-	f.code, f.fields = byte(code), fields
+	f.code, f.fields = code, fields
 	return f, ok
 }
 

@@ -112,7 +112,7 @@ func startNode(o *orders, listener *os.File) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self) //nolint:noctx // it ends by a signal
+	cmd := exec.Command(self) //nolint:noctx,gosec // this program; it ends by a signal
 	cmd.Env = append(os.Environ(), ordersVariable+"="+string(text))
 	cmd.ExtraFiles = []*os.File{listener}
 	if _, err := cmd.StdinPipe(); err != nil { // which ends with this process, and the hub with it

@@ -39,7 +39,6 @@ type world struct {
 	load     *load
 	domain   *busDomain
 	random   *rand.Rand
-	life     context.Context //nolint:containedctx // the domain outlives the calls that begin its work
 
 	kills  map[cell]int
 	waited map[cell]time.Duration // the longest time for a step to come by
@@ -57,7 +56,6 @@ func newWorld(p place, s stage, seed uint64, folder, program string) *world {
 
 // run lets the hub die at each of the cells, drains it, and says what is wrong.
 func (w *world) run(ctx context.Context, cells []cell) (err error) {
-	w.life = ctx
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
 	if err := w.open(ctx, client); err != nil {
@@ -89,7 +87,7 @@ func (w *world) sweep(ctx context.Context, cells []cell) error {
 		if err := w.restart(ctx, cell{}); err != nil {
 			return err
 		}
-		const enough = 250
+		const enough = 150
 		before, _ := w.ledger.counts()
 		for {
 			_, changed := w.ledger.outstanding()
@@ -127,8 +125,8 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() // the file is enough
-	if w.listener, err = listener.(*net.TCPListener).File(); err != nil {
+	w.listener, err = listener.(*net.TCPListener).File()
+	if err = errors.Join(err, listener.Close()); err != nil { // the file is enough
 		return err
 	}
 	w.orders = orders{Data: filepath.Join(w.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
@@ -338,12 +336,12 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		if w.domain.attends() {
 			return nil
 		}
-		return w.domain.attend(w.life, w.engines.bus, w.engines.account)
+		return w.domain.attend(ctx, w.engines.bus, w.engines.account)
 	}
 	at := strings.Fields(w.hub.first)
 	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
 		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.stderr.String())
 	}
 	w.orders.BusListen, w.orders.BlobListen = at[0], at[1]
-	return w.domain.attend(w.life, busAt(at[0]), accountAt(at[1]))
+	return w.domain.attend(ctx, busAt(at[0]), accountAt(at[1]))
 }

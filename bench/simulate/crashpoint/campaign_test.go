@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ type campaign struct {
 // openCampaign reads what there is of a campaign.
 func openCampaign(file string, target int) (*campaign, error) {
 	c := &campaign{file: file, target: target, counts: make(map[cell]int)}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return nil, err
+	}
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -193,16 +197,16 @@ func orNone(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// commit is the one that is tested, as far as git knows.
-func commit() string {
-	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output() //nolint:noctx // it ends by itself
+// commit is the one that is tested, as far as git knows when it is first asked.
+var commit = sync.OnceValue(func() string {
+	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unknown"
 	}
-	changed, err := exec.Command("git", "status", "--porcelain", "--", ":/*.go", ":/go.mod").Output() //nolint:noctx // likewise
+	changed, err := exec.Command("git", "status", "--porcelain", "--", ":/*.go", ":/go.mod").Output()
 	text := strings.TrimSpace(string(out))
 	if err == nil && len(changed) > 0 {
 		text += " and changes"
 	}
 	return text
-}
+})
