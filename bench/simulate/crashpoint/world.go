@@ -342,6 +342,5 @@ func (w *world) restart(ctx context.Context, c cell) error {
 	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
 		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.stderr.String())
 	}
-	w.orders.BusListen, w.orders.BlobListen = at[0], at[1]
 	return w.domain.attend(ctx, busAt(at[0]), accountAt(at[1]))
 }
