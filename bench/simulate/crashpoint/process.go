@@ -76,6 +76,9 @@ func (p *process) await(ctx context.Context) error {
 
 // kill ends the process as a power cut would, and waits until it is gone.
 func (p *process) kill() {
+	if p == nil {
+		return // it could not be started
+	}
 	_ = p.cmd.Process.Kill() // it may be gone already
 	<-p.exited
 }
@@ -94,6 +97,14 @@ func (p *process) stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.Join(errors.New("it has not ended after SIGTERM"), ctx.Err())
 	}
+}
+
+// said is what a process that is gone has written to standard error.
+func (p *process) said() string {
+	if p == nil {
+		return ""
+	}
+	return p.stderr.String()
 }
 
 // wasKilled reports whether the process has died of SIGKILL.

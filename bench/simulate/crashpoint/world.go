@@ -40,6 +40,7 @@ type world struct {
 	domain   *busDomain
 	random   *rand.Rand
 
+	died   []string // where, in order
 	kills  map[cell]int
 	waited map[cell]time.Duration // the longest time for a step to come by
 	missed []cell
@@ -143,9 +144,7 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 }
 
 func (w *world) close() {
-	if w.hub != nil {
-		w.hub.kill()
-	}
+	w.hub.kill()
 	if w.domain != nil {
 		_ = w.domain.dismiss() // the world is over, whatever it says
 	}
@@ -182,7 +181,7 @@ func (w *world) under(ctx context.Context, work func(context.Context) error) err
 	})
 	if err := all.Wait(); err != nil {
 		w.hub.kill()
-		return fmt.Errorf("%w\nthe hub has said: %s", err, w.hub.stderr.String())
+		return fmt.Errorf("%w\nthe hub had died at: %s\nand the last one has said: %s", err, strings.Join(w.died, "; "), w.hub.said())
 	}
 	return w.conclude(context.WithoutCancel(ctx))
 }
@@ -300,8 +299,9 @@ func (w *world) die(ctx context.Context, c cell, nth int64) error {
 		return ctx.Err()
 	}
 	if !w.hub.wasKilled() || w.hub.last != string(c.Step)+" "+string(c.When) {
-		return fmt.Errorf("%s: the hub has ended by itself: %w\n%s", c, w.hub.err, w.hub.stderr.String())
+		return fmt.Errorf("%s: the hub has ended by itself: %w\n%s", c, w.hub.err, w.hub.said())
 	}
+	w.died = append(w.died, fmt.Sprintf("%s %s, time %d", c.Step, c.When, nth))
 	w.kills[c]++
 	w.waited[c] = max(w.waited[c], time.Since(began))
 	return nil
@@ -309,9 +309,7 @@ func (w *world) die(ctx context.Context, c cell, nth int64) error {
 
 // restart puts a hub in the place of the one that is gone, which is to die at c.
 func (w *world) restart(ctx context.Context, c cell) error {
-	if w.hub != nil {
-		w.hub.kill() // if it has not come to its step
-	}
+	w.hub.kill() // if it has not come to its step
 	if w.place == embedded {
 		w.domain.breakOff() // its bus is gone as well
 	}
@@ -340,7 +338,7 @@ func (w *world) restart(ctx context.Context, c cell) error {
 	}
 	at := strings.Fields(w.hub.first)
 	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
-		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.stderr.String())
+		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.said())
 	}
 	return w.domain.attend(ctx, busAt(at[0]), accountAt(at[1]))
 }
