@@ -95,7 +95,7 @@ func (d *busDomain) attend(ctx context.Context, bus, account string) error {
 // attends reports whether the domain is at work.
 func (d *busDomain) attends() bool { return d.leave != nil }
 
-// break off ends the work, and waits until nothing is sent any more. The rest may
+// breakOff ends the work, and waits until nothing is sent any more. The rest may
 // take its time to say farewell to a bus that is gone.
 func (d *busDomain) breakOff() {
 	if d.leave != nil {
