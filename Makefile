@@ -1,10 +1,11 @@
 # Needs a POSIX shell, make and Go, and no more: tools come with `go tool`.
 # What takes more than a line stands in .ci, where it runs without make as well.
 
-FUZZTIME   = 20s
-BENCH      = .
-CRASH_RUNS = 10
-ARGS       =
+FUZZTIME     = 20s
+BENCH        = .
+CRASH_RUNS   = 10
+CRASH_POINTS = 50
+ARGS         =
 
 help: ## print this page
 	@echo 'MessageHub: domains announce data, actors fetch it in order.'
@@ -15,10 +16,11 @@ help: ## print this page
 	@echo
 	@echo 'NAME=VALUE'
 	@echo
-	@echo '  ARGS        flags for run, such as ARGS="--in-memory"'
-	@echo '  BENCH       which benchmarks, a regular expression; all by default'
-	@echo '  CRASH_RUNS  how many runs crash makes; $(CRASH_RUNS) by default'
-	@echo '  FUZZTIME    how long each fuzz target runs; $(FUZZTIME) by default'
+	@echo '  ARGS          flags for run, such as ARGS="--in-memory"'
+	@echo '  BENCH         which benchmarks, a regular expression; all by default'
+	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
+	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
+	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
 
 run: build ## build, and serve on the embedded engine until Ctrl-C
 	@exec bin/messagehub serve $(ARGS)
@@ -66,6 +68,10 @@ crash-bus: ## two hubs on one bus, killed 100 times under 100,000 events; nothin
 	MESSAGEHUB_BUS_EVENTS=100000 MESSAGEHUB_BUS_ACTORS=200 MESSAGEHUB_BUS_KILLS=100 \
 		go test ./cmd/messagehub -run TestBusLosesNothing -count 1 -v -timeout 2h
 
+crash-points: ## kill a hub before and after every step, often; may be broken off (CRASH_POINTS)
+	MESSAGEHUB_CRASH_POINTS='$(CRASH_POINTS)' MESSAGEHUB_CRASH_POINTS_FILE='$(CURDIR)/bin/crash-points.jsonl' \
+		go test ./bench/simulate/crashpoint -run TestEveryCrashPoint -count 1 -v -timeout 24h
+
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
@@ -86,4 +92,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-points crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean

@@ -38,6 +38,20 @@ func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.Client
 	return o
 }
 
+// wrapped is dial with something around its connections, if there is to be something.
+func wrapped(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
+	if wrap == nil {
+		return dial
+	}
+	return func(ctx context.Context) (net.Conn, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(conn), nil
+	}
+}
+
 func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, err error) {
 	if !cfg.EmbeddedBus() {
 		return azureBus(ctx, cfg, opts)
@@ -52,7 +66,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	}
 	b := &bus{own: own}
 	b.open = func() (*azservicebus.Client, error) {
-		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), dialling(own.Dial))
+		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), dialling(wrapped(own.Dial, opts.WrapBus)))
 	}
 	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
 		return nil, errors.Join(err, own.Close())

@@ -31,9 +31,11 @@ type Options struct {
 	Listener net.Listener  // default: one on Config.Listen; the Node closes it
 	Grace    time.Duration // for requests under way when Run ends; default 25 s
 
-	// WrapTransport and WrapHandler put something between the hub and the
-	// embedded engine, and between the network and the hub: a meter, a fault.
+	// WrapTransport, WrapBus and WrapHandler put something between the hub and the
+	// embedded engine, the hub and the embedded bus, and between the network and
+	// the hub: a meter, a fault.
 	WrapTransport func(policy.Transporter) policy.Transporter
+	WrapBus       func(net.Conn) net.Conn
 	WrapHandler   func(http.Handler) http.Handler
 
 	// Transport and DialBus replace the network between the hub and what is not

@@ -37,12 +37,13 @@ const (
 	Dequeue     Name = "dequeue"
 	Answer      Name = "answer" // a domain's content is noted, or its failure
 	Position    Name = "position"
-	Repoint     Name = "repoint" // the entries after a Dequeue
-	Deliver     Name = "deliver" // a notice leaves the outbox
-	Order       Name = "order"   // of an operator
-	Retain      Name = "retain"  // milestones and floor
-	Remove      Name = "remove"  // by a sweep
-	Adopt       Name = "adopt"   // the groups of the store
+	Repoint     Name = "repoint"   // the entries after a Dequeue
+	Deliver     Name = "deliver"   // a notice leaves the outbox
+	Order       Name = "order"     // of an operator
+	Retain      Name = "retain"    // milestones and floor; a floor that takes the drawer being filled is as a commit
+	TakeTurn    Name = "take turn" // a node says that it sweeps now
+	Remove      Name = "remove"    // by a sweep
+	Adopt       Name = "adopt"     // the groups of the store
 )
 
 // The reads.
@@ -74,6 +75,7 @@ func Of(req *http.Request) Name {
 	r := request{method: req.Method, container: container, id: id, body: bodyOf(req), key: keyOf(req)}
 	r.isQuery = is(req, "x-ms-documentdb-query") || is(req, "x-ms-documentdb-isquery")
 	r.isBatch = is(req, "x-ms-cosmos-is-batch-request")
+	r.isConditional = req.Header.Get("If-Match") != ""
 	return r.name()
 }
 
@@ -101,7 +103,7 @@ func bodyOf(req *http.Request) string {
 
 type request struct {
 	method, container, id, key, body string
-	isQuery, isBatch                 bool
+	isQuery, isBatch, isConditional  bool
 }
 
 func (r *request) has(text string) bool { return strings.Contains(r.body, text) }
@@ -145,6 +147,10 @@ func (r *request) catalogRead() Name {
 func (r *request) catalogWrite() Name {
 	if !r.isOfHead() {
 		switch {
+		case r.key == "|sweep":
+			return TakeTurn
+		case r.method == http.MethodDelete && !r.isConditional:
+			return Remove // a sweep takes an entry away whatever it says
 		case r.isBatch && r.has(`"Upsert"`):
 			return Point
 		case r.isBatch:

@@ -1,0 +1,77 @@
+//go:build unix
+
+package crashpoint
+
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// A place is where engine, bus and content of a hub are.
+type place string
+
+const (
+	embedded place = "embedded" // in the process that dies
+	apart    place = "apart"    // in processes of their own, which live on
+)
+
+// A stage is what goes on while a process is killed.
+type stage string
+
+const (
+	living   stage = "living"   // events come, by HTTP and by the bus, and are fetched
+	sweeping stage = "sweeping" // what was acknowledged is removed, and nothing comes
+)
+
+// A cell is one point at which a process is to be killed.
+type cell struct {
+	Place place
+	Stage stage
+	Step  steps.Name
+	When  When
+}
+
+func (c cell) String() string { return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When) }
+
+// stepsOf are the steps that a hub takes in a place at a stage. Where reads may be
+// old, as in an account, a Peek proves what it has read; and only there another
+// process may have to be asked for the head.
+func stepsOf(p place, s stage) []steps.Name {
+	if s == sweeping {
+		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
+	}
+	all := []steps.Name{
+		receive, steps.ReadHead, steps.Reserve, steps.Insert, steps.Count, steps.Point, steps.Commit, settle,
+		steps.Claim, steps.Bar, steps.Clear, steps.Seal, steps.LeaveFilter,
+		steps.ReadGates, steps.ReadEntry, steps.ReadDrawers, steps.ReadPages, steps.Mend, steps.OpenBundle,
+		ask, hear, steps.Answer,
+		steps.ReadBundle, steps.Dequeue, steps.Position, steps.Repoint, tell, steps.Deliver,
+	}
+	if p == apart {
+		all = append(all, steps.Want, steps.Prove, keep, share)
+	}
+	return all
+}
+
+// cells are all points of a place at a stage.
+func cells(p place, s stage) (all []cell) {
+	for _, step := range stepsOf(p, s) {
+		for _, when := range []When{Before, After} {
+			all = append(all, cell{p, s, step, when})
+		}
+	}
+	return all
+}
+
+// leadsTo says where a process has to die for the next one to come to a step: what
+// only mends is done only where something was left undone.
+func leadsTo(step steps.Name) (steps.Name, bool) {
+	switch {
+	case slices.Contains([]steps.Name{steps.Claim, steps.Bar, steps.Clear, steps.Want}, step):
+		return steps.Count, true
+	case step == steps.Mend:
+		return steps.Repoint, true
+	}
+	return "", false
+}

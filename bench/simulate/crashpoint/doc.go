@@ -1,0 +1,39 @@
+// Package crashpoint kills a real hub just before and just after every named step of
+// what it does, starts it again, and holds what comes of it to a ledger: nothing
+// lost, nothing twice, order kept, the domain told of every bundle; and a check
+// finds no damage, mends hints and unfinished Saves, and then finds nothing more.
+//
+// A hub here is a process of its own: this package's test, executed once more, that
+// runs cmd/node as it ships. It kills itself with SIGKILL, so nothing in it is
+// flushed, closed or told. Nothing of that is built into the hub: whoever stands
+// between it and its engines reads from a request, or from a frame of AMQP, which
+// step it is.
+//
+//	before   the engine has not been asked, or the hub has not seen the message
+//	after    the engine has answered, and the hub does not know; or the hub has taken
+//	         the message and comes back for more
+//
+// # Cells and worlds
+//
+// A cell is a place, a step and a side of it. In the place embedded, engine, bus and
+// content die with the hub; apart, they are the shipped emulators, each in a process
+// that lives on, and reads may be old as far as the hub knows.
+//
+// A world is one folder and a row of cells. Under a load that does not stop (events
+// by HTTP and by the bus, in all three content modes, drawers of three events) the
+// hub dies at one cell after the other, at the first to fourth time that it comes
+// there; then it is drained and checked. Some steps are taken only where a death has
+// left something undone: that death comes first. Steps of a sweep have worlds of
+// their own, in which all was fetched before, for what is swept is not known any more
+// and must not be sent again.
+//
+// A step that a hub does not come to within a minute is missed, and the campaign
+// fails.
+//
+// # What it leaves to others
+//
+// The order of requests is that of a busy machine, so a seed draws cells and events
+// again, and not the moment of a death: package simulate is the one that replays.
+// What SIGKILL spares, above all what was written and not synced, is lost in the
+// tests of the embedded engines. Emulators that die are in those of cmd/messagehub.
+package crashpoint

@@ -1,0 +1,258 @@
+//go:build unix
+
+package crashpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// load is those who send over HTTP and those who fetch. They hold out while the hub
+// dies under their hands.
+type load struct {
+	url    string
+	http   *http.Client
+	ledger *ledger
+	stop   chan struct{} // closed: no more is sent
+}
+
+// actors are so many that some always go on: where a hub has died in the middle of a
+// Save, the next one may have to wait for the lease.
+var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
+
+// room is how many events may be outstanding for an actor before more is sent. Half of
+// them have a drawer or two, so that bundles span some; the others have next to
+// nothing, and are seldom in the middle of a Save.
+func room(actor string) int {
+	if slices.Index(actors, actor)%2 == 0 {
+		return 12
+	}
+	return 1
+}
+
+var origins = []string{manifest, inline, request}
+
+// hasRoom waits until more may be sent to one of some actors, and returns those of
+// whom that is true: none if no more is to be sent.
+func (l *load) hasRoom(ctx context.Context, actors ...string) (ready []string) {
+	for {
+		select {
+		case <-l.stop:
+			return nil
+		case <-ctx.Done():
+			return nil
+		default:
+		}
+		_, changed := l.ledger.outstanding()
+		for _, actor := range actors {
+			if n, _ := l.ledger.outstanding(actor); n < room(actor) {
+				ready = append(ready, actor)
+			}
+		}
+		if len(ready) > 0 {
+			return ready
+		}
+		select {
+		case <-changed:
+		case <-l.stop:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// newID gives the id of an event.
+func newID(random *rand.Rand) string {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], random.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], random.Uint64())
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return uuid.UUID(b).String()
+}
+
+// An announcement is an event as it is sent over HTTP.
+type announcement struct {
+	ID               string          `json:"id"`
+	Recipient        string          `json:"recipient"`
+	Origin           string          `json:"origin"`
+	ContentType      string          `json:"contentType"`
+	DocumentType     string          `json:"documentType"`
+	SupportsBundling bool            `json:"supportsBundling"`
+	Weight           int             `json:"weight"`
+	Payload          json.RawMessage `json:"payload,omitempty"`
+}
+
+// write sends batches for an actor, each until it is acknowledged.
+func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error {
+	for len(l.hasRoom(ctx, actor)) > 0 {
+		batch := make([]announcement, 1+random.IntN(5))
+		s := stream{sender: "http", actor: actor}
+		for i := range batch {
+			s.origin = origins[random.IntN(len(origins))]
+			e := announcement{
+				ID: newID(random), Recipient: s.actor, Origin: s.origin, ContentType: "data", DocumentType: "E66",
+				SupportsBundling: random.IntN(10) > 0, Weight: 1,
+			}
+			if s.origin != request {
+				e.Payload = fmt.Appendf(nil, `{"id":%q}`, e.ID)
+			}
+			l.ledger.send(s, e.ID)
+			batch[i] = e
+		}
+		body, err := json.Marshal(batch)
+		if err != nil {
+			return err
+		}
+		err = l.until(ctx, func() error {
+			a, err := l.ask(ctx, http.MethodPost, "/v1/data-available", "", body)
+			if err != nil {
+				return err
+			}
+			var taken struct{ Accepted, Duplicates int }
+			if err := json.Unmarshal(a.body, &taken); err != nil || taken.Accepted+taken.Duplicates != len(batch) {
+				return violation{fmt.Sprintf("%d events were sent to %s, and answered %s", len(batch), actor, a.body)}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act peeks and dequeues until ctx ends, or all was fetched and nothing more comes.
+func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <-chan struct{}) error {
+	for {
+		select {
+		case <-quiet:
+			if n, _ := l.ledger.outstanding(actor); n == 0 {
+				return nil
+			}
+		default:
+		}
+		id, err := l.peek(ctx, actor)
+		if err == nil && id != "" && random.IntN(4) == 0 {
+			var again string
+			if again, err = l.peek(ctx, actor); err == nil && again != id {
+				err = l.ledger.fail("%s was given bundle %s and then, before its Dequeue, %q", actor, id, again)
+			}
+		}
+		if err == nil && id != "" {
+			err = l.dequeue(ctx, actor, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
+	return id, l.until(ctx, func() error {
+		a, err := l.ask(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
+		if id = a.id; err != nil || id == "" {
+			return err
+		}
+		return l.ledger.peeked(actor, id, a.body)
+	})
+}
+
+// dequeue repeats a Dequeue until it is answered. A 404 is right only after an
+// answer that may have been lost.
+func (l *load) dequeue(ctx context.Context, actor, id string) error {
+	lost := false
+	return l.until(ctx, func() error {
+		_, err := l.ask(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
+		if refused, ok := errors.AsType[*refusal](err); ok && refused.status == http.StatusNotFound {
+			if !lost {
+				return l.ledger.fail("bundle %s of %s is 404, although it was given and never dequeued", id, actor)
+			}
+			err = nil
+		}
+		if err != nil {
+			lost = true
+			return err
+		}
+		l.ledger.dequeued(actor, id)
+		return nil
+	})
+}
+
+// until tries until it works, or never will.
+func (l *load) until(ctx context.Context, try func() error) error {
+	for {
+		err := try()
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if _, ok := errors.AsType[violation](err); ok {
+			return err
+		}
+		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {
+			return err
+		}
+		pause := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+type answer struct {
+	id   string // of a bundle
+	body []byte
+}
+
+// A refusal is an answer that says no.
+type refusal struct {
+	status int
+	body   []byte
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("%d %s", r.status, r.body) }
+
+func (r *refusal) mayPass() bool {
+	switch r.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+func (l *load) ask(ctx context.Context, method, path, actor string, body []byte) (a answer, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.url+path, bytes.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if actor != "" {
+		req.Header.Set("X-Actor-Id", actor)
+	}
+	resp, err := l.http.Do(req)
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		return answer{}, err
+	}
+	if resp.StatusCode/100 != 2 {
+		return answer{}, &refusal{resp.StatusCode, a.body}
+	}
+	a.id = resp.Header.Get("MessageId")
+	return a, nil
+}

@@ -1,0 +1,32 @@
+package steps_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// In the catalog, what a Peek puts right and what a sweep takes away are told apart by
+// their conditions.
+func TestASweepIsNoPeek(t *testing.T) {
+	for _, tc := range []struct {
+		method, key, condition string
+		want                   steps.Name
+	}{
+		{http.MethodDelete, "actor|Charges", "", steps.Remove},
+		{http.MethodDelete, "actor|Charges", `"etag"`, steps.Mend},
+		{http.MethodPut, "actor|Charges", `"etag"`, steps.Mend},
+		{http.MethodPut, "|sweep", `"etag"`, steps.TakeTurn},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tc.method, "https://x/dbs/messagehub/colls/catalog/docs/id", strings.NewReader("{}"))
+		require.NoError(t, err)
+		req.Header.Set("x-ms-documentdb-partitionkey", `["`+tc.key+`"]`)
+		req.Header.Set("If-Match", tc.condition)
+		require.Equal(t, tc.want, steps.Of(req), tc)
+		require.Equal(t, tc.want, steps.Of(req), "the body can be read again")
+	}
+}

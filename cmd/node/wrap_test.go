@@ -1,0 +1,31 @@
+package node_test
+
+import (
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node"
+)
+
+// A witness tells when something is said on a connection.
+type witness struct {
+	net.Conn
+	once *sync.Once
+	said chan struct{}
+}
+
+func (w *witness) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.said) })
+	return w.Conn.Write(p)
+}
+
+func TestWhatTheHubSaysToItsOwnBusGoesThroughWhatIsAroundIt(t *testing.T) {
+	var once sync.Once
+	said := make(chan struct{})
+	_, stop := start(t, settings(""), node.Options{WrapBus: func(conn net.Conn) net.Conn { return &witness{conn, &once, said} }})
+	<-said
+	require.NoError(t, stop())
+}
