@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A search looks for the first seed that kills a mutant. Seeds are handed out in their
+// order, in pieces, to as many processes as may run; a piece that is being run when
+// another one fails is run to its end. So what is found is the first.
+type search struct {
+	*campaign
+	binary string
+	name   string // for the reader
+	upTo   int    // seeds
+
+	mu      sync.Mutex
+	next    int            // seed to be handed out
+	running map[piece]bool // pieces that are
+	verdict verdict
+	began   time.Time // of this run of the search
+	before  float64   // seconds of those before it
+	said    time.Time // the last that was said to the reader
+}
+
+// A piece is a run of seeds.
+type piece struct{ from, seeds int }
+
+// sayEvery is how often a search that lasts says how far it is.
+const sayEvery = 10 * time.Second
+
+func (s *search) run(ctx context.Context) (verdict, error) {
+	s.next, s.running = s.verdict.Survived, make(map[piece]bool)
+	s.began, s.before, s.said = time.Now(), s.verdict.Seconds, time.Now()
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range s.processes {
+		totals := filepath.Join(s.dir, fmt.Sprintf("totals-%d.json", i))
+		g.Go(func() error {
+			for p, ok := s.take(); ok; p, ok = s.take() {
+				seed, why, err := s.try(ctx, p, totals)
+				if err == nil {
+					err = s.done(p, seed, why)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	return s.verdict, err
+}
+
+// take hands out the next piece: one seed at first, for most mutants do not live long,
+// and more as they do, for starting a process costs as well.
+func (s *search) take() (piece, bool) {
+	const most = 25
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.verdict.Killed || s.next >= s.upTo {
+		return piece{}, false
+	}
+	p := piece{s.next, min(1+s.next/8, most, s.upTo-s.next)}
+	s.next += p.seeds
+	s.running[p] = true
+	return p, true
+}
+
+// done notes what came of a piece: the seed that has failed, or -1.
+func (s *search) done(p piece, seed int, why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, p)
+	v := &s.verdict
+	v.Seconds = s.before + time.Since(s.began).Seconds()
+	if seed >= 0 && (!v.Killed || seed < v.Seeds-1) {
+		v.Killed, v.Seeds, v.By = true, seed+1, why
+	}
+	if v.Killed && len(s.running) > 0 {
+		return nil // one of these may be sooner
+	}
+	v.Survived = s.next
+	for other := range s.running {
+		v.Survived = min(v.Survived, other.from)
+	}
+	if v.Killed {
+		v.Survived = v.Seeds - 1
+	}
+	if time.Since(s.said) > sayEvery {
+		s.said = time.Now()
+		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, *v)
+	}
+	return s.memory.note(*v)
+}
+
+// try runs a piece, and returns the first seed that failed, or -1.
+func (s *search) try(ctx context.Context, p piece, totals string) (seed int, why string, err error) {
+	if err := os.RemoveAll(totals); err != nil {
+		return 0, "", err
+	}
+	out, failed, err := s.start(ctx, s.binary, simulation.pkg, 1,
+		"-test.run", simulation.pattern, "-test.count=1",
+		fmt.Sprintf("-simulate.from=%d", p.from), fmt.Sprintf("-simulate.seeds=%d", p.seeds), "-simulate.out="+totals)
+	switch {
+	case err != nil:
+		return 0, "", err
+	case !failed:
+		return -1, "", nil
+	case p.seeds == 1:
+		return p.from, reasonOf(out), nil
+	}
+	named, err := failedSeeds(totals)
+	if err != nil {
+		return 0, "", err
+	}
+	if len(named) > 0 && p.contains(slices.Min(named)) {
+		seed = slices.Min(named)
+		_, why, err = s.try(ctx, piece{seed, 1}, totals)
+		return seed, why, err
+	}
+	// It was too much for the process to say which: it panicked, perhaps, or hung.
+	for i := range p.seeds {
+		if seed, why, err := s.try(ctx, piece{p.from + i, 1}, totals); err != nil || seed >= 0 {
+			return seed, why, err
+		}
+	}
+	return 0, "", fmt.Errorf("%s: seeds %d to %d fail together, and none of them alone:\n%s", s.name, p.from, p.from+p.seeds-1, out)
+}
+
+func (p piece) contains(seed int) bool { return p.from <= seed && seed < p.from+p.seeds }
+
+// failedSeeds reads which seeds failed from the totals that a process has left.
+func failedSeeds(totals string) (seeds []int, err error) {
+	f, err := os.Open(totals)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var line struct{ Failed []int }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return nil, fmt.Errorf("read the totals of the simulation: %w", err)
+		}
+		seeds = append(seeds, line.Failed...)
+	}
+	return seeds, lines.Err()
+}
+
+// reasonOf finds in what a failing simulation says the line that tells what is wrong.
+func reasonOf(out string) string {
+	first := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if said, ok := strings.CutPrefix(line, "Error:"); ok {
+			return short(said)
+		}
+		for _, prefix := range []string{"panic: ", "fatal error: "} {
+			if strings.HasPrefix(line, prefix) {
+				return short(line)
+			}
+		}
+		if first == "" && line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			first = line
+		}
+	}
+	return short(first)
+}
+
+// failedTest finds in what tests say the first that failed.
+func failedTest(out string) string {
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); ok {
+			name, _, _ = strings.Cut(name, " ")
+			return name
+		}
+	}
+	return reasonOf(out)
+}
+
+// short makes a line fit into a table.
+func short(line string) string {
+	const most = 160
+	line = strings.ReplaceAll(strings.Join(strings.Fields(line), " "), "|", "/")
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
+}
