@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -162,11 +163,14 @@ func failedSeeds(totals string) (seeds []int, err error) {
 	return seeds, lines.Err()
 }
 
+// place is where a line of a test comes from, which the table need not say.
+var place = regexp.MustCompile(`^\S+\.go:\d+: (seed \d+: )?`)
+
 // reasonOf finds in what a failing simulation says the line that tells what is wrong.
 func reasonOf(out string) string {
 	first := ""
 	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
+		line = place.ReplaceAllString(strings.TrimSpace(line), "")
 		if said, ok := strings.CutPrefix(line, "Error:"); ok {
 			return short(said)
 		}
