@@ -52,7 +52,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if !cfg.InMemory {
+	if !cfg.InMemory && cfg.UsesFolder() {
 		lock, err := lockFolder(cfg.Data)
 		if err != nil {
 			return nil, err

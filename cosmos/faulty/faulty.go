@@ -34,11 +34,19 @@ const (
 	Unavailable               // 503
 	UnavailableAfter          // 503 of a front end that did not hear the end of it
 	ForeignPrecondition       // 412 although the caller's condition holds
+	Timeout                   // 408, and nothing was done
+	Gone                      // 410: the partition is being split
+	Failed                    // 500
+	FailedAfter               // 500 of a front end that did not hear the end of it
+	Truncated                 // the answer breaks off in the middle
+	Moving                    // 403/3: writes go to another region, for now
+	SessionBehind             // 404/1002: the replica has not seen the session yet
 )
 
 var names = [...]string{
 	"none", "request lost", "reply lost after commit", "429", "449",
 	"408 after commit", "503", "503 after commit", "foreign 412",
+	"408", "410", "500", "500 after commit", "truncated", "403/3", "404/1002",
 }
 
 func (f Fault) String() string { return names[f] }
@@ -48,6 +56,19 @@ func Faults() []Fault {
 	return []Fault{
 		RequestLost, ReplyLostAfter, Throttled, RetryWith, TimeoutAfter,
 		Unavailable, UnavailableAfter, ForeignPrecondition,
+	}
+}
+
+// More returns the ways that are rarer, and told apart by no caller.
+func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated} }
+
+// IsAfter reports whether the fault breaks the answer to a call that is carried out.
+func (f Fault) IsAfter() bool {
+	switch f {
+	case ReplyLostAfter, TimeoutAfter, UnavailableAfter, FailedAfter, Truncated:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -104,12 +125,17 @@ func (t *Transport) Fired() int {
 
 // Do implements the transport of the Cosmos client.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
-	switch t.fault(req) {
+	return t.fault(req).Do(t.Next, req)
+}
+
+// Do sends req to next and breaks the call.
+func (f Fault) Do(next Doer, req *http.Request) (*http.Response, error) {
+	switch f {
 	case None:
 	case RequestLost:
 		return nil, ErrLost
 	case ReplyLostAfter:
-		if resp, err := t.Next.Do(req); err == nil {
+		if resp, err := next.Do(req); err == nil {
 			_ = resp.Body.Close()
 		}
 		return nil, ErrLost
@@ -118,15 +144,29 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	case RetryWith:
 		return answer(req, 449, "", nil), nil
 	case TimeoutAfter:
-		return t.after(req, http.StatusRequestTimeout)
+		return after(next, req, http.StatusRequestTimeout)
 	case Unavailable:
 		return answer(req, http.StatusServiceUnavailable, "", nil), nil
 	case UnavailableAfter:
-		return t.after(req, http.StatusServiceUnavailable)
+		return after(next, req, http.StatusServiceUnavailable)
 	case ForeignPrecondition:
 		return precondition(req)
+	case Timeout:
+		return answer(req, http.StatusRequestTimeout, "", nil), nil
+	case Gone:
+		return answer(req, http.StatusGone, "1002", nil), nil
+	case Failed:
+		return answer(req, http.StatusInternalServerError, "", nil), nil
+	case FailedAfter:
+		return after(next, req, http.StatusInternalServerError)
+	case Truncated:
+		return truncated(next, req)
+	case Moving:
+		return answer(req, http.StatusForbidden, "3", nil), nil
+	case SessionBehind:
+		return answer(req, http.StatusNotFound, "1002", nil), nil
 	}
-	return t.Next.Do(req)
+	return next.Do(req)
 }
 
 func (t *Transport) fault(req *http.Request) Fault {
@@ -154,8 +194,26 @@ func isWrite(req *http.Request) bool {
 		req.Header.Get("x-ms-documentdb-isquery") == ""
 }
 
-func (t *Transport) after(req *http.Request, status int) (*http.Response, error) {
-	resp, err := t.Next.Do(req)
+// truncated returns the first half of an answer, and then the end of the connection.
+func truncated(next Doer, req *http.Request) (*http.Response, error) {
+	resp, err := next.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), brokenOff{}))
+	return resp, nil
+}
+
+type brokenOff struct{}
+
+func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func after(next Doer, req *http.Request, status int) (*http.Response, error) {
+	resp, err := next.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,10 @@ func Default() Config {
 // Embedded reports whether the node runs an engine of its own.
 func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }
 
+// UsesFolder reports whether the node keeps anything of its own, in Data or in
+// memory.
+func (c *Config) UsesFolder() bool { return c.Embedded() || c.EmbeddedBus() || c.EmbeddedBlob() }
+
 // Groups returns the groups of the energy market, changed and extended by the
 // Domains.
 func (c *Config) Groups() domain.Groups {
