@@ -121,23 +121,28 @@ func (m *mutant) patched(root string) (map[string]string, error) {
 	return changed, nil
 }
 
-// overlay writes what m changes into dir, and a file that has the go command see it in
-// place of what is in the tree. It returns that file's name.
-func (m *mutant) overlay(root, dir string) (string, error) {
+// write puts the files that m changes into dir, as they are then, and returns which of
+// them the go command is to see in place of which.
+func (m *mutant) write(root, dir string) (map[string]string, error) {
 	changed, err := m.patched(root)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var o struct{ Replace map[string]string }
-	o.Replace = make(map[string]string)
+	replace := make(map[string]string)
 	for path, source := range changed {
 		instead := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
 		if err := os.WriteFile(instead, []byte(source), 0o600); err != nil {
-			return "", err
+			return nil, err
 		}
-		o.Replace[filepath.Join(root, filepath.FromSlash(path))] = instead
+		replace[filepath.Join(root, filepath.FromSlash(path))] = instead
 	}
-	text, err := json.Marshal(o)
+	return replace, nil
+}
+
+// overlay writes the file that tells the go command what to see in place of what, and
+// returns its name.
+func overlay(dir string, replace map[string]string) (string, error) {
+	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
