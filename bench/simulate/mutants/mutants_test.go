@@ -140,6 +140,6 @@ func TestAPatchThatIsNoneIsRefused(t *testing.T) {
 func TestAReasonIsOneLineOfATable(t *testing.T) {
 	require.Equal(t, "panic: a / b", reasonOf("=== RUN x\n\npanic: a | b\n\tgoroutine 1\n"))
 	require.Equal(t, "H3: 5 before 4", reasonOf("--- FAIL: TestSeeds\n    a_test.go:1: \n\tError Trace:\ta.go\n\tError:      \tH3: 5 before 4\n"))
-	require.Equal(t, "H2: twice", reasonOf("--- FAIL: TestSeeds\n    --- FAIL: TestSeeds/7\n        simulate_test.go:31: seed 7: H2: twice\n            at step 5\n"))
+	require.Equal(t, "H2: twice", reasonOf("906 steps\n--- FAIL: TestSeeds\n    --- FAIL: TestSeeds/7\n        simulate_test.go:31: seed 7: H2: twice\n            at step 5\n"))
 	require.Equal(t, "TestThis", failedTest("=== RUN TestThis\n--- FAIL: TestThis (0.1s)\n--- FAIL: TestThat (0.1s)\n"))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,22 +169,23 @@ var place = regexp.MustCompile(`^\S+\.go:\d+: (seed \d+: )?`)
 
 // reasonOf finds in what a failing simulation says the line that tells what is wrong.
 func reasonOf(out string) string {
-	first := ""
+	reported, first := "", ""
 	for line := range strings.Lines(out) {
-		line = place.ReplaceAllString(strings.TrimSpace(line), "")
+		line = strings.TrimSpace(line)
 		if said, ok := strings.CutPrefix(line, "Error:"); ok {
 			return short(said)
 		}
-		for _, prefix := range []string{"panic: ", "fatal error: "} {
-			if strings.HasPrefix(line, prefix) {
-				return short(line)
-			}
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return short(line)
 		}
-		if first == "" && line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			first = line
+		if at := place.FindString(line); at != "" {
+			reported = cmp.Or(reported, line[len(at):])
+		}
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			first = cmp.Or(first, line)
 		}
 	}
-	return short(first)
+	return short(cmp.Or(reported, first))
 }
 
 // failedTest finds in what tests say the first that failed.
