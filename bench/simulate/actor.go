@@ -1,0 +1,95 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// An actor is one client of a recipient: it peeks and dequeues.
+type actor struct {
+	party
+	name string
+}
+
+func (w *world) actors() []*actor {
+	var all []*actor
+	for i := range w.plan.recipients {
+		for j := range w.plan.clients {
+			all = append(all, &actor{w.newParty(fmt.Sprintf("client-%d.%d", i, j), uint64(100+10*i+j)), actorName(i)})
+		}
+	}
+	return all
+}
+
+// act peeks and dequeues until finish is closed.
+func (a *actor) act(finish <-chan struct{}) {
+	for a.w.ctx.Err() == nil {
+		select {
+		case <-finish:
+			return
+		default:
+		}
+		id, ok := a.peek()
+		switch {
+		case !ok:
+			a.pause(time.Duration(50+a.d.n(3000)) * time.Millisecond)
+			continue
+		case !a.w.calm && a.d.n(5) == 0: // it has forgotten what it got
+			continue
+		}
+		a.dequeue(id)
+	}
+}
+
+// peek fetches a bundle, and returns its id.
+func (a *actor) peek() (id string, ok bool) {
+	path := "/v1/peek"
+	if a.d.n(4) == 0 {
+		path += "/" + a.w.plan.groups[a.d.n(len(a.w.plan.groups))]
+	}
+	began := a.w.ledger.peekBegins(a.name)
+	r, err := a.call(a.w.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
+	if err != nil {
+		return "", false
+	}
+	switch r.status {
+	case http.StatusOK:
+		id = r.header["MessageId"][0]
+		if err := a.w.ledger.peeked(a.name, id, r.body, began, a.w); err != nil {
+			a.w.fail(err)
+			return "", false
+		}
+		return id, true
+	case http.StatusNoContent, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	default:
+		a.w.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
+	}
+	return "", false
+}
+
+// dequeue confirms a bundle until it is told that this is done.
+func (a *actor) dequeue(id string) {
+	for {
+		before := a.w.ledger.dequeueBegins(a.name, id)
+		r, err := a.call(a.w.ctx, http.MethodDelete, "/v1/dequeue/"+id, nil, "X-Actor-Id", a.name)
+		switch {
+		case err != nil:
+		case r.status == http.StatusOK:
+			a.w.ledger.dequeued(a.name, id)
+			return
+		case r.status == http.StatusNotFound:
+			if !before {
+				a.w.fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
+			}
+			a.w.ledger.dequeued(a.name, id)
+			return
+		case r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
+			a.w.fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
+			return
+		}
+		if a.d.n(4) == 0 && !a.w.calm || !a.pause(time.Duration(a.d.n(1000))*time.Millisecond) {
+			return
+		}
+	}
+}

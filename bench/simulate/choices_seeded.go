@@ -1,0 +1,25 @@
+//go:build seeded
+
+package simulate
+
+import (
+	"runtime"
+	_ "unsafe" // for go:linkname
+)
+
+// seedChoices has the choices of the Go runtime repeat themselves; see package seeded.
+//
+//go:linkname seedChoices
+func seedChoices(seed uint64)
+
+// settled reports whether nothing but the caller can run, on one processor.
+//
+//go:linkname settled
+func settled() bool
+
+// settle returns when everything else in the bubble is blocked.
+func settle() {
+	for runtime.Gosched(); !settled(); {
+		runtime.Gosched()
+	}
+}

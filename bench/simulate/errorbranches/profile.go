@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"go/token"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A place is a line and a column.
+type place struct{ line, column int }
+
+func (p place) compare(other place) int {
+	return cmp.Or(cmp.Compare(p.line, other.line), cmp.Compare(p.column, other.column))
+}
+
+// A block is a run of statements that are run together.
+type block struct {
+	from, to place
+	reached  bool
+}
+
+// A profile has the blocks of each file in the order of their places.
+type profile map[string][]block
+
+// readProfiles returns what several profiles have reached together.
+func readProfiles(paths []string) (profile, error) {
+	blocks := make(map[string]map[[2]place]bool)
+	for _, path := range paths {
+		if err := readProfile(path, blocks); err != nil {
+			return nil, err
+		}
+	}
+	p := make(profile)
+	for file, of := range blocks {
+		for at, reached := range of {
+			p[file] = append(p[file], block{at[0], at[1], reached})
+		}
+		slices.SortFunc(p[file], func(a, b block) int { return a.from.compare(b.from) })
+	}
+	return p, nil
+}
+
+func readProfile(path string, blocks map[string]map[[2]place]bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	lines := bufio.NewScanner(file)
+	for number := 1; lines.Scan(); number++ {
+		line := lines.Text()
+		if strings.HasPrefix(line, "mode: ") {
+			continue
+		}
+		colon := strings.LastIndexByte(line, ':')
+		var from, to place
+		var statements, count int
+		_, err := fmt.Sscanf(line[colon+1:], "%d.%d,%d.%d %d %d", &from.line, &from.column, &to.line, &to.column, &statements, &count)
+		if colon < 0 || err != nil {
+			return fmt.Errorf("%s:%d is no line of a coverage profile: %q", path, number, line)
+		}
+		name := line[:colon]
+		if blocks[name] == nil {
+			blocks[name] = make(map[[2]place]bool)
+		}
+		at := [2]place{from, to}
+		blocks[name][at] = blocks[name][at] || count > 0
+	}
+	return lines.Err()
+}
+
+// has reports whether the statement at a position was reached.
+func (p profile) has(file string, position token.Position) (reached bool, err error) {
+	at := place{position.Line, position.Column}
+	var inner *block // the last that begins before it and ends behind it
+	for i := range p[file] {
+		if b := &p[file][i]; b.from.compare(at) <= 0 && b.to.compare(at) > 0 {
+			inner = b
+		}
+	}
+	if inner == nil {
+		return false, fmt.Errorf("no profile knows %s:%d: make one of the code as it is now, with -coverpkg", file, position.Line)
+	}
+	return inner.reached, nil
+}

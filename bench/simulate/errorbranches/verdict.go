@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A report is what was found of a package.
+type report struct {
+	path       string
+	reached    int
+	unreached  []branch
+	impossible []string
+}
+
+func judge(p *parsed, by profile, impossible *exceptions) (*report, error) {
+	r := &report{path: p.path}
+	for _, b := range p.branches() {
+		reached, err := by.has(b.file, b.at)
+		switch reason, ok := impossible.of(b); {
+		case err != nil:
+			return nil, err
+		case reached && ok:
+			return nil, fmt.Errorf("%s is listed as impossible but was reached: take it off the list", b.name())
+		case reached:
+			r.reached++
+		case ok:
+			r.impossible = append(r.impossible, fmt.Sprintf("%s: %s", b.name(), reason))
+		default:
+			r.unreached = append(r.unreached, b)
+		}
+	}
+	return r, nil
+}
+
+func (r *report) percent() float64 {
+	of := r.reached + len(r.unreached)
+	if of == 0 {
+		return 100
+	}
+	return 100 * float64(r.reached) / float64(of)
+}
+
+func (r *report) print(to io.Writer) {
+	_, _ = fmt.Fprintf(to, "%s: %d of %d error branches reached, %.1f %%; %d more are impossible\n",
+		r.path, r.reached, r.reached+len(r.unreached), r.percent(), len(r.impossible))
+	for _, b := range r.unreached {
+		_, _ = fmt.Fprintf(to, "\t%s:%d (%s): %s\n", fromHere(b.at.Filename), b.at.Line, b.function, b.line())
+	}
+	for _, line := range r.impossible {
+		_, _ = fmt.Fprintf(to, "\timpossible: %s\n", line)
+	}
+}
+
+// fromHere shortens the path of a file below this folder.
+func fromHere(file string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	short, err := filepath.Rel(here, file)
+	if err != nil {
+		return file
+	}
+	return short
+}
+
+// name tells the branch from all others as long as its function stays as it is.
+func (b *branch) name() string { return b.file + " " + b.function }
+
+// line returns the line with which it begins.
+func (b *branch) line() string {
+	text, err := os.ReadFile(b.at.Filename)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(string(text), "\n")
+	return strings.TrimSpace(lines[b.at.Line-1])
+}
+
+// exceptions are the branches that cannot be reached, and why.
+type exceptions struct {
+	reasons map[string]string // by the end of the file's path and the function
+	used    map[string]bool
+}
+
+// readImpossible reads a list, one branch a line: file, function and number, reason.
+//
+//	cosmos/bundles.go encoded#1 strings, numbers and times always have a JSON
+func readImpossible(path string) (*exceptions, error) {
+	e := &exceptions{make(map[string]string), make(map[string]bool)}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) < 3 {
+			return nil, fmt.Errorf("%s:%d: want a file, a function with a number, and the reason", path, number)
+		}
+		e.reasons[fields[0]+" "+fields[1]] = strings.Join(fields[2:], " ")
+	}
+	return e, nil
+}
+
+func (e *exceptions) of(b branch) (reason string, ok bool) {
+	file := b.file
+	for { // the list leaves out how the module is called
+		if reason, ok := e.reasons[file+" "+b.function]; ok {
+			e.used[file+" "+b.function] = true
+			return reason, true
+		}
+		_, rest, found := strings.Cut(file, "/")
+		if !found || path.Base(file) == file {
+			return "", false
+		}
+		file = rest
+	}
+}
+
+// stale is an error if the list names a branch that there is not in packages.
+func (e *exceptions) stale(packages []*parsed) error {
+	var all []error
+	for name := range e.reasons {
+		file, _, _ := strings.Cut(name, " ")
+		judged := slices.ContainsFunc(packages, func(p *parsed) bool {
+			return strings.HasSuffix("/"+p.path, "/"+path.Dir(file))
+		})
+		if judged && !e.used[name] {
+			all = append(all, fmt.Errorf("%s is listed as impossible, but there is no such error branch", name))
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,135 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Options say what cannot be known about a hub, and how long to search.
+type Options struct {
+	// StaleReads is for a hub whose reads may be old, as on an account with the
+	// consistency Session: then "none" says nothing, and a Peek of several groups may
+	// miss a bundle that is open in another.
+	StaleReads bool
+
+	// AnyOpen is for a hub whose nodes disagree on the time, or on which time stands
+	// still: then nobody knows which bundle has been open longest.
+	AnyOpen bool
+
+	Steps int // that a search tries before it is given up; default 1,000,000
+}
+
+// A Verdict is what a check has come to.
+type Verdict int
+
+// The verdicts. Only Legal is a success.
+const (
+	GaveUp  Verdict = iota // the search was too long, so it has shown nothing
+	Legal                  // a hub that keeps its contract could have given these answers
+	Illegal                // none could have
+)
+
+func (v Verdict) String() string { return [...]string{"gave up", "legal", "illegal"}[v] }
+
+// A Result is a verdict, and how it came about.
+type Result struct {
+	Verdict Verdict
+	Steps   int // that the search has tried
+
+	Longest []string // operations of an illegal history in the longest order that was possible
+	Left    []string // and those for which there was no place then
+}
+
+// String says it in full, for a person who wants to know what went wrong.
+func (r Result) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s after %d steps", r.Verdict, r.Steps)
+	if r.Verdict == Illegal {
+		fmt.Fprintf(&b, "\npossible in this order:\n\t%s\nand then none of:\n\t%s", strings.Join(r.Longest, "\n\t"), strings.Join(r.Left, "\n\t"))
+	}
+	return b.String()
+}
+
+// Check looks for an order of the operations in which a hub that keeps its contract
+// gives the answers that were given.
+func (h History) Check(opts Options) Result {
+	if opts.Steps <= 0 {
+		opts.Steps = 1_000_000
+	}
+	t, steps := tableOf(h.operations)
+	search := &search{model: model{table: t, Options: opts}, left: opts.Steps}
+	steps = search.narrow(steps)
+	result := search.run(steps)
+	if result.Verdict == Illegal {
+		search.blind, search.left = true, opts.Steps // as many as before, so that this one ends too
+		result.Longest, result.Left = search.explain(operationsOf(steps))
+	}
+	return result
+}
+
+func operationsOf(steps []*step) []porcupine.Operation {
+	operations := make([]porcupine.Operation, len(steps))
+	for i, s := range steps {
+		operations[i] = porcupine.Operation{ClientId: s.client, Input: s, Output: s, Call: s.call, Return: s.done}
+	}
+	return operations
+}
+
+// A search is a model that takes so many steps and then none.
+type search struct {
+	model
+	left int
+}
+
+func (s *search) run(steps []*step) Result {
+	atFirst := s.left
+	legal := porcupine.CheckOperations(s.porcupine(), operationsOf(steps))
+	result := Result{Verdict: Illegal, Steps: atFirst - s.left}
+	switch {
+	case s.left == 0:
+		result.Verdict = GaveUp
+	case legal:
+		result.Verdict = Legal
+	}
+	return result
+}
+
+func (s *search) porcupine() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return s.empty() },
+		Step: func(state, input, _ any) (bool, any) {
+			if s.left == 0 {
+				return false, nil
+			}
+			s.left--
+			next := s.take(state.(*mailbox), input.(*step))
+			return next != nil, next
+		},
+		Equal: func(a, b any) bool { return a.(*mailbox).equal(b.(*mailbox)) },
+		Hash:  func(state any) uint64 { return state.(*mailbox).hash },
+	}
+}
+
+// explain returns the longest order of operations that is possible, and what is left.
+func (s *search) explain(operations []porcupine.Operation) (longest, left []string) {
+	_, info := porcupine.CheckOperationsVerbose(s.porcupine(), operations, 0)
+	var most []porcupine.Operation
+	for _, order := range info.PartialLinearizationsOperations()[0] {
+		if len(order) > len(most) {
+			most = order
+		}
+	}
+	taken := make(map[any]bool)
+	for _, op := range most {
+		taken[op.Input] = true
+		longest = append(longest, op.Input.(*step).String())
+	}
+	for _, op := range operations {
+		if !taken[op.Input] {
+			left = append(left, op.Input.(*step).String())
+		}
+	}
+	return longest, left
+}

@@ -1,0 +1,53 @@
+package history
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// CheckPlainly is Check without anything that makes it quick.
+func (h History) CheckPlainly(opts Options) Verdict {
+	t, steps := tableOf(h.operations)
+	search := &search{model: model{table: t, Options: opts, blind: true}, left: opts.Steps}
+	return search.run(steps).Verdict
+}
+
+// Corrupted returns h with one answer changed.
+func (h History) Corrupted(random *rand.Rand) History {
+	operations := slices.Clone(h.operations)
+	i := random.IntN(len(operations))
+	op := *operations[i]
+	operations[i] = &op
+	switch {
+	case op.outcome == Done:
+		op.outcome = NotFound
+	case op.outcome == NotFound:
+		op.outcome = Done
+	case op.outcome == Accepted:
+		op.outcome, op.tally = Rejected, nil
+	case op.outcome == None:
+		op.outcome, op.done = Unknown, forever
+	case op.outcome == Shown && random.IntN(2) == 0:
+		op.outcome, op.bundle = None, Bundle{}
+	case op.outcome == Shown && len(op.bundle.Events) > 0:
+		op.bundle.Events = op.bundle.Events[:len(op.bundle.Events)-1]
+	case op.kind == send:
+		op.outcome, op.done = Accepted, op.call+1
+	}
+	return History{operations}
+}
+
+// Stretched returns h with every operation begun up to so much earlier and ended up
+// to so much later than it was. What was legal stays legal.
+func (h History) Stretched(random *rand.Rand, by int64) History {
+	operations := make([]*operation, len(h.operations))
+	for i, op := range h.operations {
+		longer := *op
+		longer.call -= random.Int64N(by + 1)
+		if longer.done < forever {
+			longer.done += random.Int64N(by + 1)
+		}
+		operations[i] = &longer
+	}
+	return History{operations}
+}

@@ -1,0 +1,193 @@
+package history
+
+import "slices"
+
+// maxWeight is what a bundle of several events weighs at most, in KB.
+const maxWeight = 50 * 1024
+
+// A model says which steps a hub that keeps its contract can take.
+type model struct {
+	*table
+	Options
+	blind bool // to what can be foreseen, so that a step fails only where it has gone wrong
+}
+
+// take returns the mailbox after a step, or nil if a hub that has m in store
+// would not have given that answer.
+func (t *model) take(m *mailbox, s *step) *mailbox {
+	switch {
+	case s.kind == send && s.outcome == Rejected:
+		return m
+	case s.kind == send:
+		return t.send(m, s)
+	case s.kind == peek && s.outcome == Shown:
+		return t.show(m, s)
+	case s.kind == peek && s.outcome == None:
+		return t.none(m, s)
+	case s.kind == dequeue:
+		return t.dequeue(m, s)
+	}
+	return m
+}
+
+// send appends what is new, all of it at once.
+func (t *model) send(m *mailbox, s *step) *mailbox {
+	var tally Tally
+	lost := false
+	next := m.with(func(next *mailbox) {
+		for _, e := range s.sent {
+			switch next.seen[e.id] {
+			case 0:
+				next.seen[e.id] = e.content
+				lost = lost || !t.append(next, e.id)
+				tally.Accepted++
+			case e.content:
+				tally.Duplicates++
+			default:
+				tally.Conflicts++
+			}
+		}
+	})
+	if lost || s.tally != nil && *s.tally != tally {
+		return nil
+	}
+	return next
+}
+
+// show repeats an open bundle, or opens the one that s shows.
+func (t *model) show(m *mailbox, s *step) *mailbox {
+	b := &t.bundles[s.bundle]
+	if !asks(s, b.Group) {
+		return nil
+	}
+	if i := slices.IndexFunc(m.open, func(o opened) bool { return o.bundle == s.bundle }); i >= 0 {
+		if !t.isOldest(m, s, i) {
+			return nil
+		}
+		return m
+	}
+	from := int64(forever)
+	if t.opens(m, s, b) {
+		from = s.call
+	}
+	// Perhaps another Peek has opened it, and s but repeats it: one that got no answer,
+	// or one whose bundle was dequeued before it knew that it was its own.
+	for _, u := range t.peeks {
+		if u.call <= s.done && s.call <= u.done && u.call < from && t.opens(m, u, b) {
+			from = u.call
+		}
+	}
+	if from == forever {
+		return nil
+	}
+	next := m.with(func(next *mailbox) {
+		next.used[b.id] = 1
+		next.open = append(next.open, opened{s.bundle, from, s.done})
+	})
+	if from < s.call && !t.opens(m, s, b) && !t.isOldest(next, s, len(next.open)-1) {
+		return nil
+	}
+	return next
+}
+
+// asks reports whether a Peek asks for what is in group.
+func asks(s *step, group string) bool {
+	return len(s.groups) == 0 || slices.Contains(s.groups, group)
+}
+
+// isOldest reports whether Peek s may give open bundle i as the one that has been
+// open longest. One that was opened before it, by the order of the steps, may be
+// younger by the clock if the two were opened side by side, and may have been missed
+// if it was opened while s was under way.
+func (t *model) isOldest(m *mailbox, s *step, i int) bool {
+	if t.AnyOpen || t.StaleReads {
+		return true
+	}
+	for _, older := range m.open[:i] {
+		if asks(s, t.bundles[older.bundle].Group) && older.to < s.call && older.to < m.open[i].from {
+			return false
+		}
+	}
+	return true
+}
+
+// opens reports whether Peek s may open b.
+func (t *model) opens(m *mailbox, s *step, b *shown) bool {
+	if m.used[b.id] != 0 || !asks(s, b.Group) {
+		return false
+	}
+	for _, o := range m.open {
+		switch group := t.bundles[o.bundle].Group; {
+		case group == b.Group:
+			return false
+		case asks(s, group) && o.to < s.call && !t.StaleReads:
+			return false // this one should have been given instead
+		}
+	}
+	return t.isFront(m, s, b)
+}
+
+// isFront reports whether the events of b are the front of their cabinet, begin with
+// the first of all that s may have, and may travel together.
+func (t *model) isFront(m *mailbox, s *step, b *shown) bool {
+	var weight int64
+	n := 0 // of b were found
+	for _, id := range m.waiting {
+		e := t.event(m, id)
+		switch {
+		case n == 0 && !asks(s, e.Group):
+			continue
+		case n > 0 && e.Cabinet != b.Cabinet:
+			continue
+		case len(b.events) == n:
+			return n > 0
+		}
+		weight += e.Weight
+		fits := n == 0 || e.Bundleable && weight <= maxWeight && t.event(m, b.events[0]).Bundleable
+		if b.events[n] != id || e.Cabinet != b.Cabinet || e.Group != b.Group || !fits {
+			return false
+		}
+		n++
+	}
+	return n > 0 && n == len(b.events)
+}
+
+// none demands that s had nothing to show: no open bundle, nor an event that was
+// there when it began.
+func (t *model) none(m *mailbox, s *step) *mailbox {
+	if t.StaleReads {
+		return m
+	}
+	for _, o := range m.open {
+		if asks(s, t.bundles[o.bundle].Group) {
+			return nil
+		}
+	}
+	for _, id := range m.waiting {
+		if e := t.event(m, id); asks(s, e.Group) && t.stored[id] < s.call {
+			return nil
+		}
+	}
+	for id, content := range m.seen { // also of those that are not in waiting, as they stay for ever
+		if content > 0 && t.fates[id].bundles == 0 && asks(s, t.event(m, id).Group) && t.stored[id] < s.call {
+			return nil
+		}
+	}
+	return m
+}
+
+// dequeue takes away the events of the open bundle.
+func (t *model) dequeue(m *mailbox, s *step) *mailbox {
+	i := slices.IndexFunc(m.open, func(o opened) bool { return t.bundles[o.bundle].id == s.id })
+	switch {
+	case i < 0 && s.outcome == Done, i >= 0 && s.outcome == NotFound:
+		return nil
+	case i < 0:
+		return m
+	}
+	b := &t.bundles[m.open[i].bundle]
+	return m.with(func(next *mailbox) {
+		next.open = slices.Delete(next.open, i, i+1)
+		next.waiting = slices.DeleteFunc(next.waiting, func(id int) bool { return slices.Contains(b.events, id) })
+	})
+}

@@ -1,0 +1,156 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+)
+
+// errCut reports that a line carries nothing any more, because the process at its end
+// is dead, or because the connection has broken.
+var errCut = errors.New("the connection is broken")
+
+// An httpLine carries the requests of one process to Cosmos and to the blobs. It
+// holds each until the scheduler lets it through, and perhaps its answer as well.
+type httpLine struct {
+	w    *world
+	who  string
+	dead atomic.Bool
+}
+
+// An exchange is one request on its way.
+type exchange struct {
+	line     *httpLine
+	req      *http.Request
+	next     policy.Transporter
+	what     string
+	more     string
+	isCosmos bool
+	isRead   bool
+	answer   chan answered // holds one
+}
+
+type answered struct {
+	resp *http.Response
+	err  error
+}
+
+// Do implements policy.Transporter.
+func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
+	if l.dead.Load() {
+		return nil, errCut
+	}
+	x := &exchange{line: l, req: req, answer: make(chan answered, 1)}
+	if l.w.isBlob(req) {
+		x.next, x.what = l.w.blobs.Transport(), blobStep(req)
+		x.isRead = req.Method == http.MethodGet || req.Method == http.MethodHead
+		if err := buffered(req); err != nil {
+			return nil, err
+		}
+	} else {
+		name := steps.Of(req)
+		x.next, x.what, x.isCosmos = l.w.engine.Transport(), string(name), name != steps.Other
+		x.isRead = !name.IsWrite()
+	}
+	x.more = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
+	t := &turn{who: l.who, what: x.what, more: x.more, goes: x.goes, faults: x.faults}
+	l.w.wait(t)
+	select {
+	case a := <-x.answer:
+		return a.resp, a.err
+	case <-req.Context().Done():
+		// It may be on its way: whoever sent it does not know, and does not learn it.
+		return nil, req.Context().Err()
+	}
+}
+
+// goes carries the request out, and answers now or later.
+func (x *exchange) goes() string { return x.carried(faulty.None) }
+
+func (x *exchange) carried(f faulty.Fault) string {
+	stale := x.line.w.staleness(x)
+	x.line.w.stale.Store(int64(stale))
+	// The request is on its way, whatever has become of whoever sent it.
+	resp, err := f.Do(x.next, x.req.WithContext(context.WithoutCancel(x.req.Context())))
+	x.line.w.stale.Store(0)
+	outcome := "no answer"
+	if err == nil {
+		outcome = fmt.Sprint(resp.StatusCode)
+		x.line.w.observe(x, resp.StatusCode, f)
+	}
+	if stale > 0 {
+		outcome += fmt.Sprintf(", %d old", stale)
+	}
+	a := answered{resp, err}
+	if x.req.Context().Err() != nil {
+		x.line.w.reached("a request that was carried out after its sender had given up")
+	}
+	if slow := x.line.w.slowness(); slow > 0 {
+		x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its answer", more: x.more, late: time.Now().Add(slow), goes: func() string { return x.arrives(a) }})
+		return outcome + ", on its way for " + slow.String()
+	}
+	x.arrives(a)
+	return outcome
+}
+
+func (x *exchange) arrives(a answered) string {
+	if x.line.dead.Load() {
+		if a.err == nil {
+			_ = a.resp.Body.Close()
+		}
+		a = answered{nil, errCut}
+	}
+	x.answer <- a
+	return "arrived"
+}
+
+// faults are those that may befall the request.
+func (x *exchange) faults() []fault {
+	var all []fault
+	add := func(name string, f faulty.Fault) {
+		all = append(all, fault{name, func() string { return x.carried(f) }})
+	}
+	for _, f := range append(faulty.Faults(), faulty.More()...) {
+		if f != faulty.ForeignPrecondition && (x.isCosmos || f != faulty.RetryWith && f != faulty.Gone) {
+			add(f.String(), f)
+		}
+	}
+	if x.isCosmos && x.isRead {
+		add(faulty.SessionBehind.String(), faulty.SessionBehind)
+	} else if x.isCosmos {
+		add(faulty.Moving.String(), faulty.Moving)
+	}
+	all = append(all, fault{"lost in the net", func() string { return "nobody hears of it" }})
+	if !x.isRead {
+		all = append(all, fault{"late", x.comesLate})
+	}
+	return all
+}
+
+// comesLate has a request hang somewhere, and arrive when its sender has forgotten it.
+func (x *exchange) comesLate() string {
+	d := time.Duration(5+x.line.w.mishaps.n(60)) * time.Second
+	x.line.w.wait(&turn{who: x.line.who, what: x.what + ", late", more: x.more, late: time.Now().Add(d), goes: x.goes})
+	return "delayed by " + d.String()
+}
+
+// blobStep names a request to the blobs.
+func blobStep(req *http.Request) string {
+	q := req.URL.Query()
+	parts := []string{strings.ToLower(req.Method), "blob"}
+	for _, key := range [...]string{"comp", "restype"} {
+		if v := q.Get(key); v != "" {
+			parts = append(parts, v)
+		}
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,164 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// A hub is one life of a node: what cmd/node makes of the shipped parts, on lines of
+// its own. When it is killed, the lines are cut, and whatever it still does reaches
+// nobody.
+type hub struct {
+	w       *world
+	index   int
+	who     string
+	http    *httpLine
+	bus     *busLine
+	handler http.Handler
+	skew    atomic.Int64 // of its clock
+	end     context.CancelFunc
+	died    chan struct{} // closed by kill
+	killed  atomic.Bool
+}
+
+// begins starts a hub, and another when that has ended.
+func (w *world) begins(i int) {
+	w.ghosts.Go(func() {
+		for w.ctx.Err() == nil && !w.ending.Load() {
+			h := w.newHub(i)
+			if h.live(); h.killed.Load() {
+				return // whoever has killed it has begun another
+			}
+			pause := time.NewTimer(time.Second)
+			select {
+			case <-pause.C:
+			case <-w.ctx.Done():
+			}
+			pause.Stop()
+		}
+	})
+}
+
+func (w *world) newHub(i int) *hub {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lives[i]++
+	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
+	h := &hub{w: w, index: i, who: who, http: &httpLine{w: w, who: who}, bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	w.lines = append(w.lines, h.bus)
+	return h
+}
+
+// settings are those of a hub whose accounts are all elsewhere.
+func (w *world) settings() config.Config {
+	cfg := config.Default()
+	cfg.Cosmos.Endpoint = secure(w.engine.Endpoint())
+	cfg.Cosmos.Key = config.Secret(w.engine.Key())
+	cfg.ServiceBus.Connection = config.Secret(w.bus.ConnectionString(""))
+	cfg.Blob.Endpoint = secure(w.blobs.Endpoint())
+	cfg.Blob.Key = config.Secret(w.blobs.Key())
+	cfg.ServiceBus.Sessions = 2
+	cfg.Domains = w.plan.domains
+	cfg.Ordering = w.plan.ordering
+	cfg.Retention = w.plan.retention
+	return cfg
+}
+
+// secure makes an endpoint one that a hub may call: nobody listens on these lines.
+func secure(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
+
+// live opens the node and runs it to its end.
+func (h *hub) live() {
+	ctx, cancel := context.WithCancel(h.w.ctx)
+	defer cancel()
+	h.w.mu.Lock()
+	h.end = cancel
+	h.w.mu.Unlock()
+	random := newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.w.lives[h.index]))
+	n, err := node.Open(ctx, h.w.settings(), node.Options{
+		Listener: newIdleListener(), Grace: 3 * time.Second,
+		Transport: h.http, DialBus: h.bus.dial,
+		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
+		Clock:  func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
+		Random: random.next,
+		WrapHandler: func(handler http.Handler) http.Handler {
+			h.handler = handler
+			return handler
+		},
+	})
+	if err != nil {
+		h.w.reached("a hub that could not start")
+		return
+	}
+	h.w.mu.Lock()
+	if !h.killed.Load() {
+		h.w.hubs[h.index] = h
+	}
+	h.w.mu.Unlock()
+	err = n.Run(ctx)
+	h.w.mu.Lock()
+	if h.w.hubs[h.index] == h {
+		h.w.hubs[h.index] = nil
+	}
+	h.w.mu.Unlock()
+	if err != nil && !h.killed.Load() && h.w.ctx.Err() == nil {
+		h.w.fail(fmt.Errorf("%s has ended: %w", h.who, err))
+	}
+}
+
+// stop tells the hub to end, as an operator does.
+func (h *hub) stop() { h.end() }
+
+// kill ends it at once.
+func (h *hub) kill() {
+	if h.killed.Swap(true) {
+		return
+	}
+	h.w.mu.Lock()
+	if h.w.hubs[h.index] == h {
+		h.w.hubs[h.index] = nil
+	}
+	h.w.mu.Unlock()
+	h.http.dead.Store(true)
+	h.bus.dead.Store(true)
+	h.bus.cut()
+	close(h.died)
+	h.end()
+	if !h.w.ending.Load() {
+		h.w.begins(h.index)
+	}
+}
+
+// An idleListener has no clients: those of a simulation call the handler.
+type idleListener struct {
+	closed chan struct{}
+	once   atomic.Bool
+}
+
+func newIdleListener() *idleListener { return &idleListener{closed: make(chan struct{})} }
+
+func (l *idleListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *idleListener) Close() error {
+	if l.once.Swap(true) {
+		return net.ErrClosed
+	}
+	close(l.closed)
+	return nil
+}
+
+func (l *idleListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+var errRefused = errors.New("nobody listens there")

@@ -1,0 +1,124 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A party acts from outside: a domain, an actor, an operator.
+type party struct {
+	w   *world
+	who string
+	d   dice
+}
+
+func (w *world) newParty(who string, use uint64) party {
+	return party{w, who, newDice(w.o.Seed, use)}
+}
+
+// turn waits until the party may do the next thing.
+func (p *party) turn(what string, faults ...fault) (outcome string, ok bool) {
+	granted := make(chan string, 1)
+	t := &turn{who: p.who, what: what, goes: func() string { granted <- ""; return "goes" }}
+	if len(faults) > 0 {
+		t.faults = func() []fault {
+			all := make([]fault, len(faults))
+			for i, f := range faults {
+				all[i] = fault{f.name, func() string { granted <- f.name; return f.name }}
+			}
+			return all
+		}
+	}
+	p.w.wait(t)
+	select {
+	case outcome = <-granted:
+		return outcome, true
+	case <-p.w.ctx.Done():
+		p.w.leave(t)
+		return "", false
+	}
+}
+
+// pause lets some time pass.
+func (p *party) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.w.ctx.Done():
+		return false
+	}
+}
+
+// A reply is what came back from a hub.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// clientTimeout is how long a party waits for an answer.
+const clientTimeout = 45 * time.Second
+
+// call makes a request of a hub. After an error it is not known what has happened.
+func (p *party) call(ctx context.Context, method, path string, body []byte, header ...string) (*reply, error) {
+	i := p.d.n(hubs)
+	if _, ok := p.turn(fmt.Sprintf("asks hub %d: %s %s", i, method, path)); !ok {
+		return nil, p.w.ctx.Err()
+	}
+	h := p.w.hub(i)
+	if h == nil {
+		return nil, errRefused
+	}
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:8080"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.RemoteAddr = "127.0.0.1:1"
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	answer := make(chan *reply, 1)
+	p.w.ghosts.Go(func() {
+		rec := httptest.NewRecorder()
+		defer func() {
+			if r := recover(); r != nil { // which is how a handler breaks its connection
+				answer <- nil
+			}
+		}()
+		h.handler.ServeHTTP(rec, req)
+		answer <- &reply{rec.Code, rec.Header(), rec.Body.Bytes()}
+	})
+	var r *reply
+	select {
+	case r = <-answer:
+	case <-h.died:
+	case <-ctx.Done():
+	}
+	if r == nil {
+		return nil, errCut
+	}
+	lost, ok := p.turn(fmt.Sprintf("is answered %d", r.status), fault{name: "answer lost"})
+	if !ok || lost != "" {
+		return nil, errCut
+	}
+	if r.status == http.StatusInternalServerError {
+		err := fmt.Errorf("%s %s was answered %d %s", method, path, r.status, r.body)
+		p.w.fail(err)
+	}
+	return r, nil
+}
+
+func (p *party) newID() uuid.UUID {
+	id, _ := uuid.NewRandomFromReader(p.d) // dice do not fail
+	return id
+}

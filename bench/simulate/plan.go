@@ -1,0 +1,79 @@
+package simulate
+
+import (
+	"time"
+
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The containers in the account of blobs.
+const (
+	content_  = "messagehub-content"
+	exchange_ = "messagehub-exchange"
+)
+
+// A plan is what a world is like, apart from its weather.
+type plan struct {
+	consistency string
+	rangeBytes  int64 // of a physical partition, before it splits
+	capacity    int   // of a drawer
+	ordering    domain.Ordering
+	retention   time.Duration
+	sweepEvery  time.Duration
+	domains     config.Domains
+
+	origins []domain.Origin // that are sent
+	groups  []string        // that are peeked
+	inline  domain.Origin   // whose payloads are the content; zero: none
+
+	recipients int
+	clients    int // of each actor
+	senders    int
+	batches    int // of each sender
+}
+
+func newPlan(d dice) plan {
+	p := plan{
+		consistency: []string{"Strong", "Session", "Session"}[d.n(3)],
+		capacity:    []int{2, 3, 3, 7, 50}[d.n(5)],
+		ordering:    []domain.Ordering{domain.ByCabinet, domain.ByCabinet, domain.ByRecipient}[d.n(3)],
+		sweepEvery:  -1,
+		recipients:  1 + d.n(2),
+		clients:     1 + d.n(2),
+		senders:     1 + d.n(3),
+		batches:     1 + d.n(4),
+	}
+	if d.n(4) == 0 {
+		p.rangeBytes = int64(2000 + d.n(20_000))
+	}
+	p.origins = []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[:1+d.n(3)]
+	p.groups = []string{"timeseries", "masterdata"}
+	if d.n(3) == 0 {
+		p.inline = domain.Charges
+		p.domains = config.Domains{{Name: domain.Charges, Content: domain.Inline}}
+	}
+	return p
+}
+
+// entities are those of the namespace.
+func (p *plan) entities() (e busembedded.Entities) {
+	queue := func(name string, sessions bool) {
+		q := busembedded.QueueSetup{Name: name}
+		q.Properties.RequiresSession = sessions
+		q.Properties.LockDuration = "PT15S"
+		e.Queues = append(e.Queues, q)
+	}
+	cfg := config.Default()
+	cfg.Domains = p.domains
+	queue(cfg.ServiceBus.FIFO, true)
+	queue(cfg.ServiceBus.Plain, false)
+	queues := cfg.Queues()
+	for _, origin := range cfg.Groups().Origins() {
+		queue(queues[origin].Request, true)
+		queue(queues[origin].Reply, true)
+		queue(queues[origin].Dequeue, false)
+	}
+	return e
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A campaign runs pieces and keeps the state.
+type campaign struct {
+	state     *state
+	statePath string
+	savedPath string
+	commit    string
+
+	run      func(context.Context, piece) (totals, error)
+	workers  int
+	failures int       // after so many in this run it stops
+	until    time.Time // no piece begins later; zero: no matter when
+
+	now      func() time.Time
+	tick     <-chan time.Time // when to tell the progress
+	progress *progress
+
+	left   uint64    // seeds that nobody has begun with
+	failed []failure // in this run
+	broken bool      // off before its end
+}
+
+// plan returns what is to be done: the saved seeds, those to run twice, and those
+// that were not run before.
+func (c *campaign) plan(seeds []uint64, f flags) []piece {
+	var all []piece
+	for _, seed := range seeds {
+		all = append(all, piece{span{seed, 1}, saved})
+	}
+	for _, s := range c.state.Twice.missing(span{f.from, f.twice}, f.piece) {
+		all = append(all, piece{s, twice})
+	}
+	for _, s := range c.state.Seeds.missing(span{f.from, f.seeds}, f.piece) {
+		all = append(all, piece{s, fresh})
+	}
+	return all
+}
+
+type result struct {
+	piece
+	totals
+	err error
+}
+
+// prove runs all pieces. When it returns, no process is left and the state is
+// saved. Its error is not about seeds; see verdict.
+func (c *campaign) prove(ctx context.Context, pieces []piece) error {
+	work, results := make(chan piece), make(chan result)
+	var workers sync.WaitGroup
+	for range c.workers {
+		workers.Go(func() {
+			for p := range work {
+				t, err := c.run(ctx, p)
+				results <- result{p, t, err}
+			}
+		})
+	}
+	began, before := c.now(), c.state.Wall
+	var trouble error
+	running, done := 0, ctx.Done()
+	for {
+		var next chan piece
+		var first piece
+		switch {
+		case len(pieces) == 0:
+		case trouble != nil || ctx.Err() != nil || len(c.failed) >= c.failures || !c.until.IsZero() && c.now().After(c.until):
+			pieces, c.broken = nil, true
+		default:
+			next, first = work, pieces[0]
+		}
+		if running == 0 && next == nil {
+			break
+		}
+		select {
+		case next <- first:
+			pieces = pieces[1:]
+			running++
+		case r := <-results:
+			running--
+			var again []piece
+			again, err := c.take(r)
+			pieces = append(again, pieces...)
+			c.state.Wall = before + c.now().Sub(began).Seconds()
+			trouble = errors.Join(trouble, err, c.state.save(c.statePath))
+		case <-c.tick:
+			c.tell(pieces)
+		case <-done:
+			done = nil
+		}
+	}
+	close(work)
+	workers.Wait()
+	c.tell(pieces)
+	c.progress.end()
+	return trouble
+}
+
+func (c *campaign) tell(pieces []piece) {
+	c.left = 0
+	for _, p := range pieces {
+		c.left += p.Seeds
+	}
+	c.progress.tell(c.now(), c.state, len(c.failed), c.left)
+}
+
+// take notes what came of a piece, and returns what is to be run in its place.
+func (c *campaign) take(r result) ([]piece, error) {
+	switch {
+	case errors.Is(r.err, context.Canceled):
+		c.broken = true
+		return nil, nil
+	case errors.Is(r.err, errSilent) && r.Seeds > 1:
+		var each []piece
+		for seed := r.From; seed < r.end(); seed++ {
+			each = append(each, piece{span{seed, 1}, r.kind})
+		}
+		return each, nil
+	case errors.Is(r.err, errSilent):
+		r.Failed = []uint64{r.From}
+	case r.err != nil:
+		return nil, r.err
+	}
+	c.state.add(r.piece, r.totals)
+	failed := slices.Concat(r.Failed, r.Differing)
+	slices.Sort(failed)
+	for _, seed := range slices.Compact(failed) {
+		what := r.about(seed)
+		if slices.Contains(r.Differing, seed) {
+			what = "two runs differ: " + what
+		}
+		f := failure{seed, c.commit, what}
+		c.failed = append(c.failed, f)
+		c.state.fail(f)
+		c.progress.say(fmt.Sprintf("seed %d fails: %s", seed, what))
+		if err := saveSeed(c.savedPath, f); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// verdict is an error unless all is well that was asked for.
+func (c *campaign) verdict(f flags) error {
+	var all []error
+	for _, bad := range c.state.Failed {
+		if bad.Commit == c.commit {
+			all = append(all, fmt.Errorf("seed %d fails: %s", bad.Seed, bad.What))
+		}
+	}
+	if c.broken {
+		return errors.Join(append(all, errors.New("not finished: the same command goes on"))...)
+	}
+	if f.rare > 0 && len(c.state.Sometimes) == 0 {
+		all = append(all, errors.New("the simulation names no rare states"))
+	}
+	for _, name := range c.state.rarest() {
+		if n := c.state.Sometimes[name]; n < int64(f.rare) {
+			all = append(all, fmt.Errorf("reached %d times, want %d: %s", n, f.rare, name))
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newCampaign returns one of the stand-in, with its state in a folder of its own.
+func newCampaign(t *testing.T, f fake) *campaign {
+	t.Helper()
+	text, err := json.Marshal(f)
+	require.NoError(t, err)
+	t.Setenv(fakeSimulation, string(text))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	folder := t.TempDir()
+	p := &process{command: []string{self}, folder: folder}
+	c := &campaign{
+		statePath: filepath.Join(folder, "campaign.json"), savedPath: filepath.Join(folder, "testdata", "seeds.txt"),
+		commit: "c1", run: p.run, workers: 2, failures: 20, now: time.Now,
+		progress: &progress{to: &bytes.Buffer{}},
+	}
+	resumed(t, c, "c1")
+	return c
+}
+
+// resumed gives c the state that a new process would have, at a commit.
+func resumed(t *testing.T, c *campaign, commit string) {
+	t.Helper()
+	s, err := resume(c.statePath, origin{Commit: commit}, false)
+	require.NoError(t, err)
+	s.begin(0, "prove")
+	c.state, c.commit, c.failed, c.broken = s, commit, nil, false
+}
+
+func tenSeeds() flags { return flags{seeds: 10, piece: 3} }
+
+func TestEverySeedIsRunOnceAndAddedUp(t *testing.T) {
+	c := newCampaign(t, fake{Steps: 100})
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.NoError(t, c.verdict(flags{}))
+	s, err := load(c.statePath)
+	require.NoError(t, err)
+	require.Equal(t, spans{{0, 10}}, s.Seeds)
+	require.EqualValues(t, 1000, s.Steps)
+	require.EqualValues(t, 100, s.Faulted)
+	require.EqualValues(t, 10, s.Histories)
+	require.Equal(t, map[string]int64{"own 409": 20, "own 412": 0}, s.Sometimes)
+	require.Equal(t, []string{"own 412", "own 409"}, s.rarest())
+	require.Empty(t, c.plan(nil, tenSeeds()))
+	require.ErrorContains(t, c.verdict(flags{rare: 20}), "reached 0 times, want 20: own 412")
+}
+
+func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
+	c := newCampaign(t, fake{Fails: []uint64{4}})
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	want := []failure{{4, "c1", "an event was lost"}}
+	require.Equal(t, want, c.state.Failed)
+	require.EqualError(t, c.verdict(flags{}), "seed 4 fails: an event was lost")
+	require.EqualValues(t, 10, c.state.Seeds.count())
+
+	text, err := os.ReadFile(c.savedPath)
+	require.NoError(t, err)
+	require.Equal(t, seedsHeader+"4 c1 an event was lost\n", string(text))
+	seeds, err := readSeeds(c.savedPath)
+	require.NoError(t, err)
+	require.Equal(t, []uint64{4}, seeds)
+
+	resumed(t, c, "c1")
+	require.NoError(t, c.prove(t.Context(), c.plan(seeds, tenSeeds())))
+	require.Equal(t, want, c.state.Failed, "once for each commit")
+	require.EqualValues(t, 10, c.state.Histories, "a saved seed is not counted again")
+	again, err := os.ReadFile(c.savedPath)
+	require.NoError(t, err)
+	require.Equal(t, text, again)
+
+	t.Setenv(fakeSimulation, `{}`)
+	resumed(t, c, "c2")
+	require.NoError(t, c.prove(t.Context(), c.plan(seeds, tenSeeds())))
+	require.NoError(t, c.verdict(flags{}))
+}
+
+func TestASeedThatKillsItsProcessIsFound(t *testing.T) {
+	c := newCampaign(t, fake{Dies: []uint64{4}})
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.Equal(t, []failure{{4, "c1", "panic: all is lost"}}, c.state.Failed)
+	require.Equal(t, spans{{0, 10}}, c.state.Seeds)
+	require.EqualValues(t, 9, c.state.Histories)
+}
+
+func TestSeedsThatAreRunTwiceCountForThemselves(t *testing.T) {
+	c := newCampaign(t, fake{Differs: []uint64{1, 8}, Steps: 10})
+	f := tenSeeds()
+	f.twice = 5
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, f)))
+	require.Equal(t, spans{{0, 5}}, c.state.Twice)
+	require.Equal(t, []uint64{1}, c.state.Differing)
+	require.EqualValues(t, 100, c.state.Steps)
+	require.Equal(t, []failure{{1, "c1", "two runs differ: step 3"}}, c.state.Failed)
+}
+
+func TestACampaignThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {
+	c := newCampaign(t, fake{Steps: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	run := c.run
+	c.workers = 1
+	c.run = func(ctx context.Context, p piece) (totals, error) {
+		if p.From == 6 {
+			cancel()
+		}
+		return run(ctx, p)
+	}
+	require.NoError(t, c.prove(ctx, c.plan(nil, tenSeeds())))
+	require.ErrorContains(t, c.verdict(flags{}), "not finished")
+	require.Equal(t, spans{{0, 6}}, c.state.Seeds)
+
+	c.run = run
+	resumed(t, c, "c1")
+	rest := c.plan(nil, tenSeeds())
+	require.Equal(t, []piece{{span{6, 3}, fresh}, {span{9, 1}, fresh}}, rest)
+	require.NoError(t, c.prove(t.Context(), rest))
+	require.NoError(t, c.verdict(flags{}))
+	require.EqualValues(t, 10, c.state.Steps)
+}
+
+func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
+	c := newCampaign(t, fake{})
+	c.workers = 1
+	var seconds atomic.Int64
+	c.now = func() time.Time { return time.Unix(seconds.Load(), 0) }
+	c.until = c.now().Add(time.Minute)
+	run := c.run
+	c.run = func(ctx context.Context, p piece) (totals, error) {
+		if p.From == 3 {
+			seconds.Add(3600)
+		}
+		return run(ctx, p)
+	}
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.ErrorContains(t, c.verdict(flags{}), "not finished")
+	require.Equal(t, spans{{0, 6}}, c.state.Seeds, "the piece that was begun is finished")
+	require.InDelta(t, 3600, c.state.Wall, 0.1)
+}
+
+func TestACampaignStopsWhenTooMuchFails(t *testing.T) {
+	c := newCampaign(t, fake{Fails: []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
+	c.workers, c.failures = 1, 5
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.Len(t, c.state.Failed, 6)
+	require.ErrorContains(t, c.verdict(flags{}), "not finished")
+}
+
+func TestAProcessThatCannotBeStartedIsNoFailingSeed(t *testing.T) {
+	c := newCampaign(t, fake{})
+	c.workers = 1
+	c.run = (&process{command: []string{filepath.Join(t.TempDir(), "none")}}).run
+	require.Error(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.Empty(t, c.state.Failed)
+}
+
+func TestAnotherTreeBeginsANewCampaign(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "campaign.json")
+	old := &state{Origins: []origin{{Commit: "c1"}}, Steps: 5}
+	require.NoError(t, old.save(path))
+	for _, tc := range []struct {
+		name  string
+		here  string
+		goOn  bool
+		steps int64
+		of    []origin
+	}{
+		{"the same", "c1", false, 5, []origin{{Commit: "c1"}}},
+		{"another, put together", "c2", true, 5, []origin{{Commit: "c1"}, {Commit: "c2"}}},
+		{"another", "c2", false, 0, []origin{{Commit: "c2"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := resume(path, origin{Commit: tc.here}, tc.goOn)
+			require.NoError(t, err)
+			require.Equal(t, tc.steps, s.Steps)
+			require.Equal(t, tc.of, s.Origins)
+		})
+	}
+	aside, err := load(path + ".before")
+	require.NoError(t, err)
+	require.EqualValues(t, 5, aside.Steps)
+
+	changed := origin{Commit: "c1" + changes}
+	require.NoError(t, (&state{Origins: []origin{changed}, Steps: 5}).save(path))
+	s, err := resume(path, changed, false)
+	require.NoError(t, err)
+	require.Zero(t, s.Steps, "two trees with changes are never known to be the same")
+}
+
+func TestSpansTellWhatIsMissing(t *testing.T) {
+	var s spans
+	for _, each := range []span{{10, 5}, {0, 5}, {20, 5}, {5, 3}, {12, 4}} {
+		s = s.with(each)
+	}
+	require.Equal(t, spans{{0, 8}, {10, 6}, {20, 5}}, s)
+	require.EqualValues(t, 19, s.count())
+	require.Equal(t, []span{{8, 2}, {16, 3}, {19, 1}, {25, 3}, {28, 2}}, s.missing(span{0, 30}, 3))
+	require.Equal(t, []span{{16, 2}}, s.missing(span{14, 4}, 3))
+	require.True(t, s.holds(span{11, 4}))
+	require.False(t, s.holds(span{7, 2}))
+	require.Empty(t, s.missing(span{3, 0}, 3))
+}

@@ -1,0 +1,204 @@
+// Prove runs the simulation over many seeds and keeps a record of what it found.
+//
+//	go run ./bench/simulate/prove -seeds 50000 -twice 1000 -rare 100
+//
+// It builds the test binary of bench/simulate once and runs it in as many processes
+// as there are cores, a piece of the seeds each time. What came of a piece is added
+// to the state (campaign.json) as soon as it ends, so a campaign that is broken off
+// goes on where it was: by Ctrl-C, which waits for the processes to end and gives up
+// the pieces they were at; or by -duration, which lets these finish. A tree with
+// another commit, or with changes that are not committed, begins anew, and the state
+// is put aside, unless -continue says that the figures may be put together.
+//
+// A seed that fails is added to testdata/seeds.txt, whose seeds every test of the
+// simulation runs from then on, and the exit code is 1. A process that dies without
+// saying which seed it was has its seeds run again one by one. At the end, and
+// whenever -report asks for it, the state is written up as RESULTS.md.
+//
+// -twice has the first seeds run once more, each of them twice, to compare the
+// traces; that pass counts for itself, and the saved seeds do not count.
+//
+// # What it asks of the simulation
+//
+// A test TestSeeds that takes -simulate.from and -simulate.seeds, and with
+// -simulate.twice compares two runs of each; that writes one line of JSON to the file
+// of -simulate.out (see totals), in which every rare state has a number, 0 if it was
+// not reached; and that prints "seed N: what is wrong" for a seed that fails.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type flags struct {
+	from, seeds, twice, piece uint64
+	workers, rare, failures   int
+	duration                  time.Duration
+	fresh, goOn, report, race bool
+	state, out, saved, cover  string
+}
+
+func parse(args []string) (flags, error) {
+	var f flags
+	set := flag.NewFlagSet("prove", flag.ContinueOnError)
+	set.Uint64Var(&f.from, "from", 0, "the first seed")
+	set.Uint64Var(&f.seeds, "seeds", 500, "how many seeds")
+	set.BoolVar(&f.fresh, "fresh", false, "take seeds that nobody has tried before, in place of -from")
+	set.Uint64Var(&f.twice, "twice", 0, "how many of the seeds to run once more, twice each, to compare the traces")
+	set.Uint64Var(&f.piece, "piece", 50, "how many seeds a process is given at a time")
+	set.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes")
+	set.IntVar(&f.rare, "rare", 0, "how often each rare state has to be reached")
+	set.IntVar(&f.failures, "failures", 20, "after how many failing seeds to stop")
+	set.DurationVar(&f.duration, "duration", 0, "begin no more pieces after this time; 0: go on to the end")
+	set.BoolVar(&f.goOn, "continue", false, "go on though the tree is another than before")
+	set.BoolVar(&f.report, "report", false, "run nothing, write the results of what was run")
+	set.BoolVar(&f.race, "race", false, "run with the race detector")
+	set.StringVar(&f.state, "state", "bench/simulate/campaign.json", "where the state is kept")
+	set.StringVar(&f.out, "out", "bench/simulate/RESULTS.md", "where the results are written; empty: nowhere")
+	set.StringVar(&f.saved, "saved", "bench/simulate/testdata/seeds.txt", "the seeds that ever failed; they are run first")
+	set.StringVar(&f.cover, "cover", "", "a folder for coverage profiles of what the simulation reaches, one a piece")
+	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	if f.piece == 0 || f.workers < 1 || set.NArg() > 0 {
+		return f, errors.New("want at least one worker and one seed a piece, and nothing behind the flags")
+	}
+	if f.fresh {
+		f.from = rand.Uint64N(1 << 48)
+	}
+	return f, nil
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "prove:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	f, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if f.report {
+		s, err := load(f.state)
+		if err != nil {
+			return err
+		}
+		return s.report(f.out)
+	}
+	here, err := tree(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := resume(f.state, here, f.goOn)
+	if err != nil {
+		return err
+	}
+	if f.fresh && s.From != nil && !s.Seeds.holds(span{*s.From, f.seeds}) {
+		f.from = *s.From // the fresh seeds that were not finished
+	}
+	s.begin(f.from, "go run ./bench/simulate/prove "+strings.Join(args, " "))
+	folder, err := os.MkdirTemp("", "prove")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	p, err := build(ctx, folder, f)
+	if err != nil {
+		return err
+	}
+	saved, err := readSeeds(f.saved)
+	if err != nil {
+		return err
+	}
+	c := &campaign{
+		state: s, statePath: f.state, savedPath: f.saved, commit: here.Commit,
+		run: p.run, workers: f.workers, failures: f.failures, now: time.Now,
+	}
+	if f.duration > 0 {
+		c.until = time.Now().Add(f.duration)
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	c.tick, c.progress = ticker.C, newProgress(os.Stderr)
+	err = c.prove(ctx, c.plan(saved, f))
+	return errors.Join(err, s.report(f.out), c.verdict(f))
+}
+
+// tree says what is tested, and where.
+func tree(ctx context.Context) (origin, error) {
+	here := origin{Machine: machine(), Go: runtime.Version()}
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return here, fmt.Errorf("which commit this is: %w", err)
+	}
+	changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", "*.go", "go.mod", "go.sum").Output()
+	if err != nil {
+		return here, fmt.Errorf("whether all is committed: %w", err)
+	}
+	here.Commit = strings.TrimSpace(string(commit))
+	if len(changed) > 0 {
+		here.Commit += changes
+	}
+	return here, nil
+}
+
+// machine is one line about the hardware.
+func machine() string {
+	line := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return line // not Linux
+	}
+	for l := range strings.Lines(string(info)) {
+		if name, ok := strings.CutPrefix(l, "model name"); ok {
+			return strings.TrimSpace(strings.TrimLeft(name, "\t :")) + ", " + line
+		}
+	}
+	return line
+}
+
+// covered are the packages whose coverage counts.
+const covered = "./cosmos,./domain/hub,./api/servicebus"
+
+// build makes the test binary of the simulation.
+func build(ctx context.Context, folder string, f flags) (*process, error) {
+	binary := filepath.Join(folder, "simulate.test")
+	args := []string{"test", "-c", "-o", binary}
+	if f.race {
+		args = append(args, "-race")
+	}
+	p := &process{command: []string{binary}, dir: filepath.Join("bench", "simulate"), folder: folder}
+	if f.cover != "" {
+		args = append(args, "-cover", "-covermode=set", "-coverpkg="+covered)
+		var err error
+		if p.profiles, err = filepath.Abs(f.cover); err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(p.profiles, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	out, err := exec.CommandContext(ctx, "go", append(args, "./bench/simulate")...).CombinedOutput() //nolint:gosec // flags of our own
+	if err != nil {
+		return nil, fmt.Errorf("build the simulation: %w\n%s", err, out)
+	}
+	return p, nil
+}

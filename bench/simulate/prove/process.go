@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A kind says why a piece is run.
+type kind int
+
+const (
+	fresh kind = iota // for the campaign
+	saved             // since it failed once
+	twice             // to compare traces
+)
+
+// A piece is what a process runs at a time.
+type piece struct {
+	span
+	kind kind
+}
+
+// totals are what the simulation says about a piece: one line of JSON.
+type totals struct {
+	Steps     int64            `json:"steps"`
+	Faulted   int64            `json:"faulted"`
+	Seconds   float64          `json:"seconds"`
+	Sometimes map[string]int64 `json:"sometimes"` // with 0 for what was never reached
+	Histories int64            `json:"histories"`
+	Failed    []uint64         `json:"failed"`
+	Differing []uint64         `json:"differing"` // of the seeds that were run twice
+
+	output string
+}
+
+// errSilent is what became of a process that ended without totals.
+var errSilent = errors.New("the process ended without saying what came of it")
+
+// A process runs the simulation.
+type process struct {
+	command  []string // the test binary, and arguments before those that are added
+	dir      string   // to run in; "" is this one
+	folder   string   // for what it writes
+	profiles string   // a folder for coverage profiles; "" for none
+}
+
+// run runs one piece. A seed that fails is no error. After errSilent the totals have
+// what the process has printed.
+func (p *process) run(ctx context.Context, of piece) (totals, error) {
+	name := fmt.Sprintf("%d-%d-%d", of.kind, of.From, of.Seeds)
+	out := filepath.Join(p.folder, name+".json")
+	args := append(p.command[1:len(p.command):len(p.command)],
+		"-test.run=^TestSeeds$", "-test.timeout=30m", "-test.count=1",
+		"-simulate.from="+strconv.FormatUint(of.From, 10),
+		"-simulate.seeds="+strconv.FormatUint(of.Seeds, 10),
+		"-simulate.out="+out,
+	)
+	if of.kind == twice {
+		args = append(args, "-simulate.twice")
+	}
+	if p.profiles != "" {
+		args = append(args, "-test.coverprofile="+filepath.Join(p.profiles, name+".out"))
+	}
+	cmd := exec.CommandContext(ctx, p.command[0], args...) //nolint:gosec // it was built here
+	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), "GOMAXPROCS=1")
+	printed := &tail{}
+	cmd.Stdout, cmd.Stderr = printed, printed
+	failed := cmd.Run()
+	t := totals{output: printed.String()}
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	line, err := os.ReadFile(out)
+	if err == nil {
+		err = errors.Join(json.Unmarshal(line, &t), os.Remove(out))
+	}
+	_, ended := errors.AsType[*exec.ExitError](failed)
+	switch {
+	case failed != nil && !ended, failed == nil && err != nil, strings.Contains(t.output, "flag provided but not defined"):
+		return t, fmt.Errorf("run the simulation: %w\n%s", errors.Join(failed, err), t.output)
+	case err != nil, failed != nil && len(t.Failed)+len(t.Differing) == 0:
+		return t, errors.Join(errSilent, failed)
+	}
+	return t, nil
+}
+
+// about returns one line about what is wrong with a seed.
+func (t *totals) about(seed uint64) string {
+	mark := fmt.Sprintf("seed %d: ", seed)
+	var last string
+	for line := range strings.Lines(t.output) {
+		line = strings.TrimSpace(line)
+		if _, what, ok := strings.Cut(line, mark); ok {
+			return what
+		}
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return last
+}
+
+// A tail keeps the beginning and the end of what is written to it.
+type tail struct{ begin, end bytes.Buffer }
+
+const tailSize = 1 << 18
+
+func (t *tail) Write(b []byte) (int, error) {
+	to := &t.begin
+	if t.begin.Len() > tailSize {
+		to = &t.end
+	}
+	if t.end.Len() > 2*tailSize {
+		t.end.Next(t.end.Len() - tailSize)
+	}
+	return to.Write(b)
+}
+
+func (t *tail) String() string { return t.begin.String() + t.end.String() }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What a recorded campaign is to reach.
+const (
+	wantSeeds     = 50_000
+	wantSteps     = 10_000_000
+	wantFaulted   = 5 // percent of the steps
+	wantTwice     = 1_000
+	wantHistories = 20_000
+	wantRare      = 100
+)
+
+// report writes the state up, unless path is empty.
+func (s *state) report(path string) error {
+	if path == "" {
+		return nil
+	}
+	return write(path, []byte(s.markdown()))
+}
+
+func (s *state) markdown() string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say("# The long campaign\n")
+	say("`go run ./bench/simulate/prove` wrote this; do not edit it.\n")
+	for _, o := range s.Origins {
+		say("- commit %s on %s, %s", o.Commit, o.Machine, o.Go)
+	}
+	say("- begun on %s; %s of all processes together, in %s", s.Began, seconds(s.Seconds), seconds(s.Wall))
+	if len(s.Origins) > 1 {
+		say("\nThe figures are those of all these commits together.")
+	}
+	say("\n## Totals\n\n| figure | target | measured |\n|---|---|---|")
+	say("| seeds | at least %d | %d |", wantSeeds, s.Seeds.count())
+	say("| steps | at least %d | %d |", wantSteps, s.Steps)
+	say("| steps with a fault | at least %d %% | %.1f %% |", wantFaulted, percent(s.Faulted, s.Steps))
+	say("| histories of one mailbox, all of them linearizable | at least %d | %d |", wantHistories, s.Histories)
+	say("| seeds run twice | at least %d | %d |", wantTwice, s.Twice.count())
+	say("| of these, with differing traces | 0 | %d |", len(s.Differing))
+	say("| seeds that fail | 0 | %d |", len(s.Failed))
+	say("| steps a second and process | | %.0f |", per(s.Steps, s.Seconds))
+	say("| steps a second | | %.0f |", per(s.Steps, s.Wall))
+	say("\nThe seeds: %s. A history that is not linearizable, or of which that cannot be told, fails its seed.", s.Seeds)
+	say("\n## Rare states\n\nHow often each was reached; at least %d times is the target.\n\n| state | times | |\n|---|---|---|", wantRare)
+	for _, name := range s.rarest() {
+		short := ""
+		if s.Sometimes[name] < wantRare {
+			short = "too rare"
+		}
+		say("| %s | %d | %s |", cell(name), s.Sometimes[name], short)
+	}
+	say("\n## Seeds that fail\n")
+	if len(s.Failed) == 0 {
+		say("None.")
+	} else {
+		say("| seed | commit | what |\n|---|---|---|")
+	}
+	for _, f := range s.Failed {
+		say("| %d | %s | %s |", f.Seed, f.Commit, cell(f.What))
+	}
+	say("\n## Commands\n")
+	for _, command := range s.Commands {
+		say("\t%s", strings.TrimSpace(command))
+	}
+	return b.String()
+}
+
+// String says which seeds they are.
+func (s spans) String() string {
+	texts := make([]string, len(s))
+	for i, each := range s {
+		texts[i] = fmt.Sprintf("%d to %d", each.From, each.end()-1)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func seconds(n float64) string {
+	return (time.Duration(n) * time.Second).String()
+}
+
+func per(n int64, seconds float64) float64 {
+	if seconds == 0 {
+		return 0
+	}
+	return float64(n) / seconds
+}
+
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func someState() *state {
+	return &state{
+		Origins:  []origin{{Commit: "c1", Machine: "2 cores, linux/amd64", Go: "go1.26.8"}},
+		Commands: []string{"go run ./bench/simulate/prove -seeds 60000"}, Began: "2026-11-21", Wall: 100,
+		Seeds: spans{{0, 60_000}}, Steps: 12_000_000, Faulted: 900_000, Seconds: 190, Histories: 30_000,
+		Sometimes: map[string]int64{"own 412": 99, "own | 409": 100}, Twice: spans{{0, 1000}},
+		Failed: []failure{{7, "c1", "an event was lost"}},
+	}
+}
+
+func TestTheReportSaysAllThatIsInTheState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "RESULTS.md")
+	require.NoError(t, someState().report(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, line := range []string{
+		"wrote this; do not edit it.",
+		"- commit c1 on 2 cores, linux/amd64, go1.26.8",
+		"- begun on 2026-11-21; 3m10s of all processes together, in 1m40s",
+		"| seeds | at least 50000 | 60000 |",
+		"| steps | at least 10000000 | 12000000 |",
+		"| steps with a fault | at least 5 % | 7.5 % |",
+		"| seeds run twice | at least 1000 | 1000 |",
+		"| of these, with differing traces | 0 | 0 |",
+		"| steps a second | | 120000 |",
+		"The seeds: 0 to 59999.",
+		"| own 412 | 99 | too rare |\n| own \\| 409 | 100 |  |",
+		"| 7 | c1 | an event was lost |",
+		"\tgo run ./bench/simulate/prove -seeds 60000",
+	} {
+		require.Contains(t, string(text), line)
+	}
+	require.NoError(t, someState().report(""))
+}
+
+func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{to: &out}
+	s := someState()
+	at := time.Unix(0, 0)
+	s.Seeds, s.Steps = spans{{0, 100}}, 1000
+	p.tell(at, s, 0, 1000)
+	p.tell(at.Add(9*time.Second), s, 0, 1000)
+	require.Empty(t, out.String())
+	s.Seeds, s.Steps, s.Faulted = spans{{0, 200}}, 11_000, 1100
+	p.tell(at.Add(10*time.Second), s, 1, 900)
+	p.end()
+	require.Equal(t, "200 seeds, 11000 steps, 10.0 % faulted, 1000 steps/s, 1 failed, 1m30s to go; rare states 2/2, least \"own 412\" 99\n", out.String())
+}
+
+func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{to: &out, terminal: true, width: func() int { return 10 }}
+	p.tell(time.Unix(0, 0), &state{}, 0, 0)
+	p.say("seed 7 fails")
+	p.end()
+	require.Equal(t, "\r0 seeds, \x1b[K\r\x1b[Kseed 7 fails\n\n", out.String())
+}

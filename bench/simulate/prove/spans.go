@@ -1,0 +1,65 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A span is a run of seeds.
+type span struct {
+	From  uint64 `json:"from"`
+	Seeds uint64 `json:"seeds"`
+}
+
+func (s span) end() uint64 { return s.From + s.Seeds }
+
+// spans are runs of seeds in ascending order that neither overlap nor touch.
+type spans []span
+
+// with returns s and one more.
+func (s spans) with(more span) spans {
+	all := append(slices.Clone(s), more)
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.From, b.From) })
+	joined := all[:1]
+	for _, next := range all[1:] {
+		last := &joined[len(joined)-1]
+		if next.From > last.end() {
+			joined = append(joined, next)
+			continue
+		}
+		last.Seeds = max(last.end(), next.end()) - last.From
+	}
+	return joined
+}
+
+// missing returns what of a span is not in s, in pieces of so many seeds.
+func (s spans) missing(of span, size uint64) []span {
+	var gaps []span
+	cut := func(from, to uint64) {
+		for ; from < to; from += size {
+			gaps = append(gaps, span{from, min(size, to-from)})
+		}
+	}
+	from := of.From
+	for _, have := range s {
+		if have.end() <= from || have.From >= of.end() {
+			continue
+		}
+		cut(from, max(have.From, from))
+		from = have.end()
+	}
+	cut(from, max(of.end(), from))
+	return gaps
+}
+
+// holds reports whether all of a span is in s.
+func (s spans) holds(all span) bool { return len(s.missing(all, all.Seeds+1)) == 0 }
+
+// count returns how many seeds there are.
+func (s spans) count() uint64 {
+	var n uint64
+	for _, each := range s {
+		n += each.Seeds
+	}
+	return n
+}

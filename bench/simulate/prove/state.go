@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// changes is what the commit of a tree ends with that has more than is committed.
+const changes = ", and changes"
+
+// An origin says what was tested, and where.
+type origin struct {
+	Commit  string `json:"commit"`
+	Machine string `json:"machine"`
+	Go      string `json:"go"`
+}
+
+// A state is all that is known of a campaign.
+type state struct {
+	Origins  []origin `json:"origins"` // several only if -continue has put them together
+	Commands []string `json:"commands"`
+	Began    string   `json:"began"`
+	From     *uint64  `json:"from,omitempty"` // the first seed of the last run
+	Wall     float64  `json:"wallSeconds"`    // during which processes ran
+
+	Seeds     spans            `json:"seeds"` // that were run
+	Steps     int64            `json:"steps"`
+	Faulted   int64            `json:"faulted"` // of the steps
+	Seconds   float64          `json:"seconds"` // of all processes together
+	Histories int64            `json:"histories"`
+	Sometimes map[string]int64 `json:"sometimes"` // how often each rare state was reached
+
+	Twice     spans    `json:"twice"`     // seeds that were run twice
+	Differing []uint64 `json:"differing"` // of those
+
+	Failed []failure `json:"failed"`
+}
+
+// A failure is a seed that fails.
+type failure struct {
+	Seed   uint64 `json:"seed"`
+	Commit string `json:"commit"`
+	What   string `json:"what"`
+}
+
+// load returns the state at path, or a new one if there is none.
+func load(path string) (*state, error) {
+	s := &state{Sometimes: make(map[string]int64)}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is no state of a campaign: move it away, or name another: %w", path, err)
+	}
+	return s, nil
+}
+
+// resume returns the state at path if it is of this tree or goOn says that this does
+// not matter, else a new one. What is not gone on with is put aside.
+func resume(path string, here origin, goOn bool) (*state, error) {
+	s, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	known := slices.Contains(s.Origins, here)
+	same := len(s.Origins) == 1 && known && !strings.HasSuffix(here.Commit, changes)
+	if len(s.Origins) > 0 && !same && !goOn {
+		if err := os.Rename(path, path+".before"); err != nil {
+			return nil, fmt.Errorf("put the state of another tree aside: %w", err)
+		}
+		if s, err = load(path); err != nil {
+			return nil, err
+		}
+		known = false
+	}
+	if !known {
+		s.Origins = append(s.Origins, here)
+	}
+	return s, nil
+}
+
+// begin notes that a run begins.
+func (s *state) begin(from uint64, command string) {
+	s.From = &from
+	if s.Began == "" {
+		s.Began = time.Now().UTC().Format(time.DateOnly)
+	}
+	if !slices.Contains(s.Commands, command) {
+		s.Commands = append(s.Commands, command)
+	}
+}
+
+// save writes s to path, all of it or nothing.
+func (s *state) save(path string) error {
+	text, err := json.MarshalIndent(s, "", "\t")
+	if err != nil {
+		return err
+	}
+	return write(path, append(text, '\n'))
+}
+
+func write(path string, text []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = temporary.Write(text)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name())
+	}
+	return err
+}
+
+// add takes in what a process said about a piece. Only what is run for the campaign
+// counts in its sums, so that no seed counts twice.
+func (s *state) add(p piece, t totals) {
+	switch p.kind {
+	case saved:
+		return
+	case twice:
+		s.Twice = s.Twice.with(p.span)
+		s.Differing = append(s.Differing, t.Differing...)
+		return
+	case fresh:
+		s.Seeds = s.Seeds.with(p.span)
+	}
+	s.Steps += t.Steps
+	s.Faulted += t.Faulted
+	s.Seconds += t.Seconds
+	s.Histories += t.Histories
+	for name, n := range t.Sometimes {
+		s.Sometimes[name] += n
+	}
+}
+
+// fail notes a seed that fails, once for each commit.
+func (s *state) fail(f failure) {
+	if !slices.ContainsFunc(s.Failed, func(known failure) bool { return known.Seed == f.Seed && known.Commit == f.Commit }) {
+		s.Failed = append(s.Failed, f)
+	}
+}
+
+// rarest returns the rare states, the rarest first.
+func (s *state) rarest() []string {
+	names := make([]string, 0, len(s.Sometimes))
+	for name := range s.Sometimes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if s.Sometimes[a] != s.Sometimes[b] {
+			return int(max(min(s.Sometimes[a]-s.Sometimes[b], 1), -1))
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}

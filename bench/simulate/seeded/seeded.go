@@ -1,0 +1,108 @@
+// Package seeded makes the choices of the Go runtime repeat themselves.
+//
+// Where several cases of a select are ready, and in which order a map is walked
+// through, the runtime decides by chance, and gives nobody a say in it; and on a busy
+// machine a goroutine loses its place in the line because its thread was not running
+// for 10 ms, or gains one at a mutex. A simulation that is to leave the same trace for the same seed has to
+// have a say, in the code of others too. So it is built with a few lines of Go's
+// own library changed: those choices are drawn from one number, which the
+// simulation sets before it begins, 10 ms are an hour, a mutex is never handed to who
+// has waited for long, and the simulation may ask whether any
+// goroutine is left to run. Nothing else is changed, and nothing in GOROOT: the go
+// command is given the changed files by its flag -overlay.
+//
+// If another version of Go has other lines there, [Overlay] says so, and what is built
+// without it is the same simulation, of which most traces are the same, not all.
+package seeded
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Tag is the build tag of whatever is built with the overlay.
+const Tag = "seeded"
+
+// A change replaces one line that is there exactly once.
+type change struct{ file, old, new string }
+
+var changes = []change{
+	{"runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tclear(seed[:])\n\tseed[0] = 1\n\tglobalRand.state.Init(*seed)\n"},
+	{"runtime/rand.go", "func maps_rand() uint64 {\n\treturn rand()\n}\n", `func maps_rand() uint64 {
+	return choice()
+}
+
+// choices is what choice draws from.
+var choices uint64
+
+//go:linkname seedChoices github.com/messagehub/messagehub/bench/simulate.seedChoices
+func seedChoices(seed uint64) { choices = seed }
+
+// choice is SplitMix64.
+//
+//go:nosplit
+func choice() uint64 {
+	choices += 0x9e3779b97f4a7c15
+	z := choices
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+`},
+	{"runtime/proc.go", "const forcePreemptNS = 10 * 1000 * 1000 // 10ms\n", "const forcePreemptNS = 3600 * 1000 * 1000 * 1000 // an hour\n"},
+	{"runtime/proc.go", "func runqempty(pp *p) bool {\n", `//go:linkname settled github.com/messagehub/messagehub/bench/simulate.settled
+func settled() bool { return runqempty(getg().m.p.ptr()) && sched.runq.empty() }
+
+func runqempty(pp *p) bool {
+`},
+	{"internal/sync/mutex.go", "\tstarvationThresholdNs = 1e6\n", "\tstarvationThresholdNs = 1e18\n"},
+	{"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n", "\t\tj := uint32(choice() % uint64(norder+1))\n"},
+}
+
+// ErrOther reports a version of Go whose runtime has other lines.
+var ErrOther = errors.New("the runtime of this Go is not the one that is known")
+
+// Overlay writes the changed files and what -overlay wants into dir, and returns the
+// name of the latter. Entries of more, from a path to the file in its place, are added.
+func Overlay(ctx context.Context, dir string, more map[string]string) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask go for GOROOT: %w", err)
+	}
+	replace := make(map[string]string)
+	for path, in := range more {
+		replace[path] = in
+	}
+	texts := make(map[string][]byte)
+	for _, c := range changes {
+		path := filepath.Join(strings.TrimSpace(string(root)), "src", filepath.FromSlash(c.file))
+		if texts[path] == nil {
+			if texts[path], err = os.ReadFile(path); err != nil { //nolint:gosec // a file of Go
+				return "", err
+			}
+		}
+		if bytes.Count(texts[path], []byte(c.old)) != 1 {
+			return "", fmt.Errorf("%w: %s lacks the line %q", ErrOther, path, c.old)
+		}
+		texts[path] = bytes.Replace(texts[path], []byte(c.old), []byte(c.new), 1)
+	}
+	for path, text := range texts {
+		replace[path] = filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(replace[path], text, 0o600); err != nil {
+			return "", err
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	return name, os.WriteFile(name, overlay, 0o600)
+}

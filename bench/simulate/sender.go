@@ -1,0 +1,115 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An event is what a domain says of its data.
+type event struct {
+	ID               string          `json:"id"`
+	Recipient        string          `json:"recipient"`
+	Origin           string          `json:"origin"`
+	ContentType      string          `json:"contentType"`
+	DocumentType     string          `json:"documentType"`
+	SupportsBundling bool            `json:"supportsBundling"`
+	Weight           int64           `json:"weight"`
+	Payload          json.RawMessage `json:"payload,omitempty"`
+	Sequence         int64           `json:"sequence,omitempty"` // in the body of a bundle
+}
+
+func (e *event) cabinet() string { return e.Recipient + "|" + e.Origin + "|" + e.ContentType }
+
+// A sender is a domain that announces events, each batch until it is told that they
+// are stored.
+type sender struct {
+	party
+	number int
+	sent   [][]event
+}
+
+func (w *world) senders() []*sender {
+	all := make([]*sender, w.plan.senders)
+	for i := range all {
+		all[i] = &sender{party: w.newParty(fmt.Sprintf("sender-%d", i), uint64(10+i)), number: i}
+	}
+	return all
+}
+
+func actorName(i int) string { return fmt.Sprintf("actor-%d", i) }
+
+func (s *sender) send() {
+	for range s.w.plan.batches {
+		if len(s.sent) > 0 && s.d.n(5) == 0 { // a domain that is not sure sends again
+			if !s.persist(s.sent[s.d.n(len(s.sent))], "again") {
+				return
+			}
+			s.w.reached("events that were sent again after they were accepted")
+		}
+		batch := s.batch()
+		s.w.ledger.sent(s.number, batch)
+		if !s.persist(batch, "") {
+			return
+		}
+		s.w.ledger.accepted(batch)
+		s.sent = append(s.sent, batch)
+		if !s.pause(time.Duration(s.d.n(2000)) * time.Millisecond) {
+			return
+		}
+	}
+}
+
+// batch makes events, most of them for one recipient.
+func (s *sender) batch() []event {
+	batch := make([]event, 1+s.d.n(5))
+	recipient := s.d.n(s.w.plan.recipients)
+	for i := range batch {
+		if s.d.n(10) == 0 {
+			recipient = s.d.n(s.w.plan.recipients)
+		}
+		origin := s.w.plan.origins[s.d.n(len(s.w.plan.origins))]
+		e := event{
+			ID: s.newID().String(), Recipient: actorName(recipient), Origin: origin.String(),
+			ContentType: []string{"type-a", "type-b"}[s.d.n(2)], DocumentType: []string{"RSM012", "RSM014"}[s.d.n(2)],
+			SupportsBundling: s.d.n(5) > 0, Weight: int64(1 + s.d.n(3)),
+		}
+		if s.d.n(20) == 0 {
+			e.Weight = int64(domain.MaxBundleWeight) - int64(s.d.n(3))
+		}
+		if s.d.n(3) == 0 || origin == s.w.plan.inline {
+			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
+		}
+		batch[i] = e
+	}
+	return batch
+}
+
+// persist sends a batch until it is accepted. It reports false if the world ends.
+func (s *sender) persist(batch []event, note string) bool {
+	body, err := json.Marshal(batch)
+	if err != nil {
+		s.w.fail(err)
+		return false
+	}
+	for {
+		r, err := s.call(s.w.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")
+		switch {
+		case err == nil && r.status == http.StatusAccepted:
+			var counts struct{ Accepted, Duplicates int }
+			if err := json.Unmarshal(r.body, &counts); err != nil || counts.Accepted+counts.Duplicates != len(batch) || note != "" && counts.Accepted > 0 {
+				s.w.fail(fmt.Errorf("H2: %d events, sent %s, were answered %s", len(batch), note, r.body))
+			}
+			return true
+		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
+			s.w.fail(fmt.Errorf("events were answered %d %s", r.status, r.body))
+			return false
+		}
+		if !s.pause(time.Duration(s.d.n(1000)) * time.Millisecond) {
+			return false
+		}
+	}
+}

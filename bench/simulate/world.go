@@ -1,0 +1,253 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A world is two hubs on one account, one namespace and one exchange, with domains
+// and actors around them.
+type world struct {
+	*scheduler
+	o    *Options
+	plan plan
+
+	engine *embedded.Engine
+	bus    *busembedded.Namespace
+	blobs  *blobembedded.Account
+	stale  atomic.Int64 // commits by which the read that is being made is too old
+	ledger *ledger
+
+	mu     sync.Mutex
+	hubs   [hubs]*hub // nil: down
+	lives  [hubs]int
+	storm  time.Time // until then Cosmos throttles everybody
+	done   bool
+	ending atomic.Bool // no hub is started any more
+
+	ctx    context.Context //nolint:containedctx // that of all parties
+	cancel context.CancelFunc
+	ghosts sync.WaitGroup // all that ends when the lines are cut
+	lines  []*busLine
+}
+
+// hubs is how many there are.
+const hubs = 2
+
+func newWorld(o *Options) (*world, error) {
+	d := newDice(o.Seed, 3)
+	w := &world{o: o, plan: newPlan(d), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger()}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	var err error
+	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
+		return nil, err
+	}
+	if w.blobs, err = blobembedded.Open(blobembedded.Options{Containers: []string{exchange_, content_}}); err != nil {
+		return nil, err
+	}
+	options := embedded.Options{Consistency: w.plan.consistency, RangeBytes: w.plan.rangeBytes, Committed: w.committed}
+	if w.plan.consistency == "Session" {
+		options.Stale = func() int { return int(w.stale.Load()) }
+	}
+	w.engine, err = embedded.Open(options)
+	return w, err
+}
+
+func (w *world) close() error {
+	return errors.Join(w.engine.Close(), w.bus.Close(), w.blobs.Close())
+}
+
+// committed holds a commit to the invariants, whatever becomes of its answer.
+func (w *world) committed(changes []embedded.Change) {
+}
+
+// staleness decides how many commits ago the state is that a read shows.
+func (w *world) staleness(x *exchange) int {
+	if w.calm || !x.isCosmos || !x.isRead || w.plan.consistency != "Session" || !w.mishaps.chance(w.weather.stale) {
+		return 0
+	}
+	old := 1 + w.mishaps.n(6)
+	if !w.mayHappen() {
+		return 0
+	}
+	return old
+}
+
+// slowness decides how long an answer takes.
+func (w *world) slowness() time.Duration {
+	if w.calm || !w.mishaps.chance(w.weather.slow) {
+		return 0
+	}
+	d := time.Duration(1+w.mishaps.n(3000)) * time.Millisecond
+	if w.mishaps.n(4) > 0 {
+		d /= 100
+	}
+	if !w.mayHappen() {
+		return 0
+	}
+	return d
+}
+
+func (w *world) isBlob(req *http.Request) bool {
+	return strings.HasPrefix(req.URL.Path, "/"+w.blobs.Name())
+}
+
+// buffered makes the body of a request one that can be read whenever.
+func buffered(req *http.Request) error {
+	if req.Body == nil {
+		return nil
+	}
+	body, err := io.ReadAll(req.Body)
+	if err == nil {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return err
+}
+
+// observe notes the rare states that a request has met.
+func (w *world) observe(x *exchange, status int, f faulty.Fault) {
+	if !x.isCosmos {
+		return
+	}
+	if f.IsAfter() && status < 300 {
+		return
+	}
+	if status == http.StatusTooManyRequests {
+		w.reached("a throttled request")
+	}
+	if !x.isRead && (status == http.StatusConflict || status == http.StatusPreconditionFailed || status == http.StatusMultiStatus) {
+		w.reached("a refused " + x.what)
+	}
+}
+
+// mishapsOfAll are those that befall no single turn: hubs die, stop and pause,
+// connections break, clocks jump.
+func (w *world) mishapsOfAll() {
+	if w.calm {
+		return
+	}
+	happens := func(rate int) bool {
+		return rate > 0 && w.mishaps.n(100_000) < rate && w.mayHappen()
+	}
+	i := w.mishaps.n(hubs)
+	h := w.hub(i)
+	if h == nil {
+		return
+	}
+	switch {
+	case happens(w.weather.kills):
+		w.tell(h.who + " is killed")
+		h.kill()
+		w.reached("a hub that was killed")
+	case happens(w.weather.stops):
+		w.tell(h.who + " is told to stop")
+		h.stop()
+		w.reached("a hub that was restarted")
+	case happens(w.weather.pauses):
+		d := time.Duration(1+w.mishaps.n(90)) * time.Second
+		w.tell(h.who + " is paused for " + d.String())
+		w.mutePause(h.who, d)
+		w.reached("a hub that was paused")
+	case happens(w.weather.drops):
+		w.tell("the bus drops its connections")
+		w.bus.DropConnections()
+		w.reached("connections to the bus that were dropped")
+	case happens(w.weather.jumps):
+		d := time.Duration(w.mishaps.n(7200)-3600) * time.Second
+		w.tell(h.who + " has its clock moved by " + d.String())
+		h.skew.Store(int64(d))
+		w.reached("a clock that jumped")
+	}
+}
+
+func (w *world) mutePause(who string, d time.Duration) {
+	w.scheduler.mu.Lock()
+	defer w.scheduler.mu.Unlock()
+	w.paused[who] = time.Now().Add(d)
+}
+
+func (w *world) hub(i int) *hub {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hubs[i]
+}
+
+// Run lets the world run to its end, and returns what was wrong with it.
+func (w *world) simulate() error {
+	for i := range w.hubs {
+		w.begins(i)
+	}
+	w.ghosts.Go(w.direct)
+	err := w.run(func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.done }, func() error { w.mishapsOfAll(); return nil })
+	w.ending.Store(true)
+	w.cancel()
+	for i := range w.hubs {
+		if h := w.hub(i); h != nil {
+			h.kill()
+		}
+	}
+	for _, l := range w.lines {
+		l.dead.Store(true)
+		l.cut()
+	}
+	w.ghosts.Wait()
+	return err
+}
+
+// direct is the course of events: the parties do what they have to do, and then all
+// is well and everything has to come to its end.
+func (w *world) direct() {
+	err := w.course()
+	if err != nil {
+		w.fail(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = true
+	w.rouse()
+}
+
+func (w *world) course() error {
+	var actors, senders sync.WaitGroup
+	finish := make(chan struct{})
+	for _, a := range w.actors() {
+		actors.Go(func() { a.act(finish) })
+	}
+	for _, s := range w.senders() {
+		senders.Go(func() { s.send() })
+	}
+	senders.Wait()
+	w.scheduler.mu.Lock()
+	w.calm = true
+	w.scheduler.mu.Unlock()
+	w.rouse()
+	patience := time.NewTimer(2 * time.Hour)
+	defer patience.Stop()
+	select {
+	case <-w.ledger.drained():
+	case <-patience.C:
+		w.cancel()
+		actors.Wait()
+		return fmt.Errorf("two hours after the last fault, not all was delivered: %w", w.ledger.missing())
+	case <-w.ctx.Done():
+	}
+	close(finish)
+	actors.Wait()
+	if w.ctx.Err() != nil {
+		return nil
+	}
+	return w.ledger.check()
+}
