@@ -120,13 +120,13 @@ func (c *campaign) build(ctx context.Context, m *mutant, pkg string) (string, er
 	if err != nil {
 		return "", err
 	}
-	instead, err := overlay(dir, replace)
+	instead, tags, err := overlay(ctx, dir, replace, pkg == simulation.pkg)
 	if err != nil {
 		return "", err
 	}
 	binary := filepath.Join(c.dir, "mutant.test")
 	// -trimpath and no stamp, so that the same code makes the same binary.
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-overlay", instead, "-o", binary, pkg) //nolint:gosec // what the patches say
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // what the patches say
 	cmd.Dir = c.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("mutant %s does not compile: %w\n%s", m.name, err, out)

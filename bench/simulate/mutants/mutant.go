@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
 //go:embed patches/*.patch
@@ -140,12 +143,19 @@ func (m *mutant) write(root, dir string) (map[string]string, error) {
 }
 
 // overlay writes the file that tells the go command what to see in place of what, and
-// returns its name.
-func overlay(dir string, replace map[string]string) (string, error) {
+// returns its name. A simulation is built to repeat itself, with the tags that takes,
+// if this Go lets it; see package seeded.
+func overlay(ctx context.Context, dir string, replace map[string]string, repeats bool) (name, tags string, err error) {
+	if repeats {
+		name, err = seeded.Overlay(ctx, dir, replace)
+		if !errors.Is(err, seeded.ErrOther) {
+			return name, seeded.Tag, err
+		}
+	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	name := filepath.Join(dir, "overlay.json")
-	return name, os.WriteFile(name, text, 0o600)
+	name = filepath.Join(dir, "overlay.json")
+	return name, "", os.WriteFile(name, text, 0o600)
 }

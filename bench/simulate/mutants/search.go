@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -45,11 +42,10 @@ func (s *search) run(ctx context.Context) (verdict, error) {
 	s.next, s.running = s.verdict.Survived, make(map[piece]bool)
 	s.began, s.before, s.said = time.Now(), s.verdict.Seconds, time.Now()
 	g, ctx := errgroup.WithContext(ctx)
-	for i := range s.processes {
-		totals := filepath.Join(s.dir, fmt.Sprintf("totals-%d.json", i))
+	for range s.processes {
 		g.Go(func() error {
 			for p, ok := s.take(); ok; p, ok = s.take() {
-				seed, why, err := s.try(ctx, p, totals)
+				seed, why, err := s.try(ctx, p)
 				if err == nil {
 					err = s.done(p, seed, why)
 				}
@@ -107,13 +103,10 @@ func (s *search) done(p piece, seed int, why string) error {
 }
 
 // try runs a piece, and returns the first seed that failed, or -1.
-func (s *search) try(ctx context.Context, p piece, totals string) (seed int, why string, err error) {
-	if err := os.RemoveAll(totals); err != nil {
-		return 0, "", err
-	}
+func (s *search) try(ctx context.Context, p piece) (seed int, why string, err error) {
 	out, failed, err := s.start(ctx, s.binary, simulation.pkg, 1,
 		"-test.run", simulation.pattern, "-test.count=1",
-		fmt.Sprintf("-simulate.from=%d", p.from), fmt.Sprintf("-simulate.seeds=%d", p.seeds), "-simulate.out="+totals)
+		fmt.Sprintf("-simulate.from=%d", p.from), fmt.Sprintf("-simulate.seeds=%d", p.seeds))
 	switch {
 	case err != nil:
 		return 0, "", err
@@ -122,46 +115,29 @@ func (s *search) try(ctx context.Context, p piece, totals string) (seed int, why
 	case p.seeds == 1:
 		return p.from, reasonOf(out), nil
 	}
-	named, err := failedSeeds(totals)
-	if err != nil {
-		return 0, "", err
-	}
-	if len(named) > 0 && p.contains(slices.Min(named)) {
-		seed = slices.Min(named)
-		_, why, err = s.try(ctx, piece{seed, 1}, totals)
-		return seed, why, err
+	if seed, ok := failedSeed(out); ok && p.from <= seed && seed < p.from+p.seeds {
+		return seed, reasonOf(out), nil
 	}
 	// It was too much for the process to say which: it panicked, perhaps, or hung.
 	for i := range p.seeds {
-		if seed, why, err := s.try(ctx, piece{p.from + i, 1}, totals); err != nil || seed >= 0 {
+		if seed, why, err := s.try(ctx, piece{p.from + i, 1}); err != nil || seed >= 0 {
 			return seed, why, err
 		}
 	}
 	return 0, "", fmt.Errorf("%s: seeds %d to %d fail together, and none of them alone:\n%s", s.name, p.from, p.from+p.seeds-1, out)
 }
 
-func (p piece) contains(seed int) bool { return p.from <= seed && seed < p.from+p.seeds }
+var failedSubtest = regexp.MustCompile(`(?m)^\s*--- FAIL: TestSeeds/(\d+) `)
 
-// failedSeeds reads which seeds failed from the totals that a process has left.
-func failedSeeds(totals string) (seeds []int, err error) {
-	f, err := os.Open(totals)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var line struct{ Failed []int }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("read the totals of the simulation: %w", err)
+// failedSeed finds the first seed in what a simulation of several says.
+func failedSeed(out string) (seed int, ok bool) {
+	for _, m := range failedSubtest.FindAllStringSubmatch(out, -1) {
+		n, err := strconv.Atoi(m[1])
+		if err == nil && (!ok || n < seed) {
+			seed, ok = n, true
 		}
-		seeds = append(seeds, line.Failed...)
 	}
-	return seeds, lines.Err()
+	return seed, ok
 }
 
 // place is where a line of a test comes from, which the table need not say.
