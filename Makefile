@@ -6,6 +6,7 @@ BENCH        = .
 CRASH_RUNS   = 10
 CRASH_POINTS = 50
 ARGS         =
+MUTANTS      =
 
 help: ## print this page
 	@echo 'MessageHub: domains announce data, actors fetch it in order.'
@@ -21,6 +22,7 @@ help: ## print this page
 	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
+	@echo '  MUTANTS       flags for mutants, such as MUTANTS="-seeds 100 -only gate"'
 
 run: build ## build, and serve on the embedded engine until Ctrl-C
 	@exec bin/messagehub serve $(ARGS)
@@ -78,6 +80,9 @@ crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md
 	@.ci/campaign
 
+mutants: ## leave out one rule after the other; some test must fail for each (MUTANTS)
+	go run ./bench/simulate/mutants $(MUTANTS)
+
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
@@ -92,4 +97,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-points crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-points crash-images campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean

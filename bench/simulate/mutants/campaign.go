@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// A campaign tries mutants, one after the other.
+type campaign struct {
+	seeds     int
+	control   int
+	processes int
+	patience  time.Duration
+
+	root   string // of the module
+	dir    string // for what is built
+	memory *memory
+}
+
+// buildAll reports the mutants that do not compile.
+func (c *campaign) buildAll(ctx context.Context, chosen []*mutant) error {
+	var faults []error
+	for i, m := range chosen {
+		fmt.Fprintf(os.Stderr, "[%d/%d] %s\n", i+1, len(chosen), m.name)
+		if _, err := c.build(ctx, m, m.killer.pkg); err != nil {
+			faults = append(faults, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// run tries the hub as it is, and then the mutants.
+func (c *campaign) run(ctx context.Context, chosen []*mutant) ([]verdict, error) {
+	if err := c.tryControl(ctx, chosen); err != nil {
+		return nil, err
+	}
+	var verdicts []verdict
+	for i, m := range chosen {
+		v, err := c.try(ctx, m, fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), m.name), c.seeds)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "[%d/%d] %s: %s\n", i+1, len(chosen), m.name, v)
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
+}
+
+// tryControl makes sure that it is the mutation that kills: without it, none of the
+// tests fails.
+func (c *campaign) tryControl(ctx context.Context, chosen []*mutant) error {
+	done := make(map[killer]bool)
+	for _, m := range chosen {
+		if done[m.killer] {
+			continue
+		}
+		done[m.killer] = true
+		asItIs := &mutant{name: "as it is, with " + m.killer.String(), killer: m.killer}
+		v, err := c.try(ctx, asItIs, asItIs.name, c.control)
+		if err != nil {
+			return err
+		}
+		if v.Killed {
+			return fmt.Errorf("the hub %s: %s; mend that first", asItIs.name, v)
+		}
+	}
+	return nil
+}
+
+// try has the killer of m run against it, unless that was done before.
+func (c *campaign) try(ctx context.Context, m *mutant, name string, seeds int) (verdict, error) {
+	binary, err := c.build(ctx, m, m.killer.pkg)
+	if err != nil {
+		return verdict{}, err
+	}
+	defer func() { _ = os.Remove(binary) }() // the whole folder goes in the end
+	hash, err := hashOf(binary)
+	if err != nil {
+		return verdict{}, err
+	}
+	v := c.memory.of(m.name, hash)
+	if v.Killed || v.Survived >= seeds || !m.killer.seeded && v.Survived > 0 {
+		return v, nil
+	}
+	if m.killer.seeded {
+		s := &search{campaign: c, binary: binary, name: name, verdict: v, upTo: seeds}
+		return s.run(ctx)
+	}
+	began := time.Now()
+	out, failed, err := c.start(ctx, binary, m.killer.pkg, 0, "-test.run", m.killer.pattern, "-test.count=1")
+	if err != nil {
+		return v, err
+	}
+	v.Seconds = time.Since(began).Seconds()
+	v.Killed, v.Survived = failed, 1
+	if failed {
+		v.By, v.Survived = failedTest(out), 0
+	}
+	return v, c.memory.note(v)
+}
+
+// build compiles the tests of a package against m, and returns their binary.
+func (c *campaign) build(ctx context.Context, m *mutant, pkg string) (string, error) {
+	dir, err := os.MkdirTemp(c.dir, "")
+	if err != nil {
+		return "", err
+	}
+	replace, err := m.write(c.root, dir)
+	if err != nil {
+		return "", err
+	}
+	instead, tags, err := overlay(ctx, dir, replace, pkg == simulation.pkg)
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(c.dir, "mutant.test")
+	// -trimpath and no stamp, so that the same code makes the same binary.
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // what the patches say
+	cmd.Dir = c.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mutant %s does not compile: %w\n%s", m.name, err, out)
+	}
+	return binary, nil
+}
+
+// start runs a test binary where the go command would, and reports whether it failed,
+// which is no error. With threads, it uses no more.
+func (c *campaign) start(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
+	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // what build has made
+	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
+	cmd.Env = os.Environ()
+	if threads > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", threads))
+	}
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", false, ctx.Err()
+	case errors.As(err, &exit):
+		return string(text), true, nil
+	case err != nil:
+		return "", false, fmt.Errorf("run %s: %w", binary, err)
+	}
+	return string(text), false, nil
+}
+
+func hashOf(file string) (hash string, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

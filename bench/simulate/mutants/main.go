@@ -1,0 +1,102 @@
+// Command mutants asks whether the tests would notice. For each rule that the hub's
+// promises rest on there is a mutant: a patch of the code that is shipped, by which
+// the rule is left out, as somebody might who does not know why it is there. The
+// simulation of package simulate has to fail for it, or, where what is left out is
+// below or beside what it simulates, another test that the patch names. A mutant that
+// survives says that a promise is not tested.
+//
+// The tree is not touched: a patch is applied in memory, and the go command told to
+// see the result in place of the file (-overlay). A patch has to fit to the letter, so
+// that a change of the code that it is about breaks the test of this package and
+// somebody thinks again.
+//
+// Seeds are tried from 0 on, so how many it takes to kill a mutant is the same each
+// time. What was found is kept in a state file under the hash of the binary that was
+// run: a campaign that was broken off goes on where it was, and what is tried again
+// is what has changed. The first thing that is tried is the hub as it is, which no
+// test may kill.
+//
+// The result is RESULTS.md. The exit status is 0 if all mutants were killed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	c := &campaign{}
+	flag.IntVar(&c.seeds, "seeds", 2000, "a mutant that so many seeds do not kill has survived")
+	flag.IntVar(&c.control, "control", 200, "seeds with which the hub as it is must not fail")
+	flag.IntVar(&c.processes, "processes", runtime.NumCPU(), "simulations that run at the same time")
+	flag.DurationVar(&c.patience, "patience", 10*time.Minute, "a process that takes longer has failed")
+	state := flag.String("state", filepath.Join("bin", "mutants.json"), "the `file`, from the root of the module, that remembers what was found")
+	results := flag.String("results", filepath.Join("bench", "simulate", "mutants", "RESULTS.md"), "the `file`, from the root of the module, for the result")
+	only := flag.String("only", "", "try only mutants whose name contains one of these `words`, with commas between them")
+	build := flag.Bool("build", false, "see whether the mutants compile, and no more")
+	flag.Parse()
+	err := run(ctx, c, *state, *results, *only, *build)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, c *campaign, state, results, only string, build bool) (err error) {
+	all, err := mutants()
+	if err != nil {
+		return err
+	}
+	if c.root, err = moduleRoot(ctx); err != nil {
+		return err
+	}
+	if c.dir, err = os.MkdirTemp("", "mutants-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
+	chosen := slices.Clone(all)
+	if only != "" {
+		words := strings.Split(only, ",")
+		chosen = slices.DeleteFunc(chosen, func(m *mutant) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(m.name, word) })
+		})
+	}
+	if build {
+		return c.buildAll(ctx, chosen)
+	}
+	if c.memory, err = remember(filepath.Join(c.root, state)); err != nil {
+		return err
+	}
+	verdicts, err := c.run(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	if only == "" {
+		if err := os.WriteFile(filepath.Join(c.root, results), []byte(table(ctx, all, verdicts)), 0o600); err != nil {
+			return err
+		}
+	}
+	return survivors(verdicts)
+}
+
+// moduleRoot is where the module is whose code is patched.
+func moduleRoot(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module; run this inside it: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// A verdict is what is known of a mutant so far.
+type verdict struct {
+	Mutant   string  `json:"mutant"`
+	Binary   string  `json:"binary"` // hash of what was run
+	Killed   bool    `json:"killed"`
+	By       string  `json:"by,omitempty"`
+	Seeds    int     `json:"seeds,omitempty"` // up to the one that has killed it, that one included
+	Survived int     `json:"survived"`        // seeds, from 0 on; of a plain test, 1 if it passed
+	Seconds  float64 `json:"seconds"`
+}
+
+func (v verdict) String() string {
+	switch {
+	case v.Killed && v.Seeds > 0:
+		return fmt.Sprintf("killed by seed %d after %.0f s: %s", v.Seeds-1, v.Seconds, v.By)
+	case v.Killed:
+		return fmt.Sprintf("killed after %.0f s: %s", v.Seconds, v.By)
+	}
+	return fmt.Sprintf("has survived %d after %.0f s", v.Survived, v.Seconds)
+}
+
+// A memory keeps verdicts in a file, so that a campaign can be broken off.
+type memory struct {
+	file string
+
+	mu       sync.Mutex
+	verdicts map[string]verdict // by mutant
+}
+
+func remember(file string) (*memory, error) {
+	m := &memory{file: file, verdicts: make(map[string]verdict)}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, os.MkdirAll(filepath.Dir(file), 0o750)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m.verdicts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what was found before; remove the file to begin anew: %w", err)
+	}
+	return m, nil
+}
+
+// of returns what is known of a mutant that was built to a binary with hash.
+func (m *memory) of(name, hash string) verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v := m.verdicts[name]; v.Binary == hash {
+		return v
+	}
+	return verdict{Mutant: name, Binary: hash}
+}
+
+// note keeps a verdict. The file is replaced as a whole, so it is never half written.
+func (m *memory) note(v verdict) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.verdicts[v.Mutant] = v
+	text, err := json.MarshalIndent(m.verdicts, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(m.file+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(m.file+".new", m.file)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/seeded"
+)
+
+//go:embed patches/*.patch
+var files embed.FS
+
+// A mutant is the hub with one rule left out.
+type mutant struct {
+	name      string
+	rule      string // what the rule is, and what is done instead
+	invariant string // that does not hold without it
+	killer    killer
+	patches   []patch
+}
+
+// A killer is a test that has to fail.
+type killer struct {
+	pkg     string // of the test, such as ./cosmos
+	pattern string // of its name
+	seeded  bool   // it is the simulation
+}
+
+var simulation = killer{pkg: "./bench/simulate", pattern: "^TestSeeds$", seeded: true}
+
+func (k killer) String() string {
+	if k.seeded {
+		return "simulate"
+	}
+	return "go test " + k.pkg + " -run " + k.pattern
+}
+
+// mutants returns all of them, in the order of their files.
+func mutants() ([]*mutant, error) {
+	entries, err := files.ReadDir("patches")
+	if err != nil {
+		return nil, err
+	}
+	var all []*mutant
+	for _, e := range entries {
+		text, err := files.ReadFile("patches/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		m, err := parseMutant(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		m.name = strings.TrimSuffix(e.Name(), ".patch")
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// parseMutant reads a patch and what is said above it:
+//
+//	Rule: what it is, on as many lines as it takes,
+//	  indented from the second on
+//	Invariant: what does not hold without it
+//	Killer: simulate, or go test PACKAGE -run PATTERN
+func parseMutant(text string) (*mutant, error) {
+	preamble, patches, err := parseDiff(text)
+	if err != nil {
+		return nil, err
+	}
+	m := &mutant{patches: patches}
+	for line := range strings.Lines(strings.ReplaceAll(preamble, "\n  ", " ")) {
+		what, said, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch what {
+		case "Rule":
+			m.rule = said
+		case "Invariant":
+			m.invariant = said
+		case "Killer":
+			if m.killer, err = parseKiller(said); err != nil {
+				return nil, err
+			}
+		case "":
+		default:
+			return nil, fmt.Errorf("%q is neither Rule, Invariant nor Killer", line)
+		}
+	}
+	if m.rule == "" || m.invariant == "" || m.killer.pkg == "" {
+		return nil, errors.New("it lacks Rule, Invariant or Killer above the patch")
+	}
+	return m, nil
+}
+
+func parseKiller(text string) (killer, error) {
+	if text == "simulate" {
+		return simulation, nil
+	}
+	words := strings.Fields(text)
+	if len(words) != 5 || words[0] != "go" || words[1] != "test" || words[3] != "-run" {
+		return killer{}, fmt.Errorf("killer %q: want simulate, or go test PACKAGE -run PATTERN", text)
+	}
+	return killer{pkg: words[2], pattern: words[4]}, nil
+}
+
+// patched returns the files that m changes, as they are then.
+func (m *mutant) patched(root string) (map[string]string, error) {
+	changed := make(map[string]string)
+	for i := range m.patches {
+		p := &m.patches[i]
+		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.path)))
+		if err != nil {
+			return nil, fmt.Errorf("mutant %s: %w", m.name, err)
+		}
+		if changed[p.path], err = p.apply(string(source)); err != nil {
+			return nil, fmt.Errorf("mutant %s: %w", m.name, err)
+		}
+	}
+	return changed, nil
+}
+
+// write puts the files that m changes into dir, as they are then, and returns which of
+// them the go command is to see in place of which.
+func (m *mutant) write(root, dir string) (map[string]string, error) {
+	changed, err := m.patched(root)
+	if err != nil {
+		return nil, err
+	}
+	replace := make(map[string]string)
+	for path, source := range changed {
+		instead := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
+		if err := os.WriteFile(instead, []byte(source), 0o600); err != nil {
+			return nil, err
+		}
+		replace[filepath.Join(root, filepath.FromSlash(path))] = instead
+	}
+	return replace, nil
+}
+
+// overlay writes the file that tells the go command what to see in place of what, and
+// returns its name. A simulation is built to repeat itself, with the tags that takes,
+// if this Go lets it; see package seeded.
+func overlay(ctx context.Context, dir string, replace map[string]string, repeats bool) (name, tags string, err error) {
+	if repeats {
+		name, err = seeded.Overlay(ctx, dir, replace)
+		if !errors.Is(err, seeded.ErrOther) {
+			return name, seeded.Tag, err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", "", err
+	}
+	name = filepath.Join(dir, "overlay.json")
+	return name, "", os.WriteFile(name, text, 0o600)
+}

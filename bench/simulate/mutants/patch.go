@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A patch is what a unified diff changes in one file.
+type patch struct {
+	path  string // of the file, from the root of the module, with slashes
+	hunks []hunk
+}
+
+// A hunk is a stretch of lines that others take the place of.
+type hunk struct {
+	before, after string
+}
+
+var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+
+// parseDiff reads a unified diff that changes files, and makes or removes none.
+// What stands above the first file is returned as it is.
+func parseDiff(text string) (preamble string, patches []patch, err error) {
+	preamble, diff, found := strings.Cut(text, "\n--- ")
+	if !found {
+		return "", nil, errors.New("it changes no file: no line begins with ---")
+	}
+	lines := strings.SplitAfter("--- "+diff, "\n")
+	for at := 0; at < len(lines) && lines[at] != ""; {
+		p := patch{path: strings.TrimSpace(strings.TrimPrefix(lines[at], "--- a/"))}
+		if at+1 >= len(lines) || lines[at] != "--- a/"+p.path+"\n" || lines[at+1] != "+++ b/"+p.path+"\n" {
+			return "", nil, fmt.Errorf("%q does not begin the changes of a file: want --- a/path and +++ b/path", lines[at])
+		}
+		at += 2
+		for at < len(lines) && strings.HasPrefix(lines[at], "@@") {
+			h, n, err := parseHunk(lines[at:])
+			if err != nil {
+				return "", nil, fmt.Errorf("%s: %w", p.path, err)
+			}
+			p.hunks, at = append(p.hunks, h), at+n
+		}
+		if len(p.hunks) == 0 {
+			return "", nil, fmt.Errorf("%s: nothing is changed", p.path)
+		}
+		patches = append(patches, p)
+	}
+	return preamble, patches, nil
+}
+
+// parseHunk reads the hunk that lines begin with, and returns how many of them it takes.
+func parseHunk(lines []string) (h hunk, n int, err error) {
+	m := hunkHeader.FindStringSubmatch(lines[0])
+	if m == nil {
+		return h, 0, fmt.Errorf("%q does not begin a hunk", lines[0])
+	}
+	before, after := length(m[1]), length(m[2])
+	for n = 1; before > 0 || after > 0; n++ {
+		if n == len(lines) || lines[n] == "" {
+			return h, 0, fmt.Errorf("the hunk %q is cut off", lines[0])
+		}
+		mark, line := lines[n][0], lines[n][1:]
+		if mark == ' ' || mark == '-' {
+			h.before += line
+			before--
+		}
+		if mark == ' ' || mark == '+' {
+			h.after += line
+			after--
+		}
+		if !strings.ContainsRune(" -+", rune(mark)) || before < 0 || after < 0 {
+			return h, 0, fmt.Errorf("the hunk %q has other lines than it says, at %q", lines[0], lines[n])
+		}
+	}
+	return h, n, nil
+}
+
+// length reads the number of lines of a hunk, which is left out if it is 1.
+func length(text string) int {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return 1
+}
+
+// apply returns source with the changes of p. The lines of each hunk must stand in
+// it in exactly one place, to the letter; where that is does not matter, for code
+// above them comes and goes.
+func (p *patch) apply(source string) (string, error) {
+	for i, h := range p.hunks {
+		switch at := places(source, h.before); len(at) {
+		case 1:
+			source = source[:at[0]] + h.after + source[at[0]+len(h.before):]
+		case 0:
+			return "", fmt.Errorf("hunk %d: %s has no such lines any more; write the mutant anew:\n%s", i+1, p.path, h.before)
+		default:
+			return "", fmt.Errorf("hunk %d: %s has these lines in %d places; give it more of them:\n%s", i+1, p.path, len(at), h.before)
+		}
+	}
+	return source, nil
+}
+
+// places returns the beginnings of lines of source at which lines stand.
+func places(source, lines string) (at []int) {
+	for line := 0; line < len(source); {
+		if strings.HasPrefix(source[line:], lines) {
+			at = append(at, line)
+		}
+		next := strings.IndexByte(source[line:], '\n')
+		if next < 0 {
+			break
+		}
+		line += next + 1
+	}
+	return at
+}

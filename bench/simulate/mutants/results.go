@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// survivors is an error that names those that were not killed.
+func survivors(verdicts []verdict) error {
+	var names []string
+	for _, v := range verdicts {
+		if !v.Killed {
+			names = append(names, v.Mutant)
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%d mutants survive: %s", len(names), strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// table says what became of all mutants.
+func table(ctx context.Context, all []*mutant, verdicts []verdict) string {
+	var b strings.Builder
+	killed, seeds := 0, []int{}
+	for i, m := range all {
+		if !verdicts[i].Killed {
+			continue
+		}
+		killed++
+		if m.killer.seeded {
+			seeds = append(seeds, verdicts[i].Seeds)
+		}
+	}
+	slices.Sort(seeds)
+	fmt.Fprintf(&b, "# The hub with one rule left out\n\n`make mutants` wrote this; do not edit it.\n\n")
+	fmt.Fprintf(&b, "- commit: %s\n- machine: %d cores, %s/%s\n- Go: %s\n\n", commit(ctx), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(&b, "%d of %d mutants were killed, %d of them by the simulation", killed, len(all), len(seeds))
+	if len(seeds) > 0 {
+		fmt.Fprintf(&b, ": half of these within %d seeds, the last within %d", seeds[(len(seeds)-1)/2], seeds[len(seeds)-1])
+	}
+	b.WriteString(". What each leaves out, and how, is the patch of its name.\nSeeds are tried from 0 on; seconds are those of all processes side by side.\n\n")
+	b.WriteString("| mutant | the rule, and what is done instead | invariant | killed by | seeds to kill | seconds |\n|---|---|---|---|---|---|\n")
+	for i, m := range all {
+		v := verdicts[i]
+		by, toKill := v.By, "-"
+		switch {
+		case !v.Killed:
+			by = "**nobody**"
+			if m.killer.seeded {
+				toKill = fmt.Sprintf("> %d", v.Survived)
+			}
+		case m.killer.seeded:
+			toKill = fmt.Sprint(v.Seeds)
+		}
+		fmt.Fprintf(&b, "| [%s](patches/%s.patch) | %s | %s | %s | %s | %.1f |\n", m.name, m.name, m.rule, m.invariant, by, toKill, v.Seconds)
+	}
+	return b.String()
+}
+
+// commit says what was tried, if git knows.
+func commit(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	id := strings.TrimSpace(string(out))
+	if changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", "*.go", "go.mod", "*.patch").Output(); err != nil || len(changed) > 0 {
+		id += ", and changes"
+	}
+	return id
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// This binary stands in for a simulation of which certain seeds fail.
+const failing = "MUTANTS_TEST_FAILING"
+
+func TestMain(m *testing.M) {
+	if seeds, is := os.LookupEnv(failing); is {
+		os.Exit(standIn(strings.Fields(seeds)))
+	}
+	os.Exit(m.Run())
+}
+
+func standIn(failing []string) int {
+	from := flag.Int("simulate.from", 0, "")
+	seeds := flag.Int("simulate.seeds", 0, "")
+	flag.Parse()
+	var failed []string
+	for seed := *from; seed < *from+*seeds; seed++ {
+		if slices.Contains(failing, "~"+strconv.Itoa(seed)) { // the whole process
+			fmt.Printf("panic: in seed %d\n", seed)
+			return 2
+		}
+		if slices.Contains(failing, strconv.Itoa(seed)) {
+			failed = append(failed, strconv.Itoa(seed))
+		}
+	}
+	for _, seed := range failed {
+		fmt.Printf("    --- FAIL: TestSeeds/%s (0.1s)\n        simulate_test.go:1: seed %s: H1: seed %s has lost an event\n", seed, seed, seed)
+	}
+	return len(failed)
+}
+
+func searching(t *testing.T, upTo int, seeds string) *search {
+	t.Helper()
+	t.Setenv(failing, seeds)
+	binary, err := os.Executable()
+	require.NoError(t, err)
+	memory, err := remember(filepath.Join(t.TempDir(), "bin", "state.json"))
+	require.NoError(t, err)
+	c := &campaign{processes: 3, patience: time.Minute, root: root(t), dir: t.TempDir(), memory: memory}
+	return &search{campaign: c, binary: binary, name: "stand-in", upTo: upTo, verdict: verdict{Mutant: "m", Binary: "b"}}
+}
+
+func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
+	for seeds, want := range map[string]verdict{
+		"0":        {Seeds: 1, By: "H1: seed 0 has lost an event"},
+		"30 17 31": {Seeds: 18, By: "H1: seed 17 has lost an event"},
+		"~21 25":   {Seeds: 22, By: "panic: in seed 21"},
+	} {
+		s := searching(t, 40, seeds)
+		v, err := s.run(t.Context())
+		require.NoError(t, err)
+		require.True(t, v.Killed)
+		require.Equal(t, want.Seeds, v.Seeds)
+		require.Equal(t, want.By, v.By)
+		require.Equal(t, v, s.memory.of("m", "b"))
+	}
+}
+
+func TestAMutantThatOutlivesAllSeedsHasSurvived(t *testing.T) {
+	s := searching(t, 20, "20 21")
+	v, err := s.run(t.Context())
+	require.NoError(t, err)
+	require.False(t, v.Killed)
+	require.Equal(t, 20, v.Survived)
+	require.ErrorContains(t, survivors([]verdict{v}), "1 mutants survive: m")
+}
+
+func TestASearchGoesOnWhereItWasBrokenOff(t *testing.T) {
+	s := searching(t, 10, "5 12")
+	s.verdict.Survived, s.upTo = 6, 20 // what 5 does is known from before
+	v, err := s.run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 13, v.Seeds)
+
+	again, err := remember(s.memory.file)
+	require.NoError(t, err)
+	require.Equal(t, v, again.of("m", "b"))
+	require.Zero(t, again.of("m", "changed since").Survived, "another binary is another mutant")
+}
