@@ -1,0 +1,257 @@
+package smallworld
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// A store works out what requests do, each once for each content of the partition
+// that it is for. It has one engine, into which it loads the content in question.
+type store struct {
+	engine *embedded.Engine
+	told   []embedded.Change // by the engine, about the request that it is at
+
+	contents []*content
+	known    map[string]int // contents by what is in them
+	loaded   map[partition]*loading
+	effects  map[effectKey]*effect
+}
+
+// A content is all that a partition holds.
+type content struct {
+	id   int
+	docs map[string]doc
+}
+
+// A doc is a document without what the engine adds. One that is gone leaves how
+// often it was written, so that no etag is used twice.
+type doc struct {
+	json    string // "": it is gone
+	version int
+}
+
+// A loading is what the engine holds of a partition.
+type loading struct {
+	content *content
+	opaque  string            // name of the partition in what the engine tells
+	theirs  map[string]string // canonical etag to that of the engine
+	ours    map[string]string // and back
+}
+
+type effectKey struct {
+	content int
+	request string
+}
+
+// An effect is what a request does to a partition.
+type effect struct {
+	answer  *answer
+	after   int // content
+	changes []embedded.Change
+}
+
+func newStore(o embedded.Options) (*store, error) {
+	s := &store{known: make(map[string]int), loaded: make(map[partition]*loading), effects: make(map[effectKey]*effect)}
+	o.Committed = func(changes []embedded.Change) { s.told = append(s.told, changes...) }
+	var err error
+	if s.engine, err = embedded.Open(o); err != nil {
+		return nil, err
+	}
+	s.intern(&content{docs: map[string]doc{}}) // 0 is the empty one
+	return s, nil
+}
+
+// intern returns the number of c.
+func (s *store) intern(c *content) int {
+	var text strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
+		fmt.Fprintf(&text, "%q %d %s\n", id, c.docs[id].version, c.docs[id].json)
+	}
+	if id, ok := s.known[text.String()]; ok {
+		return id
+	}
+	c.id = len(s.contents)
+	s.contents = append(s.contents, c)
+	s.known[text.String()] = c.id
+	return c.id
+}
+
+// do has the engine carry out a request of its own.
+func (s *store) do(method, path string, h http.Header, body []byte) (*http.Response, error) {
+	return doOn(s.engine, method, path, h, body)
+}
+
+// doOn makes a request in the name of an emulator's user, so that it does not matter
+// when it was made.
+func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // answered by a call
+	if err != nil {
+		return nil, err
+	}
+	req.Header = h.Clone()
+	req.Header.Set("Authorization", "type=aad&ver=1.0&sig=e30.e30."+base64.RawURLEncoding.EncodeToString([]byte(engine.Key())))
+	return engine.Transport().Do(req)
+}
+
+// apply says what r does to a partition of content from. mutate, if given, changes
+// the request on its way.
+func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, error) {
+	key := effectKey{from, r.key}
+	if e := s.effects[key]; e != nil {
+		return e, nil
+	}
+	l, err := s.load(r.partition, s.contents[from])
+	if err != nil {
+		return nil, err
+	}
+	sent := *r
+	sent.header = r.header.Clone()
+	if mutate != nil {
+		mutate(&sent)
+	}
+	theirs := func(tag string) string {
+		if t, ok := l.theirs[tag]; ok {
+			return t
+		}
+		return `"00000000-0000-0000-0000-000000000000"` // of a document as it was before
+	}
+	if tag := sent.header.Get(conditionHeader); tag != "" {
+		sent.header.Set(conditionHeader, theirs(tag))
+	}
+	body := sent.body
+	if strings.EqualFold(header(sent.header, "x-ms-cosmos-is-batch-request"), "true") {
+		if body, err = canonical(body, theirs); err != nil {
+			return nil, err
+		}
+	}
+	s.told = nil
+	resp, err := s.do(sent.method, sent.path, sent.header, body)
+	if err != nil {
+		return nil, err
+	}
+	e := &effect{after: from}
+	if len(s.told) > 0 {
+		if e.after, e.changes, err = s.take(r.partition, l); err != nil {
+			return nil, err
+		}
+	}
+	e.answer, err = answerOf(resp, func(tag string) string {
+		if t, ok := l.ours[tag]; ok {
+			return t
+		}
+		return tag
+	})
+	s.effects[key] = e
+	return e, err
+}
+
+// take brings what is known of a partition up to what the engine has told.
+func (s *store) take(p partition, l *loading) (int, []embedded.Change, error) {
+	next := &content{docs: maps.Clone(l.content.docs)}
+	changes := make([]embedded.Change, 0, len(s.told))
+	for _, c := range s.told {
+		d := doc{version: next.docs[c.ID].version + 1}
+		if c.JSON != nil {
+			text, etag, err := stripped(c.JSON)
+			if err != nil {
+				return 0, nil, err
+			}
+			d.json = text
+			ours := fmt.Sprintf(`"%s:%d"`, c.ID, d.version)
+			l.theirs[ours], l.ours[etag] = etag, ours
+			c.JSON = []byte(text)
+		}
+		next.docs[c.ID] = d
+		changes = append(changes, c)
+		l.opaque = string(c.Partition)
+	}
+	id := s.intern(next)
+	l.content = s.contents[id]
+	s.loaded[p] = l
+	s.told = nil
+	return id, changes, nil
+}
+
+// stripped is a document without what the engine adds, and its etag.
+func stripped(text []byte) (string, string, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return "", "", err
+	}
+	var etag string
+	if err := json.Unmarshal(fields["_etag"], &etag); err != nil {
+		return "", "", err
+	}
+	for _, name := range append(system, "_etag") {
+		delete(fields, name)
+	}
+	text, err := json.Marshal(fields)
+	return string(text), etag, err
+}
+
+// load sees to it that the engine holds c in partition p.
+func (s *store) load(p partition, c *content) (*loading, error) {
+	l := s.loaded[p]
+	if l == nil {
+		l = &loading{content: s.contents[0], theirs: make(map[string]string), ours: make(map[string]string)}
+		s.loaded[p] = l
+	}
+	if l.content == c {
+		return l, nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.content.docs)) {
+		if l.content.docs[id].json == "" || l.content.docs[id] == c.docs[id] {
+			continue
+		}
+		if err := remove(s.engine, p, id); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
+		d := c.docs[id]
+		if d.json == "" || d == l.content.docs[id] {
+			continue
+		}
+		s.told = nil
+		if err := create(s.engine, p, d.json); err != nil {
+			return nil, err
+		}
+		_, etag, err := stripped(s.told[0].JSON)
+		if err != nil {
+			return nil, err
+		}
+		ours := fmt.Sprintf(`"%s:%d"`, id, d.version)
+		l.theirs[ours], l.ours[etag] = etag, ours
+	}
+	l.content = c
+	return l, nil
+}
+
+func docsOf(p partition) string { return "/dbs/messagehub/colls/" + p.container + "/docs" }
+
+func create(engine *embedded.Engine, p partition, text string) error {
+	return expect(http.StatusCreated)(doOn(engine, http.MethodPost, docsOf(p), http.Header{partitionHeader: {p.key}}, []byte(text)))
+}
+
+func remove(engine *embedded.Engine, p partition, id string) error {
+	return expect(http.StatusNoContent)(doOn(engine, http.MethodDelete, docsOf(p)+"/"+id, http.Header{partitionHeader: {p.key}}, nil))
+}
+
+func expect(status int) func(*http.Response, error) error {
+	return func(resp *http.Response, err error) error {
+		if err == nil && resp.StatusCode != status {
+			var body bytes.Buffer
+			_, _ = body.ReadFrom(resp.Body)
+			err = fmt.Errorf("the engine answered %d: %s", resp.StatusCode, body.String())
+		}
+		return err
+	}
+}
