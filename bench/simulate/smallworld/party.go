@@ -2,6 +2,7 @@ package smallworld
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -27,6 +28,9 @@ type history struct {
 	children map[link]*history
 
 	pending []*request // under way, in a fixed order
+	since   []string   // the trace of the point at which each of them came up
+	facts   []string   // what was answered: the request, since when it was under way, and the answer; sorted
+	trace   string     // facts, in short
 	done    bool
 	saw     []sight
 	seen    string // saw, as text
@@ -34,12 +38,51 @@ type history struct {
 
 type link struct{ request, answer string }
 
+// identify gives h its trace: what was answered, whatever the order of answers to
+// requests that were under way at the same time.
+func (h *history) identify() {
+	if p := h.parent; p != nil {
+		at := slices.IndexFunc(p.pending, func(r *request) bool { return r.key == h.request })
+		h.facts = append(slices.Clone(p.facts), sum(h.request, p.since[at], h.answer.key))
+		slices.Sort(h.facts)
+	}
+	h.trace = sum(h.facts...)
+	for _, r := range h.pending {
+		since := h.trace
+		if p := h.parent; p != nil && r.key != h.request {
+			if at := slices.IndexFunc(p.pending, func(other *request) bool { return r.key == other.key }); at >= 0 {
+				since = p.since[at]
+			}
+		}
+		h.since = append(h.since, since)
+	}
+}
+
+// identity tells histories apart that are not the same to the party.
+func (h *history) identity() string {
+	parts := []string{h.trace, h.seen, fmt.Sprint(h.done)}
+	for i, r := range h.pending {
+		parts = append(parts, r.key, h.since[i])
+	}
+	return sum(parts...)
+}
+
+// sum is a short text for a long one.
+func sum(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(h, "%d %s\n", len(p), p) // never fails
+	}
+	return string(h.Sum(nil)[:16])
+}
+
 // A player has a party do again what it has done, and looks what it does next.
 type player struct {
 	engine   *embedded.Engine // for what is no document
 	scenario *Scenario
 	party    int
 	nodes    []*history
+	known    map[string]*history // by identity
 	replays  int
 }
 
@@ -85,6 +128,11 @@ func (p *player) play(parent *history, request string, a *answer) (*history, err
 	for i := range h.saw {
 		h.seen += h.saw[i].String() + "\n"
 	}
+	h.identify()
+	if same := p.known[h.identity()]; same != nil {
+		return same, proc.err
+	}
+	p.known[h.identity()] = h
 	p.nodes = append(p.nodes, h)
 	return h, proc.err
 }

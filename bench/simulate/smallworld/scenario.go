@@ -134,14 +134,12 @@ func (m *Member) Dequeues(b repositorytest.Peeked) {
 	m.see(sight{what: "dequeued", bundle: b, err: err})
 }
 
-// Takes peeks and dequeues so many times, or until there is nothing.
+// Takes peeks so many times, and dequeues what it gets.
 func (m *Member) Takes(times int) {
 	for range times {
-		b, some := m.Peeks()
-		if !some {
-			return
+		if b, some := m.Peeks(); some {
+			m.Dequeues(b)
 		}
-		m.Dequeues(b)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // that it is for. It has one engine, into which it loads the content in question.
 type store struct {
 	engine *embedded.Engine
-	told   []embedded.Change // by the engine, about the request that it is at
+	told   []commit // by the engine, about the request that it is at
 
 	contents []*content
 	known    map[string]int // contents by what is in them
@@ -38,10 +38,12 @@ type doc struct {
 	version int
 }
 
+// A commit is what the engine tells of one.
+type commit []embedded.Change
+
 // A loading is what the engine holds of a partition.
 type loading struct {
 	content *content
-	opaque  string            // name of the partition in what the engine tells
 	theirs  map[string]string // canonical etag to that of the engine
 	ours    map[string]string // and back
 }
@@ -55,12 +57,12 @@ type effectKey struct {
 type effect struct {
 	answer  *answer
 	after   int // content
-	changes []embedded.Change
+	changes commit
 }
 
 func newStore(o embedded.Options) (*store, error) {
 	s := &store{known: make(map[string]int), loaded: make(map[partition]*loading), effects: make(map[effectKey]*effect)}
-	o.Committed = func(changes []embedded.Change) { s.told = append(s.told, changes...) }
+	o.Committed = func(changes []embedded.Change) { s.told = append(s.told, changes) }
 	var err error
 	if s.engine, err = embedded.Open(o); err != nil {
 		return nil, err
@@ -139,7 +141,7 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 	}
 	e := &effect{after: from}
 	if len(s.told) > 0 {
-		if e.after, e.changes, err = s.take(r.partition, l); err != nil {
+		if e.after, e.changes, err = s.take(r.partition, l, s.told[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -153,11 +155,11 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 	return e, err
 }
 
-// take brings what is known of a partition up to what the engine has told.
-func (s *store) take(p partition, l *loading) (int, []embedded.Change, error) {
+// take brings what is known of a partition up to a commit that the engine has told of.
+func (s *store) take(p partition, l *loading, told commit) (int, commit, error) {
 	next := &content{docs: maps.Clone(l.content.docs)}
-	changes := make([]embedded.Change, 0, len(s.told))
-	for _, c := range s.told {
+	changes := make(commit, 0, len(told))
+	for _, c := range told {
 		d := doc{version: next.docs[c.ID].version + 1}
 		if c.JSON != nil {
 			text, etag, err := stripped(c.JSON)
@@ -171,12 +173,9 @@ func (s *store) take(p partition, l *loading) (int, []embedded.Change, error) {
 		}
 		next.docs[c.ID] = d
 		changes = append(changes, c)
-		l.opaque = string(c.Partition)
 	}
 	id := s.intern(next)
 	l.content = s.contents[id]
-	s.loaded[p] = l
-	s.told = nil
 	return id, changes, nil
 }
 
@@ -197,13 +196,19 @@ func stripped(text []byte) (string, string, error) {
 	return string(text), etag, err
 }
 
-// load sees to it that the engine holds c in partition p.
-func (s *store) load(p partition, c *content) (*loading, error) {
+// loadingOf returns what the engine holds of a partition.
+func (s *store) loadingOf(p partition) *loading {
 	l := s.loaded[p]
 	if l == nil {
 		l = &loading{content: s.contents[0], theirs: make(map[string]string), ours: make(map[string]string)}
 		s.loaded[p] = l
 	}
+	return l
+}
+
+// load sees to it that the engine holds c in partition p.
+func (s *store) load(p partition, c *content) (*loading, error) {
+	l := s.loadingOf(p)
 	if l.content == c {
 		return l, nil
 	}
@@ -224,7 +229,7 @@ func (s *store) load(p partition, c *content) (*loading, error) {
 		if err := create(s.engine, p, d.json); err != nil {
 			return nil, err
 		}
-		_, etag, err := stripped(s.told[0].JSON)
+		_, etag, err := stripped(s.told[0][0].JSON)
 		if err != nil {
 			return nil, err
 		}

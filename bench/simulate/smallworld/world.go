@@ -47,8 +47,6 @@ type Result struct {
 	Violation   error // with the shortest way to it
 }
 
-type commit []embedded.Change
-
 // A stored is one content of the store: for each partition what it holds, and what it
 // held before as far as stale reads go.
 type stored struct {
@@ -147,27 +145,21 @@ func (w *world) begin() error {
 		w.store.told = nil
 		w.Prepare(&Member{ctx: ctx, scenario: w.Scenario, proc: proc, node: cosmos.New(db, w.content(), w.options(99))})
 		w.events = proc.saw
-		for _, c := range w.store.told {
-			p := partition{c.Container, string(c.Partition)}
-			l, err := w.store.load(p, w.store.contents[w.contentOf(first, p)])
+		for _, told := range slices.Clone(w.store.told) {
+			p := partition{told[0].Container, string(told[0].Partition)}
+			l := w.store.loadingOf(p)
+			id, changes, err := w.store.take(p, l, told)
 			if err != nil {
 				return err
 			}
-			told := w.store.told
-			w.store.told = []embedded.Change{c}
-			id, changes, err := w.store.take(p, l)
-			if err != nil {
-				return err
-			}
-			w.store.told = told
-			first.parts[p] = []int{id}
+			first.parts[p] = w.chained(id, first.parts[p])
 			w.past = append(w.past, changes)
 		}
 	}
 	w.internStore(first)
 	begin := state{claims: w.Claims, lost: w.Lost, stale: w.Stale}
 	for i := range w.Parties {
-		p := &player{engine: w.store.engine, scenario: w.Scenario, party: i}
+		p := &player{engine: w.store.engine, scenario: w.Scenario, party: i, known: make(map[string]*history)}
 		w.players = append(w.players, p)
 		if begin.nodes[i], err = p.start(); err != nil {
 			return err
