@@ -110,6 +110,23 @@ func Scenarios() []*Scenario {
 			Parties: []Party{dequeues("dequeue"), takes("take", 2)},
 		},
 		{
+			Name: "save-save-one", Text: "two processes save for the same cabinet",
+			Parties: []Party{saves("save a", events(1)), saves("save b", events(3))}, Claims: 1,
+		},
+		{
+			Name: "save-crash-save-one", Text: "a process dies while it saves, another saves the same and more; a lost reply",
+			Prepare: with(list{events(1)}), Crashes: 1, Claims: 1, Lost: 1,
+			Parties: []Party{saves("save a", events(3)), saves("save b", events(3, 5))},
+		},
+		{
+			Name: "save-save-two", Text: "two processes save, one for two cabinets",
+			Parties: []Party{saves("save a", events(1, 2)), saves("save b", events(3))}, Claims: 1,
+		},
+		{
+			Name: "save-save-apart", Text: "two processes save for two cabinets of two groups; no claim while both live",
+			Parties: []Party{saves("save a", apart(1, 2)), saves("save b", apart(3, 4))},
+		},
+		{
 			Name: "save-save", Text: "two processes save for the same two cabinets",
 			Parties: []Party{saves("save a", events(1, 2)), saves("save b", events(3, 4))}, Claims: 1,
 		},

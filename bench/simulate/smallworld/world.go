@@ -2,6 +2,7 @@ package smallworld
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -50,9 +51,10 @@ type Result struct {
 // A stored is one content of the store: for each partition what it holds, and what it
 // held before as far as stale reads go.
 type stored struct {
-	parts  map[partition][]int
-	parent int
-	commit commit // by which it came about; nil: it is the first
+	parts   map[partition][]int
+	intents []string // every one that was ever announced, for what is over leaves no trace
+	parent  int
+	commit  commit // by which it came about; nil: it is the first
 }
 
 // A state is one point of the exploration.
@@ -183,6 +185,7 @@ func (w *world) internStore(s *stored) int {
 	}) {
 		fmt.Fprintf(&text, "%s %s %v\n", p.container, p.key, s.parts[p])
 	}
+	fmt.Fprint(&text, s.intents)
 	if id, ok := w.knownStore[text.String()]; ok {
 		return id
 	}
@@ -322,7 +325,7 @@ func (w *world) take(s *state, c choice) (*state, string, error) {
 		if c.r.name == steps.Claim {
 			next.claims = max(next.claims-1, 0)
 		}
-		to := &stored{parts: maps.Clone(from.parts), parent: s.store, commit: e.changes}
+		to := &stored{parts: maps.Clone(from.parts), intents: announced(from.intents, e.changes), parent: s.store, commit: e.changes}
 		to.parts[c.r.partition] = w.chained(e.after, chain)
 		if err := w.observe(s.store, c.r, e.changes); err != nil {
 			return nil, step, &violation{err}
@@ -336,6 +339,23 @@ func (w *world) take(s *state, c choice) (*state, string, error) {
 	}
 	next.nodes[c.party], err = w.players[c.party].answered(s.nodes[c.party], c.r, a)
 	return &next, step, err
+}
+
+// announced returns the intents that were ever announced, after one more commit.
+func announced(before []string, changes commit) []string {
+	for _, c := range changes {
+		var head struct {
+			Intent struct {
+				ID string `json:"id"`
+			} `json:"intent"`
+		}
+		if c.ID != "head" || json.Unmarshal(c.JSON, &head) != nil || head.Intent.ID == "" || slices.Contains(before, head.Intent.ID) {
+			continue
+		}
+		before = append(slices.Clone(before), head.Intent.ID)
+		slices.Sort(before)
+	}
+	return before
 }
 
 // chained is what a partition holds, and held before.
