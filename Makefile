@@ -69,6 +69,10 @@ crash-bus: ## two hubs on one bus, killed 100 times under 100,000 events; nothin
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
+small-worlds: ## every interleaving of small scenarios, into bench/simulate/smallworld/RESULTS.md
+	MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
+		go test ./bench/simulate/smallworld -run TestEverySmallWorld -count 1 -v -timeout 12h
+
 campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md
 	@.ci/campaign
 
@@ -86,4 +90,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-images campaign conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-images small-worlds campaign conformance-azcosmos conformance-servicebus test-clients check clean

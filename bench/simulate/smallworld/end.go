@@ -160,7 +160,7 @@ func (j *judge) drain(otherwise string) error {
 func (j *judge) sights(s *state) error {
 	seen := make(map[domain.BundleID]repositorytest.Peeked)
 	dequeued := make(map[domain.BundleID]int)
-	if err := j.sightsOf(j.world.events, seen, dequeued); err != nil {
+	if err := j.sightsOf(j.events, seen, dequeued); err != nil {
 		return err
 	}
 	j.offers()

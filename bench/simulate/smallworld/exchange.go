@@ -99,30 +99,37 @@ func (a *answer) response(req *http.Request) *http.Response {
 	}
 }
 
+// countOf returns how many documents the answer to a query has.
+func countOf(body []byte) int {
+	var page struct{ Documents []json.RawMessage }
+	if json.Unmarshal(body, &page) != nil {
+		return 0
+	}
+	return len(page.Documents)
+}
+
 // answerOf reads what the engine says and makes it canonical: tag gives an etag its
-// canonical form.
-func answerOf(resp *http.Response, tag func(string) string) (*answer, error) {
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	if header(resp.Header, continuationHeader) != "" {
-		return nil, fmt.Errorf("an answer has several result pages, which this explorer does not know how to keep; make the scenario smaller")
-	}
-	a := &answer{status: resp.StatusCode, header: http.Header{"Content-Type": {"application/json"}}}
-	if etag := header(resp.Header, etagHeader); etag != "" {
+// canonical form, and a continuation token says how many documents, with those that
+// came before, were given.
+func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
+	a := &answer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
+	if etag := header(r.header, etagHeader); etag != "" {
 		a.header.Set(etagHeader, tag(etag))
 	}
-	if sub := header(resp.Header, "X-Ms-Substatus"); sub != "" {
+	if sub := header(r.header, "X-Ms-Substatus"); sub != "" {
 		a.header["x-ms-substatus"] = []string{sub}
 	}
 	switch {
-	case resp.StatusCode >= http.StatusBadRequest:
-		a.body = []byte(`{"code":"` + strconv.Itoa(resp.StatusCode) + `","message":""}`)
-	case len(body) > 0:
-		if a.body, err = canonical(body, tag); err != nil {
+	case r.status >= http.StatusBadRequest:
+		a.body = []byte(`{"code":"` + strconv.Itoa(r.status) + `","message":""}`)
+	case len(r.body) > 0:
+		var err error
+		if a.body, err = canonical(r.body, tag); err != nil {
 			return nil, err
 		}
+	}
+	if header(r.header, continuationHeader) != "" {
+		a.header.Set(continuationHeader, strconv.Itoa(before+countOf(a.body)))
 	}
 	a.key = fmt.Sprintf("%d %v %s", a.status, a.header, a.body)
 	return a, nil

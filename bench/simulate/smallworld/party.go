@@ -40,11 +40,13 @@ type link struct{ request, answer string }
 
 // identify gives h its trace: what was answered, whatever the order of answers to
 // requests that were under way at the same time.
-func (h *history) identify() {
+func (h *history) identify(ordered bool) {
 	if p := h.parent; p != nil {
 		at := slices.IndexFunc(p.pending, func(r *request) bool { return r.key == h.request })
 		h.facts = append(slices.Clone(p.facts), sum(h.request, p.since[at], h.answer.key))
-		slices.Sort(h.facts)
+		if !ordered {
+			slices.Sort(h.facts)
+		}
 	}
 	h.trace = sum(h.facts...)
 	for _, r := range h.pending {
@@ -128,7 +130,7 @@ func (p *player) play(parent *history, request string, a *answer) (*history, err
 	for i := range h.saw {
 		h.seen += h.saw[i].String() + "\n"
 	}
-	h.identify()
+	h.identify(p.scenario.ordered)
 	if same := p.known[h.identity()]; same != nil {
 		return same, proc.err
 	}
@@ -175,7 +177,7 @@ func (p *player) process() (*process, error) {
 	proc.db = db
 	ctx, cancel := context.WithCancel(context.Background())
 	proc.cancel = cancel
-	m := &Member{ctx: ctx, proc: proc, scenario: p.scenario, name: p.party + 1}
+	m := &Member{ctx: ctx, proc: proc, scenario: p.scenario, name: byte(p.party) + 1}    //nolint:gosec // a small number
 	m.node = cosmos.New(db, p.scenario.content(), p.scenario.options(uint64(p.party)+1)) //nolint:gosec // a small number
 	proc.finished.Add(1)
 	go func() {

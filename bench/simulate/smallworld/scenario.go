@@ -18,6 +18,7 @@ import (
 type Scenario struct {
 	Name     string
 	Text     string // what it is about
+	Quick    bool   // it is gone through in a moment
 	Capacity int    // of a drawer; default 3
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
@@ -33,7 +34,8 @@ type Scenario struct {
 	Leases bool          // intents of others are left alone for a while
 	Wait   time.Duration // how long a party waits that has nothing under way; 0: as short as it can
 
-	mutate func(*request) // a fault of the hub, to see that it is found
+	mutate  func(*request) // a fault of the hub, to see that it is found
+	ordered bool           // tell histories apart by the order of answers, whatever was under way together
 }
 
 // A Party is a process and what it does.
@@ -50,8 +52,8 @@ type Member struct {
 	proc     *process
 	scenario *Scenario
 	node     *cosmos.Repository
-	name     int
-	bundles  int
+	name     byte
+	bundles  byte
 }
 
 // A sight is what a party was told.
@@ -112,7 +114,7 @@ func (m *Member) Saves(events []domain.Event) {
 func (m *Member) Peeks() (repositorytest.Peeked, bool) {
 	for {
 		m.bundles++
-		id := domain.BundleID{0: byte(m.name), 1: byte(m.bundles), 6: 0x80, 8: 0x80}
+		id := domain.BundleID{0: m.name, 1: m.bundles, 6: 0x80, 8: 0x80}
 		b, err := repositorytest.Peek(m.ctx, repositorytest.Stores{Events: m.node, Bundles: m.node}, actor, groups, id)
 		switch {
 		case err == nil:

@@ -85,27 +85,27 @@ func Scenarios() []*Scenario {
 	lease := 1500 * time.Millisecond
 	return []*Scenario{
 		{
-			Name: "peek-peek", Text: "two actors' clients peek what two cabinets of one group hold",
+			Name: "peek-peek", Quick: true, Text: "two actors' clients peek what two cabinets of one group hold",
 			Prepare: with(list{events(1, 2, 3)}),
 			Parties: []Party{peeks("peek a"), peeks("peek b")},
 		},
 		{
-			Name: "peek-peek-apart", Text: "the same with two groups",
+			Name: "peek-peek-apart", Quick: true, Text: "the same with two groups",
 			Prepare: with(list{apart(1, 2, 3)}),
 			Parties: []Party{peeks("peek a"), peeks("peek b")},
 		},
 		{
-			Name: "peek-dequeue", Text: "a peek while the open bundle is dequeued",
+			Name: "peek-dequeue", Quick: true, Text: "a peek while the open bundle is dequeued",
 			Prepare: with(list{events(1, 2, 3)}, open),
 			Parties: []Party{peeks("peek"), dequeues("dequeue")},
 		},
 		{
-			Name: "dequeue-dequeue-lost", Text: "one bundle is dequeued twice, a reply is lost",
+			Name: "dequeue-dequeue-lost", Quick: true, Text: "one bundle is dequeued twice, a reply is lost",
 			Prepare: with(list{events(1, 2, 3)}, open), Lost: 1,
 			Parties: []Party{dequeues("dequeue a"), dequeues("dequeue b")},
 		},
 		{
-			Name: "dequeue-crash-peek", Text: "a client dies while it dequeues, another peeks and dequeues",
+			Name: "dequeue-crash-peek", Quick: true, Text: "a client dies while it dequeues, another peeks and dequeues",
 			Prepare: with(list{apart(1, 2, 3)}, open), Crashes: 1, Lost: 1,
 			Parties: []Party{dequeues("dequeue"), takes("take", 2)},
 		},
@@ -131,7 +131,7 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saves("save a", events(1, 2)), saves("save b", events(3, 4))}, Claims: 1,
 		},
 		{
-			Name: "save-dequeue", Text: "a save while the open bundle is dequeued",
+			Name: "save-dequeue", Quick: true, Text: "a save while the open bundle is dequeued",
 			Prepare: with(list{events(1, 2)}, open),
 			Parties: []Party{saves("save", events(3, 4)), dequeues("dequeue")},
 		},
@@ -156,19 +156,36 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saves("save", events(2, 5)), takes("take a", 1), dequeues("take b")},
 		},
 		{
-			Name: "peek-dequeue-stale", Text: "on a Session account: a peek while the open bundle is dequeued, stale reads",
-			Session: true, Stale: 2, Behind: 2,
+			Name: "peek-dequeue-stale", Quick: true, Text: "on a Session account: a peek while the open bundle is dequeued, a stale read",
+			Session: true, Stale: 1, Behind: 2,
 			Prepare: with(list{events(1, 2, 3)}, open),
 			Parties: []Party{peeks("peek"), dequeues("dequeue")},
 		},
 		{
-			Name: "dequeue-then-peek-stale", Text: "on a Session account: a peek begins when the dequeue is done, stale reads",
+			Name: "peek-dequeue-stale-twice", Text: "the same with two stale reads and a lost reply",
+			Session: true, Stale: 2, Behind: 2, Lost: 1,
+			Prepare: with(list{events(1, 2, 3)}, open),
+			Parties: []Party{peeks("peek"), dequeues("dequeue")},
+		},
+		{
+			Name: "dequeue-then-peek-stale", Quick: true, Text: "on a Session account: a peek begins when the dequeue is done, a stale read",
+			Session: true, Stale: 1, Behind: 3,
+			Prepare: with(list{events(1, 2, 3)}, open),
+			Parties: []Party{dequeues("dequeue"), takes("take", 1).after(1)},
+		},
+		{
+			Name: "dequeue-then-peek-stale-twice", Text: "the same with two stale reads and two peeks",
 			Session: true, Stale: 2, Behind: 3,
 			Prepare: with(list{events(1, 2, 3)}, open),
 			Parties: []Party{dequeues("dequeue"), takes("take", 2).after(1)},
 		},
 		{
-			Name: "save-peek-stale-crash-cap1", Text: "as in the model: drawers of one event, a saver, one who takes; a crash, a stale read",
+			Name: "save-then-peek", Quick: true, Text: "a peek begins when the save is done",
+			Prepare: with(list{events(1)}, taken),
+			Parties: []Party{saves("save", events(2, 3)), takes("take", 2).after(1)},
+		},
+		{
+			Name: "save-peek-stale-crash-cap1", Quick: true, Text: "as in the model: drawers of one event, a saver, one who takes; a crash, a stale read",
 			Session: true, Stale: 1, Behind: 2, Crashes: 1, Capacity: 1,
 			Prepare: with(list{events(3)}, taken),
 			Parties: []Party{saves("save", events(1, 5)), takes("take", 1)},

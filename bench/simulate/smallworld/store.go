@@ -5,9 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
@@ -87,20 +89,33 @@ func (s *store) intern(c *content) int {
 }
 
 // do has the engine carry out a request of its own.
-func (s *store) do(method, path string, h http.Header, body []byte) (*http.Response, error) {
+func (s *store) do(method, path string, h http.Header, body []byte) (*reply, error) {
 	return doOn(s.engine, method, path, h, body)
+}
+
+// A reply is what the engine says.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
 }
 
 // doOn makes a request in the name of an emulator's user, so that it does not matter
 // when it was made.
-func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*http.Response, error) {
+func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*reply, error) {
 	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // answered by a call
 	if err != nil {
 		return nil, err
 	}
 	req.Header = h.Clone()
 	req.Header.Set("Authorization", "type=aad&ver=1.0&sig=e30.e30."+base64.RawURLEncoding.EncodeToString([]byte(engine.Key())))
-	return engine.Transport().Do(req)
+	resp, err := engine.Transport().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return &reply{resp.StatusCode, resp.Header, text}, err
 }
 
 // apply says what r does to a partition of content from. mutate, if given, changes
@@ -134,6 +149,13 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 			return nil, err
 		}
 	}
+	given, more, err := s.goOn(&sent)
+	if err != nil {
+		return nil, err
+	}
+	if !more { // the page before was the last one after all
+		return s.noted(key, &effect{after: from, answer: nothingMore})
+	}
 	s.told = nil
 	resp, err := s.do(sent.method, sent.path, sent.header, body)
 	if err != nil {
@@ -141,22 +163,56 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 	}
 	e := &effect{after: from}
 	if len(s.told) > 0 {
-		if e.after, e.changes, err = s.take(r.partition, l, s.told[0]); err != nil {
+		if e.after, e.changes, err = s.take(l, s.told[0]); err != nil {
 			return nil, err
 		}
 	}
-	e.answer, err = answerOf(resp, func(tag string) string {
+	e.answer, err = answerOf(resp, given, func(tag string) string {
 		if t, ok := l.ours[tag]; ok {
 			return t
 		}
 		return tag
 	})
-	s.effects[key] = e
-	return e, err
+	if err != nil {
+		return nil, err
+	}
+	return s.noted(key, e)
 }
 
-// take brings what is known of a partition up to a commit that the engine has told of.
-func (s *store) take(p partition, l *loading, told commit) (int, commit, error) {
+func (s *store) noted(key effectKey, e *effect) (*effect, error) {
+	s.effects[key] = e
+	return e, nil
+}
+
+// nothingMore is an empty result page, the last.
+var nothingMore = &answer{
+	key: "nothing more", status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"Documents":[],"_count":0}`),
+}
+
+// goOn gives a query that goes on behind so many documents the engine's own token for
+// that place, which is worth something only while the partition is loaded.
+func (s *store) goOn(r *request) (given int, more bool, err error) {
+	token := header(r.header, continuationHeader)
+	if token == "" {
+		return 0, true, nil
+	}
+	if given, err = strconv.Atoi(token); err != nil {
+		return 0, false, err
+	}
+	first := r.header.Clone()
+	first.Del(continuationHeader)
+	first.Set("X-Ms-Max-Item-Count", token)
+	resp, err := s.do(r.method, r.path, first, r.body)
+	if err != nil {
+		return 0, false, err
+	}
+	theirs := header(resp.header, continuationHeader)
+	r.header.Set(continuationHeader, theirs)
+	return given, theirs != "", nil
+}
+
+// take brings what is known of the partition that l is about up to a commit that the engine has told of.
+func (s *store) take(l *loading, told commit) (int, commit, error) {
 	next := &content{docs: maps.Clone(l.content.docs)}
 	changes := make(commit, 0, len(told))
 	for _, c := range told {
@@ -243,20 +299,18 @@ func (s *store) load(p partition, c *content) (*loading, error) {
 func docsOf(p partition) string { return "/dbs/messagehub/colls/" + p.container + "/docs" }
 
 func create(engine *embedded.Engine, p partition, text string) error {
-	return expect(http.StatusCreated)(doOn(engine, http.MethodPost, docsOf(p), http.Header{partitionHeader: {p.key}}, []byte(text)))
+	r, err := doOn(engine, http.MethodPost, docsOf(p), http.Header{partitionHeader: {p.key}}, []byte(text))
+	return r.mustBe(http.StatusCreated, err)
 }
 
 func remove(engine *embedded.Engine, p partition, id string) error {
-	return expect(http.StatusNoContent)(doOn(engine, http.MethodDelete, docsOf(p)+"/"+id, http.Header{partitionHeader: {p.key}}, nil))
+	r, err := doOn(engine, http.MethodDelete, docsOf(p)+"/"+id, http.Header{partitionHeader: {p.key}}, nil)
+	return r.mustBe(http.StatusNoContent, err)
 }
 
-func expect(status int) func(*http.Response, error) error {
-	return func(resp *http.Response, err error) error {
-		if err == nil && resp.StatusCode != status {
-			var body bytes.Buffer
-			_, _ = body.ReadFrom(resp.Body)
-			err = fmt.Errorf("the engine answered %d: %s", resp.StatusCode, body.String())
-		}
-		return err
+func (r *reply) mustBe(status int, err error) error {
+	if err == nil && r.status != status {
+		err = fmt.Errorf("the engine answered %d: %s", r.status, r.body)
 	}
+	return err
 }

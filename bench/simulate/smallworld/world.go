@@ -98,9 +98,9 @@ func (w *world) key(s *state) worldKey {
 	return k
 }
 
-// Explore goes through all states of a scenario, until stop says that it is enough.
+// Explore goes through all states of a scenario, until it is enough.
 // It has to be called in a bubble of testing/synctest.
-func Explore(s *Scenario, stop func(states int) bool) (Result, error) {
+func Explore(s *Scenario, enough func() bool) (Result, error) {
 	w := &world{
 		Scenario: s, knownStore: make(map[string]int), known: make(map[worldKey]int),
 		ends: make(map[string]bool), observed: make(map[[2]string]error),
@@ -110,7 +110,7 @@ func Explore(s *Scenario, stop func(states int) bool) (Result, error) {
 		return w.Result, err
 	}
 	defer func() { _ = w.store.engine.Close() }()
-	err := w.explore(stop)
+	err := w.explore(enough)
 	w.States, w.Stores, w.Ends = len(w.states), len(w.stores), len(w.ends)
 	for _, p := range w.players {
 		w.Histories += len(p.nodes)
@@ -150,7 +150,7 @@ func (w *world) begin() error {
 		for _, told := range slices.Clone(w.store.told) {
 			p := partition{told[0].Container, string(told[0].Partition)}
 			l := w.store.loadingOf(p)
-			id, changes, err := w.store.take(p, l, told)
+			id, changes, err := w.store.take(l, told)
 			if err != nil {
 				return err
 			}
@@ -205,9 +205,9 @@ func (w *world) add(s *state, o origin) {
 	w.parents = append(w.parents, o)
 }
 
-func (w *world) explore(stop func(int) bool) error {
+func (w *world) explore(enough func() bool) error {
 	for at := 0; at < len(w.states); at++ {
-		if stop != nil && stop(len(w.states)) {
+		if enough() {
 			return nil
 		}
 		s := w.states[at]
