@@ -34,6 +34,8 @@ type history struct {
 	done    bool
 	saw     []sight
 	seen    string // saw, as text
+
+	live *process // that waits here; nil: there is none
 }
 
 type link struct{ request, answer string }
@@ -85,6 +87,7 @@ type player struct {
 	party    int
 	nodes    []*history
 	known    map[string]*history // by identity
+	parked   []*history          // where a process waits, or did
 	replays  int
 }
 
@@ -104,9 +107,84 @@ func (p *player) answered(h *history, r *request, a *answer) (*history, error) {
 	return next, err
 }
 
-// play has a new process live through the history of h and one more answer.
+// play returns the party at parent after one more answer: the process that waits
+// there goes on or, if there is none, a new one lives through all of it.
 func (p *player) play(parent *history, request string, a *answer) (*history, error) {
 	h := &history{id: len(p.nodes), parent: parent, request: request, answer: a, children: make(map[link]*history)}
+	proc, past, err := p.resume(h)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range past {
+		held := proc.find(at.request)
+		if held == nil {
+			defer proc.kill()
+			return nil, fmt.Errorf("party %s does not do again what it did: no request\n%s\nbut\n%s", p.scenario.Parties[p.party].Name, at.request, proc.underWay())
+		}
+		held.reply <- at.answer
+		proc.settle()
+	}
+	h.pending, h.done, h.saw = proc.requests(), proc.isDone(), slices.Clone(proc.saw)
+	for i := range h.saw {
+		h.seen += h.saw[i].String() + "\n"
+	}
+	h.identify(p.scenario.ordered)
+	if same := p.known[h.identity()]; same != nil {
+		proc.kill()
+		return same, proc.err
+	}
+	p.known[h.identity()] = h
+	p.nodes = append(p.nodes, h)
+	p.park(h, proc)
+	return h, proc.err
+}
+
+const (
+	mostParked = 500
+	// parkedFor is for how long a process may wait, by the clock of the bubble, on
+	// which the others live, too: less than any request of it takes to time out.
+	parkedFor = 4 * time.Second
+)
+
+// park lets a process wait at h for being asked on.
+func (p *player) park(h *history, proc *process) {
+	if h.done || p.scenario.Leases { // a lease is a matter of that clock
+		proc.kill()
+		return
+	}
+	h.live = proc
+	p.parked = append(p.parked, h)
+	if len(p.parked) > mostParked {
+		p.parked[0].end()
+		p.parked = p.parked[1:]
+	}
+}
+
+// end ends the process that waits at h, if there is one.
+func (h *history) end() {
+	if h.live != nil {
+		h.live.kill()
+		h.live = nil
+	}
+}
+
+// stop ends all that wait.
+func (p *player) stop() {
+	for _, h := range p.parked {
+		h.end()
+	}
+}
+
+// resume returns a process on the way to h, and what is still to be answered.
+func (p *player) resume(h *history) (*process, []*history, error) {
+	if from := h.parent; from != nil && from.live != nil {
+		proc := from.live
+		if time.Since(proc.born) < parkedFor {
+			from.live = nil
+			return proc, []*history{h}, nil
+		}
+		from.end()
+	}
 	var past []*history
 	for at := h; at.parent != nil; at = at.parent {
 		past = append(past, at)
@@ -114,35 +192,14 @@ func (p *player) play(parent *history, request string, a *answer) (*history, err
 	slices.Reverse(past)
 	p.replays++
 	proc, err := p.process()
-	if err != nil {
-		return nil, err
-	}
-	defer proc.kill()
-	for _, at := range past {
-		held := proc.find(at.request)
-		if held == nil {
-			return nil, fmt.Errorf("party %s does not do again what it did: no request\n%s\nbut\n%s", p.scenario.Parties[p.party].Name, at.request, proc.underWay())
-		}
-		held.reply <- at.answer
-		proc.settle()
-	}
-	h.pending, h.done, h.saw = proc.requests(), proc.isDone(), proc.saw
-	for i := range h.saw {
-		h.seen += h.saw[i].String() + "\n"
-	}
-	h.identify(p.scenario.ordered)
-	if same := p.known[h.identity()]; same != nil {
-		return same, proc.err
-	}
-	p.known[h.identity()] = h
-	p.nodes = append(p.nodes, h)
-	return h, proc.err
+	return proc, past, err
 }
 
 // A process is one life of a party.
 type process struct {
 	engine   *embedded.Engine
 	patience time.Duration
+	born     time.Time
 
 	mu       sync.Mutex
 	held     []*held
@@ -167,7 +224,7 @@ var lives int // each has a host of its own, for the client keeps what it knows 
 
 func (p *player) process() (*process, error) {
 	lives++
-	proc := &process{engine: p.engine, activity: make(chan struct{}, 1), patience: p.scenario.Wait}
+	proc := &process{engine: p.engine, activity: make(chan struct{}, 1), patience: p.scenario.Wait, born: time.Now()}
 	db, err := cosmos.Connect(cosmos.Connection{
 		Endpoint: fmt.Sprintf("http://life-%d.localhost/", lives), Key: p.engine.Key(), Transport: proc,
 	})

@@ -106,6 +106,11 @@ func Explore(s *Scenario, enough func() bool) (Result, error) {
 		ends: make(map[string]bool), observed: make(map[[2]string]error),
 	}
 	w.Result.Scenario = s.Name
+	defer func() {
+		for _, p := range w.players {
+			p.stop()
+		}
+	}()
 	if err := w.begin(); err != nil {
 		return w.Result, err
 	}
