@@ -25,8 +25,12 @@
 // Parties do not talk to each other, and a request reads or writes one logical
 // partition. So what a party does next is worked out once for each history, and what
 // a request does once for each content of its partition; the rest is looking up.
-// Nothing is reduced beyond that: reads are choices like writes, and the requests
-// that a party has under way at once are separate choices.
+// Reads are choices like writes, and the requests that a party has under way at once
+// are separate choices. There is one reduction: if a party had several requests under
+// way, it is taken for the same whatever the order of the answers, provided that it has
+// been told the same and asks the same from there on, each request since the same point
+// of its past. The code waits for all of them before it goes on, and each has its own
+// place for what it finds; a test compares the ends with those without the reduction.
 //
 // # Time
 //
@@ -37,7 +41,7 @@
 // alive is explored by cosmos.Options.Exclusive, for which an intent of anybody else
 // is dead at once: a rollback at any time. Two writers could then undo each other for
 // ever; so a scenario bounds the claims of intents, and a claim beyond the bound waits
-// until the others are done.
+// until the others are done, or have crashed.
 //
 // # Faults
 //

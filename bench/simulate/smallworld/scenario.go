@@ -29,7 +29,7 @@ type Scenario struct {
 	Lost    int // replies of writes
 	Stale   int // reads
 	Behind  int // how many commits of its partition a stale read is old, at most; default 1
-	Claims  int // of intents, before the others are done; default 1
+	Claims  int // of intents, before the others are done or dead
 
 	Leases bool          // intents of others are left alone for a while
 	Wait   time.Duration // how long a party waits that has nothing under way; 0: as short as it can
@@ -40,10 +40,11 @@ type Scenario struct {
 
 // A Party is a process and what it does.
 type Party struct {
-	Name   string
-	After  int            // of the others, the number of the one that has to be done first; 0: nobody
-	Offers []domain.Event // what it may save
-	Does   func(*Member)
+	Name    string
+	Patient bool           // it claims no intent before the others are done or dead
+	After   int            // of the others, the number of the one that has to be done first; 0: nobody
+	Offers  []domain.Event // what it may save
+	Does    func(*Member)
 }
 
 // A Member is the hand of a party: what it does leaves a sight.

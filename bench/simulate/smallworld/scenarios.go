@@ -55,6 +55,12 @@ func dequeues(name string) Party {
 	return Party{Name: name, Does: func(m *Member) { m.Dequeues(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
+// patient has a party claim no intent before the others are done.
+func (p Party) patient() Party {
+	p.Patient = true
+	return p
+}
+
 func (p Party) after(other int) Party {
 	p.After = other
 	return p
@@ -114,13 +120,23 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saves("save a", events(1)), saves("save b", events(3))}, Claims: 1,
 		},
 		{
-			Name: "save-crash-save-one", Text: "a process dies while it saves, another saves the same and more; a lost reply",
-			Prepare: with(list{events(1)}), Crashes: 1, Claims: 1, Lost: 1,
-			Parties: []Party{saves("save a", events(3)), saves("save b", events(3, 5))},
+			Name: "save-crash-save-one", Text: "a process dies while it saves, another saves the same and more",
+			Crashes: 1, Claims: 1,
+			Parties: []Party{saves("save a", events(1)).patient(), saves("save b", events(1, 3))},
 		},
 		{
-			Name: "save-save-two", Text: "two processes save, one for two cabinets",
-			Parties: []Party{saves("save a", events(1, 2)), saves("save b", events(3))}, Claims: 1,
+			Name: "save-crash-save-two", Quick: true, Text: "a process dies while it saves for two cabinets, another saves the same",
+			Crashes: 1,
+			Parties: []Party{saves("save a", events(1, 2)).patient(), saves("save b", events(1, 2)).patient()},
+		},
+		{
+			Name: "save-save-two", Text: "a process saves for two cabinets, another undoes that",
+			Parties: []Party{saves("save a", events(1, 2)).patient(), saves("save b", events(3))}, Claims: 1,
+		},
+		{
+			Name: "save-crash-save-lost", Text: "a process dies while it saves, another saves the same and more; a lost reply",
+			Prepare: with(list{events(1)}), Crashes: 1, Lost: 1,
+			Parties: []Party{saves("save a", events(3)).patient(), saves("save b", events(3, 5)).patient()},
 		},
 		{
 			Name: "save-save-apart", Text: "two processes save for two cabinets of two groups; no claim while both live",
@@ -137,8 +153,13 @@ func Scenarios() []*Scenario {
 		},
 		{
 			Name: "save-crash-save-same", Text: "a process dies while it saves, another saves the same and more",
-			Prepare: with(list{events(1, 2)}), Crashes: 1, Claims: 2,
-			Parties: []Party{saves("save a", events(3, 4)), saves("save b", events(3, 5))},
+			Prepare: with(list{events(1, 2)}), Crashes: 1, Claims: 1,
+			Parties: []Party{saves("save a", events(3, 4)).patient(), saves("save b", events(3, 5))},
+		},
+		{
+			Name: "save-crash-save-full", Text: "the same where a drawer is full and another begins; nobody undoes what is alive",
+			Prepare: with(list{events(1, 3), events(2)}), Crashes: 1,
+			Parties: []Party{saves("save a", events(5, 7, 4)).patient(), saves("save b", events(5, 9)).patient()},
 		},
 		{
 			Name: "save-save-lease", Text: "two processes save, each leaving the other two seconds",

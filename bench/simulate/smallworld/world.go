@@ -64,6 +64,7 @@ type state struct {
 	lost   int
 	stale  int
 	claims int
+	dead   [3]bool // parties that are known to have crashed
 	depth  int
 }
 
@@ -71,6 +72,7 @@ type worldKey struct {
 	store               int
 	nodes               [3]int
 	lost, stale, claims int
+	dead                [3]bool
 }
 
 // An origin is how a state was reached first.
@@ -83,12 +85,20 @@ type origin struct {
 type choice struct {
 	party int
 	r     *request
-	kind  string // "", "reply lost", "stale"
+	kind  string // one of those below
 	age   int
 }
 
+// The kinds of choices.
+const (
+	asItIs    = ""
+	replyLost = "reply lost"
+	stale     = "stale"
+	lastOne   = "the others have died"
+)
+
 func (w *world) key(s *state) worldKey {
-	k := worldKey{store: s.store, lost: s.lost, stale: s.stale, claims: s.claims}
+	k := worldKey{store: s.store, lost: s.lost, stale: s.stale, claims: s.claims, dead: s.dead}
 	for i, n := range s.nodes {
 		k.nodes[i] = -1
 		if n != nil {
@@ -268,16 +278,19 @@ func (w *world) choices(s *state) []choice {
 			continue
 		}
 		for _, r := range s.nodes[i].pending {
-			if r.name == steps.Claim && s.claims == 0 && w.othersCanGo(s, i) {
+			if r.name == steps.Claim && (s.claims == 0 || w.Parties[i].Patient) && w.othersCanGo(s, i) {
+				if w.mayAllBeDead(s, i) {
+					all = append(all, choice{party: i, r: r, kind: lastOne})
+				}
 				continue
 			}
 			all = append(all, choice{party: i, r: r})
 			if r.name.IsWrite() && s.lost > 0 {
-				all = append(all, choice{party: i, r: r, kind: "reply lost"})
+				all = append(all, choice{party: i, r: r, kind: replyLost})
 			}
 			if !r.name.IsWrite() && s.stale > 0 {
 				for age := 1; age < len(w.stores[s.store].parts[r.partition]); age++ {
-					all = append(all, choice{party: i, r: r, kind: "stale", age: age})
+					all = append(all, choice{party: i, r: r, kind: stale, age: age})
 				}
 			}
 		}
@@ -290,7 +303,18 @@ func (w *world) mayGo(s *state, i int) bool {
 	if after := w.Parties[i].After; after > 0 && !s.nodes[after-1].done {
 		return false
 	}
-	return len(s.nodes[i].pending) > 0
+	return len(s.nodes[i].pending) > 0 && !s.dead[i]
+}
+
+// mayAllBeDead reports whether all but one that are not done may have crashed.
+func (w *world) mayAllBeDead(s *state, but int) bool {
+	unfinished := 0
+	for i := range w.Parties {
+		if i != but && !s.nodes[i].done {
+			unfinished++
+		}
+	}
+	return unfinished <= w.Crashes
 }
 
 // othersCanGo reports whether anybody else has something under way that is not a
@@ -307,15 +331,20 @@ func (w *world) othersCanGo(s *state, i int) bool {
 // take makes a choice.
 func (w *world) take(s *state, c choice) (*state, string, error) {
 	step := fmt.Sprintf("%s: %s", w.Parties[c.party].Name, c.r.name)
-	if c.kind != "" {
+	if c.kind != asItIs {
 		step += ", " + c.kind
 	}
 	next := *s
 	next.depth++
+	if c.kind == lastOne {
+		for i := range w.Parties {
+			next.dead[i] = next.dead[i] || i != c.party && !s.nodes[i].done
+		}
+	}
 	from := w.stores[s.store]
 	chain := from.parts[c.r.partition]
 	content := w.contentOf(from, c.r.partition)
-	if c.kind == "stale" {
+	if c.kind == stale {
 		content = chain[c.age]
 		next.stale--
 	}
@@ -338,7 +367,7 @@ func (w *world) take(s *state, c choice) (*state, string, error) {
 		next.store = w.internStore(to)
 	}
 	a := e.answer
-	if c.kind == "reply lost" {
+	if c.kind == replyLost {
 		a = lost
 		next.lost--
 	}
