@@ -70,7 +70,7 @@ crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
 small-worlds: ## every interleaving of small scenarios, into bench/simulate/smallworld/RESULTS.md
-	MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
+	GOGC=400 MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
 		go test ./bench/simulate/smallworld -run TestEverySmallWorld -count 1 -v -timeout 12h
 
 campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md

@@ -168,8 +168,13 @@ func Scenarios() []*Scenario {
 		},
 		{
 			Name: "two-savers-crash-lost-reply", Text: "as in the model: two savers, one of two Saves; a crash, a lost reply",
+			Crashes: 1, Lost: 1,
+			Parties: []Party{saves("save a", events(1), events(2, 5)).patient(), saves("save b", events(2)).patient()},
+		},
+		{
+			Name: "two-savers-undo-crash-lost-reply", Text: "the same, and one of them may undo what is alive",
 			Crashes: 1, Lost: 1, Claims: 1,
-			Parties: []Party{saves("save a", events(1), events(2, 5)), saves("save b", events(2))},
+			Parties: []Party{saves("save a", events(1), events(2, 5)).patient(), saves("save b", events(2))},
 		},
 		{
 			Name: "save-two-dequeuers-crash", Text: "as in the model: a saver, two who take; a crash, a lost reply",
@@ -212,10 +217,22 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saves("save", events(1, 5)), takes("take", 1)},
 		},
 		{
-			Name: "two-savers-one-peeker", Text: "as in the model: two savers, one who peeks; a rollback, a stale read",
+			Name: "two-savers-one-peeker", Text: "as in the model: two savers, one who peeks; a crash, a stale read",
+			Session: true, Stale: 1, Crashes: 1,
+			Prepare: with(list{events(1)}, taken),
+			Parties: []Party{saves("save a", events(3)).patient(), saves("save b", events(5)).patient(), peeks("peek")},
+		},
+		{
+			Name: "two-savers-undo-one-peeker", Text: "the same, and one of them may undo what is alive",
 			Session: true, Stale: 1, Crashes: 1, Claims: 1,
 			Prepare: with(list{events(1)}, taken),
-			Parties: []Party{saves("save a", events(3)), saves("save b", events(5)), peeks("peek")},
+			Parties: []Party{saves("save a", events(3)).patient(), saves("save b", events(5)), peeks("peek")},
+		},
+		{
+			Name: "save-take-apart-stale", Text: "as in the model: two groups, a saver, one who takes; a stale read",
+			Session: true, Stale: 1,
+			Prepare: with(list{apart(1, 2)}),
+			Parties: []Party{saves("save", apart(3, 4)), takes("take", 2)},
 		},
 	}
 }
