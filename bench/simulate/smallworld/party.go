@@ -185,4 +185,3 @@ func (p *player) resume(h *history) (*process, []*history, error) {
 	proc, err := p.process()
 	return proc, past, err
 }
-

@@ -250,4 +250,3 @@ func (w *world) violated(at int, last string, err error) error {
 	w.Violation = fmt.Errorf("%s: after %d steps\n%s\n%w", w.Name, len(way), strings.Join(way, "\n"), err)
 	return nil
 }
-
