@@ -77,6 +77,10 @@ crash-points: ## kill a hub before and after every step, often; may be broken of
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
+small-worlds: ## every interleaving of small scenarios, into bench/simulate/smallworld/RESULTS.md
+	GOGC=400 MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
+		go test ./bench/simulate/smallworld -run TestEverySmallWorld -count 1 -v -timeout 12h
+
 campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md
 	@.ci/campaign
 
@@ -97,4 +101,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-points crash-images campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-points crash-images small-worlds campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean

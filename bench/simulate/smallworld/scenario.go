@@ -1,0 +1,165 @@
+package smallworld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A Scenario is a small world: what is stored at first, who does what to it, and
+// what may go wrong.
+type Scenario struct {
+	Name     string
+	Text     string // what it is about
+	Quick    bool   // it is gone through in a moment
+	Capacity int    // of a drawer; default 3
+	Session  bool   // the account promises no more than Session
+	Prepare  func(*Member)
+	Parties  []Party
+
+	// The budgets.
+	Crashes int
+	Lost    int // replies of writes
+	Stale   int // reads
+	Behind  int // how many commits of its partition a stale read is old, at most; default 1
+	Claims  int // of intents, before the others are done or dead
+
+	Leases bool          // intents of others are left alone for a while
+	Wait   time.Duration // how long a party waits that has nothing under way; 0: as short as it can
+
+	mutate  func(*request) // a fault of the hub, to see that it is found
+	ordered bool           // tell histories apart by the order of answers, whatever was under way together
+}
+
+// A Party is a process and what it does.
+type Party struct {
+	Name    string
+	Patient bool           // it claims no intent before the others are done or dead
+	After   int            // of the others, the number of the one that has to be done first; 0: nobody
+	Offers  []domain.Event // what it may save
+	Does    func(*Member)
+}
+
+// A Member is the hand of a party: what it does leaves a sight.
+type Member struct {
+	ctx      context.Context
+	proc     *process
+	scenario *Scenario
+	node     *cosmos.Repository
+	name     byte
+	bundles  byte
+}
+
+// A sight is what a party was told.
+type sight struct {
+	what   string // saved, peeked, empty, dequeued, refused
+	events []domain.Event
+	bundle repositorytest.Peeked
+	err    error
+}
+
+func (s *sight) String() string {
+	text := s.what
+	for i := range s.events {
+		text += " " + s.events[i].ID.String()
+	}
+	if s.bundle.Count > 0 {
+		text += fmt.Sprintf(" %s %d to %d", s.bundle.ID, s.bundle.First, s.bundle.Last)
+	}
+	if s.err != nil {
+		text += fmt.Sprintf(" %v", domain.KindOf(s.err))
+	}
+	return text
+}
+
+func (m *Member) see(s sight) {
+	if m.proc == nil {
+		return
+	}
+	m.proc.mu.Lock()
+	defer m.proc.mu.Unlock()
+	if !m.proc.dead {
+		m.proc.saw = append(m.proc.saw, s)
+	}
+}
+
+var (
+	actor = must(domain.ParseActorID("actor"))
+	now   = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Saves saves events by their numbers.
+func (m *Member) Saves(events []domain.Event) {
+	saved, err := m.node.Save(m.ctx, actor, events)
+	if err == nil && saved.Accepted+saved.Duplicates != len(events) {
+		err = fmt.Errorf("of %d events it accepted %d and knew %d", len(events), saved.Accepted, saved.Duplicates)
+	}
+	m.see(sight{what: "saved", events: events, err: err})
+}
+
+// Peeks peeks, looking again when another was faster, as the hub does.
+func (m *Member) Peeks() (repositorytest.Peeked, bool) {
+	for {
+		m.bundles++
+		id := domain.BundleID{0: m.name, 1: m.bundles, 6: 0x80, 8: 0x80}
+		b, err := repositorytest.Peek(m.ctx, repositorytest.Stores{Events: m.node, Bundles: m.node}, actor, groups, id)
+		switch {
+		case err == nil:
+			m.see(sight{what: "peeked", bundle: b})
+			return b, true
+		case errors.Is(err, domain.ErrNoData):
+			m.see(sight{what: "empty"})
+			return b, false
+		case domain.KindOf(err) != domain.Conflict:
+			m.see(sight{what: "peeked", err: err})
+			return b, false
+		}
+	}
+}
+
+// Dequeues dequeues a bundle.
+func (m *Member) Dequeues(b repositorytest.Peeked) {
+	_, err := m.node.Acknowledge(m.ctx, actor, b.ID)
+	m.see(sight{what: "dequeued", bundle: b, err: err})
+}
+
+// Takes peeks so many times, and dequeues what it gets.
+func (m *Member) Takes(times int) {
+	for range times {
+		if b, some := m.Peeks(); some {
+			m.Dequeues(b)
+		}
+	}
+}
+
+var groups = domain.DefaultGroups().All()
+
+func (s *Scenario) content() repository.Content { return memory.NewContent() }
+
+func (s *Scenario) capacity() int {
+	if s.Capacity > 0 {
+		return s.Capacity
+	}
+	return 3
+}
+
+func (s *Scenario) options(seed uint64) cosmos.Options {
+	return cosmos.Options{
+		DrawerCapacity: s.capacity(), Exclusive: !s.Leases, SweepEvery: -1,
+		Clock: func() time.Time { return now }, Random: seeded(seed),
+	}
+}

@@ -1,0 +1,276 @@
+package truth
+
+import (
+	"maps"
+	"slices"
+)
+
+type head struct {
+	PartitionKey string              `json:"partitionKey"`
+	Reserved     int64               `json:"reserved"`
+	Watermark    int64               `json:"watermark"`
+	Intent       *intent             `json:"intent"`
+	Cabinets     map[string]received `json:"cabinets"`
+	Retention    map[string]retained `json:"retention"`
+}
+
+type received struct {
+	Drawer   string `json:"drawer"`
+	Fill     int    `json:"fill"`
+	Ordinal  int    `json:"ordinal"`
+	Sequence int64  `json:"sequence"`
+	Total    int64  `json:"total"`
+}
+
+type retained struct {
+	Floor   int `json:"floor"`
+	Cleared int `json:"cleared"`
+}
+
+type intent struct {
+	ID      string `json:"id"`
+	First   int64  `json:"first"`
+	Last    int64  `json:"last"`
+	Aborted bool   `json:"aborted"`
+	Parts   []part `json:"parts"`
+}
+
+type part struct {
+	Cabinet string `json:"cabinet"`
+	Drawer  string `json:"drawer"`
+	Ordinal int    `json:"ordinal"`
+	Slot    int    `json:"slot"`
+	Count   int    `json:"count"`
+	New     bool   `json:"new"`
+	First   int64  `json:"first"`
+	Last    int64  `json:"last"`
+}
+
+func (p *part) end() int { return p.Slot + p.Count }
+
+// of returns the part of it that is about a drawer.
+func (it *intent) of(drawer string) *part {
+	if it == nil {
+		return nil
+	}
+	for i := range it.Parts {
+		if it.Parts[i].Drawer == drawer {
+			return &it.Parts[i]
+		}
+	}
+	return nil
+}
+
+func (o *Observer) headChanged(key Key, c change) {
+	var after head
+	if c.after == nil {
+		o.violated("H1", key, "the head is gone")
+		return
+	}
+	if !o.decode(key, c.after, &after) {
+		return
+	}
+	r := o.recipient(after.PartitionKey)
+	r.key = key
+	before := r.head
+	r.head = after
+	if after.Reserved < before.Reserved {
+		o.violated("H3", key, "the reserved number went back from %d to %d", before.Reserved, after.Reserved)
+	}
+	if after.Watermark < before.Watermark || after.Watermark > after.Reserved {
+		o.violated("H5", key, "the watermark went from %d to %d, with %d reserved", before.Watermark, after.Watermark, after.Reserved)
+	}
+	expected := before.Cabinets
+	standing := before.Intent
+	switch it := before.Intent; {
+	case it == nil && after.Watermark != before.Watermark:
+		o.violated("H5", key, "the watermark moved to %d without an intent that stood", after.Watermark)
+	case it == nil:
+	case after.Watermark != before.Watermark:
+		o.committed(key, it, after.Watermark)
+		expected, standing = afterCommit(expected, it), nil
+	case after.Intent == nil || after.Intent.ID != it.ID:
+		o.cleared(key, it)
+		expected, standing = afterClear(expected, it), nil
+	}
+	o.intentChanged(r, key, before, standing)
+	o.cabinetsChanged(r, key, expected)
+	o.retentionChanged(r, key, before)
+}
+
+// committed holds what an intent has left to what it has announced.
+func (o *Observer) committed(key Key, it *intent, watermark int64) {
+	if it.Aborted {
+		o.violated("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
+	}
+	if watermark != it.Last {
+		o.violated("H5", key, "the watermark moved to %d, but the intent that stood ends at %d", watermark, it.Last)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		d := o.drawers[p.Drawer]
+		if d == nil || d.doc == nil {
+			o.violated("H8", key, "the intent %s was committed, but drawer %d of %s is not there", it.ID, p.Ordinal, p.Cabinet)
+			continue
+		}
+		if d.doc.Count != p.end() || d.doc.Sealed {
+			o.violated("H8", key, "the intent %s was committed, but drawer %d of %s holds %d events (sealed: %t), not %d", it.ID, p.Ordinal, p.Cabinet, d.doc.Count, d.doc.Sealed, p.end())
+		}
+		for slot := p.Slot; slot < p.end(); {
+			page := d.pages[slot]
+			if page == nil || page.Intent != it.ID {
+				o.violated("H8", key, "the intent %s was committed, but no page of it begins at slot %d of drawer %d of %s", it.ID, slot, p.Ordinal, p.Cabinet)
+				break
+			}
+			slot = page.Until
+		}
+		d.fill = p.end()
+	}
+}
+
+// cleared holds what a rollback has left to what there was before the intent.
+func (o *Observer) cleared(key Key, it *intent) {
+	if !it.Aborted {
+		o.violated("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		if d := o.drawers[p.Drawer]; d == nil || d.doc == nil || !d.doc.Sealed || d.doc.Count != p.Slot {
+			o.violated("H8", key, "the intent %s was cleared, but drawer %d of %s is not sealed at %d", it.ID, p.Ordinal, p.Cabinet, p.Slot)
+		}
+	}
+}
+
+func afterCommit(cabinets map[string]received, it *intent) map[string]received {
+	next := maps.Clone(cabinets)
+	if next == nil {
+		next = make(map[string]received)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		next[p.Cabinet] = received{
+			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last, Total: next[p.Cabinet].Total + int64(p.Count),
+		}
+	}
+	return next
+}
+
+func afterClear(cabinets map[string]received, it *intent) map[string]received {
+	next := maps.Clone(cabinets)
+	if next == nil {
+		next = make(map[string]received)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		last := next[p.Cabinet]
+		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
+		next[p.Cabinet] = last
+	}
+	return next
+}
+
+// intentChanged looks at the intent of a new head, if it has one: it is the one
+// that stood, or a new one behind all that was reserved before.
+func (o *Observer) intentChanged(r *recipient, key Key, before head, standing *intent) {
+	it := r.head.Intent
+	switch {
+	case it == nil:
+		if r.head.Reserved != before.Reserved {
+			o.violated("H3", key, "the reserved number moved to %d without an intent", r.head.Reserved)
+		}
+	case standing != nil:
+		if it.First != standing.First || it.Last != standing.Last || !slices.Equal(it.Parts, standing.Parts) || r.head.Reserved != before.Reserved {
+			o.violated("H3", key, "the intent %s has changed while it stood", it.ID)
+		}
+		if standing.Aborted && !it.Aborted {
+			o.violated("H5", key, "the intent %s was claimed for rollback, and is not any more", it.ID)
+		}
+	default:
+		o.reserved(r, key, before, it)
+	}
+}
+
+func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
+	if r.intents[it.ID] != nil {
+		o.violated("H3", key, "the intent %s was there before", it.ID)
+	}
+	if it.First != before.Reserved+1 || it.Last != r.head.Reserved || it.Last < it.First {
+		o.violated("H3", key, "the intent %s has numbers %d to %d, with %d reserved before and %d after", it.ID, it.First, it.Last, before.Reserved, r.head.Reserved)
+	}
+	count := int64(0)
+	next := r.head.Cabinets
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		count += int64(p.Count)
+		last := next[p.Cabinet]
+		switch {
+		case p.Count < 1 || p.First < it.First || p.Last > it.Last || p.Last-p.First+1 < int64(p.Count) || p.First <= last.Sequence:
+			o.violated("H3", key, "the intent %s gives %d events of %s numbers %d to %d", it.ID, p.Count, p.Cabinet, p.First, p.Last)
+		case p.end() > o.capacity:
+			o.violated("H8", key, "the intent %s fills drawer %d of %s up to %d", it.ID, p.Ordinal, p.Cabinet, p.end())
+		case p.New && (p.Slot != 0 || p.Ordinal != last.Ordinal+1):
+			o.violated("H8", key, "the intent %s begins drawer %d of %s at slot %d, behind drawer %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal)
+		case !p.New && (p.Drawer != last.Drawer || p.Slot != last.Fill || p.Ordinal != last.Ordinal):
+			o.violated("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
+		}
+		o.announce(r, key, it, p)
+		next = afterCommit(next, &intent{Parts: []part{*p}})
+	}
+	if count != it.Last-it.First+1 {
+		o.violated("H3", key, "the intent %s has %d numbers for %d events", it.ID, it.Last-it.First+1, count)
+	}
+	r.intents[it.ID] = it
+}
+
+// cabinetsChanged demands that a head says of its cabinets what follows from the
+// head before; only a sweep may close a drawer, all of which is acknowledged.
+func (o *Observer) cabinetsChanged(r *recipient, key Key, expected map[string]received) {
+	for name, want := range expected {
+		if _, ok := r.head.Cabinets[name]; !ok {
+			o.violated("H8", key, "cabinet %s is gone; it was %+v", name, want)
+		}
+	}
+	for name, is := range r.head.Cabinets {
+		want := expected[name]
+		if is == want {
+			continue
+		}
+		closed := want
+		closed.Drawer, closed.Fill = "", 0
+		switch at := r.at(name); {
+		case is != closed:
+			o.violated("H8", key, "cabinet %s is %+v, but must be %+v", name, is, want)
+		case at.Sequence < want.Sequence || r.head.Intent.fills(name):
+			o.violated("retention", key, "the last drawer of cabinet %s was closed, but is not done with: the gate stands at number %d of %d", name, at.Sequence, want.Sequence)
+		}
+	}
+}
+
+// fills reports whether it has a part in a cabinet.
+func (it *intent) fills(cabinet string) bool {
+	return it != nil && slices.ContainsFunc(it.Parts, func(p part) bool { return p.Cabinet == cabinet })
+}
+
+func (o *Observer) retentionChanged(r *recipient, key Key, before head) {
+	for name, was := range before.Retention {
+		if is := r.head.Retention[name]; max(is.Floor, 1) < max(was.Floor, 1) {
+			o.violated("retention", key, "the floor of %s sank from %d to %d", name, was.Floor, is.Floor)
+		}
+	}
+	for name, is := range r.head.Retention {
+		if is.Cleared > max(is.Floor, 1) {
+			o.violated("retention", key, "%s is cleared up to %d, above its floor %d", name, is.Cleared, is.Floor)
+		}
+		if is.Floor <= max(before.Retention[name].Floor, 1) {
+			continue
+		}
+		last, at := r.head.Cabinets[name], r.at(name)
+		acknowledged := at.Ordinal
+		if at.Sequence >= last.Sequence {
+			acknowledged = last.Ordinal + 1
+		}
+		if is.Floor > acknowledged {
+			o.violated("retention", key, "the floor of %s rose to %d, but all is acknowledged only below %d", name, is.Floor, acknowledged)
+		}
+	}
+}
