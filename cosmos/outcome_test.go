@@ -206,3 +206,32 @@ func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(2, s.actor))
 	s.drains()
 }
+
+func TestAnAnswerThatIsOnlyForNowIsAskedForAgain(t *testing.T) {
+	for _, only := range []faulty.Fault{faulty.SessionBehind, faulty.Moving, faulty.Gone} {
+		t.Run(only.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTrust(t)
+				node := s.node(Options{Retries: 200}, false)
+				met := make(map[string]bool)
+				s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+					isRead := req.Method == http.MethodGet || req.Header.Get("X-Ms-Documentdb-Query") != ""
+					what := req.Method + req.URL.Path + req.Header.Get("X-Ms-Documentdb-Query")
+					if met[what] || isRead != (only == faulty.SessionBehind) {
+						return faulty.None
+					}
+					met[what] = true
+					return only
+				})
+				events := repositorytest.Events(3, s.actor)
+				_, err := node.Save(context.Background(), s.actor, events)
+				require.NoError(t, err)
+				got, err := repositorytest.Drain(context.Background(), s.stores(node), s.actor, allGroups)
+				require.NoError(t, err)
+				require.Len(t, got, 1)
+				require.Len(t, got[0].Events, 3)
+				require.Greater(t, s.line.Fired(), 2)
+			})
+		})
+	}
+}

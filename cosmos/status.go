@@ -21,6 +21,8 @@ import (
 type failure struct {
 	status    int           // 0: no answer at all
 	missing   bool          // it is the database or the container that is not there
+	behind    bool          // the replica that was asked has not heard enough to answer
+	moving    bool          // writes are moving to another region
 	after     time.Duration // how long Cosmos asks to wait
 	charge    float32       // a refusal has its price, too
 	operation int           // which operation of a batch failed, else 0
@@ -40,7 +42,10 @@ func failureOf(err error) *failure {
 		f.status = answer.StatusCode
 		if answer.RawResponse != nil {
 			ms, _ := strconv.Atoi(answer.RawResponse.Header.Get("x-ms-retry-after-ms"))
-			f.missing = answer.RawResponse.Header.Get("x-ms-substatus") == substatusOwnerNotFound
+			substatus := answer.RawResponse.Header.Get("x-ms-substatus")
+			f.missing = f.status == http.StatusNotFound && substatus == substatusOwnerNotFound
+			f.behind = f.status == http.StatusNotFound && substatus == substatusSessionBehind
+			f.moving = f.status == http.StatusForbidden && substatus == substatusWriteForbidden
 			f.after = time.Duration(ms) * time.Millisecond
 			charge, _ := strconv.ParseFloat(answer.RawResponse.Header.Get("x-ms-request-charge"), 32)
 			f.charge = float32(charge)
@@ -82,6 +87,9 @@ func activityOf(e *azcore.ResponseError) string {
 // here is conditional: if the first one was carried out, the second meets 409 or
 // 412, which is a question to be answered by reading back.
 func (f *failure) retriable() bool {
+	if f.behind || f.moving {
+		return true
+	}
 	switch f.status {
 	case 0, http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests, statusRetryWith,
 		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -104,7 +112,7 @@ func (f *failure) happened() bool {
 func (f *failure) kind() domain.Kind {
 	switch f.status {
 	case http.StatusNotFound:
-		if f.missing {
+		if f.missing || f.behind {
 			return domain.Unavailable
 		}
 		return domain.NotFound
@@ -121,9 +129,12 @@ func (f *failure) kind() domain.Kind {
 	return domain.Unknown
 }
 
+// What Cosmos says beyond HTTP.
 const (
-	statusRetryWith        = 449    // Cosmos: a concurrent write of the same document, try again
-	substatusOwnerNotFound = "1003" // Cosmos, with 404: the container or its database is not there
+	statusRetryWith         = 449    // a concurrent write of the same document, try again
+	substatusOwnerNotFound  = "1003" // with 404: the container or its database is not there
+	substatusSessionBehind  = "1002" // with 404: a replica that has not seen the session yet
+	substatusWriteForbidden = "3"    // with 403: a region that takes no writes now
 )
 
 // statusOf returns the HTTP status that err reports, 0 if it reports none.
@@ -151,7 +162,11 @@ func classified(what string, err error) error {
 
 // isNotFound reports that a document is not there, though its container is.
 func isNotFound(err error) bool {
-	return err != nil && statusOf(err) == http.StatusNotFound && !failureOf(err).missing
+	if err == nil {
+		return false
+	}
+	f := failureOf(err)
+	return f.status == http.StatusNotFound && !f.missing && !f.behind
 }
 
 // isRefused reports that a condition of a write did not hold, or seemed not to:

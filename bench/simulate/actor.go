@@ -10,13 +10,14 @@ import (
 type actor struct {
 	party
 	name string
+	open []string // bundles whose Dequeue it has given up for now
 }
 
 func (w *world) actors() []*actor {
 	var all []*actor
 	for i := range w.plan.recipients {
 		for j := range w.plan.clients {
-			all = append(all, &actor{w.newParty(fmt.Sprintf("client-%d.%d", i, j), uint64(100+10*i+j)), actorName(i)})
+			all = append(all, &actor{party: w.newParty(fmt.Sprintf("client-%d.%d", i, j), uint64(100+10*i+j)), name: actorName(i)})
 		}
 	}
 	return all
@@ -29,6 +30,12 @@ func (a *actor) act(finish <-chan struct{}) {
 		case <-finish:
 			return
 		default:
+		}
+		if n := len(a.open); n > 0 && (a.w.calm || a.d.n(10) == 0) {
+			id := a.open[n-1]
+			a.open = a.open[:n-1]
+			a.dequeue(id)
+			continue
 		}
 		id, ok := a.peek()
 		switch {
@@ -71,7 +78,7 @@ func (a *actor) peek() (id string, ok bool) {
 // dequeue confirms a bundle until it is told that this is done.
 func (a *actor) dequeue(id string) {
 	for {
-		before := a.w.ledger.dequeueBegins(a.name, id)
+		a.w.ledger.dequeueBegins(a.name, id)
 		r, err := a.call(a.w.ctx, http.MethodDelete, "/v1/dequeue/"+id, nil, "X-Actor-Id", a.name)
 		switch {
 		case err != nil:
@@ -79,7 +86,7 @@ func (a *actor) dequeue(id string) {
 			a.w.ledger.dequeued(a.name, id)
 			return
 		case r.status == http.StatusNotFound:
-			if !before {
+			if !a.w.ledger.mayBeGone(a.name, id) {
 				a.w.fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
 			}
 			a.w.ledger.dequeued(a.name, id)
@@ -89,6 +96,7 @@ func (a *actor) dequeue(id string) {
 			return
 		}
 		if a.d.n(4) == 0 && !a.w.calm || !a.pause(time.Duration(a.d.n(1000))*time.Millisecond) {
+			a.open = append(a.open, id)
 			return
 		}
 	}

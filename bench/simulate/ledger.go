@@ -37,7 +37,7 @@ type handed struct {
 	body      []byte
 	events    []*sentEvent
 	sequences []int64
-	asked     bool // its Dequeue was sent
+	asked     int  // how often its Dequeue was sent
 	confirmed bool // and answered
 }
 
@@ -154,15 +154,19 @@ func same(a, b *event) bool {
 	return bytes.Equal(x, y)
 }
 
-// dequeueBegins notes that a bundle may be confirmed from now on, and reports whether
-// that was so before.
-func (l *ledger) dequeueBegins(actor, id string) bool {
+// dequeueBegins notes that a bundle may be confirmed from now on.
+func (l *ledger) dequeueBegins(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.bundles[actor+"|"+id]
-	before := b.asked
-	b.asked = true
-	return before
+	l.bundles[actor+"|"+id].asked++
+}
+
+// mayBeGone reports whether a bundle may have been confirmed by another Dequeue than
+// the one that is answered.
+func (l *ledger) mayBeGone(actor, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bundles[actor+"|"+id].asked > 1
 }
 
 // dequeued notes that a bundle is confirmed.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/bench/simulate/truth"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
@@ -30,6 +31,7 @@ type world struct {
 	blobs  *blobembedded.Account
 	stale  atomic.Int64 // commits by which the read that is being made is too old
 	ledger *ledger
+	truth  *truth.Observer
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
@@ -50,6 +52,7 @@ const hubs = 2
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
 	w := &world{o: o, plan: newPlan(d), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger()}
+	w.truth = truth.New(w.plan.capacity)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
@@ -72,6 +75,9 @@ func (w *world) close() error {
 
 // committed holds a commit to the invariants, whatever becomes of its answer.
 func (w *world) committed(changes []embedded.Change) {
+	if err := w.truth.Commit(changes); err != nil {
+		w.fail(err)
+	}
 }
 
 // staleness decides how many commits ago the state is that a read shows.
