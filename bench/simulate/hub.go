@@ -99,7 +99,7 @@ func (h *hub) live() {
 		},
 	})
 	if err != nil {
-		h.w.reached("a hub that could not start")
+		h.w.reached(hubNotStarted)
 		return
 	}
 	h.w.mu.Lock()
@@ -135,6 +135,9 @@ func (h *hub) kill() {
 	h.bus.dead.Store(true)
 	h.bus.cut()
 	close(h.died)
+	if !h.w.ending.Load() {
+		h.w.witness.died(h.who)
+	}
 	h.end()
 	if !h.w.ending.Load() {
 		h.w.begins(h.index)

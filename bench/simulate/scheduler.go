@@ -82,7 +82,7 @@ func newScheduler(o *Options, w weather) *scheduler {
 	s := &scheduler{
 		began: time.Now(), order: newDice(o.Seed, 1), mishaps: newDice(o.Seed, 2), weather: w,
 		dropped: make(map[int]bool), paused: make(map[string]time.Time), wake: make(chan struct{}, 1),
-		sometimes: make(sometimes),
+		sometimes: newSometimes(),
 	}
 	for _, n := range o.Drop {
 		s.dropped[n] = true

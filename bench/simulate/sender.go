@@ -48,7 +48,7 @@ func (s *sender) send() {
 			if !s.persist(s.sent[s.d.n(len(s.sent))], "again") {
 				return
 			}
-			s.w.reached("events that were sent again after they were accepted")
+			s.w.reached(sentAgain)
 		}
 		batch := s.batch()
 		s.w.ledger.sent(s.number, batch)
