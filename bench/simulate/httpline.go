@@ -25,6 +25,20 @@ type httpLine struct {
 	w    *world
 	who  string
 	dead atomic.Bool
+	gone chan struct{} // closed with dead
+}
+
+func (w *world) newHTTPLine(who string) *httpLine {
+	l := &httpLine{w: w, who: who, gone: make(chan struct{})}
+	w.httpLines = append(w.httpLines, l)
+	return l
+}
+
+// cut has the line carry nothing any more.
+func (l *httpLine) cut() {
+	if !l.dead.Swap(true) {
+		close(l.gone)
+	}
 }
 
 // An exchange is one request on its way.
@@ -62,11 +76,13 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 		x.isRead = !name.IsWrite()
 	}
 	x.more = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
-	t := &turn{who: l.who, what: x.what, more: x.more, goes: x.goes, faults: x.faults}
+	t := &turn{who: l.who, what: x.what, more: x.more, many: !x.isCosmos, goes: x.goes, faults: x.faults}
 	l.w.wait(t)
 	select {
 	case a := <-x.answer:
 		return a.resp, a.err
+	case <-l.gone:
+		return nil, errCut
 	case <-req.Context().Done():
 		// It may be on its way: whoever sent it does not know, and does not learn it.
 		return nil, req.Context().Err()

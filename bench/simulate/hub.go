@@ -55,7 +55,7 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	h := &hub{w: w, index: i, who: who, http: &httpLine{w: w, who: who}, bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	h := &hub{w: w, index: i, who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -131,7 +131,7 @@ func (h *hub) kill() {
 		h.w.hubs[h.index] = nil
 	}
 	h.w.mu.Unlock()
-	h.http.dead.Store(true)
+	h.http.cut()
 	h.bus.dead.Store(true)
 	h.bus.cut()
 	close(h.died)

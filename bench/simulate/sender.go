@@ -95,7 +95,7 @@ func (s *sender) persist(batch []event, note string) bool {
 		s.w.fail(err)
 		return false
 	}
-	for {
+	for pause := time.Second; ; pause = min(2*pause, 20*time.Second) {
 		r, err := s.call(s.w.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")
 		switch {
 		case err == nil && r.status == http.StatusAccepted:
@@ -108,7 +108,7 @@ func (s *sender) persist(batch []event, note string) bool {
 			s.w.fail(fmt.Errorf("events were answered %d %s", r.status, r.body))
 			return false
 		}
-		if !s.pause(time.Duration(s.d.n(1000)) * time.Millisecond) {
+		if !s.pause(pause/2 + time.Duration(s.d.n(int(pause)))) {
 			return false
 		}
 	}

@@ -44,6 +44,8 @@ type world struct {
 	cancel context.CancelFunc
 	ghosts sync.WaitGroup // all that ends when the lines are cut
 	lines  []*busLine
+
+	httpLines []*httpLine
 }
 
 // hubs is how many there are.
@@ -193,6 +195,9 @@ func (w *world) simulate() error {
 		if h := w.hub(i); h != nil {
 			h.kill()
 		}
+	}
+	for _, l := range w.httpLines {
+		l.cut()
 	}
 	for _, l := range w.lines {
 		l.dead.Store(true)
