@@ -26,12 +26,13 @@ type world struct {
 	o    *Options
 	plan plan
 
-	engine *embedded.Engine
-	bus    *busembedded.Namespace
-	blobs  *blobembedded.Account
-	stale  atomic.Int64 // commits by which the read that is being made is too old
-	ledger *ledger
-	truth  *truth.Observer
+	engine  *embedded.Engine
+	bus     *busembedded.Namespace
+	blobs   *blobembedded.Account
+	stale   atomic.Int64 // commits by which the read that is being made is too old
+	ledger  *ledger
+	poisons *poisons
+	truth   *truth.Observer
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
@@ -51,7 +52,7 @@ const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger()}
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
 	w.truth = truth.New(w.plan.capacity)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
@@ -229,10 +230,14 @@ func (w *world) direct() {
 func (w *world) course() error {
 	var actors, senders sync.WaitGroup
 	finish := make(chan struct{})
+	all, err := w.senders()
+	if err != nil {
+		return err
+	}
 	for _, a := range w.actors() {
 		actors.Go(func() { a.act(finish) })
 	}
-	for _, s := range w.senders() {
+	for _, s := range all {
 		senders.Go(func() { s.send() })
 	}
 	senders.Wait()
@@ -255,5 +260,5 @@ func (w *world) course() error {
 	if w.ctx.Err() != nil {
 		return nil
 	}
-	return w.ledger.check()
+	return errors.Join(w.ledger.check(), w.endsOnTheBus())
 }
