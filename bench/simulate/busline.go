@@ -17,6 +17,7 @@ type busLine struct {
 	w    *world
 	who  string
 	dead atomic.Bool
+	kind atomic.Bool // nothing befalls it any more
 
 	mu    sync.Mutex
 	conns []*busConn
@@ -171,6 +172,9 @@ func (f *flow) turn() (*turn, <-chan bool) {
 		who: c.line.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, frames(f.queue[0])), urgent: f.isUrgent, many: true,
 		goes: func() string { granted <- true; return "carried" },
 		faults: func() []fault {
+			if c.line.kind.Load() {
+				return nil
+			}
 			return []fault{
 				{"cut before", func() string { granted <- false; c.cut(); return "cut" }},
 				{"cut after", func() string {

@@ -86,6 +86,8 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 	case <-req.Context().Done():
 		// It may be on its way: whoever sent it does not know, and does not learn it.
 		return nil, req.Context().Err()
+	case <-l.w.ctx.Done(): // what Microsoft's client asks behind everybody's back has no end of its own
+		return nil, errCut
 	}
 }
 

@@ -32,9 +32,13 @@ type plan struct {
 	clients    int // of each actor
 	senders    int
 	batches    int // of each sender
+
+	features
 }
 
-func newPlan(d dice) plan {
+// newPlan makes a plan. What came later is drawn from more, so that a seed keeps the
+// world that it had.
+func newPlan(d, more dice) plan {
 	p := plan{
 		consistency: []string{"Strong", "Session", "Session"}[d.n(3)],
 		capacity:    []int{2, 3, 3, 7, 50}[d.n(5)],
@@ -54,6 +58,7 @@ func newPlan(d dice) plan {
 		p.inline = domain.Charges
 		p.domains = config.Domains{{Name: domain.Charges, Content: domain.Inline}}
 	}
+	p.features = newFeatures(more, &p)
 	return p
 }
 
@@ -63,6 +68,7 @@ func (p *plan) entities() (e busembedded.Entities) {
 		q := busembedded.QueueSetup{Name: name}
 		q.Properties.RequiresSession = sessions
 		q.Properties.LockDuration = "PT15S"
+		q.Properties.MaxDeliveryCount = 1000 // hubs die more often than anywhere
 		e.Queues = append(e.Queues, q)
 	}
 	cfg := config.Default()

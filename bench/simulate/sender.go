@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -30,37 +33,85 @@ type sender struct {
 	party
 	number int
 	sent   [][]event
+	route  route
+	bus    *announcer // nil: this world's senders have none
 }
 
-func (w *world) senders() []*sender {
+func (w *world) senders() ([]*sender, error) {
 	all := make([]*sender, w.plan.senders)
 	for i := range all {
-		all[i] = &sender{party: w.newParty(fmt.Sprintf("sender-%d", i), uint64(10+i)), number: i}
+		s := &sender{party: w.newParty(fmt.Sprintf("sender-%d", i), uint64(10+i)), number: i}
+		if all[i] = s; w.plan.routes == nil {
+			continue
+		}
+		s.route = w.plan.routes[i]
+		queue, form := "", domainclient.JSON
+		if s.route == overQueue {
+			queue = contract.DataAvailableQueue
+			w.ledger.disorder(i)
+		}
+		if s.route != overHTTP && s.d.n(2) == 0 {
+			form = domainclient.Protobuf
+		}
+		var err error
+		if s.bus, err = s.newAnnouncer(form, queue); err != nil {
+			return nil, err
+		}
 	}
-	return all
+	return all, nil
 }
 
 func actorName(i int) string { return fmt.Sprintf("actor-%d", i) }
 
 func (s *sender) send() {
+	if s.bus != nil {
+		defer func() { s.bus.end(false) }()
+	}
 	for range s.w.plan.batches {
-		if len(s.sent) > 0 && s.d.n(5) == 0 { // a domain that is not sure sends again
-			if !s.persist(s.sent[s.d.n(len(s.sent))], "again") {
-				return
-			}
-			s.w.reached(sentAgain)
+		if len(s.sent) > 0 && s.d.n(5) == 0 && !s.again() {
+			return
 		}
 		batch := s.batch()
 		s.w.ledger.sent(s.number, batch)
-		if !s.persist(batch, "") {
+		if !s.announce(batch) {
 			return
 		}
 		s.w.ledger.accepted(batch)
 		s.sent = append(s.sent, batch)
+		if s.w.plan.poison && s.route != overHTTP && s.d.n(2) == 0 && !s.poison() {
+			return
+		}
+		if s.w.plan.conflicts && s.d.n(2) == 0 && !s.conflict() {
+			return
+		}
 		if !s.pause(time.Duration(s.d.n(2000)) * time.Millisecond) {
 			return
 		}
 	}
+}
+
+// announce sends a batch, the way that this sender sends.
+func (s *sender) announce(batch []event) bool {
+	if s.route == overHTTP {
+		return s.persist(batch, "")
+	}
+	return s.bus.persist(batch)
+}
+
+// again sends what a domain is not sure of a second time, some of it another way. What
+// the bus has may not have come to the hub yet, and must not be overtaken.
+func (s *sender) again() bool {
+	batch := s.sent[s.d.n(len(s.sent))]
+	isStored := s.route == overHTTP
+	if s.bus != nil {
+		isStored = isStored || !slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isOut(e.ID) })
+		if !isStored || s.d.n(2) == 0 {
+			s.w.reached(sentAgainByBus)
+			return s.bus.persist(batch)
+		}
+	}
+	s.w.reached(sentAgain)
+	return s.persist(batch, "again")
 }
 
 // batch makes events, most of them for one recipient.
@@ -83,6 +134,12 @@ func (s *sender) batch() []event {
 		if s.d.n(3) == 0 || origin == s.w.plan.inline {
 			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
 		}
+		if s.bus != nil && s.bus.form == domainclient.Protobuf { // which carries no payloads
+			e.Payload = nil
+			if origin == s.w.plan.inline {
+				e.Origin = s.w.plan.origins[0].String()
+			}
+		}
 		batch[i] = e
 	}
 	return batch
@@ -90,11 +147,7 @@ func (s *sender) batch() []event {
 
 // persist sends a batch until it is accepted. It reports false if the world ends.
 func (s *sender) persist(batch []event, note string) bool {
-	body, err := json.Marshal(batch)
-	if err != nil {
-		s.w.fail(err)
-		return false
-	}
+	body := eventsJSON(batch)
 	for pause := time.Second; ; pause = min(2*pause, 20*time.Second) {
 		r, err := s.call(s.w.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")
 		switch {

@@ -32,6 +32,13 @@ const (
 	zombieWrote        = "a write of a dead hub arrived"
 	clockJumped        = "a clock jumped"
 	busDropped         = "the bus dropped its connections"
+	domainRefused      = "a domain was told that it could not send"
+	domainUnsure       = "a domain did not know whether the bus has its events"
+	domainDied         = "a domain died while it sent"
+	otherOverBus       = "an event came with other content, over the bus"
+	otherOverHTTP      = "an event came with other content, over HTTP"
+	sentAgainByBus     = "events were sent again over the bus"
+	poisoned           = "a message was poison"
 	throttledForLong   = "the account throttled everybody for a while"
 )
 
@@ -41,6 +48,7 @@ func newSometimes() sometimes {
 		rolledBackAnother, commitLost, ownConflict, foreignConflict, staleBundle, gateRace, dequeueLost, noHints, entryRaised, entryInserted,
 		entryDeleted, sealedByReader, handedOutAgain, handedOutElsewhere, sentAgain, senderGaveUp, hubKilled, hubRestarted, hubPaused,
 		hubNotStarted, zombieWrote, clockJumped, busDropped, throttledForLong,
+		domainRefused, domainUnsure, domainDied, otherOverBus, otherOverHTTP, sentAgainByBus, poisoned,
 	} {
 		s[what] = 0
 	}

@@ -32,6 +32,7 @@ type world struct {
 	ledger  *ledger
 	truth   *truth.Observer
 	witness *witness
+	poisons *poisons
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
@@ -53,7 +54,7 @@ const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger()}
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
@@ -223,10 +224,14 @@ func (w *world) direct() {
 func (w *world) course() error {
 	var actors, senders sync.WaitGroup
 	finish := make(chan struct{})
+	all, err := w.senders()
+	if err != nil {
+		return err
+	}
 	for _, a := range w.actors() {
 		actors.Go(func() { a.act(finish) })
 	}
-	for _, s := range w.senders() {
+	for _, s := range all {
 		senders.Go(func() { s.send() })
 	}
 	senders.Wait()
@@ -249,5 +254,5 @@ func (w *world) course() error {
 	if w.ctx.Err() != nil {
 		return nil
 	}
-	return w.ledger.check()
+	return errors.Join(w.ledger.check(), w.endsOnTheBus())
 }

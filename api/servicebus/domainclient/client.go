@@ -70,8 +70,8 @@ type Options struct {
 	// Logger is told of trouble that is being waited out. Default: nobody is.
 	Logger *slog.Logger
 
-	// Now tells the time, and Random gives the randomness of ids. Default: those of
-	// the system.
+	// Now tells the time, and Random gives the randomness of ids and pauses: it must
+	// be safe for concurrent use. Default: those of the system.
 	Now    func() time.Time
 	Random io.Reader
 }

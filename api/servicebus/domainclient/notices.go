@@ -43,7 +43,7 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	}
 	defer closeClient(ctx, client, &err)
 	l := &listening{c: c, tell: h, client: client}
-	var p patience
+	p := c.patience()
 	for ctx.Err() == nil {
 		err := l.drain(ctx, &p)
 		if ctx.Err() == nil && p.endsWith(err) {
@@ -85,7 +85,7 @@ func (l *listening) drain(ctx context.Context, p *patience) error {
 			}
 			continue
 		}
-		*p = patience{}
+		*p = l.c.patience()
 		if err := l.handle(ctx, from, m); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (l *listening) handle(ctx context.Context, from *azservicebus.Receiver, m *
 	}
 	holding, release := l.c.keep(ctx, until, func(ctx context.Context) error { return from.RenewMessageLock(ctx, m, nil) })
 	defer release()
-	var p patience
+	p := l.c.patience()
 	for {
 		err := guard(func() error { return l.tell(holding, n) })
 		if err == nil {

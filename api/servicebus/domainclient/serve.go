@@ -69,12 +69,12 @@ const acceptFor = time.Minute
 
 // work answers one request after the other.
 func (s *serving) work(ctx context.Context) error {
-	var p patience
+	p := s.c.patience()
 	for ctx.Err() == nil {
 		err := s.next(ctx)
 		switch {
 		case err == nil:
-			p = patience{}
+			p = s.c.patience()
 			continue
 		case ctx.Err() == nil && p.endsWith(err):
 			return fmt.Errorf("serve %s: %w", s.c.o.Queues.Request, err)
@@ -108,7 +108,8 @@ func (s *serving) next(ctx context.Context) error {
 	m, err := receive(receiving, session)
 	if poison, ok := errors.AsType[*panicError](err); ok {
 		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", poison)
-		p := patience{next: longestPause}
+		p := s.c.patience()
+		p.next = longestPause
 		p.wait(ctx) // with the session: nobody else shall meet it meanwhile
 		return nil
 	}

@@ -2,9 +2,10 @@ package domainclient
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -19,9 +20,12 @@ const (
 
 // A patience makes the pauses between tries, and ends.
 type patience struct {
+	random  io.Reader // for jitter
 	next    time.Duration
 	refused int // times in a row that access was refused
 }
+
+func (c *Client) patience() patience { return patience{random: c.o.Random} }
 
 // endsWith reports whether trying again after err makes no sense. It does a few times
 // when access is refused: where many share a connection that is lost, Microsoft's
@@ -44,7 +48,7 @@ func (p *patience) endsWith(err error) bool {
 // ends first.
 func (p *patience) wait(ctx context.Context) bool {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
-	timer := time.NewTimer(p.next/2 + rand.N(p.next/2+1))
+	timer := time.NewTimer(p.next/2 + p.jitter(p.next/2))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -54,9 +58,19 @@ func (p *patience) wait(ctx context.Context) bool {
 	}
 }
 
+// jitter returns a random time up to most, so that many who failed together do not
+// come back together.
+func (p *patience) jitter(most time.Duration) time.Duration {
+	var b [8]byte
+	if _, err := io.ReadFull(p.random, b[:]); err != nil {
+		return 0 // which is a good pause too
+	}
+	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(most+1)) //nolint:gosec // most is positive, and so is what is less
+}
+
 // persist tries until it works, or will not, or ctx ends.
 func (c *Client) persist(ctx context.Context, what string, try func() error) error {
-	var p patience
+	p := c.patience()
 	for {
 		err := try()
 		switch {

@@ -2,12 +2,50 @@ package domainclient
 
 import (
 	"errors"
+	"io"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
 	"github.com/stretchr/testify/require"
 )
+
+func TestPausesGrowAndTheirJitterComesFromTheInjectedRandomness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pauses := func(random io.Reader) (all []time.Duration) {
+			c, err := New(Options{Connect: ConnectionString(""), Random: random})
+			require.NoError(t, err)
+			p := c.patience()
+			for range 10 {
+				began := time.Now()
+				require.True(t, p.wait(t.Context()))
+				all = append(all, time.Since(began))
+			}
+			return all
+		}
+		low, high := pauses(sameBytes(0)), pauses(iotest.ErrReader(io.ErrUnexpectedEOF))
+		require.Equal(t, low, high, "no randomness, no jitter")
+		require.Equal(t, shortestPause/2, low[0])
+		require.Equal(t, longestPause/2, low[9])
+		for i, d := range pauses(sameBytes(0xa7)) {
+			require.Greater(t, d, low[i])
+			require.LessOrEqual(t, d, 2*low[i])
+		}
+	})
+}
+
+// sameBytes is a source of one byte, again and again.
+type sameBytes byte
+
+func (b sameBytes) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(b)
+	}
+	return len(p), nil
+}
 
 // A client that has lost its connection may open a link before it has shown its token.
 func TestAccessIsRefusedOnlyIfItIsAgainAndAgain(t *testing.T) {

@@ -1,0 +1,29 @@
+package simulate
+
+// Features are what some worlds have and others have not, so that each is met alone
+// and together with others.
+type features struct {
+	routes    []route // of the senders; nil: all call the hub
+	conflicts bool    // ids are sent again with other content
+	poison    bool    // and messages that are none
+}
+
+// A route is how the events of a sender come to the hub.
+type route int
+
+const (
+	overHTTP route = iota
+	overSessions
+	overQueue // in any order
+)
+
+func newFeatures(d dice, p *plan) (f features) {
+	f.conflicts = d.n(3) == 0
+	if d.n(2) == 0 {
+		f.poison = d.n(3) == 0
+		for range p.senders {
+			f.routes = append(f.routes, []route{overHTTP, overSessions, overSessions, overQueue}[d.n(4)])
+		}
+	}
+	return f
+}
