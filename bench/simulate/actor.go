@@ -4,21 +4,24 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
 // An actor is one client of a recipient: it peeks and dequeues.
 type actor struct {
 	party
-	name string
-	idle time.Duration
-	open []string // bundles whose Dequeue it has given up for now
+	name   string
+	client int // among all clients of the world
+	idle   time.Duration
+	open   []string // bundles whose Dequeue it has given up for now
 }
 
 func (w *world) actors() []*actor {
 	var all []*actor
 	for i := range w.plan.recipients {
 		for j := range w.plan.clients {
-			all = append(all, &actor{party: w.newParty(fmt.Sprintf("client-%d.%d", i, j), uint64(100+10*i+j)), name: actorName(i)})
+			all = append(all, &actor{party: w.newParty(fmt.Sprintf("client-%d.%d", i, j), uint64(100+10*i+j)), name: actorName(i), client: 10 + 10*i + j})
 		}
 	}
 	return all
@@ -54,10 +57,13 @@ func (a *actor) act(finish <-chan struct{}) {
 
 // peek fetches a bundle, and returns its id.
 func (a *actor) peek() (id string, ok bool) {
-	path := "/v1/peek"
+	path, group := "/v1/peek", ""
 	if a.d.n(4) == 0 {
-		path += "/" + a.w.plan.groups[a.d.n(len(a.w.plan.groups))]
+		group = a.w.plan.groups[a.d.n(len(a.w.plan.groups))]
+		path += "/" + group
 	}
+	tick, came, shown := a.w.mailboxes.now(), history.Unknown, history.Bundle{}
+	defer func() { a.w.mailboxes.peeked(a.client, tick, a.name, group, came, shown) }()
 	began := a.w.ledger.peekBegins(a.name)
 	r, err := a.call(a.w.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
 	if err != nil {
@@ -66,12 +72,15 @@ func (a *actor) peek() (id string, ok bool) {
 	switch r.status {
 	case http.StatusOK:
 		id = r.header["MessageId"][0]
-		if err := a.w.ledger.peeked(a.name, id, r.body, began, a.w); err != nil {
+		if err := a.w.ledger.peeked(a.name, id, r, began, a.w); err != nil {
 			a.w.fail(err)
 			return "", false
 		}
+		came, shown = history.Shown, a.w.ledger.shown(a.name, id)
 		return id, true
-	case http.StatusNoContent, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusNoContent:
+		came = history.None
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 	default:
 		a.w.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
 	}
@@ -82,7 +91,16 @@ func (a *actor) peek() (id string, ok bool) {
 func (a *actor) dequeue(id string) {
 	for {
 		a.w.ledger.dequeueBegins(a.name, id)
+		tick, came := a.w.mailboxes.now(), history.Unknown
 		r, err := a.call(a.w.ctx, http.MethodDelete, "/v1/dequeue/"+id, nil, "X-Actor-Id", a.name)
+		switch {
+		case err != nil:
+		case r.status == http.StatusOK:
+			came = history.Done
+		case r.status == http.StatusNotFound:
+			came = history.NotFound
+		}
+		a.w.mailboxes.dequeued(a.client, tick, a.name, id, came)
 		switch {
 		case err != nil:
 		case r.status == http.StatusOK:

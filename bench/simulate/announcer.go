@@ -91,6 +91,7 @@ func (a *announcer) persist(batch []event) bool {
 			SupportsBundling: e.SupportsBundling, Weight: e.Weight, Payload: e.Payload,
 		}
 	}
+	a.w.mailboxes.byBus.Store(true)
 	return a.until("sends events to the bus", func(ctx context.Context) error {
 		n, err := a.client.Send(ctx, events)
 		if err == nil && n != len(events) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
 // A ledger is the reference model of all mailboxes, as those outside see them: what
@@ -36,6 +38,7 @@ type sentEvent struct {
 // handed is a bundle that an actor got.
 type handed struct {
 	id, actor string
+	by        string // the hub that has handed it out first
 	body      []byte
 	events    []*sentEvent
 	sequences []int64
@@ -98,26 +101,42 @@ func (l *ledger) peekBegins(actor string) map[string]bool {
 }
 
 // peeked holds a bundle that was handed out to what is known.
-func (l *ledger) peeked(actor, id string, body []byte, confirmed map[string]bool, w *world) error {
+func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w *world) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if confirmed[id] {
 		return fmt.Errorf("H7: bundle %s was handed out to %s after its Dequeue had been answered", id, actor)
 	}
-	key := actor + "|" + id
+	key, body := actor+"|"+id, r.body
 	if known, ok := l.bundles[key]; ok {
 		if !bytes.Equal(known.body, body) {
 			return fmt.Errorf("H6: bundle %s was %s, and is %s now", id, known.body, body)
 		}
 		w.reached(handedOutAgain)
+		if known.by != r.by {
+			w.reached(handedOutElsewhere)
+		}
 		return nil
 	}
-	b := &handed{id: id, actor: actor, body: body}
+	b := &handed{id: id, actor: actor, body: body, by: r.by}
 	if err := l.read(b, w.plan.inline.String()); err != nil {
 		return err
 	}
 	l.bundles[key] = b
 	return nil
+}
+
+// shown is what package history wants to know of a bundle.
+func (l *ledger) shown(actor, id string) history.Bundle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bundles[actor+"|"+id]
+	first := &b.events[0].event
+	shown := history.Bundle{ID: id, Group: groupOf(first.Origin), Cabinet: first.cabinet(), Body: string(b.body)}
+	for _, e := range b.events {
+		shown.Events = append(shown.Events, e.ID)
+	}
+	return shown
 }
 
 // read finds the events of a bundle in its body.

@@ -81,14 +81,12 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 	case steps.Mend:
 		switch {
 		case !written:
+		case x.req.Method == http.MethodDelete:
+			v.w.reached(entryDeleted)
 		case x.req.Method == http.MethodPut:
 			v.w.reached(entryRaised)
 		case x.req.Method == http.MethodPost:
 			v.w.reached(entryInserted)
-		}
-	case steps.Remove:
-		if written && !strings.Contains(x.more, "cabinet") {
-			v.w.reached(entryDeleted)
 		}
 	case steps.Seal:
 		if written {

@@ -34,6 +34,8 @@ type world struct {
 	witness *witness
 	poisons *poisons
 
+	mailboxes *mailboxes
+
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
 	lives  [hubs]int
@@ -56,6 +58,7 @@ func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
+	w.mailboxes = newMailboxes(w)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
