@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"time"
@@ -55,6 +56,9 @@ func (a *actor) peek() (id string, ok bool) {
 	if a.d.n(4) == 0 {
 		path += "/" + a.w.plan.groups[a.d.n(len(a.w.plan.groups))]
 	}
+	if a.w.plan.waits && a.d.n(2) == 0 {
+		path += fmt.Sprintf("?wait=%ds", a.d.n(30))
+	}
 	began := a.w.ledger.peekBegins(a.name)
 	r, err := a.call(a.w.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
 	if err != nil {
@@ -68,7 +72,13 @@ func (a *actor) peek() (id string, ok bool) {
 			return "", false
 		}
 		return id, true
-	case http.StatusNoContent, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusNoContent, http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable:
+		for _, why := range []string{"no-answer", "domain-failed", "frozen"} {
+			if bytes.Contains(r.body, []byte("problem:"+why+`"`)) {
+				a.w.reached("a Peek that was answered " + why)
+			}
+		}
 	default:
 		a.w.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/truth"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -234,6 +235,14 @@ func (w *world) course() error {
 	if err != nil {
 		return err
 	}
+	var makers sync.WaitGroup
+	over := make(chan struct{})
+	if w.plan.requested != (domain.Origin{}) {
+		m := &maker{party: w.newParty("maker", 50)}
+		makers.Go(func() { m.works(over) })
+	}
+	defer makers.Wait()
+	defer close(over)
 	for _, a := range w.actors() {
 		actors.Go(func() { a.act(finish) })
 	}
@@ -260,5 +269,5 @@ func (w *world) course() error {
 	if w.ctx.Err() != nil {
 		return nil
 	}
-	return errors.Join(w.ledger.check(), w.endsOnTheBus())
+	return w.ends()
 }
