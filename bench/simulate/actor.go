@@ -11,6 +11,7 @@ import (
 type actor struct {
 	party
 	name string
+	idle time.Duration
 	open []string // bundles whose Dequeue it has given up for now
 }
 
@@ -41,11 +42,13 @@ func (a *actor) act(finish <-chan struct{}) {
 		id, ok := a.peek()
 		switch {
 		case !ok:
-			a.pause(time.Duration(50+a.d.n(3000)) * time.Millisecond)
+			a.idle = min(2*a.idle+time.Second, 20*time.Second)
+			a.pause(time.Duration(a.d.n(int(a.idle))))
 			continue
 		case !a.w.calm && a.d.n(5) == 0: // it has forgotten what it got
 			continue
 		}
+		a.idle = 0
 		a.dequeue(id)
 	}
 }

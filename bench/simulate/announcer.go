@@ -116,16 +116,16 @@ func (a *announcer) until(what string, try func(context.Context) error) bool {
 			return true
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && a.w.ctx.Err() == nil {
-			a.w.reached("a domain that was told that it cannot send")
+			a.w.reached(domainRefused)
 		}
-		a.w.reached("a domain that does not know whether the bus has its events")
+		a.w.reached(domainUnsure)
 		if a.d.n(3) == 0 {
 			a.end(true)
 			if err := a.begin(); err != nil {
 				a.w.fail(err)
 				return false
 			}
-			a.w.reached("a domain that died while it sent")
+			a.w.reached(domainDied)
 		}
 		if !a.pause(time.Duration(a.d.n(1000)) * time.Millisecond) {
 			return false

@@ -169,7 +169,7 @@ func (f *flow) turn() (*turn, <-chan bool) {
 	c := f.conn
 	granted := make(chan bool, 1)
 	return &turn{
-		who: c.line.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, frames(f.queue[0])), urgent: f.isUrgent,
+		who: c.line.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, frames(f.queue[0])), urgent: f.isUrgent, many: true,
 		goes: func() string { granted <- true; return "carried" },
 		faults: func() []fault {
 			if c.line.kind.Load() {

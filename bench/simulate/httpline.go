@@ -25,6 +25,20 @@ type httpLine struct {
 	w    *world
 	who  string
 	dead atomic.Bool
+	gone chan struct{} // closed with dead
+}
+
+func (w *world) newHTTPLine(who string) *httpLine {
+	l := &httpLine{w: w, who: who, gone: make(chan struct{})}
+	w.httpLines = append(w.httpLines, l)
+	return l
+}
+
+// cut has the line carry nothing any more.
+func (l *httpLine) cut() {
+	if !l.dead.Swap(true) {
+		close(l.gone)
+	}
 }
 
 // An exchange is one request on its way.
@@ -62,11 +76,13 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 		x.isRead = !name.IsWrite()
 	}
 	x.more = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
-	t := &turn{who: l.who, what: x.what, more: x.more, goes: x.goes, faults: x.faults}
+	t := &turn{who: l.who, what: x.what, more: x.more, many: !x.isCosmos, goes: x.goes, faults: x.faults}
 	l.w.wait(t)
 	select {
 	case a := <-x.answer:
 		return a.resp, a.err
+	case <-l.gone:
+		return nil, errCut
 	case <-req.Context().Done():
 		// It may be on its way: whoever sent it does not know, and does not learn it.
 		return nil, req.Context().Err()
@@ -82,19 +98,31 @@ func (x *exchange) carried(f faulty.Fault) string {
 	stale := x.line.w.staleness(x)
 	x.line.w.stale.Store(int64(stale))
 	// The request is on its way, whatever has become of whoever sent it.
-	resp, err := f.Do(x.next, x.req.WithContext(context.WithoutCancel(x.req.Context())))
+	if time.Now().Before(x.line.w.storm) && x.isCosmos && f == faulty.None && !x.line.w.calm {
+		f = faulty.Throttled
+	}
+	status := 0
+	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) {
+		resp, err := x.next.Do(req)
+		if err == nil {
+			status = resp.StatusCode
+		}
+		return resp, err
+	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
 	x.line.w.stale.Store(0)
 	outcome := "no answer"
 	if err == nil {
 		outcome = fmt.Sprint(resp.StatusCode)
-		x.line.w.observe(x, resp.StatusCode, f)
+	}
+	if x.isCosmos && status > 0 {
+		x.line.w.witness.saw(x, status, f)
 	}
 	if stale > 0 {
 		outcome += fmt.Sprintf(", %d old", stale)
 	}
 	a := answered{resp, err}
 	if x.req.Context().Err() != nil {
-		x.line.w.reached("a request that was carried out after its sender had given up")
+		x.line.w.reached(senderGaveUp)
 	}
 	if slow := x.line.w.slowness(); slow > 0 {
 		x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its answer", more: x.more, late: time.Now().Add(slow), goes: func() string { return x.arrives(a) }})
@@ -114,6 +142,10 @@ func (x *exchange) arrives(a answered) string {
 	x.answer <- a
 	return "arrived"
 }
+
+type doer func(*http.Request) (*http.Response, error)
+
+func (d doer) Do(req *http.Request) (*http.Response, error) { return d(req) }
 
 // faults are those that may befall the request.
 func (x *exchange) faults() []fault {

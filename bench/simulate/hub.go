@@ -55,7 +55,7 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	h := &hub{w: w, index: i, who: who, http: &httpLine{w: w, who: who}, bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	h := &hub{w: w, index: i, who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -99,7 +99,7 @@ func (h *hub) live() {
 		},
 	})
 	if err != nil {
-		h.w.reached("a hub that could not start")
+		h.w.reached(hubNotStarted)
 		return
 	}
 	h.w.mu.Lock()
@@ -131,10 +131,13 @@ func (h *hub) kill() {
 		h.w.hubs[h.index] = nil
 	}
 	h.w.mu.Unlock()
-	h.http.dead.Store(true)
+	h.http.cut()
 	h.bus.dead.Store(true)
 	h.bus.cut()
 	close(h.died)
+	if !h.w.ending.Load() {
+		h.w.witness.died(h.who)
+	}
 	h.end()
 	if !h.w.ending.Load() {
 		h.w.begins(h.index)

@@ -111,7 +111,7 @@ func (l *ledger) peeked(actor, id string, body []byte, confirmed map[string]bool
 		if !bytes.Equal(known.body, body) {
 			return fmt.Errorf("H6: bundle %s was %s, and is %s now", id, known.body, body)
 		}
-		w.reached("a bundle that was handed out again")
+		w.reached(handedOutAgain)
 		return nil
 	}
 	b := &handed{id: id, actor: actor, body: body}

@@ -75,7 +75,7 @@ func (s *sender) poison() bool {
 	kind := kinds[s.d.n(len(kinds))]
 	kind.make()
 	s.w.poisons.wants(id, kind.reason)
-	s.w.reached("a message that is poison: " + kind.reason)
+	s.w.reached(poisoned)
 	return s.bus.raw(m)
 }
 

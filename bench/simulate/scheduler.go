@@ -21,6 +21,10 @@ type turn struct {
 	// faults that may befall it instead.
 	faults func() []fault
 
+	// many says that there are many turns like this one, so that a fault befalls each
+	// more rarely.
+	many bool
+
 	arrival uint64
 	late    time.Time // not before this
 
@@ -82,7 +86,7 @@ func newScheduler(o *Options, w weather) *scheduler {
 	s := &scheduler{
 		began: time.Now(), order: newDice(o.Seed, 1), mishaps: newDice(o.Seed, 2), weather: w,
 		dropped: make(map[int]bool), paused: make(map[string]time.Time), wake: make(chan struct{}, 1),
-		sometimes: make(sometimes),
+		sometimes: newSometimes(),
 	}
 	for _, n := range o.Drop {
 		s.dropped[n] = true
@@ -151,6 +155,9 @@ func (s *scheduler) run(done func() bool, each func() error) error {
 		if done() {
 			return nil
 		}
+		if s.hurry() {
+			continue
+		}
 		t := s.next()
 		if t == nil {
 			if !s.idle() {
@@ -184,6 +191,38 @@ func (s *scheduler) idle() bool {
 	}
 }
 
+// hurry lets all go on that are urgent, and reports whether there were any. They are
+// no steps of their own, unless something befalls them: that a client shakes hands
+// with the bus is of no interest.
+func (s *scheduler) hurry() bool {
+	s.mu.Lock()
+	s.sort()
+	var urgent []*turn
+	s.waiting = slices.DeleteFunc(s.waiting, func(t *turn) bool {
+		if t.isUrgent() {
+			urgent = append(urgent, t)
+		}
+		return t.isUrgent()
+	})
+	s.mu.Unlock()
+	for _, t := range urgent {
+		if f := s.mishap(t); f != nil {
+			s.steps++
+			s.tell(t.who + " " + t.what + " [" + f.name + "] → " + f.goes())
+			continue
+		}
+		s.tell(t.who + " " + t.what + " → " + t.goes())
+	}
+	return len(urgent) > 0
+}
+
+// sort puts who waits into an order that no goroutine has a say in.
+func (s *scheduler) sort() {
+	slices.SortStableFunc(s.waiting, func(a, b *turn) int {
+		return cmp.Or(strings.Compare(a.who, b.who), strings.Compare(a.what, b.what), strings.Compare(a.more, b.more), cmp.Compare(a.arrival, b.arrival))
+	})
+}
+
 // next takes the turn that is to go out of the line, nil if there is none yet.
 func (s *scheduler) next() *turn {
 	s.mu.Lock()
@@ -194,11 +233,9 @@ func (s *scheduler) next() *turn {
 	}
 	now := time.Now()
 	ready := make([]int, 0, len(s.waiting))
-	slices.SortStableFunc(s.waiting, func(a, b *turn) int {
-		return cmp.Or(strings.Compare(a.who, b.who), strings.Compare(a.what, b.what), strings.Compare(a.more, b.more), cmp.Compare(a.arrival, b.arrival))
-	})
+	s.sort()
 	for i, t := range s.waiting {
-		if t.isUrgent() || !t.late.After(now) && (s.calm || !s.paused[t.who].After(now)) {
+		if !t.late.After(now) && (s.calm || !s.paused[t.who].After(now)) {
 			ready = append(ready, i)
 		}
 	}
@@ -214,6 +251,7 @@ func (s *scheduler) next() *turn {
 // step lets t go on, or something else befall it.
 func (s *scheduler) step(t *turn) {
 	s.steps++
+	s.calm = s.calm || s.steps > s.weather.lasts
 	name, goes := "", t.goes
 	if f := s.mishap(t); f != nil {
 		name, goes = " ["+f.name+"]", f.goes
@@ -231,7 +269,7 @@ func (s *scheduler) tell(line string) {
 
 // mishap returns what befalls t, nil if nothing does.
 func (s *scheduler) mishap(t *turn) *fault {
-	if s.calm || t.faults == nil || !s.mishaps.chance(s.weather.faults) {
+	if s.calm || t.faults == nil || !s.mishaps.chance(s.weather.faults) || t.many && s.mishaps.n(15) > 0 {
 		return nil
 	}
 	var possible []fault

@@ -106,11 +106,11 @@ func (s *sender) again() bool {
 	if s.bus != nil {
 		isStored = isStored || !slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isOut(e.ID) })
 		if !isStored || s.d.n(2) == 0 {
-			s.w.reached("events that were sent again over the bus")
+			s.w.reached(sentAgainByBus)
 			return s.bus.persist(batch)
 		}
 	}
-	s.w.reached("events that were sent again after they were accepted")
+	s.w.reached(sentAgain)
 	return s.persist(batch, "again")
 }
 
@@ -148,7 +148,7 @@ func (s *sender) batch() []event {
 // persist sends a batch until it is accepted. It reports false if the world ends.
 func (s *sender) persist(batch []event, note string) bool {
 	body := eventsJSON(batch)
-	for {
+	for pause := time.Second; ; pause = min(2*pause, 20*time.Second) {
 		r, err := s.call(s.w.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")
 		switch {
 		case err == nil && r.status == http.StatusAccepted:
@@ -161,7 +161,7 @@ func (s *sender) persist(batch []event, note string) bool {
 			s.w.fail(fmt.Errorf("events were answered %d %s", r.status, r.body))
 			return false
 		}
-		if !s.pause(time.Duration(s.d.n(1000)) * time.Millisecond) {
+		if !s.pause(pause/2 + time.Duration(s.d.n(int(pause)))) {
 			return false
 		}
 	}

@@ -28,6 +28,7 @@ type Result struct {
 	Sum       uint64 // of the trace
 	Trace     []string
 	Sometimes map[string]int
+	Histories int           // that were looked at
 	Passed    time.Duration // in the world
 }
 

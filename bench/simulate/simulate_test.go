@@ -3,35 +3,132 @@
 package simulate
 
 import (
+	"bufio"
+	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
 	from  = flag.Uint64("simulate.from", 0, "the first seed")
-	seeds = flag.Uint64("simulate.seeds", 50, "how many seeds")
-	show  = flag.Bool("simulate.trace", false, "print the trace")
+	seeds = flag.Uint64("simulate.seeds", 0, "how many seeds; 0: a few, and those that ever failed")
+	drop  = flag.String("simulate.drop", "", "numbers of faults that do not happen, joined by commas")
+	show  = flag.Bool("simulate.trace", false, "print the traces")
 	twice = flag.Bool("simulate.twice", false, "run each seed twice and compare the traces")
+	out   = flag.String("simulate.out", "", "a file for the totals")
 )
 
+// totals are what came of a piece of a campaign.
+type totals struct {
+	From      uint64         `json:"from"`
+	Seeds     uint64         `json:"seeds"`
+	Steps     int            `json:"steps"`
+	Faulted   int            `json:"faulted"`
+	Seconds   float64        `json:"seconds"`
+	Sometimes map[string]int `json:"sometimes"`
+	Histories int            `json:"histories"`
+	Failed    []uint64       `json:"failed"`
+	Differing []uint64       `json:"differing"`
+}
+
+// TestSeeds lets worlds run, and holds each to the invariants. Package prove runs it
+// for campaigns.
 func TestSeeds(t *testing.T) {
-	began, steps, faulted := time.Now(), 0, 0
-	for seed := *from; seed < *from+*seeds; seed++ {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := Simulate(t, Options{Seed: seed, Trace: *show})
-			steps, faulted = steps+r.Steps, faulted+r.Faulted
-			if *show {
-				fmt.Println("seed", seed)
-			}
-			for _, line := range r.Trace {
-				fmt.Println(line)
-			}
-			if r.Err != nil {
-				t.Errorf("seed %d: %v", seed, r.Err)
-			}
-		})
+	all := saved(t)
+	few := uint64(12)
+	if *seeds > 0 {
+		all, few = nil, *seeds
 	}
-	fmt.Println(steps, "steps", faulted, "faulted", float64(steps)/time.Since(began).Seconds(), "steps/s")
+	for seed := *from; seed < *from+few; seed++ {
+		all = append(all, seed)
+	}
+	sum := totals{From: *from, Seeds: uint64(len(all)), Sometimes: newSometimes()}
+	began := time.Now()
+	for _, seed := range all {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { sum.run(t, seed) })
+	}
+	sum.Seconds = time.Since(began).Seconds()
+	if *out != "" {
+		line, err := json.Marshal(sum)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(*out, append(line, '\n'), 0o600))
+	}
+	t.Logf("%d steps of %d seeds, %d of them faulted, %.0f steps/s", sum.Steps, len(all), sum.Faulted, float64(sum.Steps)/sum.Seconds)
+}
+
+func (sum *totals) run(t *testing.T, seed uint64) {
+	stuck := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("seed %d: nothing goes on", seed)) })
+	defer stuck.Stop()
+	o := Options{Seed: seed, Drop: dropped(t), Trace: *show}
+	r := Simulate(t, o)
+	sum.Steps, sum.Faulted, sum.Histories = sum.Steps+r.Steps, sum.Faulted+r.Faulted, sum.Histories+r.Histories
+	for what, n := range r.Sometimes {
+		sum.Sometimes[what] += n
+	}
+	if *show {
+		fmt.Println("seed", seed)
+		fmt.Println(strings.Join(r.Trace, "\n"))
+	}
+	if *twice {
+		if again := Simulate(t, o); again.Sum != r.Sum || again.Steps != r.Steps {
+			sum.Differing = append(sum.Differing, seed)
+			t.Errorf("seed %d: two runs have left different traces", seed)
+		}
+	}
+	if r.Err == nil {
+		return
+	}
+	sum.Failed = append(sum.Failed, seed)
+	t.Errorf("seed %d: %v", seed, r.Err)
+	if *show || t.Context().Err() != nil {
+		return
+	}
+	stuck.Reset(5 * time.Minute)
+	o, r = Shrink(t, o, r)
+	t.Logf("With %d faults left: %v\n%s\nTo see it again: go run ./bench/simulate/prove -replay %d -drop %s",
+		len(r.Happened), r.Err, strings.Join(end(r.Trace, 300), "\n"), seed, joined(o.Drop))
+}
+
+// end returns the last n lines.
+func end(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
+
+func dropped(t *testing.T) (numbers []int) {
+	for _, text := range strings.FieldsFunc(*drop, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+func joined(numbers []int) string {
+	if len(numbers) == 0 {
+		return `""`
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
+}
+
+// saved returns the seeds that ever failed.
+func saved(t *testing.T) (found []uint64) {
+	file, err := os.Open("testdata/seeds.txt")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		text, _, _ := strings.Cut(cmp.Or(strings.TrimSpace(lines.Text()), "#"), " ")
+		if strings.HasPrefix(text, "#") {
+			continue
+		}
+		seed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		found = append(found, seed)
+	}
+	return found
 }

@@ -15,11 +15,14 @@ type weather struct {
 	storms int
 	jumps  int // of clocks
 
+	lasts int // steps, after which it is fine for good
+
 	kinds uint64 // which faults there are
 }
 
 func newWeather(d dice) weather {
 	w := weather{passes: []int{2, 10, 40}[d.n(3)], kinds: d.next() | d.next()}
+	w.lasts = 200 + d.n(1000)
 	if d.n(12) > 0 { // else a fine day
 		w.faults = []int{20, 60, 150, 300}[d.n(4)]
 		w.stale = []int{0, 100, 400}[d.n(3)]

@@ -15,7 +15,6 @@ import (
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
 	"github.com/messagehub/messagehub/cosmos/embedded"
-	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -32,8 +31,9 @@ type world struct {
 	blobs   *blobembedded.Account
 	stale   atomic.Int64 // commits by which the read that is being made is too old
 	ledger  *ledger
-	poisons *poisons
 	truth   *truth.Observer
+	witness *witness
+	poisons *poisons
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
@@ -46,6 +46,8 @@ type world struct {
 	cancel context.CancelFunc
 	ghosts sync.WaitGroup // all that ends when the lines are cut
 	lines  []*busLine
+
+	httpLines []*httpLine
 }
 
 // hubs is how many there are.
@@ -54,7 +56,7 @@ const hubs = 2
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
-	w.truth = truth.New(w.plan.capacity)
+	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
@@ -125,22 +127,6 @@ func buffered(req *http.Request) error {
 	return err
 }
 
-// observe notes the rare states that a request has met.
-func (w *world) observe(x *exchange, status int, f faulty.Fault) {
-	if !x.isCosmos {
-		return
-	}
-	if f.IsAfter() && status < 300 {
-		return
-	}
-	if status == http.StatusTooManyRequests {
-		w.reached("a throttled request")
-	}
-	if !x.isRead && (status == http.StatusConflict || status == http.StatusPreconditionFailed || status == http.StatusMultiStatus) {
-		w.reached("a refused " + x.what)
-	}
-}
-
 // mishapsOfAll are those that befall no single turn: hubs die, stop and pause,
 // connections break, clocks jump.
 func (w *world) mishapsOfAll() {
@@ -159,25 +145,30 @@ func (w *world) mishapsOfAll() {
 	case happens(w.weather.kills):
 		w.tell(h.who + " is killed")
 		h.kill()
-		w.reached("a hub that was killed")
+		w.reached(hubKilled)
 	case happens(w.weather.stops):
 		w.tell(h.who + " is told to stop")
 		h.stop()
-		w.reached("a hub that was restarted")
+		w.reached(hubRestarted)
 	case happens(w.weather.pauses):
 		d := time.Duration(1+w.mishaps.n(90)) * time.Second
 		w.tell(h.who + " is paused for " + d.String())
 		w.mutePause(h.who, d)
-		w.reached("a hub that was paused")
+		w.reached(hubPaused)
 	case happens(w.weather.drops):
 		w.tell("the bus drops its connections")
 		w.bus.DropConnections()
-		w.reached("connections to the bus that were dropped")
+		w.reached(busDropped)
+	case happens(w.weather.storms):
+		d := time.Duration(1+w.mishaps.n(180)) * time.Second
+		w.tell("the account throttles everybody for " + d.String())
+		w.storm = time.Now().Add(d)
+		w.reached(throttledForLong)
 	case happens(w.weather.jumps):
 		d := time.Duration(w.mishaps.n(7200)-3600) * time.Second
 		w.tell(h.who + " has its clock moved by " + d.String())
 		h.skew.Store(int64(d))
-		w.reached("a clock that jumped")
+		w.reached(clockJumped)
 	}
 }
 
@@ -206,6 +197,9 @@ func (w *world) simulate() error {
 		if h := w.hub(i); h != nil {
 			h.kill()
 		}
+	}
+	for _, l := range w.httpLines {
+		l.cut()
 	}
 	for _, l := range w.lines {
 		l.dead.Store(true)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
 // A kind says why a piece is run.
@@ -70,7 +72,7 @@ func (p *process) run(ctx context.Context, of piece) (totals, error) {
 		args = append(args, "-test.coverprofile="+filepath.Join(p.profiles, name+".out"))
 	}
 	cmd := exec.CommandContext(ctx, p.command[0], args...) //nolint:gosec // it was built here
-	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), "GOMAXPROCS=1")
+	cmd.Dir, cmd.Env = p.dir, seeded.Environment()
 	printed := &tail{}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	failed := cmd.Run()
@@ -128,3 +130,16 @@ func (t *tail) Write(b []byte) (int, error) {
 }
 
 func (t *tail) String() string { return t.begin.String() + t.end.String() }
+
+// replay runs one seed, without the faults that have these numbers, and prints what
+// happens.
+func (p *process) replay(ctx context.Context, seed, drop string) error {
+	cmd := exec.CommandContext(ctx, p.command[0], "-test.run=^TestSeeds$", "-test.count=1", //nolint:gosec // it was built here
+		"-simulate.from="+seed, "-simulate.seeds=1", "-simulate.trace", "-simulate.drop="+drop)
+	cmd.Dir, cmd.Env = p.dir, seeded.Environment()
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("seed %s: %w", seed, err)
+	}
+	return nil
+}

@@ -1,16 +1,18 @@
 // Package seeded makes the choices of the Go runtime repeat themselves.
 //
-// Which of several cases of a select goes first, in which order a map is walked
-// through, which of the timers of one instant fires first: that the runtime decides by
+// Which of several cases of a select goes first, which of the timers of one instant
+// fires first, in which order a map is walked through: that the runtime decides by
 // chance, and gives nobody a say in it. And on a busy machine a goroutine loses its
 // place in the line because its thread was not running for 10 ms, or gains one at a
 // mutex because it has waited for 1 ms. A simulation that is to leave the same trace
 // for the same seed has to have a say, in the code of others too. So it is built with
 // a few lines of Go's own library changed: those choices are drawn from one number,
-// which the simulation sets before it begins; those spans do not come to an end; the
-// children of a context are cancelled in the order of their births; and the simulation
-// may ask whether any other goroutine can run. Nothing else is changed, and nothing in
-// GOROOT: the go command is given the changed files by its flag -overlay.
+// which the simulation sets before it begins, but for a map, which is always walked
+// through from the same end (libraries do that when something is first used, and
+// never again); those spans do not come to an end; the children of a context are
+// cancelled in the order of their births; and the simulation may ask whether any other
+// goroutine can run. Nothing else is changed, and nothing in GOROOT: the go command is
+// given the changed files by its flag -overlay.
 //
 // If another version of Go has other lines there, [Overlay] says so, and what is built
 // without it is the same simulation, of which most traces are the same, not all.
@@ -37,7 +39,7 @@ type change struct{ file, old, new string }
 var changes = []change{
 	{"runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tclear(seed[:])\n\tseed[0] = 1\n\tglobalRand.state.Init(*seed)\n"},
 	{"runtime/rand.go", "func maps_rand() uint64 {\n\treturn rand()\n}\n", `func maps_rand() uint64 {
-	return choice()
+	return 1
 }
 
 // choices is what choice draws from.
@@ -123,4 +125,10 @@ func Overlay(ctx context.Context, dir string, more map[string]string) (string, e
 	}
 	name := filepath.Join(dir, "overlay.json")
 	return name, os.WriteFile(name, overlay, 0o600)
+}
+
+// Environment is that of a process that was built with the overlay: goroutines that
+// run for long are not interrupted, and there is one processor.
+func Environment() []string {
+	return append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
@@ -64,7 +65,12 @@ type effect struct {
 
 func newStore(o embedded.Options) (*store, error) {
 	s := &store{known: make(map[string]int), loaded: make(map[partition]*loading), effects: make(map[effectKey]*effect)}
-	o.Committed = func(changes []embedded.Change) { s.told = append(s.told, changes) }
+	var mu sync.Mutex // a preparation has several requests under way
+	o.Committed = func(changes []embedded.Change) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.told = append(s.told, changes)
+	}
 	var err error
 	if s.engine, err = embedded.Open(o); err != nil {
 		return nil, err
