@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"time"
@@ -64,6 +65,9 @@ func (a *actor) peek() (id string, ok bool) {
 	}
 	tick, came, shown := a.w.mailboxes.now(), history.Unknown, history.Bundle{}
 	defer func() { a.w.mailboxes.peeked(a.client, tick, a.name, group, came, shown) }()
+	if a.w.plan.waits && a.d.n(2) == 0 {
+		path += fmt.Sprintf("?wait=%ds", a.d.n(30))
+	}
 	began := a.w.ledger.peekBegins(a.name)
 	r, err := a.call(a.w.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
 	if err != nil {
@@ -80,7 +84,13 @@ func (a *actor) peek() (id string, ok bool) {
 		return id, true
 	case http.StatusNoContent:
 		came = history.None
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable:
+		for _, why := range []string{"no-answer", "domain-failed", "frozen"} {
+			if bytes.Contains(r.body, []byte("problem:"+why+`"`)) {
+				a.w.reached("a Peek was answered " + why)
+			}
+		}
 	default:
 		a.w.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
 	}

@@ -1,11 +1,18 @@
 package simulate
 
+import (
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
 // Features are what some worlds have and others have not, so that each is met alone
 // and together with others.
 type features struct {
-	routes    []route // of the senders; nil: all call the hub
-	conflicts bool    // ids are sent again with other content
-	poison    bool    // and messages that are none
+	routes    []route       // of the senders; nil: all call the hub
+	conflicts bool          // ids are sent again with other content
+	poison    bool          // and messages that are none
+	requested domain.Origin // whose content is made on request; zero: none
+	waits     bool          // Peeks wait for something to come
 }
 
 // A route is how the events of a sender come to the hub.
@@ -25,5 +32,13 @@ func newFeatures(d dice, p *plan) (f features) {
 			f.routes = append(f.routes, []route{overHTTP, overSessions, overSessions, overQueue}[d.n(4)])
 		}
 	}
+	if d.n(3) == 0 {
+		f.requested = p.origins[d.n(len(p.origins))]
+		if f.requested == p.inline {
+			f.requested = p.origins[0]
+		}
+		p.domains = append(p.domains, config.Domain{Name: f.requested, Content: domain.Request})
+	}
+	f.waits = d.n(4) == 0
 	return f
 }

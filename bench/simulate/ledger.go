@@ -23,7 +23,8 @@ type ledger struct {
 	settled bool                  // nothing more is sent
 	done    chan struct{}
 
-	unordered map[int]bool // senders whose events overtake each other
+	unordered map[int]bool      // senders whose events overtake each other
+	lists     map[string]string // of ids, by bundle, for which content was asked
 }
 
 type sentEvent struct {
@@ -44,10 +45,11 @@ type handed struct {
 	sequences []int64
 	asked     int  // how often its Dequeue was sent
 	confirmed bool // and answered
+	notices   int  // that its domain got
 }
 
 func newLedger() *ledger {
-	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool)}
+	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool), lists: make(map[string]string)}
 }
 
 // sent notes a batch that is about to be sent.
@@ -112,9 +114,9 @@ func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w
 		if !bytes.Equal(known.body, body) {
 			return fmt.Errorf("H6: bundle %s was %s, and is %s now", id, known.body, body)
 		}
-		w.reached(handedOutAgain)
+		w.reached("an open bundle was handed out again")
 		if known.by != r.by {
-			w.reached(handedOutElsewhere)
+			w.reached("an open bundle was handed out again by another hub")
 		}
 		return nil
 	}
@@ -142,7 +144,11 @@ func (l *ledger) shown(actor, id string) history.Bundle {
 // read finds the events of a bundle in its body.
 func (l *ledger) read(b *handed, inline string) error {
 	var lines []json.RawMessage
-	if err := json.Unmarshal(b.body, &lines); err != nil || len(lines) == 0 {
+	if bytes.HasPrefix(b.body, []byte(madePrefix)) {
+		for _, line := range madeLines(b.body) {
+			lines = append(lines, line)
+		}
+	} else if err := json.Unmarshal(b.body, &lines); err != nil || len(lines) == 0 {
 		return fmt.Errorf("bundle %s has the body %q: %v", b.id, b.body, err)
 	}
 	for _, line := range lines {

@@ -108,7 +108,7 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 	if r == nil {
 		return nil, errCut
 	}
-	lost, ok := p.turn(fmt.Sprintf("is answered %d", r.status), fault{name: "answer lost"})
+	lost, ok := p.turn(fmt.Sprintf("is answered %d%s", r.status, problemOf(r.body)), fault{name: "answer lost"})
 	if !ok || lost != "" {
 		return nil, errCut
 	}
@@ -122,4 +122,14 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 func (p *party) newID() uuid.UUID {
 	id, _ := uuid.NewRandomFromReader(p.d) // dice do not fail
 	return id
+}
+
+// problemOf is the name of the problem that a body tells of, after a blank.
+func problemOf(body []byte) string {
+	_, after, ok := bytes.Cut(body, []byte(`"urn:messagehub:problem:`))
+	if !ok {
+		return ""
+	}
+	name, _, _ := bytes.Cut(after, []byte(`"`))
+	return " " + string(name)
 }

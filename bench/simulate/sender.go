@@ -107,11 +107,11 @@ func (s *sender) again() bool {
 	if s.bus != nil {
 		isStored = isStored || !slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isOut(e.ID) })
 		if !isStored || s.d.n(2) == 0 {
-			s.w.reached(sentAgainByBus)
+			s.w.reached("events were sent again over the bus")
 			return s.bus.persist(batch)
 		}
 	}
-	s.w.reached(sentAgain)
+	s.w.reached("events were sent again after they were accepted")
 	return s.persist(batch, "again")
 }
 

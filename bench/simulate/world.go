@@ -15,6 +15,7 @@ import (
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -147,30 +148,30 @@ func (w *world) mishapsOfAll() {
 	case happens(w.weather.kills):
 		w.tell(h.who + " is killed")
 		h.kill()
-		w.reached(hubKilled)
+		w.reached("a hub was killed")
 	case happens(w.weather.stops):
 		w.tell(h.who + " is told to stop")
 		h.stop()
-		w.reached(hubRestarted)
+		w.reached("a hub was told to stop, and started again")
 	case happens(w.weather.pauses):
 		d := time.Duration(1+w.mishaps.n(90)) * time.Second
 		w.tell(h.who + " is paused for " + d.String())
 		w.mutePause(h.who, d)
-		w.reached(hubPaused)
+		w.reached("a hub was paused")
 	case happens(w.weather.drops):
 		w.tell("the bus drops its connections")
 		w.bus.DropConnections()
-		w.reached(busDropped)
+		w.reached("the bus dropped its connections")
 	case happens(w.weather.storms):
 		d := time.Duration(1+w.mishaps.n(180)) * time.Second
 		w.tell("the account throttles everybody for " + d.String())
 		w.storm = time.Now().Add(d)
-		w.reached(throttledForLong)
+		w.reached("the account throttled everybody for a while")
 	case happens(w.weather.jumps):
 		d := time.Duration(w.mishaps.n(7200)-3600) * time.Second
 		w.tell(h.who + " has its clock moved by " + d.String())
 		h.skew.Store(int64(d))
-		w.reached(clockJumped)
+		w.reached("a clock jumped")
 	}
 }
 
@@ -231,6 +232,14 @@ func (w *world) course() error {
 	if err != nil {
 		return err
 	}
+	var makers sync.WaitGroup
+	over := make(chan struct{})
+	if w.plan.requested != (domain.Origin{}) {
+		m := &maker{party: w.newParty("maker", 50)}
+		makers.Go(func() { m.works(over) })
+	}
+	defer makers.Wait()
+	defer close(over)
 	for _, a := range w.actors() {
 		actors.Go(func() { a.act(finish) })
 	}
@@ -257,5 +266,5 @@ func (w *world) course() error {
 	if w.ctx.Err() != nil {
 		return nil
 	}
-	return errors.Join(w.ledger.check(), w.endsOnTheBus())
+	return w.ends()
 }
