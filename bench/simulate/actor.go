@@ -75,7 +75,7 @@ func (a *actor) peek() (id string, ok bool) {
 	}
 	switch r.status {
 	case http.StatusOK:
-		id = r.header["MessageId"][0]
+		id = r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
 		if err := a.w.ledger.peeked(a.name, id, r, began, a.w); err != nil {
 			a.w.fail(err)
 			return "", false

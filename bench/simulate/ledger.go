@@ -121,7 +121,7 @@ func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w
 		return nil
 	}
 	b := &handed{id: id, actor: actor, body: body, by: r.by}
-	if err := l.read(b, w.plan.inline.String()); err != nil {
+	if err := l.read(b); err != nil {
 		return err
 	}
 	l.bundles[key] = b
@@ -142,7 +142,7 @@ func (l *ledger) shown(actor, id string) history.Bundle {
 }
 
 // read finds the events of a bundle in its body.
-func (l *ledger) read(b *handed, inline string) error {
+func (l *ledger) read(b *handed) error {
 	var lines []json.RawMessage
 	if bytes.HasPrefix(b.body, []byte(madePrefix)) {
 		for _, line := range madeLines(b.body) {
