@@ -148,8 +148,11 @@ func (l *ledger) read(b *handed) error {
 		for _, line := range madeLines(b.body) {
 			lines = append(lines, line)
 		}
-	} else if err := json.Unmarshal(b.body, &lines); err != nil || len(lines) == 0 {
-		return fmt.Errorf("bundle %s has the body %q: %v", b.id, b.body, err)
+	} else if err := json.Unmarshal(b.body, &lines); err != nil {
+		return fmt.Errorf("bundle %s has the body %q: %w", b.id, b.body, err)
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("bundle %s has no events", b.id)
 	}
 	for _, line := range lines {
 		var got struct {
