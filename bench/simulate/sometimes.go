@@ -39,6 +39,15 @@ const (
 	otherOverHTTP      = "an event came with other content, over HTTP"
 	sentAgainByBus     = "events were sent again over the bus"
 	poisoned           = "a message was poison"
+	domainFailed       = "a Peek was told that the domain has failed"
+	domainSilent       = "a Peek was told that the domain has not answered"
+	queueFrozen        = "a request met a frozen queue"
+	makerDied          = "a domain died while it made content"
+	makerRefused       = "a domain could not make content"
+	makerPanicked      = "a domain panicked"
+	makerSlow          = "a domain was slow with its content"
+	noticeRefused      = "a domain did not take a notice"
+	noticeTwice        = "a notice came twice"
 	throttledForLong   = "the account throttled everybody for a while"
 )
 
@@ -49,6 +58,7 @@ func newSometimes() sometimes {
 		entryDeleted, sealedByReader, handedOutAgain, handedOutElsewhere, sentAgain, senderGaveUp, hubKilled, hubRestarted, hubPaused,
 		hubNotStarted, zombieWrote, clockJumped, busDropped, throttledForLong,
 		domainRefused, domainUnsure, domainDied, otherOverBus, otherOverHTTP, sentAgainByBus, poisoned,
+		domainFailed, domainSilent, queueFrozen, makerDied, makerRefused, makerPanicked, makerSlow, noticeRefused, noticeTwice,
 	} {
 		s[what] = 0
 	}
