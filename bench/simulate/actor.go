@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"time"
@@ -86,10 +85,8 @@ func (a *actor) peek() (id string, ok bool) {
 		came = history.None
 	case http.StatusTooManyRequests:
 	case http.StatusServiceUnavailable:
-		for _, why := range []string{"no-answer", "domain-failed", "frozen"} {
-			if bytes.Contains(r.body, []byte("problem:"+why+`"`)) {
-				a.w.reached("a Peek was answered " + why)
-			}
+		if what, ok := troubles[problemOf(r.body)]; ok {
+			a.w.reached(what)
 		}
 	default:
 		a.w.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
@@ -132,3 +129,6 @@ func (a *actor) dequeue(id string) {
 		}
 	}
 }
+
+// troubles are the reasons for which a Peek may have to come again.
+var troubles = map[string]string{" no-answer": "a Peek was told that the domain has not answered", " domain-failed": "a Peek was told that the domain has failed", " frozen": "a request met a frozen queue"}

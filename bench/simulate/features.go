@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"time"
+
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -12,6 +14,7 @@ type features struct {
 	conflicts bool          // ids are sent again with other content
 	poison    bool          // and messages that are none
 	requested domain.Origin // whose content is made on request; zero: none
+	tail      time.Duration // of the weather, after all was sent
 	waits     bool          // Peeks wait for something to come
 }
 
@@ -40,5 +43,6 @@ func newFeatures(d dice, p *plan) (f features) {
 		p.domains = append(p.domains, config.Domain{Name: f.requested, Content: domain.Request})
 	}
 	f.waits = d.n(4) == 0
+	f.tail = []time.Duration{0, 20 * time.Second, 2 * time.Minute}[d.n(3)]
 	return f
 }

@@ -94,7 +94,7 @@ func (m *maker) live(finish <-chan struct{}) error {
 // goesOn ends the life if work has ended before.
 func (m *maker) goesOn(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
-		m.w.reached("a domain gave up")
+		m.w.reached("a domain could not make content")
 	}
 	cancel()
 }
@@ -114,7 +114,7 @@ func (w *world) exchange(line *httpLine) (*container.Client, error) {
 func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
-		m.w.reached("a domain could not read the ids")
+		m.w.reached("a domain could not make content")
 		return nil, err
 	}
 	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil {
@@ -123,16 +123,16 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 	if !m.w.calm {
 		switch m.d.n(12) {
 		case 0:
-			m.w.reached("a domain had no content")
+			m.w.reached("a domain could not make content")
 			return nil, errors.New("the disk is full")
 		case 1:
-			m.w.reached("a domain had no content yet")
+			m.w.reached("a domain could not make content")
 			return nil, &domainclient.Failure{Reason: domainclient.DatasetNotAvailable, Description: "come again"}
 		case 2:
 			m.w.reached("a domain panicked")
 			panic("a domain has its faults too")
 		case 3, 4:
-			m.w.reached("a domain was slow")
+			m.w.reached("a domain was slow with its content")
 			m.within(ctx, time.Duration(m.d.n(60))*time.Second)
 		}
 	}
@@ -161,11 +161,15 @@ func (m *maker) hears(ctx context.Context, n *domainclient.Notice) error {
 		return err
 	}
 	if !m.w.calm && m.d.n(8) == 0 {
-		m.w.reached("a notice was not taken")
+		m.w.reached("a domain did not take a notice")
 		return errors.New("not now")
 	}
-	if err := m.w.ledger.noticed(n.Recipient, n.ID, ids); err != nil {
+	times, err := m.w.ledger.noticed(n.Recipient, n.ID, ids)
+	if err != nil {
 		m.w.fail(err)
+	}
+	if times > 1 {
+		m.w.reached("a notice came twice")
 	}
 	return nil
 }
@@ -187,27 +191,27 @@ func (l *ledger) listed(process string, ids []uuid.UUID) error {
 	return nil
 }
 
-// noticed notes that a domain has heard of a bundle.
-func (l *ledger) noticed(actor, process string, ids []uuid.UUID) error {
+// noticed notes that a domain has heard of a bundle, and returns how often it has.
+func (l *ledger) noticed(actor, process string, ids []uuid.UUID) (times int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id, _ := strings.CutSuffix(process, "_"+actor)
 	b := l.bundles[actor+"|"+id]
 	switch {
 	case b == nil:
-		return fmt.Errorf("a domain was told that %s has bundle %s, which it has not", actor, process)
+		return 0, fmt.Errorf("a domain was told that %s has bundle %s, which it has not", actor, process)
 	case b.asked == 0:
-		return fmt.Errorf("a domain was told that %s has confirmed bundle %s, which it has not", actor, process)
+		return 0, fmt.Errorf("a domain was told that %s has confirmed bundle %s, which it has not", actor, process)
 	case len(ids) != len(b.events):
-		return fmt.Errorf("a domain was told that %s has %d events in bundle %s, which has %d", actor, len(ids), process, len(b.events))
+		return 0, fmt.Errorf("a domain was told that %s has %d events in bundle %s, which has %d", actor, len(ids), process, len(b.events))
 	}
 	for i, e := range b.events {
 		if e.ID != ids[i].String() {
-			return fmt.Errorf("a domain was told that bundle %s has the event %s, where it has %s", process, ids[i], e.ID)
+			return 0, fmt.Errorf("a domain was told that bundle %s has the event %s, where it has %s", process, ids[i], e.ID)
 		}
 	}
 	b.notices++
-	return nil
+	return b.notices, nil
 }
 
 // unnoticed names the bundles on request that were confirmed and that no domain has

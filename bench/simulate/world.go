@@ -247,6 +247,7 @@ func (w *world) course() error {
 		senders.Go(func() { s.send() })
 	}
 	senders.Wait()
+	w.goesOn()
 	w.scheduler.mu.Lock()
 	w.calm = true
 	w.scheduler.mu.Unlock()
