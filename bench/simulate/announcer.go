@@ -91,6 +91,7 @@ func (a *announcer) persist(batch []event) bool {
 			SupportsBundling: e.SupportsBundling, Weight: e.Weight, Payload: e.Payload,
 		}
 	}
+	a.w.mailboxes.byBus.Store(true)
 	return a.until("sends events to the bus", func(ctx context.Context) error {
 		n, err := a.client.Send(ctx, events)
 		if err == nil && n != len(events) {
@@ -116,16 +117,16 @@ func (a *announcer) until(what string, try func(context.Context) error) bool {
 			return true
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && a.w.ctx.Err() == nil {
-			a.w.reached(domainRefused)
+			a.w.reached("a domain was told that it could not send")
 		}
-		a.w.reached(domainUnsure)
+		a.w.reached("a domain did not know whether the bus has its events")
 		if a.d.n(3) == 0 {
 			a.end(true)
 			if err := a.begin(); err != nil {
 				a.w.fail(err)
 				return false
 			}
-			a.w.reached(domainDied)
+			a.w.reached("a domain died while it sent")
 		}
 		if !a.pause(time.Duration(a.d.n(1000)) * time.Millisecond) {
 			return false

@@ -122,7 +122,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}
 	a := answered{resp, err}
 	if x.req.Context().Err() != nil {
-		x.line.w.reached(senderGaveUp)
+		x.line.w.reached("a request was carried out after its sender had given up")
 	}
 	if slow := x.line.w.slowness(); slow > 0 {
 		x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its answer", more: x.more, late: time.Now().Add(slow), goes: func() string { return x.arrives(a) }})

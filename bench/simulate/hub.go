@@ -99,7 +99,7 @@ func (h *hub) live() {
 		},
 	})
 	if err != nil {
-		h.w.reached(hubNotStarted)
+		h.w.reached("a hub could not start")
 		return
 	}
 	h.w.mu.Lock()

@@ -78,7 +78,7 @@ func (m *maker) live(finish <-chan struct{}) error {
 	select {
 	case <-dies:
 		if !m.w.calm {
-			m.w.reached(makerDied)
+			m.w.reached("a domain died while it made content")
 			http.dead.Store(true)
 			line.dead.Store(true)
 			line.cut()
@@ -94,7 +94,7 @@ func (m *maker) live(finish <-chan struct{}) error {
 // goesOn ends the life if work has ended before.
 func (m *maker) goesOn(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
-		m.w.reached(makerRefused)
+		m.w.reached("a domain gave up")
 	}
 	cancel()
 }
@@ -114,7 +114,7 @@ func (w *world) exchange(line *httpLine) (*container.Client, error) {
 func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
-		m.w.reached(makerRefused)
+		m.w.reached("a domain could not read the ids")
 		return nil, err
 	}
 	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil {
@@ -123,16 +123,16 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 	if !m.w.calm {
 		switch m.d.n(12) {
 		case 0:
-			m.w.reached(makerRefused)
+			m.w.reached("a domain had no content")
 			return nil, errors.New("the disk is full")
 		case 1:
-			m.w.reached(makerRefused)
+			m.w.reached("a domain had no content yet")
 			return nil, &domainclient.Failure{Reason: domainclient.DatasetNotAvailable, Description: "come again"}
 		case 2:
-			m.w.reached(makerPanicked)
+			m.w.reached("a domain panicked")
 			panic("a domain has its faults too")
 		case 3, 4:
-			m.w.reached(makerSlow)
+			m.w.reached("a domain was slow")
 			m.within(ctx, time.Duration(m.d.n(60))*time.Second)
 		}
 	}
@@ -161,7 +161,7 @@ func (m *maker) hears(ctx context.Context, n *domainclient.Notice) error {
 		return err
 	}
 	if !m.w.calm && m.d.n(8) == 0 {
-		m.w.reached(noticeRefused)
+		m.w.reached("a notice was not taken")
 		return errors.New("not now")
 	}
 	times, err := m.w.ledger.noticed(n.Recipient, n.ID, ids)
@@ -169,7 +169,7 @@ func (m *maker) hears(ctx context.Context, n *domainclient.Notice) error {
 		m.w.fail(err)
 	}
 	if times > 1 {
-		m.w.reached(noticeTwice)
+		m.w.reached("a notice came twice")
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (l *ledger) unnoticed() (ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.bundles {
-		if b.confirmed && b.notices == 0 && bytes.HasPrefix(b.body, []byte(madePrefix)) {
+		if b.confirmed && !b.isTaken && b.notices == 0 && bytes.HasPrefix(b.body, []byte(madePrefix)) {
 			ids = append(ids, b.id)
 		}
 	}

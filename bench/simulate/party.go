@@ -59,6 +59,7 @@ func (p *party) pause(d time.Duration) bool {
 
 // A reply is what came back from a hub.
 type reply struct {
+	by     string // the hub
 	status int
 	header http.Header
 	body   []byte
@@ -96,7 +97,7 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 			}
 		}()
 		h.handler.ServeHTTP(rec, req)
-		answer <- &reply{rec.Code, rec.Header(), rec.Body.Bytes()}
+		answer <- &reply{h.who, rec.Code, rec.Header(), rec.Body.Bytes()}
 	})
 	var r *reply
 	select {

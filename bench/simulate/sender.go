@@ -9,6 +9,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/bench/simulate/history"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -106,11 +107,11 @@ func (s *sender) again() bool {
 	if s.bus != nil {
 		isStored = isStored || !slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isOut(e.ID) })
 		if !isStored || s.d.n(2) == 0 {
-			s.w.reached(sentAgainByBus)
+			s.w.reached("events were sent again over the bus")
 			return s.bus.persist(batch)
 		}
 	}
-	s.w.reached(sentAgain)
+	s.w.reached("events were sent again after they were accepted")
 	return s.persist(batch, "again")
 }
 
@@ -149,7 +150,12 @@ func (s *sender) batch() []event {
 func (s *sender) persist(batch []event, note string) bool {
 	body := eventsJSON(batch)
 	for pause := time.Second; ; pause = min(2*pause, 20*time.Second) {
+		tick, came := s.w.mailboxes.now(), history.Unknown
 		r, err := s.call(s.w.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")
+		if err == nil && r.status == http.StatusAccepted {
+			came = history.Accepted
+		}
+		s.w.mailboxes.sent(s.number, tick, batch, came)
 		switch {
 		case err == nil && r.status == http.StatusAccepted:
 			var counts struct{ Accepted, Duplicates int }

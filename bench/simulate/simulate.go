@@ -60,9 +60,13 @@ func simulate(t *testing.T, o Options) (r Result) {
 			return
 		}
 		err = w.simulate()
+		histories := 0
+		if err == nil {
+			histories, err = w.mailboxes.check()
+		}
 		r = Result{
 			Err: errors.Join(err, w.close()), Steps: w.steps, Faulted: w.faulted, Happened: w.happen,
-			Sum: w.trace.sum, Trace: w.trace.lines, Sometimes: w.sometimes, Passed: time.Since(w.began),
+			Sum: w.trace.sum, Trace: w.trace.lines, Sometimes: w.sometimes, Histories: histories, Passed: time.Since(w.began),
 		}
 	})
 	return r

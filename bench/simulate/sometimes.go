@@ -7,59 +7,64 @@ import "fmt"
 // nothing about it, and fails.
 type sometimes map[string]int
 
-// rare are the states, each with the name by which it is counted.
-const (
-	rolledBackAnother  = "an intent of another process was rolled back"
-	commitLost         = "a commit was carried out, and its answer was lost"
-	ownConflict        = "a 409 or 412 that was one's own doing"
-	foreignConflict    = "a 409 or 412 that was another's doing"
-	staleBundle        = "a bundle that was computed from what is no longer so was refused"
-	gateRace           = "two hubs raced for one gate"
-	dequeueLost        = "a Dequeue was carried out, and its answer was lost"
-	noHints            = "a hub died between a Dequeue and its hints"
-	entryRaised        = "a catalog entry was raised on sight"
-	entryInserted      = "a catalog entry was put back on sight"
-	entryDeleted       = "a catalog entry was deleted on sight"
-	sealedByReader     = "a drawer was sealed by a reader"
-	handedOutAgain     = "an open bundle was handed out again"
-	handedOutElsewhere = "an open bundle was handed out again by another hub"
-	sentAgain          = "events were sent again after they were accepted"
-	senderGaveUp       = "a request was carried out after its sender had given up"
-	hubKilled          = "a hub was killed"
-	hubRestarted       = "a hub was told to stop, and started again"
-	hubPaused          = "a hub was paused"
-	hubNotStarted      = "a hub could not start"
-	zombieWrote        = "a write of a dead hub arrived"
-	clockJumped        = "a clock jumped"
-	busDropped         = "the bus dropped its connections"
-	domainRefused      = "a domain was told that it could not send"
-	domainUnsure       = "a domain did not know whether the bus has its events"
-	domainDied         = "a domain died while it sent"
-	otherOverBus       = "an event came with other content, over the bus"
-	otherOverHTTP      = "an event came with other content, over HTTP"
-	sentAgainByBus     = "events were sent again over the bus"
-	poisoned           = "a message was poison"
-	domainFailed       = "a Peek was told that the domain has failed"
-	domainSilent       = "a Peek was told that the domain has not answered"
-	queueFrozen        = "a request met a frozen queue"
-	makerDied          = "a domain died while it made content"
-	makerRefused       = "a domain could not make content"
-	makerPanicked      = "a domain panicked"
-	makerSlow          = "a domain was slow with its content"
-	noticeRefused      = "a domain did not take a notice"
-	noticeTwice        = "a notice came twice"
-	throttledForLong   = "the account throttled everybody for a while"
-)
+// rare are the states.
+var rare = []string{
+	"a Dequeue of a bundle that an operator has taken back",
+	"a bundle that was confirmed was handed out again by an operator",
+	"a bundle was skipped",
+	"a notice came twice",
+	"a queue was frozen",
+	"an order was given whose answer was lost",
+	"a request met a frozen queue",
+	"a check was made while the hub ran",
+	"a sweep removed what was acknowledged",
+	"an intent of another process was rolled back",
+	"a commit was carried out, and its answer was lost",
+	"a 409 or 412 that was one's own doing",
+	"a 409 or 412 that was another's doing",
+	"a bundle that was computed from what is no longer so was refused",
+	"two hubs raced for one gate",
+	"a Dequeue was carried out, and its answer was lost",
+	"a hub died between a Dequeue and its hints",
+	"a catalog entry was raised on sight",
+	"a catalog entry was put back on sight",
+	"a catalog entry was deleted on sight",
+	"a drawer was sealed by a reader",
+	"an open bundle was handed out again",
+	"an open bundle was handed out again by another hub",
+	"events were sent again after they were accepted",
+	"a request was carried out after its sender had given up",
+	"a hub was killed",
+	"a hub was told to stop, and started again",
+	"a hub was paused",
+	"a hub could not start",
+	"a write of a dead hub arrived",
+	"a clock jumped",
+	"the bus dropped its connections",
+	"a domain was told that it could not send",
+	"a domain did not know whether the bus has its events",
+	"a domain died while it sent",
+	"an event came with other content, over the bus",
+	"an event came with other content, over HTTP",
+	"events were sent again over the bus",
+	"a message was poison",
+	"the account throttled everybody for a while",
+	"a Peek was answered no-answer",
+	"a Peek was answered domain-failed",
+	"a Peek was answered frozen",
+	"a domain died while it made content",
+	"a domain gave up",
+	"a domain could not read the ids",
+	"a domain had no content",
+	"a domain had no content yet",
+	"a domain panicked",
+	"a domain was slow",
+	"a notice was not taken",
+}
 
 func newSometimes() sometimes {
 	s := make(sometimes)
-	for _, what := range []string{
-		rolledBackAnother, commitLost, ownConflict, foreignConflict, staleBundle, gateRace, dequeueLost, noHints, entryRaised, entryInserted,
-		entryDeleted, sealedByReader, handedOutAgain, handedOutElsewhere, sentAgain, senderGaveUp, hubKilled, hubRestarted, hubPaused,
-		hubNotStarted, zombieWrote, clockJumped, busDropped, throttledForLong,
-		domainRefused, domainUnsure, domainDied, otherOverBus, otherOverHTTP, sentAgainByBus, poisoned,
-		domainFailed, domainSilent, queueFrozen, makerDied, makerRefused, makerPanicked, makerSlow, noticeRefused, noticeTwice,
-	} {
+	for _, what := range rare {
 		s[what] = 0
 	}
 	return s

@@ -35,6 +35,8 @@ type world struct {
 	witness *witness
 	poisons *poisons
 
+	mailboxes *mailboxes
+
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
 	lives  [hubs]int
@@ -57,6 +59,7 @@ func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
+	w.mailboxes = newMailboxes(w)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
@@ -145,30 +148,30 @@ func (w *world) mishapsOfAll() {
 	case happens(w.weather.kills):
 		w.tell(h.who + " is killed")
 		h.kill()
-		w.reached(hubKilled)
+		w.reached("a hub was killed")
 	case happens(w.weather.stops):
 		w.tell(h.who + " is told to stop")
 		h.stop()
-		w.reached(hubRestarted)
+		w.reached("a hub was told to stop, and started again")
 	case happens(w.weather.pauses):
 		d := time.Duration(1+w.mishaps.n(90)) * time.Second
 		w.tell(h.who + " is paused for " + d.String())
 		w.mutePause(h.who, d)
-		w.reached(hubPaused)
+		w.reached("a hub was paused")
 	case happens(w.weather.drops):
 		w.tell("the bus drops its connections")
 		w.bus.DropConnections()
-		w.reached(busDropped)
+		w.reached("the bus dropped its connections")
 	case happens(w.weather.storms):
 		d := time.Duration(1+w.mishaps.n(180)) * time.Second
 		w.tell("the account throttles everybody for " + d.String())
 		w.storm = time.Now().Add(d)
-		w.reached(throttledForLong)
+		w.reached("the account throttled everybody for a while")
 	case happens(w.weather.jumps):
 		d := time.Duration(w.mishaps.n(7200)-3600) * time.Second
 		w.tell(h.who + " has its clock moved by " + d.String())
 		h.skew.Store(int64(d))
-		w.reached(clockJumped)
+		w.reached("a clock jumped")
 	}
 }
 
@@ -239,6 +242,10 @@ func (w *world) course() error {
 	defer close(over)
 	for _, a := range w.actors() {
 		actors.Go(func() { a.act(finish) })
+	}
+	if w.plan.operators {
+		o := &operator{w.newParty("operator", 70)}
+		actors.Go(func() { o.acts(finish) })
 	}
 	for _, s := range all {
 		senders.Go(func() { s.send() })

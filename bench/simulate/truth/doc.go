@@ -11,6 +11,8 @@
 // a mistake. The rules are named as in the design of the hub:
 //
 //	H3  numbers ascend and are never given out twice
+//	H4  the bundles of a group begin with ever higher numbers, but for what an operator
+//	    has released: whoever begins with a lower one has been passed over before
 //	H5  the watermark never sinks; it moves to the end of the intent that stood, and
 //	    then everything that the intent announced is there; nothing above it is in a bundle
 //	H6  a group has at most one open bundle, and gate and bundle say so together; where

@@ -161,6 +161,10 @@ func (o *Observer) bundleChanged(r *recipient, m *mailboxes, b changed[bundle]) 
 	}
 	switch from, to := was.state(), is.state(); from + " to " + to {
 	case "none to open":
+		if before := r.firsts[is.Group]; is.First <= before {
+			o.violated("H4", b.key, "it begins with number %d, after a bundle that began with %d: an event was passed over", is.First, before)
+		}
+		r.firsts[is.Group] = is.First
 		o.opened(r, m, b.key, is)
 	case "dequeued to open", "skipped to open":
 		if !m.orders["replay"] {
@@ -178,6 +182,7 @@ func (o *Observer) bundleChanged(r *recipient, m *mailboxes, b changed[bundle]) 
 		if !m.orders["release"] {
 			o.violated("H7", b.key, "a bundle was released, but there is no record of it")
 		}
+		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // its events come again
 	case "open to none":
 		o.violated("H6", b.key, "an open bundle is gone")
 	default:

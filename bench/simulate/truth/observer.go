@@ -160,6 +160,7 @@ type recipient struct {
 	ordinals map[string]map[int]*drawer
 	gates    map[string]*gate   // by id
 	bundles  map[string]*bundle // by id
+	firsts   map[string]int64   // by group: where the bundle begins that was opened last
 }
 
 func (o *Observer) recipient(name string) *recipient {
@@ -167,7 +168,7 @@ func (o *Observer) recipient(name string) *recipient {
 	if r == nil {
 		r = &recipient{
 			intents: make(map[string]*intent), ordinals: make(map[string]map[int]*drawer),
-			gates: make(map[string]*gate), bundles: make(map[string]*bundle),
+			gates: make(map[string]*gate), bundles: make(map[string]*bundle), firsts: make(map[string]int64),
 		}
 		o.recipients[name] = r
 	}

@@ -191,6 +191,7 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a bundle above the watermark", "H5", saved, commit{bundleOf("b1", "open", 1, 5, 5, origin, b1, slotsOf(next, 2, 0, 2)), gateOf(1, "b1", origin)}, "above the watermark"},
 		{"a bundle of slots that are not committed", "H5", append(filling[:6:6], open1, dequeue1, commit{drawerOf(next, 2, 4, 2, false, "i2")}), commit{bundleOf("b2", "open", 4, 4, 2, behind, slotsOf(next, 2, 0, 2)), gateOf(3, "b2", behind)}, "of which 1 are committed"},
 
+		{"a bundle that begins before the last one", "H4", dequeued, commit{bundleOf("b0", "open", 1, 1, 1, behind, slotsOf(next, 2, 0, 1)), gateOf(3, "b0", behind)}, "an event was passed over"},
 		{"two open bundles", "H6", opened, commit{bundleOf("b2", "open", 1, 3, 3, origin, b1), gateOf(2, "b2", origin)}, "of the same group"},
 		{"an open bundle that no gate has", "H6", saved, commit{b1open}, "does not have it open"},
 		{"a gate without its bundle", "H6", saved, commit{gateOf(1, "b1", origin)}, "not there or not open"},
