@@ -15,7 +15,8 @@ type features struct {
 	poison    bool          // and messages that are none
 	requested domain.Origin // whose content is made on request; zero: none
 	tail      time.Duration // of the weather, after all was sent
-	waits     bool          // Peeks wait for something to come
+	operators bool
+	waits     bool // Peeks wait for something to come
 }
 
 // A route is how the events of a sender come to the hub.
@@ -43,6 +44,7 @@ func newFeatures(d dice, p *plan) (f features) {
 		p.domains = append(p.domains, config.Domain{Name: f.requested, Content: domain.Request})
 	}
 	f.waits = d.n(4) == 0
+	f.operators = d.n(4) == 0
 	f.tail = []time.Duration{0, 20 * time.Second, 2 * time.Minute}[d.n(3)]
 	return f
 }

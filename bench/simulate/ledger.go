@@ -23,7 +23,8 @@ type ledger struct {
 	settled bool                  // nothing more is sent
 	done    chan struct{}
 
-	unordered map[int]bool      // senders whose events overtake each other
+	unordered map[int]bool // senders whose events overtake each other
+	queues    map[string]*operated
 	lists     map[string]string // of ids, by bundle, for which content was asked
 }
 
@@ -46,10 +47,15 @@ type handed struct {
 	asked     int  // how often its Dequeue was sent
 	confirmed bool // and answered
 	notices   int  // that its domain got
+
+	isPending    bool // an operator has given an order about it, whose outcome is not known
+	isTaken      bool // an operator has taken it back, or skipped it
+	mayComeAgain bool // its events, in another bundle
+	replays      int
 }
 
 func newLedger() *ledger {
-	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool), lists: make(map[string]string)}
+	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool), lists: make(map[string]string), queues: make(map[string]*operated)}
 }
 
 // sent notes a batch that is about to be sent.
@@ -106,10 +112,13 @@ func (l *ledger) peekBegins(actor string) map[string]bool {
 func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w *world) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if confirmed[id] {
-		return fmt.Errorf("H7: bundle %s was handed out to %s after its Dequeue had been answered", id, actor)
-	}
 	key, body := actor+"|"+id, r.body
+	if confirmed[id] {
+		if !l.mayReplay(l.bundles[key]) {
+			return fmt.Errorf("H7: bundle %s was handed out to %s after its Dequeue had been answered", id, actor)
+		}
+		w.reached("a bundle that was confirmed was handed out again by an operator")
+	}
 	if known, ok := l.bundles[key]; ok {
 		if !bytes.Equal(known.body, body) {
 			return fmt.Errorf("H6: bundle %s was %s, and is %s now", id, known.body, body)
@@ -168,7 +177,7 @@ func (l *ledger) read(b *handed) error {
 			return fmt.Errorf("H1: bundle %s holds %q, which nobody has sent", b.id, line)
 		case e.Recipient != b.actor:
 			return fmt.Errorf("I11: bundle %s of %s holds an event for %s", b.id, b.actor, e.Recipient)
-		case e.bundle != nil && e.bundle != b:
+		case e.bundle != nil && e.bundle != b && !e.bundle.mayComeAgain:
 			return fmt.Errorf("H2: event %s is in bundle %s and in bundle %s", e.ID, e.bundle.id, b.id)
 		case e.bundle == b:
 			return fmt.Errorf("H2: event %s is in bundle %s twice", e.ID, b.id)
@@ -214,19 +223,26 @@ func (l *ledger) mayBeGone(actor, id string) bool {
 }
 
 // dequeued notes that a bundle is confirmed.
-func (l *ledger) dequeued(actor, id string) {
+func (l *ledger) dequeued(actor, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
-	if b.confirmed {
-		return
+	for _, e := range b.events {
+		if e.bundle != b && !l.mayReplay(b) {
+			return fmt.Errorf("H7: bundle %s was confirmed after its event %s had come in bundle %s", id, e.ID, e.bundle.id)
+		}
 	}
+	l.confirm(b)
+	return nil
+}
+
+func (l *ledger) confirm(b *handed) {
 	b.confirmed = true
 	for _, e := range b.events {
-		e.gone = true
-		if e.accepted {
+		if e.accepted && !e.gone && e.bundle == b {
 			l.left--
 		}
+		e.gone = e.gone || e.bundle == b
 	}
 	l.look()
 }
@@ -290,6 +306,9 @@ func (l *ledger) check() error {
 	taken := make(map[string]string)
 	for _, b := range all {
 		for i, e := range b.events {
+			if e.bundle != b { // it was taken back
+				continue
+			}
 			n := b.sequences[i]
 			place := fmt.Sprintf("%s|%d", b.actor, n)
 			if other, ok := taken[place]; ok {

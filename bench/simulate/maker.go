@@ -220,7 +220,7 @@ func (l *ledger) unnoticed() (ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.bundles {
-		if b.confirmed && b.notices == 0 && bytes.HasPrefix(b.body, []byte(madePrefix)) {
+		if b.confirmed && !b.isTaken && b.notices == 0 && bytes.HasPrefix(b.body, []byte(madePrefix)) {
 			ids = append(ids, b.id)
 		}
 	}

@@ -9,6 +9,15 @@ type sometimes map[string]int
 
 // rare are the states.
 var rare = []string{
+	"a Dequeue of a bundle that an operator has taken back",
+	"a bundle that was confirmed was handed out again by an operator",
+	"a bundle was skipped",
+	"a notice came twice",
+	"a queue was frozen",
+	"an order was given whose answer was lost",
+	"a request met a frozen queue",
+	"a check was made while the hub ran",
+	"a sweep removed what was acknowledged",
 	"an intent of another process was rolled back",
 	"a commit was carried out, and its answer was lost",
 	"a 409 or 412 that was one's own doing",

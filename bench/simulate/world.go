@@ -243,6 +243,10 @@ func (w *world) course() error {
 	for _, a := range w.actors() {
 		actors.Go(func() { a.act(finish) })
 	}
+	if w.plan.operators {
+		o := &operator{w.newParty("operator", 70)}
+		actors.Go(func() { o.acts(finish) })
+	}
 	for _, s := range all {
 		senders.Go(func() { s.send() })
 	}
