@@ -163,11 +163,21 @@ func (x *exchange) faults() []fault {
 	} else if x.isCosmos {
 		add(faulty.Moving.String(), faulty.Moving)
 	}
-	all = append(all, fault{"lost in the net", func() string { return "nobody hears of it" }})
+	all = append(all, fault{"lost in the net", x.isLost})
 	if !x.isRead {
 		all = append(all, fault{"late", x.comesLate})
 	}
 	return all
+}
+
+// isLost has a request never arrive. Whoever waits for its answer without an end of
+// its own learns in a while that the connection is dead.
+func (x *exchange) isLost() string {
+	const keepAlive = 2 * time.Minute
+	x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its connection", more: x.more, late: time.Now().Add(keepAlive), goes: func() string {
+		return x.arrives(answered{nil, errCut})
+	}})
+	return "nobody hears of it"
 }
 
 // comesLate has a request hang somewhere, and arrive when its sender has forgotten it.
