@@ -75,7 +75,7 @@ func (a *actor) peek() (id string, ok bool) {
 	switch r.status {
 	case http.StatusOK:
 		a.w.isThawed(a.name, frozen, "Peek")
-		id = r.header["MessageId"][0]
+		id = r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
 		if err := a.w.ledger.peeked(a.name, id, r, began, a.w); err != nil {
 			a.w.fail(err)
 			return "", false
@@ -86,9 +86,11 @@ func (a *actor) peek() (id string, ok bool) {
 		came = history.None
 	case http.StatusTooManyRequests:
 	case http.StatusServiceUnavailable:
-		if why := problemOf(r.body); why == " no-answer" || why == " domain-failed" {
-			a.w.reached("a Peek was answered" + why)
-		} else if why == " frozen" {
+		why := problemOf(r.body)
+		if what, ok := troubles[why]; ok {
+			a.w.reached(what)
+		}
+		if why == " frozen" {
 			a.w.isFrozen(a.name)
 		}
 	default:
@@ -137,7 +139,7 @@ func (a *actor) tries(id string) (isOver bool) {
 		if isKnown, isTaken := a.w.ledger.orders(a.name, id); !isKnown {
 			return false // an operator has given an order, and does not know yet what came of it
 		} else if isTaken {
-			a.w.reached("a Dequeue of a bundle that an operator has taken back")
+			a.w.reached("a bundle that an operator had taken back was to be confirmed")
 			return true
 		}
 		if !a.w.ledger.mayBeGone(a.name, id) {
@@ -155,3 +157,6 @@ func (a *actor) tries(id string) (isOver bool) {
 	}
 	return false
 }
+
+// troubles are the reasons for which a Peek may have to come again.
+var troubles = map[string]string{" no-answer": "a Peek was told that the domain has not answered", " domain-failed": "a Peek was told that the domain has failed"}

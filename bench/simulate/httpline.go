@@ -102,7 +102,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 		f = faulty.Throttled
 	}
 	status := 0
-	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) {
+	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does
 		resp, err := x.next.Do(req)
 		if err == nil {
 			status = resp.StatusCode

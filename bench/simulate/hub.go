@@ -22,6 +22,7 @@ import (
 type hub struct {
 	w       *world
 	index   int
+	life    int // how many there were before it, and it
 	who     string
 	http    *httpLine
 	bus     *busLine
@@ -55,7 +56,7 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	h := &hub{w: w, index: i, who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -85,7 +86,7 @@ func (h *hub) live() {
 	h.w.mu.Lock()
 	h.end = cancel
 	h.w.mu.Unlock()
-	random := newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.w.lives[h.index]))
+	random := newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.life)) //nolint:gosec // positive
 	n, err := node.Open(ctx, h.w.settings(), node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Listener: newIdleListener(), Grace: 3 * time.Second,

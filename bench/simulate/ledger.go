@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
@@ -35,6 +36,7 @@ type sentEvent struct {
 	accepted bool
 	bundle   *handed
 	gone     bool // its bundle was confirmed
+	wentAt   time.Time
 }
 
 // handed is a bundle that an actor got.
@@ -130,7 +132,7 @@ func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w
 		return nil
 	}
 	b := &handed{id: id, actor: actor, body: body, by: r.by}
-	if err := l.read(b, w.plan.inline.String()); err != nil {
+	if err := l.read(b); err != nil {
 		return err
 	}
 	l.bundles[key] = b
@@ -151,14 +153,17 @@ func (l *ledger) shown(actor, id string) history.Bundle {
 }
 
 // read finds the events of a bundle in its body.
-func (l *ledger) read(b *handed, inline string) error {
+func (l *ledger) read(b *handed) error {
 	var lines []json.RawMessage
 	if bytes.HasPrefix(b.body, []byte(madePrefix)) {
 		for _, line := range madeLines(b.body) {
 			lines = append(lines, line)
 		}
-	} else if err := json.Unmarshal(b.body, &lines); err != nil || len(lines) == 0 {
-		return fmt.Errorf("bundle %s has the body %q: %v", b.id, b.body, err)
+	} else if err := json.Unmarshal(b.body, &lines); err != nil {
+		return fmt.Errorf("bundle %s has the body %q: %w", b.id, b.body, err)
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("bundle %s has no events", b.id)
 	}
 	for _, line := range lines {
 		var got struct {
@@ -239,9 +244,27 @@ func (l *ledger) confirm(b *handed) {
 		if e.accepted && !e.gone && e.bundle == b {
 			l.left--
 		}
-		e.gone = e.gone || e.bundle == b
+		if e.bundle == b && !e.gone {
+			e.gone, e.wentAt = true, time.Now()
+		}
 	}
 	l.look()
+}
+
+// opens has the ledger expect more to be sent.
+func (l *ledger) opens() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled, l.done = false, make(chan struct{})
+}
+
+// isKept reports whether an event was not confirmed so long ago that its id may be
+// forgotten soon.
+func (l *ledger) isKept(id string, retention time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.events[id]
+	return !e.gone || retention == 0 || time.Since(e.wentAt) < retention/2
 }
 
 // drained is closed once nothing more is sent, and all that was is confirmed.

@@ -94,7 +94,7 @@ func (m *maker) live(finish <-chan struct{}) error {
 // goesOn ends the life if work has ended before.
 func (m *maker) goesOn(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
-		m.w.reached("a domain gave up")
+		m.w.tell(m.who + " gives up: " + err.Error())
 	}
 	cancel()
 }
@@ -106,7 +106,7 @@ func (w *world) exchange(line *httpLine) (*container.Client, error) {
 		return nil, err
 	}
 	return container.NewClientWithSharedKeyCredential(secure(w.blobs.Endpoint())+"/"+exchange_, key, &container.ClientOptions{
-		ClientOptions: azcore.ClientOptions{Transport: line, Retry: policy.RetryOptions{MaxRetries: 2}},
+		ClientOptions: azcore.ClientOptions{Transport: line, Retry: policy.RetryOptions{MaxRetries: -1}},
 	})
 }
 
@@ -114,7 +114,7 @@ func (w *world) exchange(line *httpLine) (*container.Client, error) {
 func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
-		m.w.reached("a domain could not read the ids")
+		m.w.reached("a domain could not make content")
 		return nil, err
 	}
 	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil {
@@ -123,16 +123,16 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 	if !m.w.calm {
 		switch m.d.n(12) {
 		case 0:
-			m.w.reached("a domain had no content")
+			m.w.reached("a domain could not make content")
 			return nil, errors.New("the disk is full")
 		case 1:
-			m.w.reached("a domain had no content yet")
+			m.w.reached("a domain could not make content")
 			return nil, &domainclient.Failure{Reason: domainclient.DatasetNotAvailable, Description: "come again"}
 		case 2:
 			m.w.reached("a domain panicked")
 			panic("a domain has its faults too")
 		case 3, 4:
-			m.w.reached("a domain was slow")
+			m.w.reached("a domain was slow with its content")
 			m.within(ctx, time.Duration(m.d.n(60))*time.Second)
 		}
 	}
@@ -161,7 +161,7 @@ func (m *maker) hears(ctx context.Context, n *domainclient.Notice) error {
 		return err
 	}
 	if !m.w.calm && m.d.n(8) == 0 {
-		m.w.reached("a notice was not taken")
+		m.w.reached("a domain did not take a notice")
 		return errors.New("not now")
 	}
 	times, err := m.w.ledger.noticed(n.Recipient, n.ID, ids)

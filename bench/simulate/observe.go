@@ -42,10 +42,10 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 	}
 	if written && (f.IsAfter() || x.req.Context().Err() != nil) {
 		v.lost[who] = x.more + x.what
-		switch name {
-		case steps.Commit, steps.Reserve:
+		if name == steps.Commit || name == steps.Reserve {
 			v.w.reached("a commit was carried out, and its answer was lost")
-		case steps.Dequeue:
+		}
+		if name == steps.Dequeue {
 			v.w.reached("a Dequeue was carried out, and its answer was lost")
 		}
 	}
@@ -56,7 +56,7 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 			v.w.reached("a 409 or 412 that was another's doing")
 		}
 	}
-	switch name {
+	switch name { //nolint:exhaustive // the others say nothing
 	case steps.Reserve:
 		if written {
 			v.owner[key] = who
@@ -87,6 +87,10 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 			v.w.reached("a catalog entry was raised on sight")
 		case x.req.Method == http.MethodPost:
 			v.w.reached("a catalog entry was put back on sight")
+		}
+	case steps.Remove:
+		if written {
+			v.w.reached("a sweep removed what was acknowledged")
 		}
 	case steps.Seal:
 		if written {

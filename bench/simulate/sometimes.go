@@ -9,7 +9,7 @@ type sometimes map[string]int
 
 // rare are the states.
 var rare = []string{
-	"a Dequeue of a bundle that an operator has taken back",
+	"a bundle that an operator had taken back was to be confirmed",
 	"a bundle that was confirmed was handed out again by an operator",
 	"a bundle was skipped",
 	"a notice came twice",
@@ -48,18 +48,14 @@ var rare = []string{
 	"an event came with other content, over HTTP",
 	"events were sent again over the bus",
 	"a message was poison",
-	"the account throttled everybody for a while",
-	"a Peek was answered no-answer",
-	"a Peek was answered domain-failed",
-	"a Peek was answered frozen",
+	"a Peek was told that the domain has failed",
+	"a Peek was told that the domain has not answered",
 	"a domain died while it made content",
-	"a domain gave up",
-	"a domain could not read the ids",
-	"a domain had no content",
-	"a domain had no content yet",
+	"a domain could not make content",
 	"a domain panicked",
-	"a domain was slow",
-	"a notice was not taken",
+	"a domain was slow with its content",
+	"a domain did not take a notice",
+	"the account throttled everybody for a while",
 }
 
 func newSometimes() sometimes {
