@@ -140,7 +140,7 @@ func (a *actor) tries(id string) (isOver bool) {
 		if isKnown, isTaken := a.w.ledger.orders(a.name, id); !isKnown {
 			return false // an operator has given an order, and does not know yet what came of it
 		} else if isTaken {
-			a.w.reached("a Dequeue of a bundle that an operator has taken back")
+			a.w.reached("a bundle that an operator had taken back was to be confirmed")
 			return true
 		}
 		if !a.w.ledger.mayBeGone(a.name, id) {

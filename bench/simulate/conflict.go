@@ -47,7 +47,7 @@ func (s *sender) stored() (event, bool) {
 	}
 	batch := s.sent[s.d.n(len(s.sent))]
 	e := batch[s.d.n(len(batch))]
-	return e, s.route != overQueue || s.w.ledger.isOut(e.ID)
+	return e, (s.route != overQueue || s.w.ledger.isOut(e.ID)) && s.w.ledger.isKept(e.ID, s.w.plan.retention)
 }
 
 // change makes an event another one with the same id.

@@ -16,6 +16,7 @@ type features struct {
 	requested domain.Origin // whose content is made on request; zero: none
 	tail      time.Duration // of the weather, after all was sent
 	operators bool
+	days      int  // the nights between them are longer than the retention
 	waits     bool // Peeks wait for something to come
 }
 
@@ -45,6 +46,10 @@ func newFeatures(d dice, p *plan) (f features) {
 	}
 	f.waits = d.n(4) == 0
 	f.operators = d.n(4) == 0
+	f.days = 1
+	if d.n(6) == 0 {
+		f.days, p.retention, p.sweepEvery = 2, 30*time.Minute, 5*time.Minute
+	}
 	f.tail = []time.Duration{0, 20 * time.Second, 2 * time.Minute}[d.n(3)]
 	return f
 }

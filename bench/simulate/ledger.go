@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
@@ -35,6 +36,7 @@ type sentEvent struct {
 	accepted bool
 	bundle   *handed
 	gone     bool // its bundle was confirmed
+	wentAt   time.Time
 }
 
 // handed is a bundle that an actor got.
@@ -242,9 +244,27 @@ func (l *ledger) confirm(b *handed) {
 		if e.accepted && !e.gone && e.bundle == b {
 			l.left--
 		}
-		e.gone = e.gone || e.bundle == b
+		if e.bundle == b && !e.gone {
+			e.gone, e.wentAt = true, time.Now()
+		}
 	}
 	l.look()
+}
+
+// opens has the ledger expect more to be sent.
+func (l *ledger) opens() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled, l.done = false, make(chan struct{})
+}
+
+// isKept reports whether an event was not confirmed so long ago that its id may be
+// forgotten soon.
+func (l *ledger) isKept(id string, retention time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.events[id]
+	return !e.gone || retention == 0 || time.Since(e.wentAt) < retention/2
 }
 
 // drained is closed once nothing more is sent, and all that was is confirmed.

@@ -94,7 +94,7 @@ func (m *maker) live(finish <-chan struct{}) error {
 // goesOn ends the life if work has ended before.
 func (m *maker) goesOn(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
-		m.w.reached("a domain could not make content")
+		m.w.tell(m.who + " gives up: " + err.Error())
 	}
 	cancel()
 }
@@ -106,7 +106,7 @@ func (w *world) exchange(line *httpLine) (*container.Client, error) {
 		return nil, err
 	}
 	return container.NewClientWithSharedKeyCredential(secure(w.blobs.Endpoint())+"/"+exchange_, key, &container.ClientOptions{
-		ClientOptions: azcore.ClientOptions{Transport: line, Retry: policy.RetryOptions{MaxRetries: 2}},
+		ClientOptions: azcore.ClientOptions{Transport: line, Retry: policy.RetryOptions{MaxRetries: -1}},
 	})
 }
 

@@ -88,6 +88,10 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		case x.req.Method == http.MethodPost:
 			v.w.reached("a catalog entry was put back on sight")
 		}
+	case steps.Remove:
+		if written {
+			v.w.reached("a sweep removed what was acknowledged")
+		}
 	case steps.Seal:
 		if written {
 			v.w.reached("a drawer was sealed by a reader")

@@ -9,7 +9,7 @@ type sometimes map[string]int
 
 // rare are the states.
 var rare = []string{
-	"a Dequeue of a bundle that an operator has taken back",
+	"a bundle that an operator had taken back was to be confirmed",
 	"a bundle that was confirmed was handed out again by an operator",
 	"a bundle was skipped",
 	"a notice came twice",
@@ -50,13 +50,11 @@ var rare = []string{
 	"a message was poison",
 	"a Peek was told that the domain has failed",
 	"a Peek was told that the domain has not answered",
-	"a request met a frozen queue",
 	"a domain died while it made content",
 	"a domain could not make content",
 	"a domain panicked",
 	"a domain was slow with its content",
 	"a domain did not take a notice",
-	"a notice came twice",
 	"the account throttled everybody for a while",
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
 	"github.com/messagehub/messagehub/cosmos/embedded"
-	"github.com/messagehub/messagehub/domain"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -60,6 +58,9 @@ func newWorld(o *Options) (*world, error) {
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
+	if w.plan.days > 1 { // in which a clock that jumps would forget too early
+		w.weather.jumps = 0
+	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
@@ -223,53 +224,4 @@ func (w *world) direct() {
 	defer w.mu.Unlock()
 	w.done = true
 	w.rouse()
-}
-
-func (w *world) course() error {
-	var actors, senders sync.WaitGroup
-	finish := make(chan struct{})
-	all, err := w.senders()
-	if err != nil {
-		return err
-	}
-	var makers sync.WaitGroup
-	over := make(chan struct{})
-	if w.plan.requested != (domain.Origin{}) {
-		m := &maker{party: w.newParty("maker", 50)}
-		makers.Go(func() { m.works(over) })
-	}
-	defer makers.Wait()
-	defer close(over)
-	for _, a := range w.actors() {
-		actors.Go(func() { a.act(finish) })
-	}
-	if w.plan.operators {
-		o := &operator{w.newParty("operator", 70)}
-		actors.Go(func() { o.acts(finish) })
-	}
-	for _, s := range all {
-		senders.Go(func() { s.send() })
-	}
-	senders.Wait()
-	w.goesOn()
-	w.scheduler.mu.Lock()
-	w.calm = true
-	w.scheduler.mu.Unlock()
-	w.rouse()
-	patience := time.NewTimer(2 * time.Hour)
-	defer patience.Stop()
-	select {
-	case <-w.ledger.drained():
-	case <-patience.C:
-		w.cancel()
-		actors.Wait()
-		return fmt.Errorf("two hours after the last fault, not all was delivered: %w", w.ledger.missing())
-	case <-w.ctx.Done():
-	}
-	close(finish)
-	actors.Wait()
-	if w.ctx.Err() != nil {
-		return nil
-	}
-	return w.ends()
 }
