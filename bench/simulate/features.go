@@ -6,6 +6,10 @@ type features struct {
 	routes    []route // of the senders; nil: all call the hub
 	conflicts bool    // ids are sent again with other content
 	poison    bool    // and messages that are none
+	hurry     bool    // clients give up requests
+	missets   bool    // some lives of hubs have settings that are wrong
+	revokes   bool    // the accounts refuse everybody for a while
+	vandal    bool    // somebody damages what is stored, when all else is over
 }
 
 // A route is how the events of a sender come to the hub.

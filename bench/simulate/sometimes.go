@@ -40,6 +40,12 @@ const (
 	sentAgainByBus     = "events were sent again over the bus"
 	poisoned           = "a message was poison"
 	throttledForLong   = "the account throttled everybody for a while"
+	gaveUp             = "a client gave up a request"
+	misset             = "a hub had wrong settings"
+	locksOut           = "an account refused everybody for a while"
+	damaged            = "something was damaged"
+	saidDamaged        = "an answer was that something is damaged"
+	checkNamed         = "a check has named damage"
 )
 
 func newSometimes() sometimes {
@@ -49,6 +55,7 @@ func newSometimes() sometimes {
 		entryDeleted, sealedByReader, handedOutAgain, handedOutElsewhere, sentAgain, senderGaveUp, hubKilled, hubRestarted, hubPaused,
 		hubNotStarted, zombieWrote, clockJumped, busDropped, throttledForLong,
 		domainRefused, domainUnsure, domainDied, otherOverBus, otherOverHTTP, sentAgainByBus, poisoned,
+		gaveUp, misset, locksOut, damaged, saidDamaged, checkNamed,
 	} {
 		s[what] = 0
 	}
