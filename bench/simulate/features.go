@@ -18,6 +18,10 @@ type features struct {
 	operators bool
 	days      int  // the nights between them are longer than the retention
 	waits     bool // Peeks wait for something to come
+	hurry     bool // clients give up requests
+	missets   bool // some lives of hubs have settings that are wrong
+	revokes   bool // the accounts refuse everybody for a while
+	vandal    bool // somebody damages what is stored, when all else is over
 }
 
 // A route is how the events of a sender come to the hub.

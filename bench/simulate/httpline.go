@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -102,6 +103,10 @@ func (x *exchange) carried(f faulty.Fault) string {
 		f = faulty.Throttled
 	}
 	status := 0
+	if time.Now().Before(x.line.w.locked) && !x.line.w.calm {
+		x.arrives(answered{resp: refused(x.req)})
+		return "refused"
+	}
 	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does
 		resp, err := x.next.Do(req)
 		if err == nil {
@@ -141,6 +146,20 @@ func (x *exchange) arrives(a answered) string {
 	}
 	x.answer <- a
 	return "arrived"
+}
+
+// refused is the answer of an account to a key that is no good, or not for this.
+func refused(req *http.Request) *http.Response {
+	const body = `{"code":"Forbidden","message":"the key is none, or not for this"}`
+	status := http.StatusForbidden
+	if req.Method == http.MethodPost {
+		status = http.StatusUnauthorized
+	}
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}, "X-Ms-Error-Code": {"AuthorizationFailure"}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
 }
 
 type doer func(*http.Request) (*http.Response, error)

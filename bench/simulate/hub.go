@@ -22,7 +22,7 @@ import (
 type hub struct {
 	w       *world
 	index   int
-	life    int // how many there were before it, and it
+	random  dice
 	who     string
 	http    *httpLine
 	bus     *busLine
@@ -31,6 +31,7 @@ type hub struct {
 	end     context.CancelFunc
 	died    chan struct{} // closed by kill
 	killed  atomic.Bool
+	isWrong bool // its settings
 }
 
 // begins starts a hub, and another when that has ended.
@@ -56,7 +57,8 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	random := newDice(w.o.Seed, uint64(1000*(i+1)+w.lives[i])) //nolint:gosec // both are small
+	h := &hub{random: random, w: w, index: i, who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -86,14 +88,15 @@ func (h *hub) live() {
 	h.w.mu.Lock()
 	h.end = cancel
 	h.w.mu.Unlock()
-	random := newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.life)) //nolint:gosec // positive
-	n, err := node.Open(ctx, h.w.settings(), node.Options{
+	cfg := h.w.settings()
+	h.missets(&cfg)
+	n, err := node.Open(ctx, cfg, node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Listener: newIdleListener(), Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
 		Clock:  func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
-		Random: random.next,
+		Random: h.random.next,
 		WrapHandler: func(handler http.Handler) http.Handler {
 			h.handler = handler
 			return handler

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,10 +17,12 @@ type party struct {
 	w   *world
 	who string
 	d   dice
+
+	patience time.Duration // with a hub that answers; default clientTimeout
 }
 
 func (w *world) newParty(who string, use uint64) party {
-	return party{w, who, newDice(w.o.Seed, use)}
+	return party{w: w, who: who, d: newDice(w.o.Seed, use)}
 }
 
 // turn waits until the party may do the next thing.
@@ -78,8 +81,10 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 	if h == nil {
 		return nil, errRefused
 	}
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.patience, clientTimeout))
 	defer cancel()
+	ctx, unhurried := p.hurried(ctx)
+	defer unhurried()
 	req, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:8080"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -112,11 +117,30 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 	if !ok || lost != "" {
 		return nil, errCut
 	}
-	if r.status == http.StatusInternalServerError {
+	if r.status == http.StatusInternalServerError && !p.w.vandalised.Load() {
 		err := fmt.Errorf("%s %s was answered %d %s", method, path, r.status, r.body)
 		p.w.fail(err)
 	}
 	return r, nil
+}
+
+// hurried is the life of a request whose sender may give it up at any moment. What it
+// returns ends that.
+func (p *party) hurried(ctx context.Context) (hurried context.Context, end func()) {
+	if !p.w.plan.hurry || p.w.calm || p.d.n(8) > 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	t := &turn{who: p.who, what: "is in a hurry", goes: func() string {
+		cancel()
+		p.w.reached("a client gave up a request")
+		return "gives up"
+	}}
+	p.w.wait(t)
+	return ctx, func() {
+		p.w.leave(t)
+		cancel()
+	}
 }
 
 func (p *party) newID() uuid.UUID {

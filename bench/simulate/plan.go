@@ -38,7 +38,7 @@ type plan struct {
 
 // newPlan makes a plan. What came later is drawn from more, so that a seed keeps the
 // world that it had.
-func newPlan(d, more dice) plan {
+func newPlan(d, more, later dice) plan {
 	p := plan{
 		consistency: []string{"Strong", "Session", "Session"}[d.n(3)],
 		capacity:    []int{2, 3, 3, 7, 50}[d.n(5)],
@@ -59,6 +59,9 @@ func newPlan(d, more dice) plan {
 		p.domains = config.Domains{{Name: domain.Charges, Content: domain.Inline}}
 	}
 	p.features = newFeatures(more, &p)
+	p.vandal = later.n(8) == 0
+	p.hurry = p.vandal || later.n(3) == 0
+	p.missets, p.revokes = later.n(4) == 0, later.n(4) == 0
 	return p
 }
 

@@ -56,6 +56,12 @@ var rare = []string{
 	"a domain was slow with its content",
 	"a domain did not take a notice",
 	"the account throttled everybody for a while",
+	"a client gave up a request",
+	"a hub had wrong settings",
+	"an account refused everybody for a while",
+	"something was damaged",
+	"an answer was that something is damaged",
+	"a check has named damage",
 }
 
 func newSometimes() sometimes {

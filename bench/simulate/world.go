@@ -32,6 +32,7 @@ type world struct {
 	truth   *truth.Observer
 	witness *witness
 	poisons *poisons
+	shelf   *shelf // nil: nobody asks what is stored
 
 	mailboxes *mailboxes
 
@@ -39,8 +40,11 @@ type world struct {
 	hubs   [hubs]*hub // nil: down
 	lives  [hubs]int
 	storm  time.Time // until then Cosmos throttles everybody
+	locked time.Time // until then the accounts refuse everybody
 	done   bool
 	ending atomic.Bool // no hub is started any more
+
+	vandalised atomic.Bool // nothing that is stored is to be relied on any more
 
 	ctx    context.Context //nolint:containedctx // that of all parties
 	cancel context.CancelFunc
@@ -55,7 +59,10 @@ const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
+	if w.plan.vandal {
+		w.shelf = newShelf()
+	}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
 	if w.plan.days > 1 { // in which a clock that jumps would forget too early
@@ -83,6 +90,12 @@ func (w *world) close() error {
 
 // committed holds a commit to the invariants, whatever becomes of its answer.
 func (w *world) committed(changes []embedded.Change) {
+	if w.shelf != nil {
+		w.shelf.put(changes)
+	}
+	if w.vandalised.Load() {
+		return
+	}
 	if err := w.truth.Commit(changes); err != nil {
 		w.fail(err)
 	}
@@ -135,6 +148,7 @@ func buffered(req *http.Request) error {
 // connections break, clocks jump.
 func (w *world) mishapsOfAll() {
 	if w.calm {
+		w.setsRight()
 		return
 	}
 	happens := func(rate int) bool {
@@ -168,6 +182,14 @@ func (w *world) mishapsOfAll() {
 		w.tell("the account throttles everybody for " + d.String())
 		w.storm = time.Now().Add(d)
 		w.reached("the account throttled everybody for a while")
+	case w.plan.revokes && happens(150):
+		d := time.Duration(1+w.mishaps.n(40)) * time.Second
+		w.tell("the accounts refuse everybody for " + d.String())
+		w.locked = time.Now().Add(d)
+		w.reached("an account refused everybody for a while")
+	case h.isWrong && happens(2000):
+		w.tell(h.who + " is to get its right settings")
+		h.kill()
 	case happens(w.weather.jumps):
 		d := time.Duration(w.mishaps.n(7200)-3600) * time.Second
 		w.tell(h.who + " has its clock moved by " + d.String())
@@ -217,6 +239,9 @@ func (w *world) simulate() error {
 // is well and everything has to come to its end.
 func (w *world) direct() {
 	err := w.course()
+	if err == nil && w.plan.vandal && w.ctx.Err() == nil {
+		err = w.vandalise()
+	}
 	if err != nil {
 		w.fail(err)
 	}

@@ -1,0 +1,60 @@
+package simulate
+
+import (
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// What somebody who sets up a hub gets wrong. A hub either does not start with it, or
+// does without what it cannot have, until it is started with the right settings.
+var wrongSettings = []func(*config.Config){
+	func(c *config.Config) { c.Cosmos.Key = "bm8ga2V5" },
+	func(c *config.Config) { c.Cosmos.Key = "this is no key" },
+	func(c *config.Config) { c.Blob.Key = "bm8ga2V5" },
+	func(c *config.Config) { c.Limits.Content = 7 },
+	func(c *config.Config) { c.ServiceBus.FIFO = c.ServiceBus.Plain },
+	func(c *config.Config) { c.ServiceBus.FIFO, c.ServiceBus.Plain = "missing", "missing-too" },
+	func(c *config.Config) {
+		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKey=", "SharedAccessKey=no", 1))
+	},
+	func(c *config.Config) { // another group than the account was used with
+		group, err := domain.ParseGroup("timeseries")
+		if err == nil {
+			c.Domains = append(config.Domains{{Name: domain.MarketRoles, Group: group}}, c.Domains...)
+		}
+	},
+	func(c *config.Config) { // queues that are not there, or not for this
+		c.Domains = append(config.Domains{}, c.Domains...)
+		for i := range c.Domains {
+			c.Domains[i].Queues.Request, c.Domains[i].Queues.Reply, c.Domains[i].Queues.Dequeue = "missing", "missing-too", "missing-as-well"
+		}
+	},
+	func(c *config.Config) {
+		c.Domains = append(config.Domains{}, c.Domains...)
+		for i := range c.Domains {
+			c.Domains[i].Queues.Reply = "dataavailable"
+		}
+	},
+}
+
+// missets gets the settings of a hub wrong, now and then, but not of all.
+func (h *hub) missets(c *config.Config) {
+	if !h.w.plan.missets || h.w.calm || h.w.hub(1-h.index) == nil || h.random.n(4) > 0 {
+		return
+	}
+	wrongSettings[h.random.n(len(wrongSettings))](c)
+	h.isWrong = true
+	h.w.reached("a hub had wrong settings")
+}
+
+// setsRight ends all hubs with wrong settings.
+func (w *world) setsRight() {
+	for i := range w.hubs {
+		if h := w.hub(i); h != nil && h.isWrong {
+			w.tell(h.who + " is to get its right settings")
+			h.kill()
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A vandal damages what is stored, once the normal course of a world has come to its
+// end and all of it was right. What hubs, domains, actors and operators then do to a
+// mailbox must end in an answer: that it is damaged, or what is right. Nobody panics,
+// nobody waits for ever, no bundle that was handed out becomes another, and other
+// mailboxes have no trouble of it.
+type vandal struct {
+	party
+	door *backDoor
+}
+
+// vandalise is what happens in a world with a vandal after its normal course.
+func (w *world) vandalise() error {
+	door, err := newBackDoor(w)
+	if err != nil {
+		return err
+	}
+	v := &vandal{party: w.newParty("vandal", 300), door: door}
+	w.vandalised.Store(true)
+	w.plan.retention, w.plan.sweepEvery = time.Hour, 20*time.Minute
+	v.restart() // for they have read their settings
+	wards := 3 + v.d.n(4)
+	for n := range wards {
+		if err := v.ruin(n, v.damage); err != nil || w.ctx.Err() != nil {
+			return err
+		}
+	}
+	if v.d.n(2) == 0 {
+		if err := v.regroup(); err != nil || w.ctx.Err() != nil {
+			return err
+		}
+	}
+	return v.ruin(wards, v.drop)
+}
+
+// restart kills all hubs, after which others start.
+func (v *vandal) restart() {
+	for i := range v.w.hubs {
+		if h := v.w.hub(i); h != nil {
+			h.kill()
+		}
+	}
+}
+
+// ruin damages a mailbox and has everybody use it.
+func (v *vandal) ruin(n int, damage func(recipient string) string) error {
+	w := v.w
+	if err := v.calms(); err != nil {
+		return err
+	}
+	b := newWard(v, n)
+	if err := b.fill(); err != nil {
+		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
+	}
+	b.strict = v.d.n(3) > 0
+	damages := 1
+	if !b.strict {
+		damages += v.d.n(3)
+	}
+	for range damages {
+		v.does(func() string { return damage(b.name) })
+	}
+	if err := b.check(); err != nil {
+		return err
+	}
+	if v.d.n(2) == 0 {
+		w.roughens(400)
+	}
+	var all sync.WaitGroup
+	for _, use := range []func(){b.fetch, b.announce, b.operate} {
+		all.Go(use)
+	}
+	all.Wait()
+	if v.d.n(2) == 0 { // a night, in which the sweep comes by
+		v.pause(time.Duration(1+v.d.n(4)) * time.Hour)
+		b.fetch()
+	}
+	if err := v.calms(); err != nil {
+		return err
+	}
+	return b.check()
+}
+
+// calms ends the bad weather, and waits for the hubs.
+func (v *vandal) calms() error {
+	w := v.w
+	w.scheduler.mu.Lock()
+	w.calm = true
+	w.scheduler.mu.Unlock()
+	w.rouse()
+	const patience = 10 * time.Minute
+	for began := time.Now(); ; {
+		up := 0
+		for i := range w.hubs {
+			if w.hub(i) != nil {
+				up++
+			}
+		}
+		switch {
+		case up == hubs:
+			return nil
+		case time.Since(began) > patience:
+			return errors.New("nothing is wrong any more, and no hub starts")
+		case !v.pause(time.Second):
+			return nil
+		}
+	}
+}
+
+// roughens has bad weather for so many steps.
+func (w *world) roughens(steps int) {
+	w.scheduler.mu.Lock()
+	defer w.scheduler.mu.Unlock()
+	w.calm, w.weather.lasts = false, w.steps+steps
+}
+
+// does lets the vandal do something at once, between the steps of all others.
+func (v *vandal) does(something func() string) {
+	over := make(chan struct{})
+	t := &turn{who: v.who, what: "comes by", goes: func() string {
+		defer close(over)
+		return something()
+	}}
+	v.w.wait(t)
+	select {
+	case <-over:
+	case <-v.w.ctx.Done():
+		v.w.leave(t)
+	}
+}
+
+// damage damages one thing that is stored for a recipient, and says how.
+func (v *vandal) damage(recipient string) string {
+	byKind := make(map[string][]document)
+	var kinds, objects []string
+	for _, d := range v.w.shelf.of(recipient) {
+		kind := d.kind()
+		if byKind[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		byKind[kind] = append(byKind[kind], d)
+		objects = append(objects, d.objects()...)
+	}
+	v.w.reached("something was damaged")
+	if len(objects) > 0 && v.d.n(5) == 0 {
+		return v.damageObject(objects[v.d.n(len(objects))])
+	}
+	if len(kinds) == 0 {
+		return "finds nothing"
+	}
+	kind := kinds[v.d.n(len(kinds))]
+	old := byKind[kind][v.d.n(len(byKind[kind]))]
+	d := old.copied()
+	how, ctx := "", context.WithoutCancel(v.w.ctx)
+	var err error
+	switch v.d.n(8) {
+	case 0:
+		how, err = "is missing", v.door.remove(ctx, d)
+	case 1:
+		how = "lies under another id"
+		d.id += "x"
+		err = errors.Join(v.door.remove(ctx, old), v.door.put(ctx, d))
+	case 2:
+		how = "lies in another partition, too"
+		d.key += strangeNames[v.d.n(len(strangeNames))]
+		err = v.door.put(ctx, d)
+	case 3:
+		how = "has a twin in which " + d.damage(v.d)
+		d.id += "x"
+		err = v.door.put(ctx, d)
+	default:
+		how = d.damage(v.d)
+		err = v.door.put(ctx, d)
+	}
+	return kind + " " + d.id + " of " + recipient + " " + how + refusal(err)
+}
+
+// refusal says that the account would not have a damage.
+func refusal(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	return ", or so it was meant: " + text[:min(len(text), 60)]
+}
+
+// damageObject damages a blob.
+func (v *vandal) damageObject(name string) string {
+	ctx, how := context.WithoutCancel(v.w.ctx), ""
+	for _, c := range [...]string{content_, exchange_} {
+		there, err := v.door.blobs.DownloadStream(ctx, c, name, nil)
+		if err != nil {
+			continue
+		}
+		bytes := make([]byte, *there.ContentLength)
+		for n := 0; n < len(bytes) && err == nil; {
+			var m int
+			m, err = there.Body.Read(bytes[n:])
+			n += m
+		}
+		_ = there.Body.Close() // it was read
+		switch v.d.n(4) {
+		case 0:
+			how = "is missing"
+			_, err = v.door.blobs.DeleteBlob(ctx, c, name, nil)
+			return "blob " + name + " " + how + refusal(err)
+		case 1:
+			how, bytes = "is empty", nil
+		case 2:
+			how, bytes = "is cut off", bytes[:v.d.n(len(bytes)+1)]
+		default:
+			if how = "has a bit that is another"; len(bytes) > 0 {
+				bytes[v.d.n(len(bytes))] ^= 1 << v.d.n(8)
+			}
+		}
+		_, err = v.door.blobs.UploadBuffer(ctx, c, name, bytes, nil)
+		return "blob " + name + " " + how + refusal(err)
+	}
+	return "blob " + name + " is not there anyhow"
+}
+
+// drop takes a whole container away. The hubs that start now make a new one.
+func (v *vandal) drop(string) string {
+	c := [...]string{"catalog", "cabinet", "bundles"}[v.d.n(3)]
+	err := v.door.drop(context.WithoutCancel(v.w.ctx), c)
+	v.w.shelf.forget(c)
+	if v.d.n(2) == 0 {
+		v.restart()
+	}
+	return "container " + c + " is gone" + refusal(err)
+}
+
+// regroup has the account say other groups than the hubs are configured with: then
+// they do not start, until somebody mends that.
+func (v *vandal) regroup() error {
+	const minutes = 2
+	var right *document
+	for _, d := range v.w.shelf.of("|groups") {
+		right = &d
+	}
+	if right == nil {
+		return errors.New("no hub has said what its groups are")
+	}
+	wrong, ctx := right.copied(), context.WithoutCancel(v.w.ctx)
+	v.does(func() string {
+		how := ""
+		switch groups := wrong.fields["groups"].(map[string]any); v.d.n(3) {
+		case 0:
+			how = "the groups of the account have an origin more"
+			groups["Weather"] = "weather"
+		case 1:
+			how = "the groups of the account are others"
+			groups["Charges"] = "timeseries"
+		default:
+			how = "the groups of the account: " + wrong.damage(v.d)
+		}
+		how += refusal(v.door.put(ctx, wrong))
+		v.restart()
+		return how
+	})
+	v.pause(minutes * time.Minute)
+	v.does(func() string { return "the groups of the account are right again" + refusal(v.door.put(ctx, *right)) })
+	return v.calms()
+}

@@ -1,0 +1,227 @@
+package simulate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A ward is a recipient whose mailbox a vandal is at, with all who use it.
+type ward struct {
+	v      *vandal
+	name   string
+	strict bool // only one thing is damaged, so that every other can be held against it
+
+	actor, domain, operator party
+
+	mu      sync.Mutex
+	sent    []event
+	bundles map[string][]byte // that were handed out, by id
+	ids     []string          // of these
+}
+
+func newWard(v *vandal, n int) *ward {
+	b := &ward{v: v, name: fmt.Sprintf("ward-%d", n), bundles: make(map[string][]byte)}
+	use := uint64(310 + 10*n) //nolint:gosec // n is small
+	b.actor, b.domain, b.operator = v.w.newParty(b.name, use), v.w.newParty("domain of "+b.name, use+1), v.w.newParty("operator of "+b.name, use+2)
+	b.operator.patience = 30 * time.Minute // a check takes its time
+	return b
+}
+
+// fill has events come to the mailbox, and some of them be handed out and confirmed.
+func (b *ward) fill() error {
+	for range 2 + b.v.d.n(5) {
+		r := b.ask(&b.domain, http.MethodPost, "/v1/data-available", eventsJSON(b.events()))
+		if r == nil || r.status != http.StatusAccepted {
+			return fmt.Errorf("its events were answered %v", r)
+		}
+		for range b.v.d.n(3) {
+			b.peek("/v1/peek")
+			if b.v.d.n(2) == 0 {
+				b.dequeue()
+			}
+		}
+		if b.v.d.n(4) == 0 {
+			b.order()
+		}
+	}
+	return nil
+}
+
+func (b *ward) events() []event {
+	batch := make([]event, 1+b.domain.d.n(6))
+	for i := range batch {
+		e := event{
+			ID: b.domain.newID().String(), Recipient: b.name, Origin: []domain.Origin{domain.TimeSeries, domain.Charges}[b.domain.d.n(2)].String(),
+			ContentType: []string{"type-a", "type-b"}[b.domain.d.n(2)], DocumentType: "RSM012", SupportsBundling: b.domain.d.n(5) > 0, Weight: 1,
+		}
+		if b.domain.d.n(2) == 0 || e.Origin == b.v.w.plan.inline.String() {
+			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
+		}
+		batch[i] = e
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = append(b.sent, batch...)
+	return batch
+}
+
+// ask makes a request, and holds the answer to what may be answered: nil is none.
+func (b *ward) ask(p *party, method, path string, body []byte) *reply {
+	isFine, began := b.v.w.calm, time.Now()
+	header := []string{"X-Actor-Id", b.name}
+	if body != nil {
+		header = append(header, "Content-Type", "application/json")
+	}
+	r, err := p.call(b.v.w.ctx, method, path, body, header...)
+	switch {
+	case err != nil:
+		if isFine && b.v.w.ctx.Err() == nil && time.Since(began) >= cmp.Or(p.patience, clientTimeout) {
+			b.v.w.fail(fmt.Errorf("%s %s was not answered", method, path))
+		}
+		return nil
+	case r.status == http.StatusInternalServerError && !bytes.Contains(r.body, []byte(`:damaged"`)):
+		b.v.w.fail(fmt.Errorf("%s %s was answered %d %s", method, path, r.status, r.body))
+	case r.status == http.StatusInternalServerError:
+		b.v.w.reached("an answer was that something is damaged")
+	}
+	return r
+}
+
+// peek fetches a bundle, and holds it to what was handed out before.
+func (b *ward) peek(path string) {
+	r := b.ask(&b.actor, http.MethodGet, path, nil)
+	if r == nil || r.status != http.StatusOK {
+		return
+	}
+	id := r.header["MessageId"][0] //nolint:staticcheck // that is how the original wrote it
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before, known := b.bundles[id]
+	if known && !bytes.Equal(before, r.body) && b.strict {
+		b.v.w.fail(fmt.Errorf("H6: bundle %s was %s, and is %s now, which is not what was damaged", id, before, r.body))
+		return
+	}
+	if !known {
+		b.ids = append(b.ids, id)
+	}
+	b.bundles[id] = r.body
+}
+
+// known is the id of a bundle, mostly of the last one.
+func (b *ward) known(p *party) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := len(b.ids); n > 0 {
+		if p.d.n(3) > 0 {
+			return b.ids[n-1]
+		}
+		return b.ids[p.d.n(n)]
+	}
+	return uuid.Nil.String()
+}
+
+func (b *ward) dequeue() {
+	b.ask(&b.actor, http.MethodDelete, "/v1/dequeue/"+b.known(&b.actor), nil)
+}
+
+// fetch is what an actor does.
+func (b *ward) fetch() {
+	for range 8 {
+		switch b.actor.d.n(8) {
+		case 0:
+			b.ask(&b.actor, http.MethodGet, "/v1/queues", nil)
+		case 1:
+			b.peek("/v1/bundles/" + b.known(&b.actor))
+		case 2, 3:
+			b.dequeue()
+		case 4:
+			b.peek("/v1/peek/" + b.v.w.plan.groups[b.actor.d.n(len(b.v.w.plan.groups))])
+		default:
+			b.peek("/v1/peek")
+		}
+	}
+}
+
+// announce is what a domain does.
+func (b *ward) announce() {
+	for range 4 {
+		batch := b.events()
+		if b.domain.d.n(2) == 0 {
+			b.mu.Lock()
+			again := b.sent[b.domain.d.n(len(b.sent))]
+			b.mu.Unlock()
+			batch = append(batch, again)
+		}
+		b.ask(&b.domain, http.MethodPost, "/v1/data-available", eventsJSON(batch))
+	}
+}
+
+// operate is what an operator does.
+func (b *ward) operate() {
+	for range 6 {
+		switch p := &b.operator; p.d.n(5) {
+		case 0:
+			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil)
+		case 1:
+			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name+"/records", nil)
+		case 2:
+			b.ask(p, http.MethodPost, "/v1/admin/check", b.anyCheck())
+		default:
+			b.order()
+		}
+	}
+}
+
+// order gives one of an operator's orders. A mailbox that is frozen is thawed soon.
+func (b *ward) order() {
+	p := &b.operator
+	order := []string{"release", "skip", "replay", "replay", "freeze", "thaw"}[p.d.n(6)]
+	words := map[string]string{"who": "an operator", "why": "something is wrong"}
+	switch order {
+	case "release", "skip":
+		words["bundleId"] = b.known(p)
+	case "replay":
+		words["group"] = b.v.w.plan.groups[p.d.n(len(b.v.w.plan.groups))]
+	}
+	text, _ := json.Marshal(words) // strings can be encoded
+	b.ask(p, http.MethodPost, "/v1/admin/queues/"+b.name+"/"+order, text)
+	if order == "freeze" {
+		text, _ := json.Marshal(map[string]string{"who": "an operator", "why": "it was a mistake"})
+		b.ask(p, http.MethodPost, "/v1/admin/queues/"+b.name+"/thaw", text)
+	}
+}
+
+// anyCheck is what an operator may ask for.
+func (b *ward) anyCheck() []byte {
+	all := []string{`{}`, `{"repair":true}`, `{"repair":true,"actor":"` + b.name + `"}`, `{"actor":"` + b.name + `"}`, `{"resume":"what is this?"}`, `{"resume":"e30="}`}
+	return []byte(all[b.operator.d.n(len(all))])
+}
+
+// check has an operator check the mailbox, and repair it.
+func (b *ward) check() error {
+	for _, body := range []string{`{"actor":"` + b.name + `"}`, `{"repair":true}`} {
+		r := b.ask(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))
+		if r == nil || r.status != http.StatusOK {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(r.body)), "\n")
+		var last struct{ Report, Problem json.RawMessage }
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || (last.Report == nil) == (last.Problem == nil) {
+			return fmt.Errorf("a check has ended with %q: %v", lines[len(lines)-1], err)
+		}
+		if bytes.Contains(r.body, []byte(`"finding"`)) || last.Problem != nil {
+			b.v.w.reached("a check has named damage")
+		}
+	}
+	return nil
+}
