@@ -32,6 +32,7 @@ type world struct {
 	truth   *truth.Observer
 	witness *witness
 	poisons *poisons
+	outbox  outbox
 
 	mailboxes *mailboxes
 
@@ -55,7 +56,7 @@ const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox)}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
 	if w.plan.days > 1 { // in which a clock that jumps would forget too early
@@ -83,6 +84,7 @@ func (w *world) close() error {
 
 // committed holds a commit to the invariants, whatever becomes of its answer.
 func (w *world) committed(changes []embedded.Change) {
+	w.outbox.committed(changes)
 	if err := w.truth.Commit(changes); err != nil {
 		w.fail(err)
 	}
