@@ -31,6 +31,8 @@ type hub struct {
 	end     context.CancelFunc
 	died    chan struct{} // closed by kill
 	killed  atomic.Bool
+
+	stopping atomic.Bool
 }
 
 // begins starts a hub, and another when that has ended.
@@ -114,13 +116,18 @@ func (h *hub) live() {
 		h.w.hubs[h.index] = nil
 	}
 	h.w.mu.Unlock()
-	if err != nil && !h.killed.Load() && h.w.ctx.Err() == nil {
+	// One that is told to stop while nothing answers, as one that is paused, runs out of time.
+	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !isCut && !h.killed.Load() && h.w.ctx.Err() == nil {
 		h.w.fail(fmt.Errorf("%s has ended: %w", h.who, err))
 	}
 }
 
 // stop tells the hub to end, as an operator does.
-func (h *hub) stop() { h.end() }
+func (h *hub) stop() {
+	h.stopping.Store(true)
+	h.end()
+}
 
 // kill ends it at once.
 func (h *hub) kill() {
