@@ -51,6 +51,9 @@ func (a *actor) act(finish <-chan struct{}) {
 			continue
 		}
 		a.idle = 0
+		if a.w.plan.operators && a.d.n(2) == 0 { // it works on what it got; operators may think that it is stuck
+			a.pause(time.Duration(a.d.n(30)) * time.Second)
+		}
 		a.dequeue(id)
 	}
 }

@@ -5,7 +5,7 @@ import "time"
 // ends holds what is left in the end to what is to be left, in a world in which all
 // was delivered.
 func (w *world) ends() error {
-	for _, holds := range []func() error{w.ledger.check, w.noticesArrive, w.endsOnTheBus, w.endsWhole} {
+	for _, holds := range []func() error{w.ledger.check, w.noticesArrive, w.outboxEmpties, w.endsOnTheBus, w.endsWhole} {
 		if err := holds(); err != nil {
 			return err
 		}

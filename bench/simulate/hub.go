@@ -32,6 +32,8 @@ type hub struct {
 	died    chan struct{} // closed by kill
 	killed  atomic.Bool
 	isWrong bool // its settings
+
+	stopping atomic.Bool
 }
 
 // begins starts a hub, and another when that has ended.
@@ -117,13 +119,18 @@ func (h *hub) live() {
 		h.w.hubs[h.index] = nil
 	}
 	h.w.mu.Unlock()
-	if err != nil && !h.killed.Load() && h.w.ctx.Err() == nil {
+	// One that is told to stop while nothing answers, as one that is paused, runs out of time.
+	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !isCut && !h.killed.Load() && h.w.ctx.Err() == nil {
 		h.w.fail(fmt.Errorf("%s has ended: %w", h.who, err))
 	}
 }
 
 // stop tells the hub to end, as an operator does.
-func (h *hub) stop() { h.end() }
+func (h *hub) stop() {
+	h.stopping.Store(true)
+	h.end()
+}
 
 // kill ends it at once.
 func (h *hub) kill() {

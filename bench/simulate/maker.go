@@ -133,7 +133,7 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 			panic("a domain has its faults too")
 		case 3, 4:
 			m.w.reached("a domain was slow with its content")
-			m.within(ctx, time.Duration(m.d.n(60))*time.Second)
+			m.within(ctx, time.Duration(15+m.d.n(45))*time.Second)
 		}
 	}
 	m.made++

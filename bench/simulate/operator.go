@@ -16,9 +16,9 @@ type operator struct{ party }
 
 // acts gives some orders, until finish is closed.
 func (o *operator) acts(finish <-chan struct{}) {
-	const deeds = 8
+	const deeds = 12
 	for range deeds {
-		if !o.pause(time.Duration(1+o.d.n(15_000)) * time.Millisecond) {
+		if !o.pause(time.Duration(1+o.d.n(10_000)) * time.Millisecond) {
 			return
 		}
 		select {

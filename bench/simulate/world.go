@@ -33,6 +33,7 @@ type world struct {
 	witness *witness
 	poisons *poisons
 	shelf   *shelf // nil: nobody asks what is stored
+	outbox  outbox
 
 	mailboxes *mailboxes
 
@@ -59,7 +60,7 @@ const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
 	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons()}
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox)}
 	if w.plan.vandal {
 		w.shelf = newShelf()
 	}
@@ -96,6 +97,7 @@ func (w *world) committed(changes []embedded.Change) {
 	if w.vandalised.Load() {
 		return
 	}
+	w.outbox.committed(changes)
 	if err := w.truth.Commit(changes); err != nil {
 		w.fail(err)
 	}

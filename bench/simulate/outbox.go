@@ -1,0 +1,42 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// An outbox is the notices that are stored: those that no domain has got for certain.
+// It is used by those who commit, one at a time.
+type outbox map[string]bool
+
+func (o outbox) committed(changes []embedded.Change) {
+	for _, c := range changes {
+		if !strings.HasPrefix(c.ID, "notice|") {
+			continue
+		}
+		key := fmt.Sprintf("%v %s", c.Partition, c.ID)
+		if o[key] = true; c.JSON == nil {
+			delete(o, key)
+		}
+	}
+}
+
+// outboxEmpties waits until no notice is stored any more.
+func (w *world) outboxEmpties() error {
+	const patience, every = 30 * time.Minute, time.Second
+	watch := party{w: w}
+	for began := time.Now(); len(w.outbox) > 0; {
+		if time.Since(began) > patience {
+			return fmt.Errorf("the outbox still has %s", slices.Sorted(maps.Keys(w.outbox)))
+		}
+		if !watch.pause(every) {
+			return nil
+		}
+	}
+	return nil
+}
