@@ -10,8 +10,9 @@
 // which the simulation sets before it begins, but for a map, which is always walked
 // through from the same end (libraries do that when something is first used, and
 // never again); those spans do not come to an end; the children of a context are
-// cancelled in the order of their births; and the simulation may ask whether any other
-// goroutine can run. Nothing else is changed, and nothing in GOROOT: the go command is
+// cancelled in the order of their births; memory that is mapped is allocated, for a
+// goroutine that calls the system may not be seen to be one that will run; and the
+// simulation may ask whether any other can. Nothing else is changed, and nothing in GOROOT: the go command is
 // given the changed files by its flag -overlay.
 //
 // If another version of Go has other lines there, [Overlay] says so, and what is built
@@ -82,6 +83,8 @@ func runqempty(pp *p) bool {
 var births atomic.Uint64
 
 // A canceler is a context type`},
+	{"syscall/syscall_linux.go", "\treturn mapper.Mmap(fd, offset, length, prot, flags)\n", "\tif fd < 0 {\n\t\treturn make([]byte, length), nil\n\t}\n\treturn mapper.Mmap(fd, offset, length, prot, flags)\n"},
+	{"syscall/syscall_linux.go", "\treturn mapper.Munmap(b)\n", "\tif err := mapper.Munmap(b); err != EINVAL {\n\t\treturn err\n\t}\n\treturn nil\n"},
 	{"runtime/time.go", "\t\t\tt.rand = cheaprand()\n", "\t\t\tt.rand = uint32(choice())\n"},
 	{"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n", "\t\tj := uint32(choice() % uint64(norder+1))\n"},
 }
