@@ -83,12 +83,14 @@ type ownMessages struct {
 
 	mu     sync.Mutex
 	locked map[*message]lease
+	added  uint64
 }
 
 // A lease is how long a message is locked.
 type lease struct {
 	until   time.Time
 	keptFor time.Duration
+	number  uint64 // in the order in which messages came
 }
 
 func newOwnMessages(r *azservicebus.Receiver) *ownMessages {
@@ -102,7 +104,8 @@ func (o *ownMessages) add(m *message, now time.Time) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.locked[m] = lease{time.Now().Add(keptFor), keptFor}
+	o.added++
+	o.locked[m] = lease{time.Now().Add(keptFor), keptFor, o.added}
 }
 
 func (o *ownMessages) remove(m *message) {
@@ -127,27 +130,33 @@ func (o *ownMessages) isLost(m *message) bool {
 	return m.lost
 }
 
-// due returns a message whose lock has to be renewed by now, or else how long that
-// can wait.
-func (o *ownMessages) due() (m *message, keptFor, wait time.Duration) {
+// due returns the message whose lock has to be renewed first, if that is by now, or
+// else how long it can wait.
+func (o *ownMessages) due() (first *message, keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	wait = time.Second // a new message is not due sooner
+	var due time.Time
 	for m, k := range o.locked {
-		left := time.Until(k.until.Add(-k.keptFor + min(k.keptFor/2, longestUnrenewed)))
-		if left <= 0 {
-			return m, k.keptFor, 0
+		at := k.until.Add(-k.keptFor + min(k.keptFor/2, longestUnrenewed))
+		if first == nil || at.Before(due) || at.Equal(due) && k.number < o.locked[first].number {
+			first, due = m, at
 		}
-		wait = min(wait, left)
 	}
-	return nil, 0, wait
+	const most = time.Second // a new message is not due sooner
+	if first == nil {
+		return nil, 0, most
+	}
+	if left := time.Until(due); left > 0 {
+		return nil, 0, min(most, left)
+	}
+	return first, o.locked[first].keptFor, 0
 }
 
 func (o *ownMessages) extend(m *message, until time.Time, keptFor time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, is := o.locked[m]; is {
-		o.locked[m] = lease{until, keptFor}
+	if k, is := o.locked[m]; is {
+		o.locked[m] = lease{until, keptFor, k.number}
 	}
 }
 
