@@ -7,6 +7,7 @@ CRASH_RUNS   = 10
 CRASH_POINTS = 50
 ARGS         =
 MUTANTS      =
+SEEDS        =
 
 help: ## print this page
 	@echo 'MessageHub: domains announce data, actors fetch it in order.'
@@ -22,6 +23,7 @@ help: ## print this page
 	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
+	@echo '  SEEDS         how many prove and prove-long try; 500 and 50,000 by default'
 	@echo '  MUTANTS       flags for mutants, such as MUTANTS="-seeds 100 -only gate"'
 
 run: build ## build, and serve on the embedded engine until Ctrl-C
@@ -62,6 +64,12 @@ generate: ## write the Go code of the .proto files anew
 demo: ## a day of a small energy market, sent, drained and accounted for
 	go run ./cmd/messagehub demo
 
+prove: ## two hubs in a simulation, 500 fresh seeds and all that ever failed (SEEDS)
+	@SEEDS='$(SEEDS)' .ci/prove
+
+prove-long: ## the simulation for hours, into bench/simulate/RESULTS.md; may be broken off (SEEDS)
+	@SEEDS='$(SEEDS)' .ci/prove long
+
 crash: ## kill a hub under load, again and again; nothing lost (CRASH_RUNS)
 	MESSAGEHUB_CRASH_RUNS='$(CRASH_RUNS)' go test ./cmd/messagehub \
 		-run TestCrash -count 1 -v -timeout 12h
@@ -101,4 +109,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo crash crash-bus crash-points crash-images small-worlds campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean

@@ -14,12 +14,16 @@ import (
 func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
-		"a page that begins before the drawer": func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(2), "/slot", -huge) },
-		"a page that never ends":               func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(2), "/until", huge) },
-		"a drawer of many events":              func(d *damaged) { d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", huge) },
-		"a drawer with a number below nothing": func(d *damaged) { d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", -1) },
-		"a bundle of many events":              func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", huge) },
-		"a bundle of many slots":               func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", huge) },
+		"a page that begins before the drawer": func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/slot", -huge) },
+		"a page that never ends":               func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/until", huge) },
+		"a drawer of many events": func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", huge)
+		},
+		"a drawer with a number below nothing": func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", -1)
+		},
+		"a bundle of many events": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", huge) },
+		"a bundle of many slots":  func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", huge) },
 		"a head of many events": func(d *damaged) {
 			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},

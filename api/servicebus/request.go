@@ -171,7 +171,7 @@ func (r *Requests) left(ctx context.Context, q *hub.ContentRequest) (time.Durati
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
 	}
-	left := q.By.Sub(r.opts.Clock()).Truncate(time.Millisecond)
+	left := time.Until(q.By).Truncate(time.Millisecond) // whatever becomes of the clock that stamps messages
 	if err := ctx.Err(); err != nil || left <= 0 {
 		return 0, fmt.Errorf("ask domain %s: there is no time left for it: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}

@@ -101,7 +101,8 @@ func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 			ctx, leave := context.WithTimeout(t.Context(), amply)
 			n := openBus(t, embedded.Options{})
 			q := aRequest()
-			a := begin(ctx, newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-tc.left)) }), q)
+			q.By = time.Now().Add(tc.left)
+			a := begin(ctx, newRequests(t, n), q)
 			require.Equal(t, tc.want, *newDomain(t, n, domain.TimeSeries).nextRequest(t).message.TimeToLive)
 			leave()
 			_, err := a.wait()
@@ -110,12 +111,26 @@ func TestARequestLivesAsLongAsItIsOfUse(t *testing.T) {
 	}
 }
 
+func TestAClockThatHasJumpedLeavesADomainItsTime(t *testing.T) {
+	timeless(func(t *testing.T) {
+		ctx, leave := context.WithTimeout(t.Context(), amply)
+		n := openBus(t, embedded.Options{})
+		q := aRequest()
+		ahead := func() time.Time { return time.Now().Add(time.Hour) }
+		a := begin(ctx, newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = ahead }), q)
+		require.Equal(t, time.Until(q.By), *newDomain(t, n, domain.TimeSeries).nextRequest(t).message.TimeToLive)
+		leave()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.Canceled)
+	})(t)
+}
+
 func TestARequestThatWouldNotLiveIsNotSent(t *testing.T) {
 	timeless(func(t *testing.T) {
 		n := openBus(t, embedded.Options{})
 		q := aRequest()
-		r := newRequests(t, n, func(o *servicebus.RequestOptions) { o.Clock = standing(q.By.Add(-999 * time.Microsecond)) })
-		_, err := r.Request(t.Context(), q)
+		q.By = time.Now().Add(999 * time.Microsecond)
+		_, err := newRequests(t, n).Request(t.Context(), q)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Zero(t, n.Stats().Connections)
 	})(t)

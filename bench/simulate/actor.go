@@ -64,14 +64,18 @@ func (a *actor) peek() (id string, ok bool) {
 	}
 	tick, came, shown := a.w.mailboxes.now(), history.Unknown, history.Bundle{}
 	defer func() { a.w.mailboxes.peeked(a.client, tick, a.name, group, came, shown) }()
-	began := a.w.ledger.peekBegins(a.name)
+	if a.w.plan.waits && a.d.n(2) == 0 {
+		path += fmt.Sprintf("?wait=%ds", a.d.n(30))
+	}
+	began, frozen := a.w.ledger.peekBegins(a.name), a.w.ledger.frozen(a.name)
 	r, err := a.call(a.w.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
 	if err != nil {
 		return "", false
 	}
 	switch r.status {
 	case http.StatusOK:
-		id = r.header["MessageId"][0]
+		a.w.isThawed(a.name, frozen, "Peek")
+		id = r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
 		if err := a.w.ledger.peeked(a.name, id, r, began, a.w); err != nil {
 			a.w.fail(err)
 			return "", false
@@ -80,7 +84,16 @@ func (a *actor) peek() (id string, ok bool) {
 		return id, true
 	case http.StatusNoContent:
 		came = history.None
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable:
+		switch why := problemOf(r.body); why {
+		case " no-answer":
+			a.w.reached("a Peek was told that the domain has not answered")
+		case " domain-failed":
+			a.w.reached("a Peek was told that the domain has failed")
+		case " frozen":
+			a.w.isFrozen(a.name)
+		}
 	default:
 		a.w.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
 	}
@@ -90,30 +103,7 @@ func (a *actor) peek() (id string, ok bool) {
 // dequeue confirms a bundle until it is told that this is done.
 func (a *actor) dequeue(id string) {
 	for {
-		a.w.ledger.dequeueBegins(a.name, id)
-		tick, came := a.w.mailboxes.now(), history.Unknown
-		r, err := a.call(a.w.ctx, http.MethodDelete, "/v1/dequeue/"+id, nil, "X-Actor-Id", a.name)
-		switch {
-		case err != nil:
-		case r.status == http.StatusOK:
-			came = history.Done
-		case r.status == http.StatusNotFound:
-			came = history.NotFound
-		}
-		a.w.mailboxes.dequeued(a.client, tick, a.name, id, came)
-		switch {
-		case err != nil:
-		case r.status == http.StatusOK:
-			a.w.ledger.dequeued(a.name, id)
-			return
-		case r.status == http.StatusNotFound:
-			if !a.w.ledger.mayBeGone(a.name, id) {
-				a.w.fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
-			}
-			a.w.ledger.dequeued(a.name, id)
-			return
-		case r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-			a.w.fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
+		if a.tries(id) {
 			return
 		}
 		if a.d.n(4) == 0 && !a.w.calm || !a.pause(time.Duration(a.d.n(1000))*time.Millisecond) {
@@ -121,4 +111,50 @@ func (a *actor) dequeue(id string) {
 			return
 		}
 	}
+}
+
+// tries to confirm a bundle, and reports whether that is over.
+func (a *actor) tries(id string) (isOver bool) {
+	a.w.ledger.dequeueBegins(a.name, id)
+	frozen := a.w.ledger.frozen(a.name)
+	tick, came := a.w.mailboxes.now(), history.Unknown
+	r, err := a.call(a.w.ctx, http.MethodDelete, "/v1/dequeue/"+id, nil, "X-Actor-Id", a.name)
+	switch {
+	case err != nil:
+	case r.status == http.StatusOK:
+		came = history.Done
+	case r.status == http.StatusNotFound:
+		came = history.NotFound
+	}
+	a.w.mailboxes.dequeued(a.client, tick, a.name, id, came)
+	switch {
+	case err != nil:
+		return false
+	case r.status == http.StatusOK:
+		a.w.isThawed(a.name, frozen, "Dequeue")
+		if err := a.w.ledger.dequeued(a.name, id); err != nil {
+			a.w.fail(err)
+		}
+		return true
+	case r.status == http.StatusNotFound:
+		if isKnown, isTaken := a.w.ledger.orders(a.name, id); !isKnown {
+			return false // an operator has given an order, and does not know yet what came of it
+		} else if isTaken {
+			a.w.reached("a bundle that an operator had taken back was to be confirmed")
+			return true
+		}
+		if !a.w.ledger.mayBeGone(a.name, id) {
+			a.w.fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
+		}
+		if err := a.w.ledger.dequeued(a.name, id); err != nil {
+			a.w.fail(err)
+		}
+		return true
+	case r.status == http.StatusServiceUnavailable && problemOf(r.body) == " frozen":
+		a.w.isFrozen(a.name)
+	case r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
+		a.w.fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
+		return true
+	}
+	return false
 }

@@ -111,22 +111,24 @@ func (a *announcer) until(what string, try func(context.Context) error) bool {
 			return false
 		}
 		ctx, cancel := context.WithTimeout(a.w.ctx, time.Duration(5+a.d.n(60))*time.Second)
+		doom := a.doom(n)
 		err := try(ctx)
 		cancel()
+		a.w.leave(doom)
 		if err == nil {
 			return true
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && a.w.ctx.Err() == nil {
-			a.w.reached(domainRefused)
+			a.w.reached("a domain was told that it could not send")
 		}
-		a.w.reached(domainUnsure)
-		if a.d.n(3) == 0 {
+		a.w.reached("a domain did not know whether the bus has its events")
+		if a.line.dead.Load() || a.d.n(3) == 0 {
 			a.end(true)
 			if err := a.begin(); err != nil {
 				a.w.fail(err)
 				return false
 			}
-			a.w.reached(domainDied)
+			a.w.reached("a domain died while it sent")
 		}
 		if !a.pause(time.Duration(a.d.n(1000)) * time.Millisecond) {
 			return false
@@ -134,6 +136,21 @@ func (a *announcer) until(what string, try func(context.Context) error) bool {
 	}
 	a.w.fail(fmt.Errorf("%s has tried %d times to send something, most of them while nothing was wrong", a.who, tries))
 	return false
+}
+
+// doom is a turn in which the domain dies, somewhere in what it does now. It rarely
+// comes.
+func (a *announcer) doom(tries int) *turn {
+	line := a.line
+	t := &turn{who: line.who, what: "dies", goes: func() string {
+		line.dead.Store(true)
+		line.cut()
+		return "is dead"
+	}}
+	if !a.w.calm && tries == 0 && a.d.n(6) == 0 {
+		a.w.wait(t)
+	}
+	return t
 }
 
 // raw sends a message as it is.

@@ -28,7 +28,7 @@ func (s *sender) conflict() bool {
 	batch := append([]event{e}, fresh...)
 	if byBus {
 		s.w.poisons.conflicting(e.ID)
-		s.w.reached(otherOverBus)
+		s.w.reached("an event came with other content, over the bus")
 		if !s.bus.persist(batch) {
 			return false
 		}
@@ -47,7 +47,7 @@ func (s *sender) stored() (event, bool) {
 	}
 	batch := s.sent[s.d.n(len(s.sent))]
 	e := batch[s.d.n(len(batch))]
-	return e, s.route != overQueue || s.w.ledger.isOut(e.ID)
+	return e, (s.route != overQueue || s.w.ledger.isOut(e.ID)) && s.w.ledger.isKept(e.ID, s.w.plan.retention)
 }
 
 // change makes an event another one with the same id.
@@ -96,7 +96,7 @@ func (s *sender) rejected(batch []event) bool {
 				s.w.fail(fmt.Errorf("H2: the first of %d events had other content, and this was answered %s", len(batch), r.body))
 				return false
 			}
-			s.w.reached(otherOverHTTP)
+			s.w.reached("an event came with other content, over HTTP")
 			return true
 		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
 			s.w.fail(fmt.Errorf("H2: event %s was sent with other content, and this was answered %d %s", batch[0].ID, r.status, r.body))

@@ -30,7 +30,7 @@ func (d dice) chance(permille int) bool { return d.n(1000) < permille }
 
 func (d dice) Read(p []byte) (int, error) {
 	for i := range p {
-		p[i] = byte(d.next())
+		p[i] = byte(d.next() >> 56)
 	}
 	return len(p), nil
 }

@@ -1,15 +1,27 @@
 package simulate
 
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
 // Features are what some worlds have and others have not, so that each is met alone
 // and together with others.
 type features struct {
-	routes    []route // of the senders; nil: all call the hub
-	conflicts bool    // ids are sent again with other content
-	poison    bool    // and messages that are none
-	hurry     bool    // clients give up requests
-	missets   bool    // some lives of hubs have settings that are wrong
-	revokes   bool    // the accounts refuse everybody for a while
-	vandal    bool    // somebody damages what is stored, when all else is over
+	routes    []route       // of the senders; nil: all call the hub
+	conflicts bool          // ids are sent again with other content
+	poison    bool          // and messages that are none
+	requested domain.Origin // whose content is made on request; zero: none
+	tail      time.Duration // of the weather, after all was sent
+	operators bool
+	days      int  // the nights between them are longer than the retention
+	waits     bool // Peeks wait for something to come
+	hurry     bool // clients give up requests
+	missets   bool // some lives of hubs have settings that are wrong
+	revokes   bool // the accounts refuse everybody for a while
+	vandal    bool // somebody damages what is stored, when all else is over
 }
 
 // A route is how the events of a sender come to the hub.
@@ -29,5 +41,19 @@ func newFeatures(d dice, p *plan) (f features) {
 			f.routes = append(f.routes, []route{overHTTP, overSessions, overSessions, overQueue}[d.n(4)])
 		}
 	}
+	if d.n(3) == 0 {
+		f.requested = p.origins[d.n(len(p.origins))]
+		if f.requested == p.inline {
+			f.requested = p.origins[0]
+		}
+		p.domains = append(p.domains, config.Domain{Name: f.requested, Content: domain.Request})
+	}
+	f.waits = d.n(4) == 0
+	f.operators = d.n(4) == 0
+	f.days = 1
+	if d.n(6) == 0 {
+		f.days, p.retention, p.sweepEvery = 2, 30*time.Minute, 5*time.Minute
+	}
+	f.tail = []time.Duration{0, 20 * time.Second, 2 * time.Minute}[d.n(3)]
 	return f
 }

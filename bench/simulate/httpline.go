@@ -107,7 +107,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 		x.arrives(answered{resp: refused(x.req)})
 		return "refused"
 	}
-	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) {
+	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does
 		resp, err := x.next.Do(req)
 		if err == nil {
 			status = resp.StatusCode
@@ -127,7 +127,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}
 	a := answered{resp, err}
 	if x.req.Context().Err() != nil {
-		x.line.w.reached(senderGaveUp)
+		x.line.w.reached("a request was carried out after its sender had given up")
 	}
 	if slow := x.line.w.slowness(); slow > 0 {
 		x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its answer", more: x.more, late: time.Now().Add(slow), goes: func() string { return x.arrives(a) }})
@@ -182,11 +182,21 @@ func (x *exchange) faults() []fault {
 	} else if x.isCosmos {
 		add(faulty.Moving.String(), faulty.Moving)
 	}
-	all = append(all, fault{"lost in the net", func() string { return "nobody hears of it" }})
+	all = append(all, fault{"lost in the net", x.isLost})
 	if !x.isRead {
 		all = append(all, fault{"late", x.comesLate})
 	}
 	return all
+}
+
+// isLost has a request never arrive. Whoever waits for its answer without an end of
+// its own learns in a while that the connection is dead.
+func (x *exchange) isLost() string {
+	const keepAlive = 2 * time.Minute
+	x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its connection", more: x.more, late: time.Now().Add(keepAlive), goes: func() string {
+		return x.arrives(answered{nil, errCut})
+	}})
+	return "nobody hears of it"
 }
 
 // comesLate has a request hang somewhere, and arrive when its sender has forgotten it.

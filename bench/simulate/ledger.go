@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
@@ -24,6 +25,8 @@ type ledger struct {
 	done    chan struct{}
 
 	unordered map[int]bool // senders whose events overtake each other
+	queues    map[string]*operated
+	lists     map[string]string // of ids, by bundle, for which content was asked
 }
 
 type sentEvent struct {
@@ -33,6 +36,7 @@ type sentEvent struct {
 	accepted bool
 	bundle   *handed
 	gone     bool // its bundle was confirmed
+	wentAt   time.Time
 }
 
 // handed is a bundle that an actor got.
@@ -44,10 +48,16 @@ type handed struct {
 	sequences []int64
 	asked     int  // how often its Dequeue was sent
 	confirmed bool // and answered
+	notices   int  // that its domain got
+
+	isPending    bool // an operator has given an order about it, whose outcome is not known
+	isTaken      bool // an operator has taken it back, or skipped it
+	mayComeAgain bool // its events, in another bundle
+	replays      int
 }
 
 func newLedger() *ledger {
-	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool)}
+	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool), lists: make(map[string]string), queues: make(map[string]*operated)}
 }
 
 // sent notes a batch that is about to be sent.
@@ -104,22 +114,25 @@ func (l *ledger) peekBegins(actor string) map[string]bool {
 func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w *world) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if confirmed[id] {
-		return fmt.Errorf("H7: bundle %s was handed out to %s after its Dequeue had been answered", id, actor)
-	}
 	key, body := actor+"|"+id, r.body
+	if confirmed[id] {
+		if !l.mayReplay(l.bundles[key]) {
+			return fmt.Errorf("H7: bundle %s was handed out to %s after its Dequeue had been answered", id, actor)
+		}
+		w.reached("a bundle that was confirmed was handed out again by an operator")
+	}
 	if known, ok := l.bundles[key]; ok {
 		if !bytes.Equal(known.body, body) {
 			return fmt.Errorf("H6: bundle %s was %s, and is %s now", id, known.body, body)
 		}
-		w.reached(handedOutAgain)
+		w.reached("an open bundle was handed out again")
 		if known.by != r.by {
-			w.reached(handedOutElsewhere)
+			w.reached("an open bundle was handed out again by another hub")
 		}
 		return nil
 	}
 	b := &handed{id: id, actor: actor, body: body, by: r.by}
-	if err := l.read(b, w.plan.inline.String()); err != nil {
+	if err := l.read(b); err != nil {
 		return err
 	}
 	l.bundles[key] = b
@@ -140,10 +153,17 @@ func (l *ledger) shown(actor, id string) history.Bundle {
 }
 
 // read finds the events of a bundle in its body.
-func (l *ledger) read(b *handed, inline string) error {
+func (l *ledger) read(b *handed) error {
 	var lines []json.RawMessage
-	if err := json.Unmarshal(b.body, &lines); err != nil || len(lines) == 0 {
-		return fmt.Errorf("bundle %s has the body %q: %v", b.id, b.body, err)
+	if bytes.HasPrefix(b.body, []byte(madePrefix)) {
+		for _, line := range madeLines(b.body) {
+			lines = append(lines, line)
+		}
+	} else if err := json.Unmarshal(b.body, &lines); err != nil {
+		return fmt.Errorf("bundle %s has the body %q: %w", b.id, b.body, err)
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("bundle %s has no events", b.id)
 	}
 	for _, line := range lines {
 		var got struct {
@@ -159,7 +179,7 @@ func (l *ledger) read(b *handed, inline string) error {
 			return fmt.Errorf("H1: bundle %s holds %q, which nobody has sent", b.id, line)
 		case e.Recipient != b.actor:
 			return fmt.Errorf("I11: bundle %s of %s holds an event for %s", b.id, b.actor, e.Recipient)
-		case e.bundle != nil && e.bundle != b:
+		case e.bundle != nil && e.bundle != b && !e.bundle.mayComeAgain:
 			return fmt.Errorf("H2: event %s is in bundle %s and in bundle %s", e.ID, e.bundle.id, b.id)
 		case e.bundle == b:
 			return fmt.Errorf("H2: event %s is in bundle %s twice", e.ID, b.id)
@@ -205,21 +225,46 @@ func (l *ledger) mayBeGone(actor, id string) bool {
 }
 
 // dequeued notes that a bundle is confirmed.
-func (l *ledger) dequeued(actor, id string) {
+func (l *ledger) dequeued(actor, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
-	if b.confirmed {
-		return
+	for _, e := range b.events {
+		if e.bundle != b && !l.mayReplay(b) {
+			return fmt.Errorf("H7: bundle %s was confirmed after its event %s had come in bundle %s", id, e.ID, e.bundle.id)
+		}
 	}
+	l.confirm(b)
+	return nil
+}
+
+func (l *ledger) confirm(b *handed) {
 	b.confirmed = true
 	for _, e := range b.events {
-		e.gone = true
-		if e.accepted {
+		if e.accepted && !e.gone && e.bundle == b {
 			l.left--
+		}
+		if e.bundle == b && !e.gone {
+			e.gone, e.wentAt = true, time.Now()
 		}
 	}
 	l.look()
+}
+
+// opens has the ledger expect more to be sent.
+func (l *ledger) opens() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled, l.done = false, make(chan struct{})
+}
+
+// isKept reports whether an event was not confirmed so long ago that its id may be
+// forgotten soon.
+func (l *ledger) isKept(id string, retention time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.events[id]
+	return !e.gone || retention == 0 || time.Since(e.wentAt) < retention/2
 }
 
 // drained is closed once nothing more is sent, and all that was is confirmed.
@@ -281,6 +326,9 @@ func (l *ledger) check() error {
 	taken := make(map[string]string)
 	for _, b := range all {
 		for i, e := range b.events {
+			if e.bundle != b { // it was taken back
+				continue
+			}
 			n := b.sequences[i]
 			place := fmt.Sprintf("%s|%d", b.actor, n)
 			if other, ok := taken[place]; ok {

@@ -69,7 +69,7 @@ func (m *mailboxes) dequeued(client int, began int64, recipient, bundle string, 
 // check returns how many histories there are an explanation for, or that there is none
 // for one.
 func (m *mailboxes) check() (n int, err error) {
-	if m.w.plan.conflicts || m.byBus.Load() {
+	if m.w.plan.conflicts || m.w.plan.operators || m.byBus.Load() {
 		return 0, nil // an id with two contents has two meanings
 	}
 	for _, recipient := range slices.Sorted(maps.Keys(m.of)) {

@@ -38,38 +38,38 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		return
 	}
 	if x.line.dead.Load() && written {
-		v.w.reached(zombieWrote)
+		v.w.reached("a write of a dead hub arrived")
 	}
 	if written && (f.IsAfter() || x.req.Context().Err() != nil) {
 		v.lost[who] = x.more + x.what
-		switch name {
-		case steps.Commit, steps.Reserve:
-			v.w.reached(commitLost)
-		case steps.Dequeue:
-			v.w.reached(dequeueLost)
+		if name == steps.Commit || name == steps.Reserve {
+			v.w.reached("a commit was carried out, and its answer was lost")
+		}
+		if name == steps.Dequeue {
+			v.w.reached("a Dequeue was carried out, and its answer was lost")
 		}
 	}
 	if refused {
 		if v.lost[who] == x.more+x.what {
-			v.w.reached(ownConflict)
+			v.w.reached("a 409 or 412 that was one's own doing")
 		} else {
-			v.w.reached(foreignConflict)
+			v.w.reached("a 409 or 412 that was another's doing")
 		}
 	}
-	switch name {
+	switch name { //nolint:exhaustive // the others say nothing
 	case steps.Reserve:
 		if written {
 			v.owner[key] = who
 		}
 	case steps.Clear:
 		if owner := v.owner[key]; written && owner != "" && owner != who {
-			v.w.reached(rolledBackAnother)
+			v.w.reached("an intent of another process was rolled back")
 		}
 	case steps.OpenBundle, steps.Dequeue:
 		if refused && name == steps.OpenBundle {
-			v.w.reached(staleBundle)
+			v.w.reached("a bundle that was computed from what is no longer so was refused")
 			if v.gates[key] != who {
-				v.w.reached(gateRace)
+				v.w.reached("two hubs raced for one gate")
 			}
 		}
 		if written {
@@ -82,15 +82,19 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		switch {
 		case !written:
 		case x.req.Method == http.MethodDelete:
-			v.w.reached(entryDeleted)
+			v.w.reached("a catalog entry was deleted on sight")
 		case x.req.Method == http.MethodPut:
-			v.w.reached(entryRaised)
+			v.w.reached("a catalog entry was raised on sight")
 		case x.req.Method == http.MethodPost:
-			v.w.reached(entryInserted)
+			v.w.reached("a catalog entry was put back on sight")
+		}
+	case steps.Remove:
+		if written {
+			v.w.reached("a sweep removed what was acknowledged")
 		}
 	case steps.Seal:
 		if written {
-			v.w.reached(sealedByReader)
+			v.w.reached("a drawer was sealed by a reader")
 		}
 	}
 }
@@ -98,6 +102,6 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 // died notes that a hub is no more.
 func (v *witness) died(who string) {
 	if v.owes[who] {
-		v.w.reached(noHints)
+		v.w.reached("a hub died between a Dequeue and its hints")
 	}
 }

@@ -113,7 +113,7 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 	if r == nil {
 		return nil, errCut
 	}
-	lost, ok := p.turn(fmt.Sprintf("is answered %d", r.status), fault{name: "answer lost"})
+	lost, ok := p.turn(fmt.Sprintf("is answered %d%s", r.status, problemOf(r.body)), fault{name: "answer lost"})
 	if !ok || lost != "" {
 		return nil, errCut
 	}
@@ -133,7 +133,7 @@ func (p *party) hurried(ctx context.Context) (hurried context.Context, end func(
 	ctx, cancel := context.WithCancel(ctx)
 	t := &turn{who: p.who, what: "is in a hurry", goes: func() string {
 		cancel()
-		p.w.reached(gaveUp)
+		p.w.reached("a client gave up a request")
 		return "gives up"
 	}}
 	p.w.wait(t)
@@ -146,4 +146,14 @@ func (p *party) hurried(ctx context.Context) (hurried context.Context, end func(
 func (p *party) newID() uuid.UUID {
 	id, _ := uuid.NewRandomFromReader(p.d) // dice do not fail
 	return id
+}
+
+// problemOf is the name of the problem that a body tells of, after a blank.
+func problemOf(body []byte) string {
+	_, after, ok := bytes.Cut(body, []byte(`"urn:messagehub:problem:`))
+	if !ok {
+		return ""
+	}
+	name, _, _ := bytes.Cut(after, []byte(`"`))
+	return " " + string(name)
 }

@@ -75,7 +75,7 @@ func (s *sender) poison() bool {
 	kind := kinds[s.d.n(len(kinds))]
 	kind.make()
 	s.w.poisons.wants(id, kind.reason)
-	s.w.reached(poisoned)
+	s.w.reached("a message was poison")
 	return s.bus.raw(m)
 }
 

@@ -113,15 +113,12 @@ func (s *scheduler) rouse() {
 }
 
 // leave takes t out of the line, if it is still there.
-func (s *scheduler) leave(t *turn) bool {
+func (s *scheduler) leave(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.waiting, t)
-	if i < 0 {
-		return false
+	if i := slices.Index(s.waiting, t); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
-	s.waiting = slices.Delete(s.waiting, i, i+1)
-	return true
 }
 
 // fail ends the simulation with the first error.

@@ -65,9 +65,6 @@ func (w *world) senders() ([]*sender, error) {
 func actorName(i int) string { return fmt.Sprintf("actor-%d", i) }
 
 func (s *sender) send() {
-	if s.bus != nil {
-		defer func() { s.bus.end(false) }()
-	}
 	for range s.w.plan.batches {
 		if len(s.sent) > 0 && s.d.n(5) == 0 && !s.again() {
 			return
@@ -91,6 +88,13 @@ func (s *sender) send() {
 	}
 }
 
+// close leaves the bus.
+func (s *sender) close() {
+	if s.bus != nil {
+		s.bus.end(false)
+	}
+}
+
 // announce sends a batch, the way that this sender sends.
 func (s *sender) announce(batch []event) bool {
 	if s.route == overHTTP {
@@ -103,15 +107,18 @@ func (s *sender) announce(batch []event) bool {
 // the bus has may not have come to the hub yet, and must not be overtaken.
 func (s *sender) again() bool {
 	batch := s.sent[s.d.n(len(s.sent))]
+	if slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isKept(e.ID, s.w.plan.retention) }) {
+		return true
+	}
 	isStored := s.route == overHTTP
 	if s.bus != nil {
 		isStored = isStored || !slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isOut(e.ID) })
 		if !isStored || s.d.n(2) == 0 {
-			s.w.reached(sentAgainByBus)
+			s.w.reached("events were sent again over the bus")
 			return s.bus.persist(batch)
 		}
 	}
-	s.w.reached(sentAgain)
+	s.w.reached("events were sent again after they were accepted")
 	return s.persist(batch, "again")
 }
 

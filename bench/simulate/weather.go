@@ -21,7 +21,8 @@ type weather struct {
 }
 
 func newWeather(d dice) weather {
-	w := weather{passes: []int{2, 10, 40}[d.n(3)], kinds: d.next() | d.next()}
+	w := weather{passes: []int{2, 10, 40}[d.n(3)], kinds: d.next()}
+	w.kinds |= d.next() // three quarters of them
 	w.lasts = 200 + d.n(1000)
 	if d.n(12) > 0 { // else a fine day
 		w.faults = []int{20, 60, 150, 300}[d.n(4)]

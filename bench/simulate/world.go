@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -66,6 +65,9 @@ func newWorld(o *Options) (*world, error) {
 	}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
+	if w.plan.days > 1 { // in which a clock that jumps would forget too early
+		w.weather.jumps = 0
+	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
@@ -161,30 +163,30 @@ func (w *world) mishapsOfAll() {
 	case happens(w.weather.kills):
 		w.tell(h.who + " is killed")
 		h.kill()
-		w.reached(hubKilled)
+		w.reached("a hub was killed")
 	case happens(w.weather.stops):
 		w.tell(h.who + " is told to stop")
 		h.stop()
-		w.reached(hubRestarted)
+		w.reached("a hub was told to stop, and started again")
 	case happens(w.weather.pauses):
 		d := time.Duration(1+w.mishaps.n(90)) * time.Second
 		w.tell(h.who + " is paused for " + d.String())
 		w.mutePause(h.who, d)
-		w.reached(hubPaused)
+		w.reached("a hub was paused")
 	case happens(w.weather.drops):
 		w.tell("the bus drops its connections")
 		w.bus.DropConnections()
-		w.reached(busDropped)
+		w.reached("the bus dropped its connections")
 	case happens(w.weather.storms):
 		d := time.Duration(1+w.mishaps.n(180)) * time.Second
 		w.tell("the account throttles everybody for " + d.String())
 		w.storm = time.Now().Add(d)
-		w.reached(throttledForLong)
+		w.reached("the account throttled everybody for a while")
 	case w.plan.revokes && happens(150):
 		d := time.Duration(1+w.mishaps.n(40)) * time.Second
 		w.tell("the accounts refuse everybody for " + d.String())
 		w.locked = time.Now().Add(d)
-		w.reached(locksOut)
+		w.reached("an account refused everybody for a while")
 	case h.isWrong && happens(2000):
 		w.tell(h.who + " is to get its right settings")
 		h.kill()
@@ -192,7 +194,7 @@ func (w *world) mishapsOfAll() {
 		d := time.Duration(w.mishaps.n(7200)-3600) * time.Second
 		w.tell(h.who + " has its clock moved by " + d.String())
 		h.skew.Store(int64(d))
-		w.reached(clockJumped)
+		w.reached("a clock jumped")
 	}
 }
 
@@ -247,40 +249,4 @@ func (w *world) direct() {
 	defer w.mu.Unlock()
 	w.done = true
 	w.rouse()
-}
-
-func (w *world) course() error {
-	var actors, senders sync.WaitGroup
-	finish := make(chan struct{})
-	all, err := w.senders()
-	if err != nil {
-		return err
-	}
-	for _, a := range w.actors() {
-		actors.Go(func() { a.act(finish) })
-	}
-	for _, s := range all {
-		senders.Go(func() { s.send() })
-	}
-	senders.Wait()
-	w.scheduler.mu.Lock()
-	w.calm = true
-	w.scheduler.mu.Unlock()
-	w.rouse()
-	patience := time.NewTimer(2 * time.Hour)
-	defer patience.Stop()
-	select {
-	case <-w.ledger.drained():
-	case <-patience.C:
-		w.cancel()
-		actors.Wait()
-		return fmt.Errorf("two hours after the last fault, not all was delivered: %w", w.ledger.missing())
-	case <-w.ctx.Done():
-	}
-	close(finish)
-	actors.Wait()
-	if w.ctx.Err() != nil {
-		return nil
-	}
-	return errors.Join(w.ledger.check(), w.endsOnTheBus())
 }

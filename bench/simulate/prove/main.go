@@ -111,10 +111,7 @@ func run(ctx context.Context, args []string) error {
 	if f.replay != "" {
 		return replay(ctx, f)
 	}
-	here, err := tree(ctx)
-	if err != nil {
-		return err
-	}
+	here := tree(ctx)
 	s, err := resume(f.state, here, f.goOn)
 	if err != nil {
 		return err
@@ -146,8 +143,9 @@ func run(ctx context.Context, args []string) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	c.tick, c.progress = ticker.C, newProgress(os.Stderr)
-	err = c.prove(ctx, c.plan(saved, f))
-	return errors.Join(err, s.report(f.out), c.verdict(f))
+	err = errors.Join(c.prove(ctx, c.plan(saved, f)), s.report(f.out), c.verdict(f))
+	c.progress.say(s.summary(err == nil))
+	return err
 }
 
 // replay builds the simulation and runs one seed.
@@ -164,22 +162,22 @@ func replay(ctx context.Context, f flags) error {
 	return p.replay(ctx, f.replay, f.drop)
 }
 
-// tree says what is tested, and where.
-func tree(ctx context.Context) (origin, error) {
-	here := origin{Machine: machine(), Go: runtime.Version()}
-	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
-	if err != nil {
-		return here, fmt.Errorf("which commit this is: %w", err)
+// tree says what is tested, and where. Where git cannot tell, the commit is unknown.
+func tree(ctx context.Context) origin {
+	here := origin{Machine: machine(), Go: runtime.Version(), Commit: "unknown"}
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*"}, args...)...).Output() //nolint:gosec // of our own
+		return strings.TrimSpace(string(out)), err
 	}
-	changed, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", "*.go", "go.mod", "go.sum").Output()
+	commit, err := git("rev-parse", "--short=12", "HEAD")
 	if err != nil {
-		return here, fmt.Errorf("whether all is committed: %w", err)
+		return here
 	}
-	here.Commit = strings.TrimSpace(string(commit))
-	if len(changed) > 0 {
+	here.Commit = commit
+	if changed, err := git("status", "--porcelain", "--", "*.go", "go.mod", "go.sum"); err != nil || changed != "" {
 		here.Commit += changes
 	}
-	return here, nil
+	return here
 }
 
 // machine is one line about the hardware.

@@ -71,6 +71,16 @@ func (s *state) markdown() string {
 	return b.String()
 }
 
+// summary is one line for whoever waits.
+func (s *state) summary(holds bool) string {
+	verdict := "all invariants held"
+	if !holds {
+		verdict = "not all is well"
+	}
+	return fmt.Sprintf("%d seeds, %d steps, %d of them faulted, %d histories, %d seeds run twice with %d differing traces: %s",
+		s.Seeds.count(), s.Steps, s.Faulted, s.Histories, s.Twice.count(), len(s.Differing), verdict)
+}
+
 // String says which seeds they are.
 func (s spans) String() string {
 	texts := make([]string, len(s))

@@ -104,7 +104,7 @@ func Overlay(ctx context.Context, dir string, more map[string]string) (string, e
 	for _, c := range changes {
 		path := filepath.Join(strings.TrimSpace(string(root)), "src", filepath.FromSlash(c.file))
 		if texts[path] == nil {
-			if texts[path], err = os.ReadFile(path); err != nil { //nolint:gosec // a file of Go
+			if texts[path], err = os.ReadFile(path); err != nil {
 				return "", err
 			}
 		}

@@ -1,0 +1,102 @@
+package simulate
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// course is what the parties do: they send and fetch, some of them sleep for a night,
+// longer than what was acknowledged is kept, and do so again.
+func (w *world) course() error {
+	senders, err := w.senders()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, s := range senders {
+			s.close()
+		}
+	}()
+	var makers sync.WaitGroup
+	over := make(chan struct{})
+	if w.plan.requested != (domain.Origin{}) {
+		m := &maker{party: w.newParty("maker", 50)}
+		makers.Go(func() { m.works(over) })
+	}
+	defer makers.Wait()
+	defer close(over)
+	actors := w.actors()
+	for day := range w.plan.days {
+		if day > 0 && !w.night() {
+			return nil
+		}
+		if err := w.day(day, senders, actors); err != nil || w.ctx.Err() != nil {
+			return err
+		}
+		for _, s := range senders { // what was delivered is not sent again days later
+			s.sent = nil
+		}
+	}
+	return w.ends()
+}
+
+// day has all parties act until all that was sent is delivered.
+func (w *world) day(day int, senders []*sender, actors []*actor) error {
+	var fetching, sending sync.WaitGroup
+	finish := make(chan struct{})
+	for _, a := range actors {
+		fetching.Go(func() { a.act(finish) })
+	}
+	if w.plan.operators {
+		o := &operator{w.newParty("operator", uint64(70+day))} //nolint:gosec // there are few
+		fetching.Go(func() { o.acts(finish) })
+	}
+	for _, s := range senders {
+		sending.Go(s.send)
+	}
+	sending.Wait()
+	w.goesOn()
+	w.clears(true)
+	patience := time.NewTimer(2 * time.Hour)
+	defer patience.Stop()
+	select {
+	case <-w.ledger.drained():
+	case <-patience.C:
+		w.cancel()
+		fetching.Wait()
+		return fmt.Errorf("two hours after the last fault, not all was delivered: %w", w.ledger.missing())
+	case <-w.ctx.Done():
+	}
+	close(finish)
+	fetching.Wait()
+	return nil
+}
+
+// clears has the weather clear up, or not.
+func (w *world) clears(up bool) {
+	w.scheduler.mu.Lock()
+	if w.calm = up; !up {
+		w.weather.lasts += w.steps
+	}
+	w.scheduler.mu.Unlock()
+	w.rouse()
+}
+
+// night lets so much time pass that all that was acknowledged may go.
+func (w *world) night() bool {
+	if err := w.noticesArrive(); err != nil {
+		w.fail(err)
+		return false
+	}
+	p := w.newParty("night", 80)
+	w.clears(p.d.n(3) > 0)
+	if !p.pause(w.plan.retention + time.Duration(5+p.d.n(30))*time.Minute) {
+		return false
+	}
+	w.clears(false)
+	w.ledger.opens()
+	return true
+}

@@ -1,0 +1,45 @@
+// Package simulate lets two hubs live in a world in which everything goes wrong, and
+// holds them to what they promise. One seed is one world, and always the same one.
+//
+// What lives is what is shipped: cmd/node with the Azure clients for Cosmos DB,
+// Service Bus and Blob Storage, the embedded engine, bus and account behind them, and
+// domains that use the shipped client. Only the lines between them are the world's
+// own, and the clock and the dice. All of it runs in one bubble of testing/synctest,
+// so that an hour takes no time.
+//
+// # One thing at a time
+//
+// A [scheduler] holds every request, every answer that is slow, every message on a
+// connection to the bus and every deed of a party until it is its turn. When
+// everything else is blocked it takes one, by the dice; perhaps a fault befalls it
+// instead: the request is lost, or carried out and its answer lost, throttled, sent to
+// a replica that lags, held for a minute while its sender gives up. Between the steps
+// time may pass, hubs are killed, told to stop or paused, clocks jump, the bus drops its
+// connections, the account throttles everybody for minutes. After some hundred steps
+// the [weather] is fine for good, and everything has to come to its end.
+//
+// # What must hold
+//
+// After every commit of the engine, [truth.Observer] compares the documents with the
+// invariants H1 to H9. A [ledger] keeps what the parties saw: a bundle that is handed
+// out twice is the same to the byte and never seen once its Dequeue was answered; an
+// event is in one bundle, in order, as it was sent; what was accepted comes; who is
+// told 404 is told the truth. Package history looks for an explanation of what the
+// clients of one mailbox saw by a hub that does one thing at a time. In the end nothing
+// may be left over.
+//
+// A [witness] counts how often states were reached that are rare, for a test that
+// never gets there proves nothing.
+//
+// # The same again
+//
+// A seed determines the world, if package seeded has its say in the choices of the Go
+// runtime; go run ./bench/simulate/prove builds it so. When a seed fails, the faults
+// are left out that it fails without, and what is left is printed with the command that
+// shows it again. Without package seeded, as go test runs it, a seed is the same world
+// nearly always.
+//
+// What this leaves to others: the disk (crash images of the engines' own tests), the
+// real process (package crashpoint), all orders of few requests (package smallworld),
+// the network under HTTP and AMQP.
+package simulate
