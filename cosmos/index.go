@@ -58,8 +58,7 @@ func (x *index) size() int {
 
 // refresh reads what h says is there and the index does not know yet.
 func (x *index) refresh(ctx context.Context, o *operation, h *head) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
+	var behind []*cabinetIndex
 	for name, last := range h.Cabinets {
 		c := x.cabinets[name]
 		if c == nil {
@@ -72,8 +71,13 @@ func (x *index) refresh(ctx context.Context, o *operation, h *head) error {
 		}
 		c.dropBelow(h.Retention[name].Floor)
 		if !c.knows(last) {
-			g.Go(func() error { return c.catchUp(ctx, o, last) })
+			behind = append(behind, c)
 		}
+	}
+	g, ctx := errgroup.WithContext(ctx) // once nothing is left that ends this before them
+	g.SetLimit(drawersPerBundle)
+	for _, c := range behind {
+		g.Go(func() error { return c.catchUp(ctx, o, h.Cabinets[nameOf(c.cabinet)]) })
 	}
 	return g.Wait()
 }

@@ -225,8 +225,6 @@ func (l *look) readAgain(ctx context.Context, scans map[cabinetName]*scan) error
 // cabinets looks at all cabinets.
 func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
 	scans := make(map[cabinetName]*scan, len(l.h.Cabinets))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
 	for name, last := range l.h.Cabinets {
 		cabinet, err := cabinetOf(l.recipient, name)
 		if err != nil {
@@ -241,6 +239,10 @@ func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc)
 			at: l.gates[group].At[name], bundle: bundles[name],
 		}
 		scans[name] = s
+	}
+	g, ctx := errgroup.WithContext(ctx) // once nothing is left that ends this before them
+	g.SetLimit(drawersPerBundle)
+	for _, s := range scans {
 		g.Go(func() error { return s.run(ctx) })
 	}
 	return scans, g.Wait()

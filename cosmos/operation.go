@@ -191,7 +191,7 @@ func decode(doc []byte, key string, into any) error {
 	if err := json.Unmarshal(doc, into); err != nil {
 		return domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", key, err)
 	}
-	return nil
+	return withinLimits(key, into)
 }
 
 // put creates an item, or replaces the one that has etag. It returns the new etag.
@@ -321,7 +321,11 @@ func all[T any](ctx context.Context, q *query) ([]T, error) {
 		}
 		for _, item := range items {
 			var t T
-			if err := decode(item, q.key, &t); err != nil {
+			err := decode(item, q.key, &t)
+			if err == nil {
+				err = withinLimits(q.key, t) // if t is a pointer
+			}
+			if err != nil {
 				return nil, err
 			}
 			found = append(found, t)

@@ -95,10 +95,16 @@ type storedEvent struct {
 	digest domain.Digest
 }
 
+// most is how many events p has room for.
+func (p *page) most() int {
+	const least = len(domain.EventID{}) + len(domain.Digest{}) + 4 // the others take a byte each
+	return len(p.Events) / least
+}
+
 // decode yields the events of p in order; they belong to cabinet.
 func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
-	if end < 0 || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
+	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.most() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
 		return errPage
 	}
 	d := decoder{b: p.Events[:end]}

@@ -20,7 +20,7 @@ import (
 // Options of a Repository. The zero value is right for one of several nodes.
 type Options struct {
 	Groups         domain.Groups // default: domain.DefaultGroups
-	DrawerCapacity int           // events; default 10,000. All nodes must agree on it
+	DrawerCapacity int           // events; default 10,000, at most a million. All nodes must agree on it
 	// Exclusive says that this process owns the store alone, so that an intent
 	// of another owner is one of a process that has died.
 	Exclusive bool
@@ -71,7 +71,7 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
 	}
-	opts.DrawerCapacity = cmp.Or(opts.DrawerCapacity, 10_000)
+	opts.DrawerCapacity = min(cmp.Or(opts.DrawerCapacity, 10_000), maxSlots)
 	opts.Retries = max(cmp.Or(opts.Retries, 24), 0)
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
 	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)

@@ -196,7 +196,7 @@ func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) int {
 			s.l.found("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
 		}
 	}
-	ids := make([]domain.EventID, 0, p.Until-p.Slot)
+	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.most()))
 	err := p.decode(s.cabinet, func(slot int, e *storedEvent) bool {
 		if slot >= d.limit {
 			return false

@@ -22,7 +22,7 @@ import (
 type hub struct {
 	w       *world
 	index   int
-	random  dice
+	life    int // how many there were before it, and it
 	who     string
 	http    *httpLine
 	bus     *busLine
@@ -59,8 +59,7 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	random := newDice(w.o.Seed, uint64(1000*(i+1)+w.lives[i])) //nolint:gosec // both are small
-	h := &hub{random: random, w: w, index: i, who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -90,15 +89,15 @@ func (h *hub) live() {
 	h.w.mu.Lock()
 	h.end = cancel
 	h.w.mu.Unlock()
-	cfg := h.w.settings()
-	h.missets(&cfg)
+	cfg, random := h.w.settings(), newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.life)) //nolint:gosec // positive
+	h.missets(random, &cfg)
 	n, err := node.Open(ctx, cfg, node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Listener: newIdleListener(), Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
 		Clock:  func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
-		Random: h.random.next,
+		Random: random.next,
 		WrapHandler: func(handler http.Handler) http.Handler {
 			h.handler = handler
 			return handler

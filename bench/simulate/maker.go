@@ -117,7 +117,7 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 		m.w.reached("a domain could not make content")
 		return nil, err
 	}
-	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil {
+	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil && !m.w.vandalised.Load() {
 		m.w.fail(err)
 	}
 	if !m.w.calm {
@@ -163,6 +163,9 @@ func (m *maker) hears(ctx context.Context, n *domainclient.Notice) error {
 	if !m.w.calm && m.d.n(8) == 0 {
 		m.w.reached("a domain did not take a notice")
 		return errors.New("not now")
+	}
+	if m.w.vandalised.Load() { // the ledger knows nothing of what is sent by now
+		return nil
 	}
 	times, err := m.w.ledger.noticed(n.Recipient, n.ID, ids)
 	if err != nil {

@@ -40,11 +40,11 @@ var wrongSettings = []func(*config.Config){
 }
 
 // missets gets the settings of a hub wrong, now and then, but not of all.
-func (h *hub) missets(c *config.Config) {
-	if !h.w.plan.missets || h.w.calm || h.w.hub(1-h.index) == nil || h.random.n(4) > 0 {
+func (h *hub) missets(d dice, c *config.Config) {
+	if !h.w.plan.missets || h.w.calm || h.w.hub(1-h.index) == nil || d.n(4) > 0 {
 		return
 	}
-	wrongSettings[h.random.n(len(wrongSettings))](c)
+	wrongSettings[d.n(len(wrongSettings))](c)
 	h.isWrong = true
 	h.w.reached("a hub had wrong settings")
 }

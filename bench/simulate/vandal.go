@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A vandal damages what is stored, once the normal course of a world has come to its
@@ -28,6 +30,14 @@ func (w *world) vandalise() error {
 	w.vandalised.Store(true)
 	w.plan.retention, w.plan.sweepEvery = time.Hour, 20*time.Minute
 	v.restart() // for they have read their settings
+	if w.plan.requested != (domain.Origin{}) {
+		var making sync.WaitGroup
+		over := make(chan struct{})
+		m := &maker{party: w.newParty("maker", 301)}
+		making.Go(func() { m.works(over) })
+		defer making.Wait()
+		defer close(over)
+	}
 	wards := 3 + v.d.n(4)
 	for n := range wards {
 		if err := v.ruin(n, v.damage); err != nil || w.ctx.Err() != nil {

@@ -17,9 +17,10 @@ import (
 
 // A ward is a recipient whose mailbox a vandal is at, with all who use it.
 type ward struct {
-	v      *vandal
-	name   string
-	strict bool // only one thing is damaged, so that every other can be held against it
+	v       *vandal
+	name    string
+	origins int  // of its events
+	strict  bool // only one thing is damaged, so that every other can be held against it
 
 	actor, domain, operator party
 
@@ -30,7 +31,10 @@ type ward struct {
 }
 
 func newWard(v *vandal, n int) *ward {
-	b := &ward{v: v, name: fmt.Sprintf("ward-%d", n), bundles: make(map[string][]byte)}
+	b := &ward{v: v, name: fmt.Sprintf("ward-%d", n), bundles: make(map[string][]byte), origins: 2}
+	if v.w.plan.requested != (domain.Origin{}) {
+		b.origins = 3
+	}
 	use := uint64(310 + 10*n) //nolint:gosec // n is small
 	b.actor, b.domain, b.operator = v.w.newParty(b.name, use), v.w.newParty("domain of "+b.name, use+1), v.w.newParty("operator of "+b.name, use+2)
 	b.operator.patience = 30 * time.Minute // a check takes its time
@@ -61,7 +65,7 @@ func (b *ward) events() []event {
 	batch := make([]event, 1+b.domain.d.n(6))
 	for i := range batch {
 		e := event{
-			ID: b.domain.newID().String(), Recipient: b.name, Origin: []domain.Origin{domain.TimeSeries, domain.Charges}[b.domain.d.n(2)].String(),
+			ID: b.domain.newID().String(), Recipient: b.name, Origin: []domain.Origin{domain.TimeSeries, domain.Charges, b.v.w.plan.requested}[b.domain.d.n(b.origins)].String(),
 			ContentType: []string{"type-a", "type-b"}[b.domain.d.n(2)], DocumentType: "RSM012", SupportsBundling: b.domain.d.n(5) > 0, Weight: 1,
 		}
 		if b.domain.d.n(2) == 0 || e.Origin == b.v.w.plan.inline.String() {

@@ -1,0 +1,65 @@
+package cosmos
+
+import (
+	"fmt"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Numbers in documents say how much is read, and how much memory that takes. One that
+// no hub has ever written is damage as well as a document that is no JSON, and must
+// not take more than there is.
+
+// maxSlots is more than any drawer has, whatever its capacity.
+const maxSlots = 1 << 20
+
+// A limited document has such numbers.
+type limited interface{ beyond() error }
+
+// withinLimits returns an error if a document has a number that cannot be.
+func withinLimits(key string, doc any) error {
+	if l, ok := doc.(limited); ok {
+		if err := l.beyond(); err != nil {
+			return domain.Errorf(domain.Damaged, "a document of partition %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func areSlots(from, to int) bool { return 0 <= from && from <= to && to <= maxSlots }
+
+func (h *head) beyond() error {
+	for name, last := range h.Cabinets {
+		if !areSlots(0, last.Fill) || last.Ordinal < 0 {
+			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
+		}
+	}
+	if h.Intent == nil {
+		return nil
+	}
+	for i := range h.Intent.Parts {
+		if p := &h.Intent.Parts[i]; p.Count < 0 || !areSlots(p.Slot, p.end()) {
+			return fmt.Errorf("its intent is to fill %d slots from %d on", p.Count, p.Slot)
+		}
+	}
+	return nil
+}
+
+func (d *drawer) beyond() error {
+	if !areSlots(0, d.Count) || d.Ordinal < 0 {
+		return fmt.Errorf("drawer %s, number %d, has %d events", d.ID, d.Ordinal, d.Count)
+	}
+	return nil
+}
+
+func (d *bundleDoc) beyond() error {
+	if d.Count < 0 || domain.Weight(d.Count) > domain.MaxBundleWeight { // each weighs something
+		return fmt.Errorf("bundle %s has %d events", d.ID, d.Count)
+	}
+	for _, s := range d.Ranges {
+		if !areSlots(s.From, s.To) {
+			return fmt.Errorf("bundle %s has the slots %d to %d of drawer %s", d.ID, s.From, s.To, s.Drawer)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package cosmos
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The simulation found that a check of a page with a slot that cannot be ended the
+// process: it made as much room as the page said.
+func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
+	const huge = 1 << 45
+	for name, damage := range map[string]func(d *damaged){
+		"a page that begins before the drawer": func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/slot", -huge) },
+		"a page that never ends":               func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/until", huge) },
+		"a drawer of many events": func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", huge)
+		},
+		"a drawer with a number below nothing": func(d *damaged) {
+			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", -1)
+		},
+		"a bundle of many events": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", huge) },
+		"a bundle of many slots":  func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", huge) },
+		"a head of many events": func(d *damaged) {
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
+		},
+		"an intent of many slots": func(d *damaged) {
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []part{{Count: huge}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDamaged(t)
+				damage(d)
+				report, err := d.node.Check(t.Context(), CheckOptions{})
+				require.NoError(t, err)
+				require.NotEmpty(t, report.Findings)
+				require.True(t, report.Findings[0].Damage)
+				_, err = d.node.Inspect(t.Context(), d.actor)
+				if err != nil {
+					require.Equal(t, domain.Damaged, domain.KindOf(err))
+				}
+			})
+		})
+	}
+}
