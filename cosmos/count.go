@@ -70,6 +70,9 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 		}
 		return drawers, nil
 	}
+	if statusOf(err) == http.StatusBadRequest { // there is no adding to what is no number
+		return nil, domain.Errorf(domain.Damaged, "count in drawers of %s: %w", key, err)
+	}
 	if !isRefused(err) {
 		return nil, err
 	}

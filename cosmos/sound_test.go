@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
 // The simulation found that a check of a page with a slot that cannot be ended the
@@ -46,4 +47,14 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Save counts in the drawer it fills by a patch, and Cosmos refuses to add to what
+// is no number: the simulation saw that called an error that nobody knows.
+func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
+	d := newDamaged(t)
+	drawers := d.drawers(d.main)
+	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawers[len(drawers)-1].ID, "/weight", "much")
+	_, err := d.node.Save(t.Context(), d.actor, repositorytest.Events(1, d.actor))
+	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }

@@ -67,7 +67,13 @@ func (m *maker) live(finish <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(m.w.ctx)
 	defer cancel()
 	var work sync.WaitGroup
-	work.Go(func() { m.goesOn(ctx, cancel, func() error { return client.Serve(ctx, m.make) }) })
+	makes := func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+		if m.w.vandalised.Load() && m.d.n(3) == 0 {
+			m.lies(ctx, line, exchange, r)
+		}
+		return m.make(ctx, r)
+	}
+	work.Go(func() { m.goesOn(ctx, cancel, func() error { return client.Serve(ctx, makes) }) })
 	work.Go(func() { m.goesOn(ctx, cancel, func() error { return client.Notices(ctx, m.hears) }) })
 	dies := make(<-chan time.Time)
 	if m.d.n(2) == 0 {

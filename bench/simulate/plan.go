@@ -59,9 +59,9 @@ func newPlan(d, more, later dice) plan {
 		p.domains = config.Domains{{Name: domain.Charges, Content: domain.Inline}}
 	}
 	p.features = newFeatures(more, &p)
-	p.vandal = later.n(8) == 0
+	p.vandal = later.n(5) == 0
 	p.hurry = p.vandal || later.n(3) == 0
-	p.missets, p.revokes = later.n(4) == 0, later.n(4) == 0
+	p.missets, p.revokes = p.vandal || later.n(4) == 0, later.n(4) == 0
 	return p
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
@@ -56,6 +57,17 @@ func (s *sender) poison() bool {
 		{"invalid", func() { e.Weight = -1; m.Body = eventsJSON([]event{e}) }},
 		{"invalid", func() { e.Recipient = ""; m.Body = eventsJSON([]event{e}) }},
 		{"not-protobuf", func() { m.ContentType, m.Body = nil, []byte("no protobuf") }},
+		{"invalid", func() { e.Origin = "Weather"; m.Body = eventsJSON([]event{e}) }},
+		{"not-json", func() { m.Body = []byte(`[{"id":7,"recipient":}]`) }},
+		{"unsupported-media-type", func() { text := "text/"; m.ContentType, m.Body = &text, []byte("hello") }},
+		{"invalid", func() {
+			m.ContentType = nil
+			body, err := proto.Marshal(&contract.DataAvailableNotificationContract{UUID: "none", Recipient: recipient, Origin: "TimeSeries"})
+			if err != nil {
+				s.w.fail(err)
+			}
+			m.Body = body
+		}},
 		{"unsupported-media-type", func() { text := "text/plain"; m.ContentType, m.Body = &text, []byte("hello") }},
 		{"wrong-message-type", func() {
 			m.Body = eventsJSON([]event{e})

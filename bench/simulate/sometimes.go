@@ -60,6 +60,7 @@ var rare = []string{
 	"a hub had wrong settings",
 	"an account refused everybody for a while",
 	"something was damaged",
+	"a domain gave a wrong answer",
 	"an answer was that something is damaged",
 	"a check has named damage",
 }

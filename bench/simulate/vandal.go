@@ -28,7 +28,7 @@ func (w *world) vandalise() error {
 	}
 	v := &vandal{party: w.newParty("vandal", 300), door: door}
 	w.vandalised.Store(true)
-	w.plan.retention, w.plan.sweepEvery = time.Hour, 20*time.Minute
+	w.plan.retention, w.plan.sweepEvery = 8*time.Minute, 2*time.Minute
 	v.restart() // for they have read their settings
 	if w.plan.requested != (domain.Origin{}) {
 		var making sync.WaitGroup
@@ -38,7 +38,7 @@ func (w *world) vandalise() error {
 		defer making.Wait()
 		defer close(over)
 	}
-	wards := 3 + v.d.n(4)
+	wards := 5 + v.d.n(5)
 	for n := range wards {
 		if err := v.ruin(n, v.damage); err != nil || w.ctx.Err() != nil {
 			return err
@@ -84,14 +84,17 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 	}
 	if v.d.n(2) == 0 {
 		w.roughens(400)
+		if v.d.n(2) == 0 { // some with wrong settings
+			v.restart()
+		}
 	}
 	var all sync.WaitGroup
 	for _, use := range []func(){b.fetch, b.announce, b.operate} {
 		all.Go(use)
 	}
 	all.Wait()
-	if v.d.n(2) == 0 { // a night, in which the sweep comes by
-		v.pause(time.Duration(1+v.d.n(4)) * time.Hour)
+	if v.d.n(3) == 0 { // a night, in which the sweep comes by
+		v.pause(time.Duration(5+v.d.n(20)) * time.Minute)
 		b.fetch()
 	}
 	if err := v.calms(); err != nil {
@@ -252,7 +255,7 @@ func (v *vandal) drop(string) string {
 // regroup has the account say other groups than the hubs are configured with: then
 // they do not start, until somebody mends that.
 func (v *vandal) regroup() error {
-	const minutes = 2
+	const seconds = 20
 	var right *document
 	for _, d := range v.w.shelf.of("|groups") {
 		right = &d
@@ -277,7 +280,7 @@ func (v *vandal) regroup() error {
 		v.restart()
 		return how
 	})
-	v.pause(minutes * time.Minute)
+	v.pause(seconds * time.Second)
 	v.does(func() string { return "the groups of the account are right again" + refusal(v.door.put(ctx, *right)) })
 	return v.calms()
 }

@@ -50,7 +50,7 @@ func (b *ward) fill() error {
 		}
 		for range b.v.d.n(3) {
 			b.peek("/v1/peek")
-			if b.v.d.n(2) == 0 {
+			if b.v.d.n(3) == 0 {
 				b.dequeue()
 			}
 		}
@@ -166,7 +166,26 @@ func (b *ward) announce() {
 			b.mu.Unlock()
 			batch = append(batch, again)
 		}
+		if b.domain.d.n(3) == 0 {
+			b.spoil(&batch[0])
+		}
 		b.ask(&b.domain, http.MethodPost, "/v1/data-available", eventsJSON(batch))
+	}
+}
+
+// spoil makes an event one that nobody takes.
+func (b *ward) spoil(e *event) {
+	switch b.domain.d.n(5) {
+	case 0:
+		e.Origin = "Weather"
+	case 1:
+		e.Weight = -1
+	case 2:
+		e.ContentType = ""
+	case 3:
+		e.Recipient = "|"
+	default:
+		e.DocumentType = strings.Repeat("x", 300)
 	}
 }
 
@@ -191,6 +210,9 @@ func (b *ward) order() {
 	p := &b.operator
 	order := []string{"release", "skip", "replay", "replay", "freeze", "thaw"}[p.d.n(6)]
 	words := map[string]string{"who": "an operator", "why": "something is wrong"}
+	if p.d.n(8) == 0 {
+		words["who"] = []string{"", " ", "no\x00body", strings.Repeat("x", 300)}[p.d.n(4)]
+	}
 	switch order {
 	case "release", "skip":
 		words["bundleId"] = b.known(p)
@@ -207,7 +229,7 @@ func (b *ward) order() {
 
 // anyCheck is what an operator may ask for.
 func (b *ward) anyCheck() []byte {
-	all := []string{`{}`, `{"repair":true}`, `{"repair":true,"actor":"` + b.name + `"}`, `{"actor":"` + b.name + `"}`, `{"resume":"what is this?"}`, `{"resume":"e30="}`}
+	all := []string{`{}`, `{"repair":true}`, `{"repair":true,"actor":"` + b.name + `"}`, `{"actor":"` + b.name + `"}`, `{"resume":"what is this?"}`, `{"resume":"e30="}`, `{"resume":"eyJjb250aW51YXRpb24iOiJ4IiwiaW50ZW50cyI6eyJ8IjoieCJ9fQ"}`, `{"resume":"eyJjb250aW51YXRpb24iOiJ4In0"}`}
 	return []byte(all[b.operator.d.n(len(all))])
 }
 
