@@ -129,6 +129,7 @@ func (f *flow) read(from net.Conn) {
 		f.mu.Lock()
 		f.queue = append(f.queue, slices.Clone(buffer[:n]))
 		f.mu.Unlock()
+		f.conn.line.w.rouse() // whoever waits before it may be urgent now
 		select {
 		case f.came <- struct{}{}:
 		default:
