@@ -196,13 +196,9 @@ func decode(doc []byte, key string, into any) error {
 
 // put creates an item, or replaces the one that has etag. It returns the new etag.
 func (o *operation) put(ctx context.Context, c *azcosmos.ContainerClient, key, id string, etag azcore.ETag, item any) (azcore.ETag, error) {
-	doc, err := json.Marshal(item)
-	if err != nil {
-		return "", fmt.Errorf("encode %s: %w", id, err)
-	}
-	pk := azcosmos.NewPartitionKeyString(key)
+	doc, pk := encoded(item), azcosmos.NewPartitionKeyString(key)
 	var written azcore.ETag
-	err = o.do(ctx, c, true, func(ctx context.Context) (float32, error) {
+	err := o.do(ctx, c, true, func(ctx context.Context) (float32, error) {
 		var resp azcosmos.ItemResponse
 		var err error
 		if etag == "" {
@@ -231,6 +227,9 @@ func (o *operation) patch(ctx context.Context, c *azcosmos.ContainerClient, key,
 		resp, err = c.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 		return resp.RequestCharge, err
 	})
+	if statusOf(err) == http.StatusBadRequest { // a field is not what can be changed so
+		return domain.Errorf(domain.Damaged, "patch document %s of partition %s: %w", id, key, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,9 @@ func (d *bundleDoc) beyond() error {
 	if d.Count < 0 || domain.Weight(d.Count) > domain.MaxBundleWeight { // each weighs something
 		return fmt.Errorf("bundle %s has %d events", d.ID, d.Count)
 	}
+	if len(d.Ranges) == 0 {
+		return fmt.Errorf("bundle %s has no slots", d.ID)
+	}
 	for _, s := range d.Ranges {
 		if !areSlots(s.From, s.To) {
 			return fmt.Errorf("bundle %s has the slots %d to %d of drawer %s", d.ID, s.From, s.To, s.Drawer)

@@ -11,7 +11,7 @@ import (
 )
 
 // The simulation found that a check of a page with a slot that cannot be ended the
-// process: it made as much room as the page said.
+// process: it made as much room as the page said. A bundle without slots ended it, too.
 func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
@@ -25,6 +25,7 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 		},
 		"a bundle of many events": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", huge) },
 		"a bundle of many slots":  func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", huge) },
+		"a bundle of no slots":    func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges", []slots{}) },
 		"a head of many events": func(d *damaged) {
 			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},

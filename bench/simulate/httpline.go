@@ -104,7 +104,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}
 	status := 0
 	if time.Now().Before(x.line.w.locked) && !x.line.w.calm {
-		x.arrives(answered{resp: refused(x.req)})
+		x.arrives(answered{resp: refused(x.req)}) //nolint:bodyclose // whoever asked does
 		return "refused"
 	}
 	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does

@@ -155,7 +155,11 @@ func (v *vandal) does(something func() string) {
 func (v *vandal) damage(recipient string) string {
 	byKind := make(map[string][]document)
 	var kinds, objects []string
-	for _, d := range v.w.shelf.of(recipient) {
+	all := v.w.shelf.of(recipient)
+	if v.d.n(2) == 0 {
+		all = inUse(all)
+	}
+	for _, d := range all {
 		kind := d.kind()
 		if byKind[kind] == nil {
 			kinds = append(kinds, kind)
@@ -195,6 +199,30 @@ func (v *vandal) damage(recipient string) string {
 		err = v.door.put(ctx, d)
 	}
 	return kind + " " + d.id + " of " + recipient + " " + how + refusal(err)
+}
+
+// inUse returns of documents those that say something about an open bundle.
+func inUse(all []document) (found []document) {
+	about := map[string]bool{"head": true, "gate": true}
+	for _, d := range all {
+		if d.fields["state"] != "open" {
+			continue
+		}
+		about[d.id] = true
+		ranges, _ := d.fields["ranges"].([]any)
+		for _, r := range ranges {
+			if r, ok := r.(map[string]any); ok {
+				drawer, _ := r["drawer"].(string)
+				about[drawer] = true
+			}
+		}
+	}
+	for _, d := range all {
+		if about[d.id] || about[d.key] || about[d.kind()] {
+			found = append(found, d)
+		}
+	}
+	return found
 }
 
 // refusal says that the account would not have a damage.
@@ -277,7 +305,7 @@ func (v *vandal) regroup() error {
 			how = "the groups of the account: " + wrong.damage(v.d)
 		}
 		how += refusal(v.door.put(ctx, wrong))
-		v.restart()
+		v.restart() //nolint:contextcheck // hubs have a life of their own
 		return how
 	})
 	v.pause(seconds * time.Second)

@@ -58,6 +58,9 @@ func (b *ward) fill() error {
 			b.order()
 		}
 	}
+	if b.v.d.n(3) > 0 { // what is open and not confirmed has most to lose
+		b.peek("/v1/peek")
+	}
 	return nil
 }
 
@@ -141,7 +144,7 @@ func (b *ward) dequeue() {
 // fetch is what an actor does.
 func (b *ward) fetch() {
 	for range 8 {
-		switch b.actor.d.n(8) {
+		switch b.actor.d.n(9) {
 		case 0:
 			b.ask(&b.actor, http.MethodGet, "/v1/queues", nil)
 		case 1:
@@ -150,6 +153,8 @@ func (b *ward) fetch() {
 			b.dequeue()
 		case 4:
 			b.peek("/v1/peek/" + b.v.w.plan.groups[b.actor.d.n(len(b.v.w.plan.groups))])
+		case 5:
+			b.peek("/v1/peek" + []string{"?version=beta", "?format=xml", "?bundleId=" + b.actor.newID().String(), "?wait=20"}[b.actor.d.n(4)])
 		default:
 			b.peek("/v1/peek")
 		}
@@ -243,7 +248,7 @@ func (b *ward) check() error {
 		lines := strings.Split(strings.TrimSpace(string(r.body)), "\n")
 		var last struct{ Report, Problem json.RawMessage }
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || (last.Report == nil) == (last.Problem == nil) {
-			return fmt.Errorf("a check has ended with %q: %v", lines[len(lines)-1], err)
+			return fmt.Errorf("a check has ended with %q", lines[len(lines)-1])
 		}
 		if bytes.Contains(r.body, []byte(`"finding"`)) || last.Problem != nil {
 			b.v.w.reached("a check has named damage")
