@@ -72,7 +72,7 @@ func (w *world) settings() config.Config {
 	cfg.ServiceBus.Connection = config.Secret(w.bus.ConnectionString(""))
 	cfg.Blob.Endpoint = secure(w.blobs.Endpoint())
 	cfg.Blob.Key = config.Secret(w.blobs.Key())
-	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) //nolint:gosec // 1 or 2, for waiting for a session is a lot of talk
+	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) // waiting for a session is a lot of talk
 	cfg.Domains = w.plan.domains
 	cfg.Ordering = w.plan.ordering
 	cfg.Retention = w.plan.retention
