@@ -271,7 +271,7 @@ func (s *scheduler) mishap(t *turn) *fault {
 	}
 	var possible []fault
 	for _, f := range t.faults() {
-		if s.weather.has(f.name) {
+		if s.weather.has(f.name) || f.name == s.weather.usual {
 			possible = append(possible, f)
 		}
 	}
@@ -279,6 +279,9 @@ func (s *scheduler) mishap(t *turn) *fault {
 		return nil
 	}
 	f := possible[s.mishaps.n(len(possible))]
+	if i := slices.IndexFunc(possible, func(f fault) bool { return f.name == s.weather.usual }); i >= 0 && s.mishaps.n(2) == 0 {
+		f = possible[i]
+	}
 	if !s.mayHappen() {
 		return nil
 	}

@@ -15,7 +15,8 @@ type weather struct {
 	storms int
 	jumps  int // of clocks
 
-	lasts int // steps, after which it is fine for good
+	usual string // a fault that befalls half of those whom one does; "": none
+	lasts int    // steps, after which it is fine for good
 
 	kinds uint64 // which faults there are
 }

@@ -14,6 +14,7 @@ import (
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -63,6 +64,9 @@ func newWorld(o *Options) (*world, error) {
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox)}
 	if w.plan.vandal {
 		w.shelf = newShelf()
+	}
+	if rights := newDice(o.Seed, 6); rights.n(4) == 0 { // to break off what is tried again otherwise, anywhere
+		w.weather.usual, w.weather.faults = faulty.Forbidden.String(), max(w.weather.faults, 60)
 	}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)

@@ -41,12 +41,13 @@ const (
 	Truncated                 // the answer breaks off in the middle
 	Moving                    // 403/3: writes go to another region, for now
 	SessionBehind             // 404/1002: the replica has not seen the session yet
+	Forbidden                 // 403: this once, the caller may not
 )
 
 var names = [...]string{
 	"none", "request lost", "reply lost after commit", "429", "449",
 	"408 after commit", "503", "503 after commit", "foreign 412",
-	"408", "410", "500", "500 after commit", "truncated", "403/3", "404/1002",
+	"408", "410", "500", "500 after commit", "truncated", "403/3", "404/1002", "403",
 }
 
 func (f Fault) String() string { return names[f] }
@@ -60,7 +61,7 @@ func Faults() []Fault {
 }
 
 // More returns the ways that are rarer, and told apart by no caller.
-func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated} }
+func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
 
 // IsAfter reports whether the fault breaks the answer to a call that is carried out.
 func (f Fault) IsAfter() bool {
@@ -165,6 +166,8 @@ func (f Fault) Do(next Doer, req *http.Request) (*http.Response, error) {
 		return answer(req, http.StatusForbidden, "3", nil), nil
 	case SessionBehind:
 		return answer(req, http.StatusNotFound, "1002", nil), nil
+	case Forbidden:
+		return answer(req, http.StatusForbidden, "", nil), nil
 	}
 	return next.Do(req)
 }
