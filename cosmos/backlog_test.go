@@ -271,7 +271,7 @@ func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
 	drawer := s.entries(node, domain.TimeSeries)[0].ID
 	open, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	new := []string{"marks", "saved", "nextSaved", "behind"}
+	new := []string{"marks", "saved", "nextSaved", "behind", "sum"}
 	s.strip(node.db.catalog, headKey(s.actor), new...)
 	s.strip(node.db.cabinets, drawer, new...)
 	s.strip(node.db.bundles, s.actor.String(), new...)

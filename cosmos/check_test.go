@@ -184,7 +184,11 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{pagesOverlap, false, func(d *damaged) {
 			d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(1), "/slot", 0)
 		}},
-		{sequenceWrong, false, func(d *damaged) {
+		{pageDamaged, false, func(d *damaged) {
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
+		}},
+		{sequenceWrong, false, func(d *damaged) { // and the page is of an older version
+			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/sum", 0)
 			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
 		{drawerMissing, false, func(d *damaged) {

@@ -138,7 +138,8 @@ type page struct {
 	Payloads      string          `json:"payloads,omitempty"` // object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
 	Saved         millis          `json:"saved,omitempty"` // the time of the Save
-	Events        []byte          `json:"events"`          // see encodeEvents
+	Events        []byte          `json:"events"`          // see encodePage
+	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }

@@ -99,6 +99,7 @@ func pagesOf(it *intent, object string, part *part, events []numbered) []*page {
 			pg.Payloads, pg.PayloadsFrom = object, payloadsFrom
 		}
 		payloadsFrom += length
+		pg.Sum = pg.sum()
 		pages = append(pages, pg)
 		slot, events = slot+n, events[n:]
 	}

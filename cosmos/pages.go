@@ -3,6 +3,7 @@ package cosmos
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 
 	"github.com/messagehub/messagehub/domain"
@@ -87,6 +88,13 @@ func encodePage(events []numbered) (data []byte, n int) {
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
 }
 
+// sum is the CRC-32C of what stands around the events and gives them their places:
+// with another first number, say, the events are as sound as before, but not the same.
+func (p *page) sum() uint32 {
+	text := fmt.Sprintf("%s|%s|%d|%d|%d|%d|%d|%s", p.ID, p.PartitionKey, p.Slot, p.Until, p.FirstSequence, p.Saved, p.PayloadsFrom, p.Payloads)
+	return crc32.Checksum([]byte(text), castagnoli)
+}
+
 var errPage = errors.New("the events of a page cannot be decoded")
 
 // A storedEvent is an event as a page holds it.
@@ -105,6 +113,9 @@ func (p *page) most() int {
 func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
 	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.most() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
+		return errPage
+	}
+	if p.Sum != 0 && p.Sum != p.sum() {
 		return errPage
 	}
 	d := decoder{b: p.Events[:end]}

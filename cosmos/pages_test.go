@@ -114,6 +114,29 @@ func TestADamagedPageIsRefused(t *testing.T) {
 	}
 }
 
+func TestAPageAroundWhichSomethingHasChangedIsRefused(t *testing.T) {
+	events := repositorytest.Events(3, repositorytest.NewActor())
+	it := &intent{ID: "intent", Saved: 5}
+	sound := *pagesOf(it, "object", &part{Drawer: "drawer", Slot: 2}, numberedEvents(events, 7, func() domain.Sequence { return 0 }))[0]
+	cabinet := events[0].Cabinet()
+	ignore := func(int, *storedEvent) bool { return true }
+	require.NoError(t, sound.decode(cabinet, ignore))
+	for name, change := range map[string]func(*page){
+		"another first number": func(p *page) { p.FirstSequence-- },
+		"another slot":         func(p *page) { p.Slot++; p.Until++ },
+		"another drawer":       func(p *page) { p.PartitionKey = "other" },
+		"another time":         func(p *page) { p.Saved++ },
+		"other payloads":       func(p *page) { p.Payloads = "other" },
+	} {
+		p := sound
+		change(&p)
+		assert.ErrorIs(t, p.decode(cabinet, ignore), errPage, name)
+	}
+	old := sound
+	old.Sum = 0 // as older versions have left it
+	require.NoError(t, old.decode(cabinet, ignore))
+}
+
 func TestAFilterHoldsWhatWasAddedAndHardlyAnythingElse(t *testing.T) {
 	const n = 10_000
 	counting := func(from, i int) (id domain.EventID) { // ids that count up are the hardest to spread
