@@ -132,6 +132,9 @@ func (o *operation) openBundle(ctx context.Context, g *gate, asked map[domain.Gr
 		return repository.Next{}, err
 	}
 	b, err := doc.bundle()
+	if err == nil && gateID(b.Group) != g.ID {
+		err = domain.Errorf(domain.Damaged, "bundle %s of %s says that it is of group %s, and %s has it open", doc.ID, g.Recipient, b.Group, g.ID)
+	}
 	if err != nil {
 		return repository.Next{}, err
 	}

@@ -59,3 +59,16 @@ func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	_, err := d.node.Save(t.Context(), d.actor, repositorytest.Events(1, d.actor))
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }
+
+// The simulation found that a Peek for this panicked, for it looked up what the gate of
+// the other group had let through.
+func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDamaged(t)
+		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/group", "masterdata")
+		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
+		require.NoError(t, err)
+		_, err = d.node.NextUnacknowledged(t.Context(), d.actor, []domain.Group{group})
+		require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
+	})
+}

@@ -93,7 +93,7 @@ func (h *hub) live() {
 	h.missets(random, &cfg)
 	n, err := node.Open(ctx, cfg, node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
-		Listener: newIdleListener(), Grace: 3 * time.Second,
+		Logger:   h.logger(), Listener: newIdleListener(), Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
 		Clock:  func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
