@@ -68,3 +68,9 @@ func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
 	p.end()
 	require.Equal(t, "\r0 seeds, \x1b[K\r\x1b[Kseed 7 fails\n\n", out.String())
 }
+
+func TestTheStateMayLieInAFolderThatIsNotThereYet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bin", "state.json")
+	require.NoError(t, write(path, []byte("{}")))
+	require.FileExists(t, path)
+}
