@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -26,11 +27,19 @@ func withinLimits(key string, doc any) error {
 	return nil
 }
 
+// isName reports whether text may be the id of a drawer: Cosmos calls a request with
+// one that cannot be an id a wrong request, and does not say that it is damage.
+func isName(text string) bool {
+	return len(text) <= 100 && strings.IndexFunc(text, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+}
+
 func areSlots(from, to int) bool { return 0 <= from && from <= to && to <= maxSlots }
 
 func (h *head) beyond() error {
 	for name, last := range h.Cabinets {
-		if !areSlots(0, last.Fill) || last.Ordinal < 0 {
+		if !areSlots(0, last.Fill) || last.Ordinal < 0 || !isName(last.Drawer) {
 			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
 		}
 	}
@@ -38,7 +47,7 @@ func (h *head) beyond() error {
 		return nil
 	}
 	for i := range h.Intent.Parts {
-		if p := &h.Intent.Parts[i]; p.Count < 0 || !areSlots(p.Slot, p.end()) {
+		if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) {
 			return fmt.Errorf("its intent is to fill %d slots from %d on", p.Count, p.Slot)
 		}
 	}
@@ -60,8 +69,8 @@ func (d *bundleDoc) beyond() error {
 		return fmt.Errorf("bundle %s has no slots", d.ID)
 	}
 	for _, s := range d.Ranges {
-		if !areSlots(s.From, s.To) {
-			return fmt.Errorf("bundle %s has the slots %d to %d of drawer %s", d.ID, s.From, s.To, s.Drawer)
+		if !areSlots(s.From, s.To) || !isName(s.Drawer) {
+			return fmt.Errorf("bundle %s has the slots %d to %d of drawer %q", d.ID, s.From, s.To, s.Drawer)
 		}
 	}
 	return nil
