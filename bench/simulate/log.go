@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 )
@@ -23,6 +24,9 @@ func (h *hub) logger() *slog.Logger {
 type logLines struct{ h *hub }
 
 func (l *logLines) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(`error="panic: `)) {
+		l.h.w.fail(fmt.Errorf("%s panicked: %s", l.h.who, line))
+	}
 	l.h.w.tell(l.h.who + " says: " + strings.TrimSpace(string(bytes.ToValidUTF8(line, nil))))
 	return len(line), nil
 }
