@@ -84,7 +84,8 @@ type Options struct {
 }
 
 // A Latency is how long answers take: Base, PerKB for each kilobyte of request
-// and answer, and up to Jitter more, at random but the same for the same Seed.
+// and answer, and up to Jitter more; some take Slow besides. What is random is the
+// same for the same Seed.
 type Latency = physics.Latency
 
 // A Change is a document after a commit.

@@ -24,13 +24,26 @@ func open(t testing.TB, o embedded.Options, change ...func(*azcosmos.ContainerPr
 
 func client(t testing.TB, engine *embedded.Engine) *azcosmos.Client {
 	t.Helper()
+	return clientOver(t, engine, engine.Transport())
+}
+
+func clientOver(t testing.TB, engine *embedded.Engine, way policy.Transporter) *azcosmos.Client {
+	t.Helper()
 	cred, err := azcosmos.NewKeyCredential(engine.Key())
 	require.NoError(t, err)
 	c, err := azcosmos.NewClientWithKey(engine.Endpoint(), cred, &azcosmos.ClientOptions{
-		ClientOptions: azcore.ClientOptions{Transport: engine.Transport(), Retry: policy.RetryOptions{MaxRetries: -1}},
+		ClientOptions: azcore.ClientOptions{Transport: way, Retry: policy.RetryOptions{MaxRetries: -1}},
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
+	return c
+}
+
+// containerOver is container c of database db, which is there, by another way.
+func containerOver(t testing.TB, engine *embedded.Engine, way policy.Transporter) *azcosmos.ContainerClient {
+	t.Helper()
+	c, err := clientOver(t, engine, way).NewContainer("db", "c")
+	require.NoError(t, err)
 	return c
 }
 

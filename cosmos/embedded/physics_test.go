@@ -48,6 +48,20 @@ func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
 	}
 }
 
+func TestWhoComesInUnmeteredSpendsNothingOfTheThroughput(t *testing.T) {
+	engine, _ := open(t, embedded.Options{
+		Throttle: true, Clock: func() time.Time { return time.Unix(1_700_000_000, 0) },
+		Latency: &embedded.Latency{Base: time.Hour, Sleep: func(context.Context, time.Duration) { t.Error("an unmetered request waits for nothing") }},
+	})
+	c := containerOver(t, engine, engine.TransportOf(embedded.Door{Unmetered: true}))
+	large := fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0100000d"}`, 1)
+	for range 100 {
+		_, err := c.UpsertItem(t.Context(), pk, large, nil)
+		require.NoError(t, err)
+	}
+	require.Greater(t, engine.RequestUnits(), 4000.0, "it is charged all the same, ten times what a second gives")
+}
+
 func TestWithoutThrottleNothingIsRefused(t *testing.T) {
 	_, c := open(t, embedded.Options{})
 	for i := range 300 {

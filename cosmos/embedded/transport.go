@@ -13,10 +13,16 @@ var ErrClosed = errors.New("the embedded engine is closed")
 
 // A Transport carries requests to an Engine by a call, without a network. It
 // is what azcore calls a policy.Transporter.
-type Transport struct{ engine *Engine }
+type Transport struct {
+	engine *Engine
+	door   Door
+}
 
 // Transport returns the way to this engine.
-func (e *Engine) Transport() *Transport { return &Transport{engine: e} }
+func (e *Engine) Transport() *Transport { return e.TransportOf(Door{}) }
+
+// TransportOf returns a way to this engine through a door of its own.
+func (e *Engine) TransportOf(d Door) *Transport { return &Transport{engine: e, door: d} }
 
 // Do answers req. It starts no goroutine.
 //
@@ -32,7 +38,7 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		return nil, ErrClosed
 	}
 	defer t.engine.requests.Done()
-	answer := t.engine.server.Serve(req, Door{}) //nolint:contextcheck // the request carries it
+	answer := t.engine.server.Serve(req, t.door) //nolint:contextcheck // the request carries it
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -8,9 +8,13 @@ import (
 )
 
 // A Latency is how long an answer takes besides the work: Base, PerKB for each
-// kilobyte of request and answer, and up to Jitter more, at random.
+// kilobyte of request and answer, and up to Jitter more, at random. So many of
+// a thousand answers, at random too, take Slow besides.
 type Latency struct {
 	Base, PerKB, Jitter time.Duration
+
+	Slow       time.Duration
+	SlowOf1000 int
 
 	// Seed makes the jitter the same in every run of requests that come one
 	// after the other.
@@ -39,12 +43,20 @@ func NewDelayer(l Latency) *Delayer {
 // Delay waits as long as a request and an answer of so many bytes take.
 func (d *Delayer) Delay(ctx context.Context, bytes int64) {
 	wait := d.latency.Base + time.Duration(float64(d.latency.PerKB)*float64(bytes)/1024)
+	d.latency.Sleep(ctx, wait+d.chance())
+}
+
+// chance is the part that is drawn.
+func (d *Delayer) chance() (wait time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.latency.Jitter > 0 {
-		d.mu.Lock()
 		wait += time.Duration(d.random.Int64N(int64(d.latency.Jitter)))
-		d.mu.Unlock()
 	}
-	d.latency.Sleep(ctx, wait)
+	if d.latency.SlowOf1000 > 0 && d.random.IntN(1000) < d.latency.SlowOf1000 {
+		wait += d.latency.Slow
+	}
+	return wait
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -85,6 +85,16 @@ func TestALatencyIsTheSameForTheSameSeed(t *testing.T) {
 		require.GreaterOrEqual(t, wait, least)
 		require.Less(t, wait, least+time.Millisecond)
 	}
+	slow := 0
+	d := NewDelayer(Latency{Slow: time.Second, SlowOf1000: 10, Sleep: func(_ context.Context, d time.Duration) {
+		if d == time.Second {
+			slow++
+		}
+	}})
+	for range 10_000 {
+		d.Delay(t.Context(), 0)
+	}
+	require.InDelta(t, 100, slow, 40, "one of a hundred is slow")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		NewDelayer(Latency{Base: time.Minute}).Delay(t.Context(), 0)

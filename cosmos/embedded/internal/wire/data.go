@@ -20,7 +20,7 @@ const ownerNotFound = 1003
 func (s *Server) data(r *request) (Response, error) {
 	s.requests.Add(1)
 	answer, err := s.operation(r)
-	if s.delayer != nil {
+	if s.delayer != nil && !r.door.Unmetered {
 		s.delayer.Delay(r.Context(), max(0, r.ContentLength)+int64(len(answer.Body)))
 	}
 	return answer, err
@@ -29,7 +29,7 @@ func (s *Server) data(r *request) (Response, error) {
 // admit lets a request to a physical partition in, or to all of them if at is
 // nil, if their budgets are not used up.
 func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error {
-	if s.throttle == nil {
+	if s.throttle == nil || r.door.Unmetered {
 		return nil
 	}
 	budgets := s.engine.Budgets(c, at)
@@ -191,7 +191,7 @@ func (s *Server) result(r *request, result engine.Result, token string, session 
 }
 
 func (s *Server) charge(r *request, charge engine.Charge) {
-	if s.throttle != nil {
+	if s.throttle != nil && !r.door.Unmetered {
 		s.throttle.Spend(r.budgets, int64(charge))
 	}
 	s.charged.Add(int64(charge))

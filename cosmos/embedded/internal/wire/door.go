@@ -28,6 +28,11 @@ type Door struct {
 	// Advertise is the host and port that the account document names, where
 	// clients send all further requests. Empty: the one a request came to.
 	Advertise string
+
+	// Unmetered lets requests in at any rate, and makes none wait: what comes in
+	// here spends nothing of the throughput. It is how a benchmark fills an account
+	// whose physics it is about to measure.
+	Unmetered bool
 }
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
