@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+)
+
+// Options say what is measured, and on what.
+type Options struct {
+	// Endpoint and Key are of an account that is there; without a Key, Credential is
+	// used. Without an Endpoint the account is modelled.
+	Endpoint   string
+	Key        string
+	Credential azcore.TokenCredential
+
+	Quick bool   // smaller and shorter: a few minutes in all
+	Seed  uint64 // of the physics and the load
+
+	// Progress is told how far a scenario is, at any rate, from one goroutine at a
+	// time. Default: nobody is told.
+	Progress func(Progress)
+}
+
+// Progress is how far a scenario is.
+type Progress struct {
+	Scenario string
+	Step     string  // what it is doing, in a few words
+	Done     float64 // of the scenario, from 0 to 1
+}
+
+// A Scenario is one question about the hub, and how it is answered by measuring.
+type Scenario struct {
+	Name  string // one word, or several joined by hyphens
+	About string // one line: what is done, and at what size
+	run   func(ctx context.Context, r *run) error
+}
+
+// Scenarios returns all of them, in the order in which they are run.
+func Scenarios() []Scenario { return slices.Clone(scenarios) }
+
+// Find returns the scenarios with these names, in the order of Scenarios; none means
+// all. Its error names the ones that there are.
+func Find(names ...string) ([]Scenario, error) {
+	if len(names) == 0 {
+		return Scenarios(), nil
+	}
+	var found []Scenario
+	unknown := slices.Clone(names)
+	for _, s := range scenarios {
+		if slices.Contains(names, s.Name) {
+			found = append(found, s)
+			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == s.Name })
+		}
+	}
+	if len(unknown) > 0 {
+		var known []string
+		for _, s := range scenarios {
+			known = append(known, s.Name)
+		}
+		return nil, fmt.Errorf("no scenario %q: there are %s", unknown[0], strings.Join(known, ", "))
+	}
+	return found, nil
+}
+
+// Run carries out one scenario and hands out each figure as soon as it is known. An
+// error leaves the figures before it as they are.
+func (s Scenario) Run(ctx context.Context, o Options, tell func(figure.Figure)) error {
+	r := &run{Options: o, scenario: s.Name, tell: tell}
+	if err := s.run(ctx, r); err != nil {
+		return fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// A run is one scenario while it is carried out. It belongs to one goroutine.
+type run struct {
+	Options
+	scenario string
+	tell     func(figure.Figure)
+}
+
+// figure hands out a figure; target is nil if there is none.
+func (r *run) figure(layout, metric string, value float64, unit string, target *figure.Target) {
+	r.tell(figure.Figure{
+		Scenario: r.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
+		Target: target, OK: target.Met(value),
+	})
+}
+
+// progress tells how far the scenario is.
+func (r *run) progress(done float64, format string, args ...any) {
+	if r.Progress != nil {
+		r.Progress(Progress{Scenario: r.scenario, Step: fmt.Sprintf(format, args...), Done: done})
+	}
+}
+
+// account opens the account that is measured, with the physics on if it is a model.
+func (r *run) account() (*account.Account, error) {
+	return account.Open(account.Options{
+		Endpoint: r.Endpoint, Key: r.Key, Credential: r.Credential, Physics: account.DefaultPhysics(r.Seed),
+	})
+}
+
+// pick is whole, or quick in a quick run.
+func pick[T any](r *run, whole, quick T) T {
+	if r.Quick {
+		return quick
+	}
+	return whole
+}
