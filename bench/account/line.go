@@ -52,10 +52,14 @@ func (l *Line) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	charge, notCharged := strconv.ParseFloat(answer.Header.Get("x-ms-request-charge"), 64)
-	if notCharged != nil {
-		return answer, nil
+	charge, err := strconv.ParseFloat(answer.Header.Get("x-ms-request-charge"), 64)
+	if err == nil {
+		l.count(req, answer, charge)
 	}
+	return answer, nil
+}
+
+func (l *Line) count(req *http.Request, answer *http.Response, charge float64) {
 	l.requests.Add(1)
 	l.micro.Add(int64(charge * 1e6))
 	l.sent.Add(max(0, req.ContentLength))
@@ -63,7 +67,6 @@ func (l *Line) Do(req *http.Request) (*http.Response, error) {
 		l.refused.Add(1)
 	}
 	answer.Body = &counted{ReadCloser: answer.Body, to: &l.received}
-	return answer, nil
 }
 
 // counted is a body that adds up what is read of it.
