@@ -26,6 +26,9 @@ type Options struct {
 	// Progress is told how far a scenario is, at any rate, from one goroutine at a
 	// time. Default: nobody is told.
 	Progress func(Progress)
+
+	// Curve is told what can be drawn, as Progress is. Default: nothing is drawn.
+	Curve func(figure.Curve)
 }
 
 // Progress is how far a scenario is.
@@ -40,6 +43,14 @@ type Scenario struct {
 	Name  string // one word, or several joined by hyphens
 	About string // one line: what is done, and at what size
 	run   func(ctx context.Context, r *run) error
+}
+
+// NewScenario returns a scenario that is not one of Scenarios: do is its Run. With it
+// whoever runs scenarios is tested, without measuring anything.
+func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
+	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *run) error {
+		return do(ctx, r.Options, r.tell)
+	}}
 }
 
 // Scenarios returns all of them, in the order in which they are run.
@@ -92,6 +103,13 @@ func (r *run) figure(layout, metric string, value float64, unit string, target *
 		Scenario: r.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
 		Target: target, OK: target.Met(value),
 	})
+}
+
+// curve hands out what can be drawn as one line, or one row of bars, of a plot.
+func (r *run) curve(plot figure.Plot, name, unit string, points ...figure.Point) {
+	if r.Curve != nil {
+		r.Curve(figure.Curve{Scenario: r.scenario, Plot: plot, Name: name, Unit: unit, Points: points})
+	}
 }
 
 // progress tells how far the scenario is.
