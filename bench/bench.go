@@ -120,8 +120,8 @@ func (r *run) progress(done float64, format string, args ...any) {
 }
 
 // account opens the account that is measured, with the physics on if it is a model.
-func (r *run) account() (*account.Account, error) {
-	return account.Open(account.Options{
+func (r *run) account(ctx context.Context) (*account.Account, error) {
+	return account.Open(ctx, account.Options{
 		Endpoint: r.Endpoint, Key: r.Key, Credential: r.Credential, Physics: account.DefaultPhysics(r.Seed),
 	})
 }

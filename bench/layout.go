@@ -2,21 +2,26 @@ package bench
 
 import (
 	"context"
+	"sync"
 
 	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 )
 
 // A layout is a way to lay events out in Cosmos.
 type layout struct {
 	name string
 
-	// provision makes the containers in a database of the account, past its physics,
-	// and gives each so many request units a second.
-	provision func(ctx context.Context, a *account.Account, database string, throughput int32) error
+	// provision makes the containers in the database that is named like the layout,
+	// and gives each of them so many request units a second.
+	provision func(ctx context.Context, a *account.Account, throughput int32) error
 
-	// open returns a store over l. Each has a memory of its own, as a process would.
-	open func(a *account.Account, l *account.Line, database string) (*store, error)
+	// open returns a store over l, which works until it is closed. Each has a memory
+	// of its own, as a process would.
+	open func(ctx context.Context, a *account.Account, l *account.Line) (*store, error)
 }
 
 // A store is a layout at work.
@@ -24,7 +29,50 @@ type store struct {
 	repository.DataAvailable
 	repository.Bundles
 
-	// settle waits until the store has nothing left to do in the background.
-	settle func(ctx context.Context) error
+	// settle waits until the store has done for an actor what it does in the
+	// background.
+	settle func(ctx context.Context, actor domain.ActorID)
 	close  func()
+}
+
+// hub is the layout that ships.
+var hub = layout{
+	name: "hub",
+	provision: func(ctx context.Context, a *account.Account, throughput int32) error {
+		db, err := cosmos.Connect(a.Connection(a.Unmetered(), "hub"))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if err := db.Provision(ctx); err != nil {
+			return err
+		}
+		return a.Raise(ctx, "hub", map[string]int32{"catalog": throughput, "cabinet": throughput, "bundles": throughput})
+	},
+	open: func(ctx context.Context, a *account.Account, l *account.Line) (*store, error) {
+		r, stop, err := openHub(ctx, a, l, cosmos.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return &store{DataAvailable: r, Bundles: r, settle: r.Settle, close: stop}, nil
+	},
+}
+
+// openHub returns the hub's repository over l, at work until stop is called. It
+// sweeps when it is told to, so that nobody pays for it unawares.
+func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.Options) (r *cosmos.Repository, stop func(), err error) {
+	db, err := cosmos.Connect(a.Connection(l, "hub"))
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Exclusive, o.SweepEvery = true, -1
+	r = cosmos.New(db, memory.NewContent(), o)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = r.Run(ctx) }) // which ends with ctx and never fails
+	return r, func() {
+		cancel()
+		running.Wait()
+		db.Close()
+	}, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // count makes the drawers of p say what they hold, one batch for each cabinet.
-// It returns which parts fill a drawer that held nothing unacknowledged before.
+// It returns which parts fill a drawer that was there and held nothing unacknowledged.
 // It fails with errMoved if somebody has sealed one of the drawers.
 func (w *writer) count(ctx context.Context, o *operation, p *plan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
@@ -25,7 +25,7 @@ func (w *writer) count(ctx context.Context, o *operation, p *plan) (empty []bool
 				drawers, err := w.countCabinet(ctx, o, p, name, some)
 				for i, d := range drawers {
 					part := &p.intent.Parts[some[i]]
-					empty[some[i]] = part.New || d.Position >= part.Slot
+					empty[some[i]] = !part.New && d.Position >= part.Slot
 				}
 				return err
 			})

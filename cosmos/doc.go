@@ -48,8 +48,9 @@
 //     so nobody reads them.
 //  4. Count: raise or create the drawers. A crash leaves counts that no head
 //     covers, so nobody trusts them.
-//  5. Point: write entries for drawers in which nothing waited. A crash leaves
-//     entries that point at nothing; choice by the head does not see them.
+//  5. Point: write entries for drawers in which nothing waited; for those that are
+//     new, beside the count. A crash leaves entries that point at nothing; choice by
+//     the head does not see them.
 //  6. Commit: replace the head; now the events are visible, all together. Under
 //     load the same write reserves for the Saves that have gathered meanwhile.
 //
@@ -64,8 +65,9 @@
 //
 // The gates and the head are read side by side. An open bundle is returned; where
 // reads may be old, a conditional write of its gate proves that it is still open,
-// and the same batch reads the bundle, with its answer if it has one. Else the cabinets of which the head knows more than the gate has let
-// through are the candidates; none means no data, after two requests. Their
+// and the same batch reads the bundle, with its answer if it has one. Else the
+// cabinets of which the head knows more than the gate has let through are the
+// candidates; none means no data, after two requests; one is looked into at once. Their
 // entries say which has the smallest number; the first event itself, read from
 // the gate's place on, confirms or corrects it. One batch in the recipient's
 // partition creates the bundle and replaces the gate: whoever loses that race

@@ -152,11 +152,13 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			return nil, err
 		}
 		d.size *= 2
-		for _, item := range items {
-			var p page
-			if err := decode(item, d.slots.Drawer, &p); err != nil {
-				return nil, err
-			}
+		pages, most, err := d.pages(items)
+		if err != nil {
+			return nil, err
+		}
+		events = make([]storedEvent, 0, most)
+		for i := range pages {
+			p := &pages[i]
 			if p.Slot > d.at {
 				if len(events) > 0 {
 					return events, nil // serve what comes before the hole
@@ -179,4 +181,17 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 		}
 	}
 	return events, nil
+}
+
+// pages decodes what a query has found, and says how many events that is at most
+// which are still to be read.
+func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error) {
+	pages = make([]page, len(items))
+	for i, item := range items {
+		if err := decode(item, d.slots.Drawer, &pages[i]); err != nil {
+			return nil, 0, err
+		}
+		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))
+	}
+	return pages, min(most, d.slots.To-d.at), nil
 }

@@ -119,18 +119,39 @@ func (h *hints) add(recipient domain.ActorID, write func(context.Context, *opera
 
 // wait returns when the hints of recipient have been written, or soon after.
 func (h *hints) wait(ctx context.Context, recipient domain.ActorID) {
-	h.mu.Lock()
-	o := h.waiting[recipient]
-	h.mu.Unlock()
-	if o == nil {
+	done := h.done(recipient)
+	if done == nil {
 		return
 	}
 	patience := time.NewTimer(hintPatience)
 	defer patience.Stop()
 	select {
-	case <-o.done:
+	case <-done:
 	case <-patience.C:
 	case <-ctx.Done():
+	}
+}
+
+// done is closed when the hints of recipient have been written that wait now; nil if
+// none does.
+func (h *hints) done(recipient domain.ActorID) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o := h.waiting[recipient]; o != nil {
+		return o.done
+	}
+	return nil
+}
+
+// Settle waits until this process has written the hints that it owes for what it has
+// done for recipient, or given them up, or until ctx ends. Nothing but their cost
+// depends on it: it is for whoever measures that.
+func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
+	if done := r.hints.done(recipient); done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Pages go out in batches of at most this size; Cosmos takes 2 MB and 100.
+// Pages go out in batches of about this size, side by side. Cosmos takes 2 MB and 100,
+// but a batch is charged for what is in it, so that several cost no more than one, and
+// a small one is sooner on its way.
 const (
-	batchBytes = 1 << 20
+	batchBytes = 128 << 10
 	batchPages = 50
 )
 

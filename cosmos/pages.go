@@ -109,7 +109,8 @@ func (p *page) most() int {
 	return len(p.Events) / least
 }
 
-// decode yields the events of p in order; they belong to cabinet.
+// decode yields the events of p in order; they belong to cabinet. An event is
+// yielded for as long as the call takes, and in the same place as the next.
 func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
 	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.most() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
@@ -124,8 +125,9 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 	}
 	var types []domain.DocumentType
 	sequence, payloadAt, saved := p.FirstSequence, p.PayloadsFrom, p.Saved.time()
+	var e storedEvent
 	for slot := p.Slot; slot < p.Until; slot++ {
-		var e storedEvent
+		e = storedEvent{}
 		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
 		d.copy(e.ID[:])
 		d.copy(e.digest[:])

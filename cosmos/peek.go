@@ -272,6 +272,9 @@ func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, 
 	if o.r.opts.Ordering == domain.ByRecipient {
 		return o.chooseInOrder(ctx, candidates)
 	}
+	if len(candidates) == 1 {
+		return o.onlyOne(ctx, candidates[0])
+	}
 	if err := o.readEntries(ctx, candidates); err != nil {
 		return nil, err
 	}
@@ -296,6 +299,19 @@ func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, 
 			return nil, err
 		}
 	}
+}
+
+// onlyOne returns the run of the one candidate that there is. Its first event is to be
+// read whatever the catalog says, so that is not waited for.
+func (o *operation) onlyOne(ctx context.Context, c *candidate) (*run, error) {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return o.readEntries(gctx, []*candidate{c}) })
+	g.Go(func() error { return c.look(gctx, o) })
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	c.mend(ctx, o)
+	return c.run, nil
 }
 
 // oldest returns the candidate whose first event has the smallest number.
@@ -368,10 +384,15 @@ func (c *candidate) lookAndMend(ctx context.Context, o *operation) error {
 	if err := c.look(ctx, o); err != nil {
 		return err
 	}
+	c.mend(ctx, o)
+	return nil
+}
+
+// mend makes the candidate's entry point at its first event, which has been read.
+func (c *candidate) mend(ctx context.Context, o *operation) {
 	if c.entry == nil || c.entry.NextSequence < c.first {
 		o.mendEntry(ctx, c.cabinet, c.entry, c.run.parts[0].slots, c.first)
 	}
-	return nil
 }
 
 // mendEntry makes the catalog point at the first event of a cabinet, which lies

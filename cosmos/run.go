@@ -120,6 +120,10 @@ var errStopped = errors.New("the reader of a run has enough")
 // read along with it.
 const alone = 2000
 
+// aheadPages is how many pages are read at first of a drawer that is read ahead: of
+// one whose events came in large Saves, all.
+const aheadPages = 4 * firstPages
+
 // each calls yield for every event. The first result pages are read one by one,
 // for a bundle may be a single event. Only if much more is wanted are the drawers
 // read side by side, each as far as its weight says that the bundle can need it.
@@ -221,11 +225,12 @@ func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
 		d := aheadDrawer{need: domain.MaxBundleWeight - min(before, domain.MaxBundleWeight), ready: make(chan struct{})}
 		if i == 0 {
 			d.read = begin.rest
+			d.read.size = max(d.read.size, aheadPages)
 			d.need -= min(begun, d.need)
 			before = max(begun, s.weight)
 		} else {
 			d.read = r.o.readDrawer(r.cabinet, s.slots)
-			d.read.size = 4 * firstPages
+			d.read.size = aheadPages
 			d.read.patient = r.gate == nil
 			before = before.Add(s.weight)
 		}
@@ -257,7 +262,11 @@ func (d *aheadDrawer) fetch(ctx context.Context) {
 		for i := range events {
 			weight = weight.Add(events[i].Weight)
 		}
-		d.events = append(d.events, events...)
+		if d.events == nil {
+			d.events = events
+		} else {
+			d.events = append(d.events, events...)
+		}
 	}
 }
 

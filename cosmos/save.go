@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -216,11 +218,21 @@ func (w *writer) carryOut(ctx context.Context, o *operation, p *plan) error {
 	if err := w.insert(ctx, o, p); err != nil {
 		return err
 	}
-	empty, err := w.count(ctx, o, p)
-	if err != nil {
+	// In a drawer that is new nothing waits yet, whatever its count says.
+	begun, wasEmpty := make([]bool, len(p.intent.Parts)), []bool(nil)
+	for i := range p.intent.Parts {
+		begun[i] = p.intent.Parts[i].New
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.point(gctx, o, p, begun) })
+	g.Go(func() (err error) {
+		wasEmpty, err = w.count(gctx, o, p)
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	return w.point(ctx, o, p, empty)
+	return w.point(ctx, o, p, wasEmpty)
 }
 
 // readHead sees to it that w.head is one that the store held at some time.

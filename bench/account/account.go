@@ -80,7 +80,7 @@ type Account struct {
 }
 
 // Open opens an account, which Close closes.
-func Open(o Options) (*Account, error) {
+func Open(ctx context.Context, o Options) (*Account, error) {
 	a := &Account{options: o, endpoint: o.Endpoint, key: o.Key, pool: pool()}
 	if o.Endpoint != "" {
 		return a, nil
@@ -91,10 +91,10 @@ func Open(o Options) (*Account, error) {
 		settings.Latency = &o.Physics.Latency
 	}
 	var err error
-	if a.engine, err = embedded.Open(settings); err != nil {
+	if a.engine, err = embedded.Open(settings); err != nil { //nolint:contextcheck // opening what is in memory takes no time
 		return nil, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Join(err, a.engine.Close())
 	}

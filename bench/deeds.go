@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A cost is what something took.
+type cost struct {
+	account.Count
+	took time.Duration
+}
+
+// measure does something over l and says what it took.
+func measure(l *account.Line, do func() error) (cost, error) {
+	before, began := l.Count(), time.Now()
+	err := do()
+	return cost{l.Count().Since(before), time.Since(began)}, err
+}
+
+// The most that is saved in one call.
+const atOnce = 10_000
+
+// save saves events as a domain that has many of them does.
+func (s *store) save(ctx context.Context, to domain.ActorID, events []domain.Event) error {
+	for some := range slices.Chunk(events, atOnce) {
+		saved, err := s.Save(ctx, to, some)
+		if err == nil && saved.Accepted != len(some) {
+			err = fmt.Errorf("%d of %d events were accepted", saved.Accepted, len(some))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill is save past the physics, with a store of its own, whose background is done
+// when fill returns.
+func (l *layout) fill(ctx context.Context, a *account.Account, to domain.ActorID, events []domain.Event) error {
+	s, err := l.open(ctx, a, a.Unmetered())
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.save(ctx, to, events); err != nil {
+		return fmt.Errorf("fill %s: %w", l.name, err)
+	}
+	s.settle(ctx, to)
+	return nil
+}
+
+// peek opens the next bundle of an actor, or returns the one that is open.
+func (s *store) peek(ctx context.Context, actor domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
+	if err != nil {
+		return domain.Bundle{}, err
+	}
+	if next.Open != nil {
+		return *next.Open, nil
+	}
+	bundle, err := compose(ctx, id, next.Run)
+	if err != nil {
+		return domain.Bundle{}, err
+	}
+	return s.Add(ctx, bundle, next.Run)
+}
+
+// compose makes a bundle of what run yields.
+func compose(ctx context.Context, id domain.BundleID, run repository.Run) (domain.Bundle, error) {
+	bundle := domain.Bundle{
+		ID: id, Group: run.Group(), Cabinet: run.Cabinet(), Content: domain.Manifest, Format: domain.JSON, Version: "1.0",
+	}
+	var filler domain.Filler
+	for event, err := range run.Events(ctx) {
+		if err != nil {
+			return domain.Bundle{}, err
+		}
+		if !filler.Take(&event.Event, event.Sequence) || filler.Full() {
+			break
+		}
+	}
+	filler.Fill(&bundle)
+	return bundle, nil
+}
+
+// median returns the middle one of values, by what of counts.
+func median[T any](values []T, of func(T) float64) float64 {
+	found := make([]float64, len(values))
+	for i, v := range values {
+		found[i] = of(v)
+	}
+	slices.Sort(found)
+	return found[len(found)/2]
+}
+
+func milliseconds(c cost) float64 { return float64(c.took.Microseconds()) / 1000 }
+func seconds(c cost) float64      { return c.took.Seconds() }
+func units(c cost) float64        { return c.Units }
+func requests(c cost) float64     { return float64(c.Requests) }

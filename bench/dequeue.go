@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// dequeue confirms a bundle of 51,200 events and one of a single event in turn, again
+// and again: between two Dequeues an operator's Replay opens the bundle anew, past the
+// physics. What the hub does in the background is counted, and not timed.
+func dequeue(ctx context.Context, r *run) error {
+	a, err := r.account(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	if err := hub.provision(ctx, a, throughput); err != nil {
+		return err
+	}
+	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
+	line := a.Line()
+	measured, stop, err := openHub(ctx, a, line, cosmos.Options{})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	operator, stopOperator, err := openHub(ctx, a, a.Unmetered(), cosmos.Options{})
+	if err != nil {
+		return err
+	}
+	defer stopOperator()
+
+	src := source{seed: r.Seed}
+	sizes := []int{1, int(worst)}
+	queues := make([]*repeated, len(sizes))
+	for i, n := range sizes {
+		r.progress(0, "fill and peek %d events", n)
+		if queues[i], err = newRepeated(ctx, a, &src, n); err != nil {
+			return err
+		}
+	}
+	times := pick(r, 500, 100)
+	for i := range times {
+		r.progress(float64(i)/float64(times), "%d of %d", i, times)
+		for _, q := range queues {
+			if err := q.dequeue(ctx, measured, line, operator); err != nil {
+				return err
+			}
+		}
+	}
+	one, all := queues[0], queues[1]
+	for i, q := range queues {
+		what := []string{"1 event", "51,200 events"}[i]
+		r.figure("hub", what+", p50", quantile(q.costs, 0.50, milliseconds), "ms", nil)
+		var target *figure.Target
+		if q == all {
+			target = figure.AtMost(100)
+		}
+		r.figure("hub", what+", p99", quantile(q.costs, 0.99, milliseconds), "ms", target)
+		r.figure("hub", what+", request units", median(q.costs, units), "RU", nil)
+		r.figure("hub", what+", requests", median(q.costs, requests), "requests", nil)
+		r.percentiles("hub, "+what, q.costs)
+	}
+	r.figure("hub", "p99 of 51,200 events, of 1", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
+	r.figure("hub", "p50 of 51,200 events, of 1", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
+	return nil
+}
+
+// A repeated is a queue whose one bundle is dequeued again and again.
+type repeated struct {
+	actor domain.ActorID
+	group domain.Group
+	id    domain.BundleID
+	costs []cost
+}
+
+func newRepeated(ctx context.Context, a *account.Account, src *source, n int) (*repeated, error) {
+	q := &repeated{actor: src.actor()}
+	if err := hub.fill(ctx, a, q.actor, src.events(n, q.actor, 1)); err != nil {
+		return nil, err
+	}
+	s, err := hub.open(ctx, a, a.Unmetered())
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	bundle, err := s.peek(ctx, q.actor, src.id())
+	q.id, q.group = bundle.ID, bundle.Group
+	return q, err
+}
+
+// dequeue closes the bundle, measured, and has it opened again.
+func (q *repeated) dequeue(ctx context.Context, measured *cosmos.Repository, l *account.Line, operator *cosmos.Repository) error {
+	before := l.Count()
+	took, err := measure(l, func() error {
+		_, err := measured.Acknowledge(ctx, q.actor, q.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	measured.Settle(ctx, q.actor)
+	took.Count = l.Count().Since(before)
+	q.costs = append(q.costs, took)
+	_, err = operator.Replay(ctx, q.actor, q.group, repository.Order{Who: "bench", Why: "to dequeue it again"})
+	return err
+}
+
+// quantile returns what a share of the costs stays below.
+func quantile(costs []cost, share float64, of func(cost) float64) float64 {
+	found := make([]float64, len(costs))
+	for i, c := range costs {
+		found[i] = of(c)
+	}
+	slices.Sort(found)
+	return found[min(int(share*float64(len(found))), len(found)-1)]
+}
+
+// percentiles draws the times of costs.
+func (r *run) percentiles(name string, costs []cost) {
+	var points []figure.Point
+	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998} {
+		points = append(points, figure.Point{X: share, Y: quantile(costs, share, milliseconds)})
+	}
+	r.curve(figure.Percentiles, name, "ms", points...)
+}

@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// drainBundle is how many events each bundle of the drain has: five fill a drawer.
+const drainBundle = 2000
+
+// drain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
+func drain(ctx context.Context, r *run) error {
+	a, err := r.account(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	if err := hub.provision(ctx, a, throughput); err != nil {
+		return err
+	}
+	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
+
+	const bundles = 50
+	src := source{seed: r.Seed}
+	actor := src.actor()
+	r.progress(0, "fill")
+	if err := hub.fill(ctx, a, actor, drainEvents(&src, actor, bundles)); err != nil {
+		return err
+	}
+	line := a.Line()
+	s, err := hub.open(ctx, a, line)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, err := s.Watermark(ctx, actor); err != nil { // for the client to find the account
+		return err
+	}
+	costs := make([]cost, bundles)
+	for i := range costs {
+		r.progress(float64(i)/bundles, "bundle %d of %d", i+1, bundles)
+		costs[i], err = measure(line, func() error {
+			bundle, err := s.peek(ctx, actor, src.id())
+			if err != nil {
+				return err
+			}
+			if bundle.Count != drainBundle {
+				return fmt.Errorf("bundle %d has %d events, want %d", i+1, bundle.Count, drainBundle)
+			}
+			if _, err = s.Acknowledge(ctx, actor, bundle.ID); err == nil {
+				s.settle(ctx, actor)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := s.NextUnacknowledged(ctx, actor, allGroups); !errors.Is(err, domain.ErrNoData) {
+		return fmt.Errorf("the queue is not empty after %d bundles: %w", bundles, err)
+	}
+	first, last := costs[0], costs[bundles-1]
+	for i, c := range []cost{first, last} {
+		name := []string{"bundle 1", "bundle 50"}[i]
+		r.figure("hub", name+", requests", requests(c), "requests", nil)
+		r.figure("hub", name+", request units", units(c), "RU", nil)
+	}
+	r.figure("hub", "requests of bundle 50, of 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
+	r.figure("hub", "request units of bundle 50, of 1", units(last)/units(first), "times", figure.AtMost(1.1))
+	r.figure("hub", "dearest bundle, of the middle one", quantile(costs, 1, units)/median(costs, units), "times", nil)
+	r.figure("hub", "peek and dequeue, p50", median(costs, milliseconds), "ms", nil)
+	var points []figure.Point
+	for i, c := range costs {
+		points = append(points, figure.Point{X: float64((i + 1) * drainBundle), Y: units(c)})
+	}
+	r.curve(figure.Growth, "hub, a bundle after so many events", "RU", points...)
+	return nil
+}
+
+// drainEvents weigh 25 KB, but the last one of each bundle, which fills it up.
+func drainEvents(src *source, to domain.ActorID, bundles int) []domain.Event {
+	const weight = domain.MaxBundleWeight / drainBundle // and a rest
+	events := src.events(bundles*drainBundle, to, weight)
+	for i := drainBundle - 1; i < len(events); i += drainBundle {
+		events[i].Weight = domain.MaxBundleWeight - (drainBundle-1)*weight
+	}
+	return events
+}

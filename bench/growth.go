@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// growthBundle is how many events are saved, peeked and dequeued each time.
+const growthBundle = 128
+
+// growth does the same few operations on a queue of a thousand events, of ten thousand,
+// and so on: what is stored already must not make them dearer.
+func growth(ctx context.Context, r *run) error {
+	a, err := r.account(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	if err := hub.provision(ctx, a, throughput); err != nil {
+		return err
+	}
+	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
+	sizes := pick(r, []int{1_000, 10_000, 100_000, 1_000_000}, []int{1_000, 10_000, 100_000})
+	times := pick(r, 60, 20)
+	g := &growing{account: a, src: source{seed: r.Seed}, line: a.Line()}
+	g.actor = g.src.actor()
+	if g.store, err = hub.open(ctx, a, g.line); err != nil {
+		return err
+	}
+	defer g.store.close()
+	for i, size := range sizes {
+		r.progress(float64(i)/float64(len(sizes)), "fill up to %d events", size)
+		if err := g.fillTo(ctx, size); err != nil {
+			return err
+		}
+		r.progress((float64(i)+0.5)/float64(len(sizes)), "measure with %d events", size)
+		if err := g.measure(ctx, size, times); err != nil {
+			return err
+		}
+	}
+	for _, operation := range growthOperations {
+		g.report(r, operation)
+	}
+	return nil
+}
+
+var growthOperations = []string{"save", "peek", "dequeue"}
+
+// growing is a queue that grows, and what was measured of it.
+type growing struct {
+	account *account.Account
+	src     source
+	line    *account.Line
+	store   *store
+	actor   domain.ActorID
+	waiting int // events
+	found   []grown
+}
+
+// grown is what an operation cost at a size.
+type grown struct {
+	operation string
+	size      int
+	costs     []cost
+}
+
+// growthWeight lets a bundle have growthBundle events.
+const growthWeight = domain.MaxBundleWeight / growthBundle
+
+func (g *growing) fillTo(ctx context.Context, size int) error {
+	for g.waiting < size {
+		n := min(atOnce, size-g.waiting)
+		if err := hub.fill(ctx, g.account, g.actor, g.src.events(n, g.actor, growthWeight)); err != nil {
+			return err
+		}
+		g.waiting += n
+	}
+	return nil
+}
+
+// measure does each operation so many times. The store has seen the queue at its new
+// size once before, as one that has been at work for a while has.
+func (g *growing) measure(ctx context.Context, size, times int) error {
+	costs := map[string][]cost{}
+	for i := range times + 1 {
+		id := g.src.id()
+		events := g.src.events(growthBundle, g.actor, growthWeight)
+		for _, operation := range growthOperations {
+			took, err := g.once(ctx, operation, id, events)
+			if err != nil {
+				return fmt.Errorf("%s with %d events: %w", operation, size, err)
+			}
+			if i > 0 {
+				costs[operation] = append(costs[operation], took)
+			}
+		}
+	}
+	for _, operation := range growthOperations {
+		g.found = append(g.found, grown{operation, size, costs[operation]})
+	}
+	return nil
+}
+
+func (g *growing) once(ctx context.Context, operation string, id domain.BundleID, events []domain.Event) (cost, error) {
+	before := g.line.Count()
+	took, err := measure(g.line, func() error {
+		switch operation {
+		case "save":
+			return g.store.save(ctx, g.actor, events)
+		case "peek":
+			bundle, err := g.store.peek(ctx, g.actor, id)
+			if err == nil && bundle.Count != growthBundle {
+				err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, growthBundle)
+			}
+			return err
+		case "dequeue":
+			_, err := g.store.Acknowledge(ctx, g.actor, id)
+			return err
+		default:
+			return errors.New("no such operation")
+		}
+	})
+	g.store.settle(ctx, g.actor)
+	took.Count = g.line.Count().Since(before)
+	return took, err
+}
+
+// report tells what an operation cost at each size, and how much that grew.
+func (g *growing) report(r *run, operation string) {
+	var sizes, took, charged, asked []float64
+	var time, price []figure.Point
+	for _, f := range g.found {
+		if f.operation != operation {
+			continue
+		}
+		x, ms, ru := float64(f.size), median(f.costs, milliseconds), median(f.costs, units)
+		sizes, took, charged, asked = append(sizes, x), append(took, ms), append(charged, ru), append(asked, median(f.costs, requests))
+		time, price = append(time, figure.Point{X: x, Y: ms}), append(price, figure.Point{X: x, Y: ru})
+		r.figure("hub", fmt.Sprintf("%s with %d events stored", operation, f.size), ms, "ms", nil)
+	}
+	last := len(sizes) - 1
+	r.figure("hub", operation+", slope of time", slope(sizes, took), "log/log", figure.AtMost(0.1))
+	r.figure("hub", operation+", request units, most of least", charged[last]/charged[0], "times", figure.AtMost(1.05))
+	r.figure("hub", operation+", requests, most of least", asked[last]/asked[0], "times", figure.AtMost(1))
+	r.curve(figure.Growth, "hub "+operation, "ms", time...)
+	r.curve(figure.Growth, "hub "+operation, "RU", price...)
+}
+
+// slope is that of the straight line that fits best to the logarithms of x and y.
+func slope(x, y []float64) float64 {
+	var sx, sy, sxx, sxy float64
+	for i := range x {
+		lx, ly := math.Log(x[i]), math.Log(y[i])
+		sx, sy, sxx, sxy = sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+	}
+	n := float64(len(x))
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}

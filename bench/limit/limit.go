@@ -1,0 +1,299 @@
+// Package limit is the least that the protocols of the hub ask of an account: their
+// requests, in as few rounds as the protocols allow, with the bytes that the hub has
+// stored, by bare azcosmos calls. Nothing is decoded, decided or repeated, so no hub
+// can be faster on the same account and machine without another protocol.
+//
+//	Peek     gates and head; catalog; drawers; the pages of all drawers at once; commit
+//	Dequeue  gates and bundle; commit
+//	Save     reserve; all pages at once; count; commit
+//
+// A Stored is what the hub has written for one cabinet, read beforehand by another way.
+// What the limit writes are copies of that, under keys that the hub never has, so the
+// hub does not notice. Each call writes under keys of its own and can be repeated.
+package limit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A document as it is stored, without what the account adds to it.
+type document map[string]any
+
+// A Stored is what the hub has stored for one cabinet.
+type Stored struct {
+	cabinet domain.CabinetKey
+
+	head    document
+	drawers []document   // in the order of their ordinals
+	pages   [][]document // of each drawer
+	gates   []document   // none before anything was peeked
+	bundles []document
+
+	copies int
+}
+
+// A Limit makes the requests of the hub's protocols over one client.
+type Limit struct {
+	catalog, cabinets, bundles *azcosmos.ContainerClient
+}
+
+// New returns a Limit over c to a database in which the hub has its containers.
+func New(c *azcosmos.Client, database string) (*Limit, error) {
+	l := &Limit{}
+	for name, container := range map[string]**azcosmos.ContainerClient{
+		"catalog": &l.catalog, "cabinet": &l.cabinets, "bundles": &l.bundles,
+	} {
+		var err error
+		if *container, err = c.NewContainer(database, name); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Read reads what the hub has stored for a cabinet.
+func (l *Limit) Read(ctx context.Context, cabinet domain.CabinetKey) (*Stored, error) {
+	s := &Stored{cabinet: cabinet}
+	heads, err := documents(ctx, l.catalog, s.recipient(), "SELECT * FROM c")
+	if err != nil {
+		return nil, err
+	}
+	if len(heads) != 1 {
+		return nil, fmt.Errorf("the hub has %d heads for %s: save something first", len(heads), s.recipient())
+	}
+	s.head = heads[0]
+	if s.drawers, err = documents(ctx, l.cabinets, s.cabinetKey(), drawersQuery); err != nil {
+		return nil, err
+	}
+	for _, drawer := range s.drawers {
+		pages, err := documents(ctx, l.cabinets, drawer.id(), pagesQuery)
+		if err != nil {
+			return nil, err
+		}
+		s.pages = append(s.pages, pages)
+	}
+	if s.gates, err = documents(ctx, l.bundles, s.recipient(), gatesQuery); err != nil {
+		return nil, err
+	}
+	s.bundles, err = documents(ctx, l.bundles, s.recipient(), "SELECT * FROM c WHERE c.kind = 'bundle'")
+	return s, err
+}
+
+// The queries are those of the hub.
+const (
+	gatesQuery   = "SELECT * FROM c WHERE c.kind = 'gate'"
+	drawersQuery = "SELECT * FROM c WHERE c.ordinal >= 1 ORDER BY c.ordinal"
+	pagesQuery   = "SELECT * FROM c WHERE c.until > 0 ORDER BY c.until"
+	entryQuery   = "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal"
+)
+
+func (s *Stored) recipient() string  { return s.cabinet.Recipient.String() }
+func (s *Stored) catalogKey() string { return s.recipient() + "|" + s.cabinet.Origin.String() }
+func (s *Stored) cabinetKey() string { return s.catalogKey() + "|" + s.cabinet.ContentType.String() }
+
+// copyKey is a partition key that nothing has been written under.
+func (s *Stored) copyKey() string {
+	s.copies++
+	return s.recipient() + "|limit|" + strconv.Itoa(s.copies)
+}
+
+// with returns d with one member changed.
+func (d document) with(name string, value any) document {
+	d = maps.Clone(d)
+	d[name] = value
+	return d
+}
+
+func (d document) id() string { return d["id"].(string) }
+
+func encoded(d document) []byte {
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	return text
+}
+
+// documents returns all documents of a partition that a query finds.
+func documents(ctx context.Context, c *azcosmos.ContainerClient, key, query string) ([]document, error) {
+	var found []document
+	err := pagesOf(ctx, c, key, query, nil, func(item []byte) error {
+		var d document
+		if err := json.Unmarshal(item, &d); err != nil {
+			return err
+		}
+		for _, added := range []string{"_rid", "_self", "_etag", "_attachments", "_ts"} {
+			delete(d, added)
+		}
+		found = append(found, d)
+		return nil
+	})
+	return found, err
+}
+
+// pagesOf fetches all result pages of a query, each as large as the account makes
+// it, and calls each for every item.
+func pagesOf(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters []azcosmos.QueryParameter, each func(item []byte) error) error {
+	pager := c.NewQueryItemsPager(query, azcosmos.NewPartitionKeyString(key), &azcosmos.QueryOptions{
+		PageSizeHint: -1, QueryParameters: parameters,
+	})
+	for pager.More() {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := each(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fetch fetches what a query finds, and looks at none of it.
+func fetch(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters ...azcosmos.QueryParameter) error {
+	return pagesOf(ctx, c, key, query, parameters, func([]byte) error { return nil })
+}
+
+// Peek makes the requests of a Peek that opens a bundle of all that is stored. The
+// hub must have peeked before, so that there is a gate and a bundle to be copied.
+func (l *Limit) Peek(ctx context.Context, s *Stored) error {
+	if len(s.gates) == 0 || len(s.bundles) == 0 {
+		return errors.New("the hub has not peeked yet: there is no bundle to be copied")
+	}
+	key := s.copyKey()
+	commit := l.bundles.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
+	commit.CreateItem(encoded(s.bundles[0].with("recipient", key)), nil)
+	commit.UpsertItem(encoded(s.gates[0].with("recipient", key)), nil)
+
+	first, fctx := errgroup.WithContext(ctx)
+	first.Go(func() error {
+		_, err := l.catalog.ReadItem(fctx, azcosmos.NewPartitionKeyString(s.recipient()), s.head.id(), nil)
+		return err
+	})
+	first.Go(func() error { return fetch(fctx, l.bundles, s.recipient(), gatesQuery) })
+	if err := first.Wait(); err != nil {
+		return err
+	}
+	err := fetch(ctx, l.catalog, s.catalogKey(), entryQuery, azcosmos.QueryParameter{Name: "@type", Value: s.cabinet.ContentType.String()})
+	if err != nil {
+		return err
+	}
+	if err := fetch(ctx, l.cabinets, s.cabinetKey(), drawersQuery); err != nil {
+		return err
+	}
+	pages, pctx := errgroup.WithContext(ctx)
+	for _, drawer := range s.drawers {
+		pages.Go(func() error { return fetch(pctx, l.cabinets, drawer.id(), pagesQuery) })
+	}
+	if err := pages.Wait(); err != nil {
+		return err
+	}
+	return execute(ctx, l.bundles, commit)
+}
+
+// Dequeue makes the requests of a Dequeue of the bundle that the hub has opened.
+func (l *Limit) Dequeue(ctx context.Context, s *Stored) error {
+	if len(s.gates) == 0 || len(s.bundles) == 0 {
+		return errors.New("the hub has not peeked yet: there is no bundle to be copied")
+	}
+	key := s.copyKey()
+	commit := l.bundles.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
+	commit.UpsertItem(encoded(s.bundles[0].with("recipient", key)), nil)
+	commit.UpsertItem(encoded(s.gates[0].with("recipient", key)), nil)
+
+	first, fctx := errgroup.WithContext(ctx)
+	first.Go(func() error {
+		_, err := l.bundles.ReadItem(fctx, azcosmos.NewPartitionKeyString(s.recipient()), s.bundles[0].id(), nil)
+		return err
+	})
+	first.Go(func() error { return fetch(fctx, l.bundles, s.recipient(), gatesQuery) })
+	if err := first.Wait(); err != nil {
+		return err
+	}
+	return execute(ctx, l.bundles, commit)
+}
+
+// A Save is a Save that is about to be made: its bodies are encoded, and what they
+// change is there.
+type Save struct {
+	key     string // of the catalog
+	head    []byte
+	pages   map[string][][]byte // by drawer
+	cabinet string
+	drawers []string
+	count   azcosmos.PatchOperations
+}
+
+// Prepare makes a Save that writes all pages of s again, as new.
+func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
+	key := s.copyKey()
+	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encoded(s.head.with("partitionKey", key))}
+	if _, err := l.catalog.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), save.head, nil); err != nil {
+		return nil, err
+	}
+	for i, drawer := range s.drawers {
+		drawer = drawer.with("partitionKey", key)
+		if _, err := l.cabinets.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), encoded(drawer), nil); err != nil {
+			return nil, err
+		}
+		save.drawers = append(save.drawers, drawer.id())
+		to := key + "|" + drawer.id()
+		for _, page := range s.pages[i] {
+			save.pages[to] = append(save.pages[to], encoded(page.with("partitionKey", to)))
+		}
+	}
+	save.count.AppendSet("/count", 10_000)
+	save.count.AppendIncrement("/weight", 10_000)
+	save.count.AppendSet("/operation", key)
+	return save, nil
+}
+
+// Save makes the requests of a Save, which can be made once.
+func (l *Limit) Save(ctx context.Context, s *Save) error {
+	key := azcosmos.NewPartitionKeyString(s.key)
+	reserved, err := l.catalog.ReplaceItem(ctx, key, "head", s.head, nil)
+	if err != nil {
+		return err
+	}
+	pages, pctx := errgroup.WithContext(ctx)
+	for drawer, bodies := range s.pages {
+		for _, body := range bodies {
+			pages.Go(func() error {
+				_, err := l.cabinets.CreateItem(pctx, azcosmos.NewPartitionKeyString(drawer), body, nil)
+				return err
+			})
+		}
+	}
+	if err := pages.Wait(); err != nil {
+		return err
+	}
+	count := l.cabinets.NewTransactionalBatch(azcosmos.NewPartitionKeyString(s.cabinet))
+	for _, drawer := range s.drawers {
+		count.PatchItem(drawer, s.count, nil)
+	}
+	if err := execute(ctx, l.cabinets, count); err != nil {
+		return err
+	}
+	_, err = l.catalog.ReplaceItem(ctx, key, "head", s.head, &azcosmos.ItemOptions{IfMatchEtag: &reserved.ETag})
+	return err
+}
+
+func execute(ctx context.Context, c *azcosmos.ContainerClient, batch azcosmos.TransactionalBatch) error {
+	answer, err := c.ExecuteTransactionalBatch(ctx, batch, nil)
+	if err == nil && !answer.Success {
+		err = errors.New("the batch was refused")
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// price follows events through their whole life, without physics, for request units
+// depend on no time: they are saved in batches, fetched and confirmed in bundles, and
+// cleaned up. With one event a batch it is what a trickle costs.
+func price(ctx context.Context, r *run) error {
+	if r.Endpoint != "" {
+		return errors.New("the price list compares two readings of the published prices, which only a modelled account has")
+	}
+	lives := 0
+	for _, batch := range []int{125, 1} {
+		for _, standard := range []bool{false, true} {
+			for _, l := range sideBySide {
+				r.progress(float64(lives)/float64(4*len(sideBySide)), "%s, batches of %d", l.name, batch)
+				lives++
+				life, err := lifeOf(ctx, l, r.Seed, batch, standard)
+				if err != nil {
+					return fmt.Errorf("%s: %w", l.name, err)
+				}
+				life.report(r, l.name, batch, standard)
+			}
+		}
+	}
+	return nil
+}
+
+// A life is what an event costs, in request units.
+type life struct{ save, peek, dequeue, cleanUp float64 }
+
+func (l life) whole() float64 { return l.save + l.peek + l.dequeue + l.cleanUp }
+
+func (l life) report(r *run, layout string, batch int, standard bool) {
+	profile := "pessimistic"
+	if standard {
+		profile = "standard"
+	}
+	what := fmt.Sprintf("batches of %d, %s", batch, profile)
+	var ofSave, ofLife *figure.Target
+	if layout == hub.name && batch == 125 {
+		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
+	}
+	r.figure(layout, what+", save", l.save, figure.PerEvent, ofSave)
+	r.figure(layout, what+", whole life", l.whole(), figure.PerEvent, ofLife)
+	r.curve(figure.Bars, layout+", "+what, figure.PerEvent,
+		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
+		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})
+}
+
+// lifeOf has events of one cabinet saved in batches of a size. There are as many as two
+// drawers hold, so that what is paid once a drawer counts as often as it happens; of
+// batches of one there are fewer, in smaller drawers where the layout has them.
+func lifeOf(ctx context.Context, l layout, seed uint64, batch int, standard bool) (found life, err error) {
+	a, err := account.Open(ctx, account.Options{Standard: standard})
+	if err != nil {
+		return life{}, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := l.provision(ctx, a, throughput); err != nil {
+		return life{}, err
+	}
+	line := a.Line()
+	s, err := l.open(ctx, a, line)
+	if err != nil {
+		return life{}, err
+	}
+	defer s.close()
+
+	src := source{seed: seed}
+	actor := src.actor()
+	n := 2 * atOnce
+	if batch == 1 {
+		n = 2 * drainBundle
+	}
+	per := func(before account.Count) float64 { return line.Count().Since(before).Units / float64(n) }
+	before := line.Count()
+	for range n / batch {
+		if err := s.save(ctx, actor, src.events(batch, actor, domain.MaxBundleWeight/drainBundle)); err != nil {
+			return life{}, err
+		}
+	}
+	s.settle(ctx, actor)
+	found.save = per(before)
+
+	for left := n; left > 0; {
+		before = line.Count()
+		bundle, err := s.peek(ctx, actor, src.id())
+		if err != nil {
+			return life{}, err
+		}
+		found.peek += per(before)
+		before = line.Count()
+		if _, err = s.Acknowledge(ctx, actor, bundle.ID); err != nil {
+			return life{}, err
+		}
+		s.settle(ctx, actor)
+		found.dequeue += per(before)
+		left -= bundle.Count
+	}
+	before = line.Count()
+	err = l.cleanUp(ctx, a, line, actor)
+	found.cleanUp = per(before)
+	return found, err
+}
+
+// sweepHub removes what has been acknowledged, as a hub does that keeps nothing: the
+// first sweep notes how far that is, the second removes it.
+func sweepHub(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
+	r, stop, err := openHub(ctx, a, l, cosmos.Options{Retention: time.Nanosecond})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for range 2 {
+		if _, err := r.Sweep(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// save measures the first Save of a full bundle's events with each layout, and a Save
+// of 10,000 more of them beside the least that the hub's protocol asks for.
+func save(ctx context.Context, r *run) error {
+	a, err := r.account(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	if err := firstSave(ctx, r, a); err != nil {
+		return err
+	}
+	return saveBesideLimit(ctx, r, a)
+}
+
+// firstSave saves the same events with each layout, in calls of at most 10,000.
+func firstSave(ctx context.Context, r *run, a *account.Account) error {
+	n := pick(r, int(worst), 2*atOnce)
+	src := source{seed: r.Seed}
+	actor := src.actor()
+	events := src.events(n, actor, 1)
+	var hubs cost
+	for i, l := range sideBySide {
+		r.progress(float64(i)/float64(len(sideBySide))*0.8, "first save of %d events: %s", n, l.name)
+		if err := l.provision(ctx, a, throughput); err != nil {
+			return fmt.Errorf("provision %s: %w", l.name, err)
+		}
+		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
+		took, err := l.saveOnce(ctx, a, actor, events)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		what := fmt.Sprintf("first save of %d events", n)
+		r.figure(l.name, what+", time", seconds(took), "s", nil)
+		r.figure(l.name, what+", request units", took.Units/float64(n), "RU/event", nil)
+		r.figure(l.name, what+", requests", float64(took.Requests)/float64(n), "requests/event", nil)
+		if l.name == hub.name {
+			hubs = took
+			continue
+		}
+		r.figure(l.name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
+	}
+	return nil
+}
+
+// saveOnce saves as a process that has just begun, with its connections open, and
+// counts what it does in the background.
+func (l *layout) saveOnce(ctx context.Context, a *account.Account, to domain.ActorID, events []domain.Event) (cost, error) {
+	line := a.Line()
+	s, err := l.open(ctx, a, line)
+	if err != nil {
+		return cost{}, err
+	}
+	defer s.close()
+	if _, err := s.Watermark(ctx, to); err != nil { // for the client to find the account
+		return cost{}, err
+	}
+	before := line.Count()
+	took, err := measure(line, func() error { return s.save(ctx, to, events) })
+	s.settle(ctx, to)
+	took.Count = line.Count().Since(before)
+	return took, err
+}
+
+// saveBesideLimit saves 10,000 events again and again to a recipient for whom something
+// waits, in turn with the bare requests for as many. Each Save begins in a drawer of
+// its own, so that both write the same pages.
+func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
+	if err := hub.provision(ctx, a, throughput); err != nil {
+		return err
+	}
+	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
+	src := source{seed: r.Seed + 1}
+	actor := src.actor()
+	ready := src.events(2*atOnce, actor, 1)
+	if err := hub.fill(ctx, a, actor, ready[:atOnce]); err != nil {
+		return err
+	}
+	stored, err := readStored(ctx, a, ready[0].Cabinet())
+	if err != nil {
+		return err
+	}
+	line, bareLine := a.Line(), a.Line()
+	s, err := hub.open(ctx, a, line)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.save(ctx, actor, ready[atOnce:]); err != nil { // for the store to know what is there
+		return err
+	}
+	bare, stop, err := openLimit(a, bareLine)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	beforehand, stopBeforehand, err := openLimit(a, a.Unmetered())
+	if err != nil {
+		return err
+	}
+	defer stopBeforehand()
+
+	costs := map[string][]cost{}
+	times := pick(r, 15, 5)
+	for i := range times {
+		r.progress(0.8+0.2*float64(i)/float64(times), "save of 10,000 events, beside the limit")
+		events := src.events(atOnce, actor, 1)
+		took, err := measure(line, func() error { return s.save(ctx, actor, events) })
+		if err != nil {
+			return err
+		}
+		s.settle(ctx, actor)
+		costs["hub"] = append(costs["hub"], took)
+
+		least, err := beforehand.Prepare(ctx, stored)
+		if err != nil {
+			return err
+		}
+		if i == 0 { // for the client to find the account
+			if _, err := bare.Read(ctx, ready[0].Cabinet()); err != nil {
+				return err
+			}
+		}
+		if took, err = measure(bareLine, func() error { return bare.Save(ctx, least) }); err != nil {
+			return fmt.Errorf("limit: %w", err)
+		}
+		costs["limit"] = append(costs["limit"], took)
+	}
+	for _, layout := range slices.Sorted(slices.Values([]string{"limit", "hub"})) {
+		r.figure(layout, "save of 10,000 events, time", median(costs[layout], milliseconds), "ms", nil)
+		r.figure(layout, "save of 10,000 events, request units", median(costs[layout], units), "RU", nil)
+		r.figure(layout, "save of 10,000 events, requests", median(costs[layout], requests), "requests", nil)
+	}
+	r.figure("hub", "save of 10,000 events, time, of limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
+	return nil
+}

@@ -1,0 +1,57 @@
+package bench
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A source makes events, actors and ids that are the same in every run with its
+// seed and come only once in each. It belongs to one goroutine.
+type source struct {
+	seed uint64
+	made uint64
+}
+
+// id returns a UUID of version 8: made as its maker likes.
+func (s *source) id() (id [16]byte) {
+	s.made++
+	binary.BigEndian.PutUint64(id[:], s.seed)
+	binary.BigEndian.PutUint64(id[8:], s.made)
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
+	return id
+}
+
+// actor returns an actor that has nothing yet.
+func (s *source) actor() domain.ActorID {
+	id := s.id()
+	return must(domain.ParseActorID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])))
+}
+
+// events returns n events of one cabinet of an actor, of so many KB each.
+func (s *source) events(n int, to domain.ActorID, weight domain.Weight) []domain.Event {
+	events := make([]domain.Event, n)
+	for i := range events {
+		events[i] = domain.Event{
+			ID: s.id(), Recipient: to, Origin: domain.TimeSeries, ContentType: timeSeries, DocumentType: rsm012,
+			SupportsBundling: true, Weight: weight,
+		}
+	}
+	return events
+}
+
+var (
+	timeSeries = must(domain.ParseContentType("timeseries-v1"))
+	rsm012     = must(domain.ParseDocumentType("RSM012"))
+	allGroups  = domain.DefaultGroups().All()
+)
+
+// must is for texts that stand in the code.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
