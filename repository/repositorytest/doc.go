@@ -9,8 +9,9 @@
 //	}
 //
 // where open gives back stores that are wired to each other: the payloads of
-// Events must be found in Content. [RunContent] tests a content store alone, and
-// [Benchmark] measures what costs time and money.
+// Events must be found in Content. [RunOnly] holds a store that does not promise all of
+// it to what it claims, [RunContent] tests a content store alone, and [Benchmark] measures
+// what costs time and money.
 //
 // Each case works with recipients of its own, so open may hand out the same
 // stores again as long as they have the drawer capacity that is asked for, and

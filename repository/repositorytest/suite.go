@@ -39,24 +39,31 @@ type rule struct {
 	test     func(f *fixture)
 }
 
+// A topic is the rules about one thing.
+type topic struct {
+	name  string
+	rules []rule
+}
+
+var topics = []topic{
+	{"Save", saveRules},
+	{"Next", nextRules},
+	{"Bundle", bundleRules},
+	{"Race", raceRules},
+	{"Weak", weakRules},
+	{"Backlog", backlogRules},
+	{"Ordering", orderingRules},
+	{"Operations", operationRules},
+	{"Answer", answerRules},
+	{"Outbox", outboxRules},
+}
+
 // Run holds an implementation to the contracts of all ports but Content.
 // Stores that must be closed are closed by a Cleanup of the t that open is given.
-func Run(t *testing.T, open func(t *testing.T, o Options) Stores) {
-	for _, topic := range []struct {
-		name  string
-		rules []rule
-	}{
-		{"Save", saveRules},
-		{"Next", nextRules},
-		{"Bundle", bundleRules},
-		{"Race", raceRules},
-		{"Weak", weakRules},
-		{"Backlog", backlogRules},
-		{"Ordering", orderingRules},
-		{"Operations", operationRules},
-		{"Answer", answerRules},
-		{"Outbox", outboxRules},
-	} {
+func Run(t *testing.T, open func(t *testing.T, o Options) Stores) { run(t, topics, open) }
+
+func run(t *testing.T, topics []topic, open func(t *testing.T, o Options) Stores) {
+	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {
 				t.Run(r.name, func(t *testing.T) {

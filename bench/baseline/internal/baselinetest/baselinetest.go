@@ -1,0 +1,66 @@
+// Package baselinetest is what the tests of the old layouts share: an account to run on,
+// and what each layout costs, so that what is measured against stays what it was.
+package baselinetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// Database is where the tests have their containers.
+const Database = "baseline"
+
+// A Store is an old layout at work.
+type Store interface {
+	repository.DataAvailable
+	repository.Bundles
+}
+
+// A Layout is how an old layout is set up.
+type Layout struct {
+	Provision func(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error
+	New       func(client *azcosmos.Client, content repository.Content, o repositorytest.Options) (Store, error)
+}
+
+// Account opens an account with the containers of l, each with so many request units a
+// second.
+func (l Layout) Account(t *testing.T, o account.Options, throughput int32) *account.Account {
+	t.Helper()
+	a, err := account.Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	client, err := a.Client(a.Unmetered())
+	require.NoError(t, err)
+	defer client.Close()
+	require.NoError(t, l.Provision(t.Context(), client, Database, throughput))
+	return a
+}
+
+// Stores returns a store over a line, with a content store of its own.
+func (l Layout) Stores(t *testing.T, a *account.Account, line *account.Line, o repositorytest.Options) repositorytest.Stores {
+	t.Helper()
+	client, err := a.Client(line)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	content := memory.NewContent()
+	s, err := l.New(client, content, o)
+	require.NoError(t, err)
+	return repositorytest.Stores{Events: s, Bundles: s, Content: content}
+}
+
+// Opener returns what the conformance suite opens stores with. All are of one account
+// and reach it on the short way, which nothing else depends on.
+func (l Layout) Opener(t *testing.T) func(*testing.T, repositorytest.Options) repositorytest.Stores {
+	a := l.Account(t, account.Options{}, 10_000)
+	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
+		return l.Stores(t, a, a.Unmetered(), o)
+	}
+}

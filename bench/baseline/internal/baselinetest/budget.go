@@ -1,0 +1,70 @@
+package baselinetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// Costs are what a layout asks of the account for a Save of 125 events behind 875 others
+// of their cabinet, and for Peek and Dequeue of all 1,000.
+type Costs struct {
+	Save, Peek, Dequeue Cost
+}
+
+// A Cost is of one call.
+type Cost struct {
+	Requests    int64
+	Standard    float64 // request units
+	Pessimistic float64 // the same, with documents that a query loads at the price of a read
+}
+
+// tolerance is how much the request units may differ: the documents hold random ids and
+// the time.
+const tolerance = 0.01
+
+// Budget holds a layout to what it cost when it was written: more would make ours look
+// better than it is, less would be another layout.
+func Budget(t *testing.T, l Layout, want Costs) {
+	standard, pessimistic := l.costs(t, true), l.costs(t, false)
+	for i, call := range []struct {
+		name string
+		want Cost
+	}{{"Save", want.Save}, {"Peek", want.Peek}, {"Dequeue", want.Dequeue}} {
+		t.Logf("%s: %d requests, %.1f RU, %.1f RU pessimistic", call.name, standard[i].Requests, standard[i].Units, pessimistic[i].Units)
+		assert.Equal(t, call.want.Requests, standard[i].Requests, "requests of a %s", call.name)
+		assert.Equal(t, call.want.Requests, pessimistic[i].Requests, "requests of a %s, pessimistic", call.name)
+		assert.InEpsilon(t, call.want.Standard, standard[i].Units, tolerance, "request units of a %s", call.name)
+		assert.InEpsilon(t, call.want.Pessimistic, pessimistic[i].Units, tolerance, "request units of a %s, pessimistic", call.name)
+	}
+}
+
+// costs measures a Save, a Peek and a Dequeue.
+func (l Layout) costs(t *testing.T, standard bool) [3]account.Count {
+	a := l.Account(t, account.Options{Standard: standard}, 10_000)
+	line := a.Line()
+	s := l.Stores(t, a, line, repositorytest.Options{})
+	actor := repositorytest.NewActor()
+	ctx := t.Context()
+	for range 7 {
+		_, err := s.Events.Save(ctx, actor, repositorytest.Events(125, actor))
+		require.NoError(t, err)
+	}
+	at := []account.Count{line.Count()}
+	_, err := s.Events.Save(ctx, actor, repositorytest.Events(125, actor))
+	require.NoError(t, err)
+	at = append(at, line.Count())
+	peeked, err := repositorytest.Peek(ctx, s, actor, repositorytest.AllGroups, domain.BundleID{})
+	require.NoError(t, err)
+	require.Len(t, peeked.Events, 1_000)
+	at = append(at, line.Count())
+	_, err = s.Bundles.Acknowledge(ctx, actor, peeked.ID)
+	require.NoError(t, err)
+	at = append(at, line.Count())
+	return [3]account.Count{at[1].Since(at[0]), at[2].Since(at[1]), at[3].Since(at[2])}
+}

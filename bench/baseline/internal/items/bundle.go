@@ -1,0 +1,77 @@
+package items
+
+import (
+	"errors"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Bundle is a bundle as an item has it, but for its id. Nobody answers a bundle of
+// these layouts, so what comes of asking a domain is not in it.
+type Bundle struct {
+	Group         string             `json:"group"`
+	Recipient     string             `json:"recipient"`
+	Origin        string             `json:"origin"`
+	ContentType   string             `json:"contentType"`
+	Count         int                `json:"count"`
+	Weight        domain.Weight      `json:"weight"`
+	First         domain.Sequence    `json:"first"`
+	Last          domain.Sequence    `json:"last"`
+	DocumentTypes []string           `json:"documentTypes"`
+	Content       domain.ContentMode `json:"content"`
+	Format        domain.Format      `json:"format"`
+	Version       string             `json:"version"`
+	Opened        time.Time          `json:"opened"`
+	Length        int64              `json:"length,omitempty"`
+	Digest        []byte             `json:"digest,omitempty"`
+	List          string             `json:"list,omitempty"`
+}
+
+// BundleOf returns b as an item has it.
+func BundleOf(b *domain.Bundle) Bundle {
+	item := Bundle{
+		Group: b.Group.String(), Recipient: b.Cabinet.Recipient.String(),
+		Origin: b.Cabinet.Origin.String(), ContentType: b.Cabinet.ContentType.String(),
+		Count: b.Count, Weight: b.Weight, First: b.First, Last: b.Last,
+		Content: b.Content, Format: b.Format, Version: b.Version, Opened: b.Opened, List: b.List,
+	}
+	for _, d := range b.DocumentTypes {
+		item.DocumentTypes = append(item.DocumentTypes, d.String())
+	}
+	if b.Body != (domain.Body{}) {
+		item.Length, item.Digest = b.Body.Length, b.Body.Digest[:]
+	}
+	return item
+}
+
+// Bundle returns the bundle of an item.
+func (item *Bundle) Bundle(id domain.BundleID) (domain.Bundle, error) {
+	cabinet, err := ParseCabinet(item.Recipient, item.Origin, item.ContentType)
+	group, err2 := domain.ParseGroup(item.Group)
+	err = errors.Join(err, err2)
+	b := domain.Bundle{
+		ID: id, Group: group, Cabinet: cabinet,
+		Count: item.Count, Weight: item.Weight, First: item.First, Last: item.Last,
+		Content: item.Content, Format: item.Format, Version: item.Version, Opened: item.Opened, List: item.List,
+	}
+	for _, text := range item.DocumentTypes {
+		d, err3 := domain.ParseDocumentType(text)
+		err = errors.Join(err, err3)
+		b.DocumentTypes = append(b.DocumentTypes, d)
+	}
+	b.Body.Length = item.Length
+	copy(b.Body.Digest[:], item.Digest)
+	if err != nil {
+		return domain.Bundle{}, domain.Errorf(domain.Damaged, "stored bundle %s: %w", id, err)
+	}
+	return b, nil
+}
+
+// ParseCabinet returns the key that is made of these words.
+func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, error) {
+	r, err1 := domain.ParseActorID(recipient)
+	o, err2 := domain.ParseOrigin(origin)
+	c, err3 := domain.ParseContentType(contentType)
+	return domain.CabinetKey{Recipient: r, Origin: o, ContentType: c}, errors.Join(err1, err2, err3)
+}

@@ -1,0 +1,106 @@
+package items_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An answers is an account that answers requests for items with these statuses, one after the other, the
+// last of them for ever. Throttled, it wants to be left alone for 20 s.
+type answers struct {
+	statuses []int
+	asked    int
+}
+
+func (a *answers) Do(req *http.Request) (*http.Response, error) {
+	answer := &http.Response{StatusCode: http.StatusOK, Header: make(http.Header), Request: req}
+	body := `{}`
+	if strings.Contains(req.URL.Path, "/docs") {
+		answer.StatusCode = a.statuses[min(a.asked, len(a.statuses)-1)]
+		a.asked++
+		body = `{"id":"x"}`
+	}
+	if answer.StatusCode == http.StatusTooManyRequests {
+		answer.Header.Set("x-ms-retry-after-ms", "20000")
+	}
+	answer.Body = io.NopCloser(strings.NewReader(body))
+	return answer, nil
+}
+
+func open(t *testing.T, a *answers) items.Container {
+	t.Helper()
+	key, err := azcosmos.NewKeyCredential("a2V5")
+	require.NoError(t, err)
+	client, err := azcosmos.NewClientWithKey("https://localhost", key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Transport: a,
+		Retry:     policy.RetryOptions{MaxRetries: -1, ShouldRetry: func(*http.Response, error) bool { return false }},
+	}})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	c, err := items.Open(client, "db", "container")
+	require.NoError(t, err)
+	return c
+}
+
+func TestAThrottledRequestIsSentAgainWhenTheAccountWantsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &answers{statuses: []int{429, 429, 201}}
+		began := time.Now()
+		require.NoError(t, open(t, a).Create(t.Context(), "p", map[string]string{"id": "x"}))
+		require.Equal(t, 3, a.asked)
+		require.Equal(t, 40*time.Second, time.Since(began))
+	})
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &answers{statuses: []int{429}}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := items.All[map[string]string](ctx, open(t, a), "p", items.Query{Text: "SELECT * FROM c"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, domain.Busy, domain.KindOf(err))
+		require.Equal(t, 30*time.Second, time.Since(began))
+		require.Equal(t, 2, a.asked)
+	})
+}
+
+func TestNothingElseIsSentAgain(t *testing.T) {
+	for status, kind := range map[int]domain.Kind{
+		http.StatusConflict:            domain.Unknown,
+		http.StatusPreconditionFailed:  domain.Unknown,
+		http.StatusRequestTimeout:      domain.Uncertain,
+		http.StatusServiceUnavailable:  domain.Uncertain,
+		http.StatusInternalServerError: domain.Uncertain,
+	} {
+		a := &answers{statuses: []int{status, 201}}
+		err := open(t, a).Upsert(t.Context(), "p", map[string]string{"id": "x"})
+		require.Equal(t, status, items.Status(err))
+		require.Equal(t, kind, domain.KindOf(err), "kind of status %d", status)
+		require.Equal(t, 1, a.asked, "requests that got %d", status)
+	}
+}
+
+func TestWhatIsNotThereIsNoError(t *testing.T) {
+	c := open(t, &answers{statuses: []int{http.StatusNotFound}})
+	into := "unchanged"
+	found, err := c.Read(t.Context(), "p", "x", &into)
+	require.NoError(t, err)
+	require.False(t, found)
+	require.Equal(t, "unchanged", into)
+	require.NoError(t, c.Delete(t.Context(), "p", "x"))
+}

@@ -1,0 +1,152 @@
+package single
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// bundle reads a bundle that the queue names.
+func (r *Repository) bundle(ctx context.Context, recipient domain.ActorID, name string) (domain.Bundle, error) {
+	id, err := domain.ParseBundleID(name)
+	if err != nil {
+		return domain.Bundle{}, domain.Errorf(domain.Damaged, "queue of %s: %w", recipient, err)
+	}
+	var item bundle
+	found, err := r.items.Read(ctx, recipient.String(), bundleID(id), &item)
+	if err == nil && !found {
+		err = domain.Errorf(domain.Damaged, "queue of %s: bundle %s is open, but it is not there", recipient, id)
+	}
+	if err != nil {
+		return domain.Bundle{}, err
+	}
+	return item.Bundle.Bundle(id)
+}
+
+// Add implements [repository.Bundles].
+func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run) (domain.Bundle, error) {
+	run, ok := of.(*run)
+	if !ok || run.r != r {
+		return domain.Bundle{}, domain.Errorf(domain.Invalid, "add bundle: its run is of another store")
+	}
+	if err := run.fits(&b); err != nil {
+		return domain.Bundle{}, err
+	}
+	if b.Opened.IsZero() {
+		b.Opened = r.options.Clock().UTC()
+	}
+	b.DocumentTypes = slices.Clone(b.DocumentTypes)
+	q, err := run.queue, error(nil)
+	for {
+		if g := q.Groups[b.Group.String()]; g.Open != "" || g.Generation != run.generation {
+			return domain.Bundle{}, r.refusal(ctx, &b)
+		}
+		next := q.clone()
+		next.Groups[b.Group.String()] = gate{
+			Generation: run.generation + 1, Open: b.ID.String(), Opened: b.Opened, First: int64(b.First), Asked: run.asked,
+		}
+		var batch items.Batch
+		batch.Create(bundle{bundleID(b.ID), items.BundleOf(&b)})
+		next.put(&batch)
+		done, err2 := r.items.Batch(ctx, q.Recipient, batch)
+		switch {
+		case err2 != nil:
+			return domain.Bundle{}, err2
+		case done.Done:
+			return b, nil
+		case done.Refused == 0 && done.Status == http.StatusConflict:
+			return domain.Bundle{}, repository.ErrBundleIDInUse
+		}
+		// Something was saved, or happened in another group.
+		if q, err = r.queue(ctx, b.Cabinet.Recipient); err != nil {
+			return domain.Bundle{}, err
+		}
+	}
+}
+
+// fits checks that b is made of events that the run has yielded.
+func (r *run) fits(b *domain.Bundle) error {
+	switch {
+	case b.Group != r.group || b.Cabinet != r.key:
+		return domain.Errorf(domain.Invalid, "add bundle: it is of another group or cabinet than its run")
+	case b.Count < 1 || b.Count > len(r.yielded):
+		return domain.Errorf(domain.Invalid, "add bundle: count: want 1 to %d, the events that the run has yielded, got %d", len(r.yielded), b.Count)
+	case b.First != r.yielded[0] || b.Last != r.yielded[b.Count-1]:
+		return domain.Errorf(domain.Invalid, "add bundle: it says that its events are %d to %d, but they are %d to %d",
+			b.First, b.Last, r.yielded[0], r.yielded[b.Count-1])
+	}
+	return nil
+}
+
+// refusal says why a bundle cannot be opened in a group that has moved on.
+func (r *Repository) refusal(ctx context.Context, b *domain.Bundle) error {
+	var other bundle
+	used, err := r.items.Read(ctx, b.Cabinet.Recipient.String(), bundleID(b.ID), &other)
+	switch {
+	case err != nil:
+		return err
+	case used:
+		return repository.ErrBundleIDInUse
+	default:
+		return domain.Errorf(domain.Conflict, "add bundle: group %s has moved on", b.Group)
+	}
+}
+
+// open returns a bundle that is open, with the queue that says so.
+func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*queue, domain.Bundle, error) {
+	q, err := r.queue(ctx, recipient)
+	if err != nil {
+		return nil, domain.Bundle{}, err
+	}
+	if _, found := q.having(id); !found {
+		return nil, domain.Bundle{}, domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
+	}
+	b, err := r.bundle(ctx, recipient, id.String())
+	return q, b, err
+}
+
+// Find implements [repository.Bundles].
+func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
+	q, b, err := r.open(ctx, recipient, id)
+	if err != nil {
+		return domain.Bundle{}, nil, err
+	}
+	var all []string
+	for _, g := range r.groups.All() {
+		all = append(all, g.String())
+	}
+	return b, r.runOf(q, &b, all), nil
+}
+
+// Acknowledge implements [repository.Bundles].
+func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
+	for {
+		q, b, err := r.open(ctx, recipient, id)
+		if err != nil {
+			return repository.Acknowledged{}, err
+		}
+		if b.IsUnanswered() {
+			return repository.Acknowledged{}, repository.ErrUnanswered
+		}
+		group := b.Group.String()
+		asked := q.Groups[group].Asked
+		q.Groups[group] = gate{Generation: q.Groups[group].Generation + 1}
+		c := q.of(b.Cabinet)
+		c.Acknowledged += int64(b.Count)
+		c.Position = b.Last
+		etag := q.ETag
+		q.ETag = ""
+		err = r.items.Replace(ctx, q.Recipient, queueID, q, etag)
+		switch items.Status(err) {
+		case 0:
+			return repository.Acknowledged{Bundle: b, Behind: q.backlog(asked, nil, 0)}, err
+		case http.StatusPreconditionFailed: // something was saved, or somebody else was faster
+		default:
+			return repository.Acknowledged{}, err
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package single
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A queue says what a recipient has been sent and has acknowledged.
+type queue struct {
+	ID        string          `json:"id"` // always "queue"
+	Recipient string          `json:"recipient"`
+	Last      domain.Sequence `json:"last"`
+	Cabinets  []cabinet       `json:"cabinets"`
+	Groups    map[string]gate `json:"groups"`
+	ETag      azcore.ETag     `json:"_etag,omitempty"` // "" if it has never been stored
+}
+
+const queueID = "queue"
+
+// A cabinet counts the events of an origin and a content type.
+type cabinet struct {
+	Origin       string          `json:"origin"`
+	ContentType  string          `json:"contentType"`
+	Group        string          `json:"group"`
+	Received     int64           `json:"received"`
+	Acknowledged int64           `json:"acknowledged"`
+	Position     domain.Sequence `json:"position"` // of the last event that was acknowledged
+	Since        time.Time       `json:"since"`    // when it was last empty and something came
+}
+
+// A gate says which bundle of a group is open.
+type gate struct {
+	Generation int64     `json:"generation"` // how often one was opened or closed
+	Open       string    `json:"open,omitempty"`
+	Opened     time.Time `json:"opened,omitzero"`
+	First      int64     `json:"first,omitempty"` // sequence number of its first event
+	Asked      []string  `json:"asked,omitempty"` // the groups that were asked for
+}
+
+// clone returns a copy that can be changed.
+func (q *queue) clone() *queue {
+	c := *q
+	c.Cabinets = slices.Clone(q.Cabinets)
+	c.Groups = maps.Clone(q.Groups)
+	return &c
+}
+
+// of returns the cabinet of q with this key, nil if nothing was ever put into it.
+func (q *queue) of(key domain.CabinetKey) *cabinet {
+	for i := range q.Cabinets {
+		if c := &q.Cabinets[i]; c.Origin == key.Origin.String() && c.ContentType == key.ContentType.String() {
+			return c
+		}
+	}
+	return nil
+}
+
+// having returns the group in which a bundle is open.
+func (q *queue) having(id domain.BundleID) (group string, found bool) {
+	for group, g := range q.Groups {
+		if g.Open == id.String() {
+			return group, true
+		}
+	}
+	return "", false
+}
+
+func (c *cabinet) waiting() int64 { return c.Received - c.Acknowledged }
+
+// backlog returns what waits in groups, without the first so many events of a cabinet.
+func (q *queue) backlog(groups []string, but *cabinet, first int) domain.Backlog {
+	var sum domain.Backlog
+	for i := range q.Cabinets {
+		c := &q.Cabinets[i]
+		n := c.waiting()
+		if but != nil && c.Origin == but.Origin && c.ContentType == but.ContentType {
+			n -= int64(first)
+		}
+		if n > 0 && slices.Contains(groups, c.Group) {
+			sum = sum.Plus(domain.Backlog{Events: n, Oldest: c.Since})
+		}
+	}
+	return sum
+}
+
+// An event is one event.
+type event struct {
+	ID               string          `json:"id"`
+	Recipient        string          `json:"recipient"`
+	Sequence         domain.Sequence `json:"sequence"`
+	Origin           string          `json:"origin"`
+	ContentType      string          `json:"contentType"`
+	DocumentType     string          `json:"documentType"`
+	SupportsBundling bool            `json:"supportsBundling"`
+	Weight           domain.Weight   `json:"weight"`
+	Digest           []byte          `json:"digest"`
+	Saved            int64           `json:"saved"` // in milliseconds
+	Payload          *section        `json:"payload,omitempty"`
+}
+
+// A section says where a payload lies in the content store.
+type section repository.Section
+
+func newEvent(e *domain.Event, payload repository.Section, saved time.Time) event {
+	digest := e.Digest()
+	item := event{
+		ID: e.ID.String(), Recipient: e.Recipient.String(),
+		Origin: e.Origin.String(), ContentType: e.ContentType.String(), DocumentType: e.DocumentType.String(),
+		SupportsBundling: e.SupportsBundling, Weight: e.Weight, Digest: digest[:], Saved: saved.UnixMilli(),
+	}
+	if !payload.IsZero() {
+		item.Payload = (*section)(&payload)
+	}
+	return item
+}
+
+func (item *event) stored() (repository.StoredEvent, error) {
+	e, err := items.Words{
+		ID: item.ID, Recipient: item.Recipient, Origin: item.Origin, ContentType: item.ContentType, DocumentType: item.DocumentType,
+	}.Event()
+	e.SupportsBundling, e.Weight = item.SupportsBundling, item.Weight
+	stored := repository.StoredEvent{Event: e, Sequence: item.Sequence, Saved: time.UnixMilli(item.Saved).UTC()}
+	if item.Payload != nil {
+		stored.PayloadAt = repository.Section(*item.Payload)
+	}
+	return stored, err
+}
+
+// A bundle is a bundle, open or not: that is for the queue to say.
+type bundle struct {
+	ID string `json:"id"`
+	items.Bundle
+}
+
+// bundleID is the id of a bundle's document; an event may have the same UUID.
+func bundleID(id domain.BundleID) string { return "bundle-" + id.String() }

@@ -1,0 +1,186 @@
+package single
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	// perPage is how many events a page has: few enough that a small bundle does not
+	// read a large queue, many enough that a large bundle takes few pages.
+	perPage = 1_000
+	// perRun is how many events a run for a new bundle has at most.
+	perRun = 60_000
+)
+
+// NextUnacknowledged implements [repository.DataAvailable].
+func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	q, err := r.queue(ctx, recipient)
+	if err != nil {
+		return repository.Next{}, err
+	}
+	asked := make([]string, len(groups))
+	for i, g := range groups {
+		asked[i] = g.String()
+	}
+	next := repository.Next{Backlog: q.backlog(asked, nil, 0).Events}
+	if next.Backlog == 0 {
+		return repository.Next{}, domain.ErrNoData
+	}
+	if open := q.openLongest(asked); open != "" {
+		b, err := r.bundle(ctx, recipient, open)
+		if err != nil {
+			return repository.Next{}, err
+		}
+		next.Open, next.Run = &b, r.runOf(q, &b, asked)
+		return next, nil
+	}
+	c, err := r.first(ctx, q, asked)
+	if err != nil {
+		return repository.Next{}, err
+	}
+	next.Run, err = r.runFrom(q, c, asked)
+	return next, err
+}
+
+// openLongest returns the bundle of groups that has been open longest, "" if none is.
+func (q *queue) openLongest(groups []string) string {
+	var longest gate
+	for _, group := range groups {
+		g := q.Groups[group]
+		if g.Open != "" && (longest.Open == "" || cmp.Or(g.Opened.Compare(longest.Opened), cmp.Compare(g.First, longest.First)) < 0) {
+			longest = g
+		}
+	}
+	return longest.Open
+}
+
+// first returns the cabinet of groups in which the event waits that has the smallest
+// number. Something does wait.
+func (r *Repository) first(ctx context.Context, q *queue, groups []string) (*cabinet, error) {
+	var candidates []*cabinet
+	for i := range q.Cabinets {
+		if c := &q.Cabinets[i]; c.waiting() > 0 && slices.Contains(groups, c.Group) {
+			candidates = append(candidates, c)
+		}
+	}
+	if len(candidates) == 1 {
+		return candidates[0], nil
+	}
+	numbers := make([]domain.Sequence, len(candidates))
+	all, ctx := errgroup.WithContext(ctx)
+	for i, c := range candidates {
+		all.Go(func() error {
+			number, found, err := items.First[domain.Sequence](ctx, r.items, q.Recipient, items.Query{
+				Text:   "SELECT TOP 1 VALUE c.sequence FROM c" + inOrder,
+				Params: c.from(c.Position, q.Last),
+			})
+			if err == nil && !found {
+				err = domain.Errorf(domain.Damaged, "queue of %s: %d events of %s wait behind number %d, but there is none", q.Recipient, c.waiting(), c.ContentType, c.Position)
+			}
+			numbers[i] = number
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
+	return candidates[slices.Index(numbers, slices.Min(numbers))], nil
+}
+
+// inOrder selects the events of a cabinet behind a number, up to another.
+const inOrder = " WHERE c.origin = @origin AND c.contentType = @contentType AND c.sequence > @after AND c.sequence <= @last ORDER BY c.sequence"
+
+func (c *cabinet) from(after, last domain.Sequence) map[string]any {
+	return map[string]any{"@origin": c.Origin, "@contentType": c.ContentType, "@after": after, "@last": last}
+}
+
+// A run is a stretch of a cabinet. It belongs to one goroutine.
+type run struct {
+	r          *Repository
+	queue      *queue
+	key        domain.CabinetKey
+	group      domain.Group
+	cabinet    *cabinet
+	generation int64 // of the group's gate
+	asked      []string
+	after      domain.Sequence // the events behind this number
+	last       domain.Sequence // and up to this one
+	most       int
+	yielded    []domain.Sequence // numbers of its events, as far as it was ever read
+}
+
+// runFrom returns the run of what waits in a cabinet.
+func (r *Repository) runFrom(q *queue, c *cabinet, asked []string) (*run, error) {
+	key, err := items.ParseCabinet(q.Recipient, c.Origin, c.ContentType)
+	if err != nil {
+		return nil, domain.Errorf(domain.Damaged, "queue of %s: %w", q.Recipient, err)
+	}
+	group, err := r.groups.Of(key.Origin)
+	return &run{
+		r: r, queue: q, key: key, group: group, cabinet: c, generation: q.Groups[c.Group].Generation, asked: asked,
+		after: c.Position, last: q.Last, most: perRun,
+	}, err
+}
+
+// runOf returns the run of an open bundle.
+func (r *Repository) runOf(q *queue, b *domain.Bundle, asked []string) *run {
+	return &run{
+		r: r, queue: q, key: b.Cabinet, group: b.Group, cabinet: q.of(b.Cabinet), generation: -1, asked: asked,
+		after: b.First - 1, last: b.Last, most: b.Count,
+	}
+}
+
+// Group implements [repository.Run].
+func (r *run) Group() domain.Group { return r.group }
+
+// Cabinet implements [repository.Run].
+func (r *run) Cabinet() domain.CabinetKey { return r.key }
+
+// Folder implements [repository.Run]. Nothing is ever forgotten.
+func (r *run) Folder() string {
+	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
+}
+
+// Behind implements [repository.Run].
+func (r *run) Behind(n int) domain.Backlog { return r.queue.backlog(r.asked, r.cabinet, n) }
+
+// Events implements [repository.Run].
+func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	query := items.Query{
+		Text: "SELECT c.id, c.recipient, c.sequence, c.origin, c.contentType, c.documentType, c.supportsBundling, c.weight, c.saved, c.payload FROM c" +
+			inOrder + " OFFSET 0 LIMIT " + strconv.Itoa(r.most),
+		Params: r.cabinet.from(r.after, r.last),
+		Page:   perPage,
+	}
+	return func(yield func(repository.StoredEvent, error) bool) {
+		n := 0
+		for item, err := range items.Each[event](ctx, r.r.items, r.key.Recipient.String(), query) {
+			var e repository.StoredEvent
+			if err == nil {
+				e, err = item.stored()
+			}
+			if err != nil {
+				yield(repository.StoredEvent{}, fmt.Errorf("read events: %w", err))
+				return
+			}
+			if n == len(r.yielded) {
+				r.yielded = append(r.yielded, e.Sequence)
+			}
+			n++
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package single
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// container is the only one.
+const container = "single"
+
+// Containers returns the names of the containers that Provision makes.
+func Containers() []string { return []string{container} }
+
+// Provision creates the database, if it is missing, and the container in it, with so
+// many request units a second.
+func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {
+	return items.Provision(ctx, client, database, throughput, map[string]string{container: "/recipient"})
+}
+
+// Options say what a Repository works with. The zero Options will do for events without
+// payloads.
+type Options struct {
+	Content repository.Content // for payloads
+	Clock   func() time.Time   // default time.Now
+}
+
+// A Repository keeps events and bundles. It holds nothing that must be closed, and is
+// safe for use by many goroutines.
+type Repository struct {
+	items   items.Container
+	options Options
+	groups  domain.Groups
+}
+
+var (
+	_ repository.DataAvailable = (*Repository)(nil)
+	_ repository.Bundles       = (*Repository)(nil)
+)
+
+// New returns a Repository over the container that Provision made. It makes no call.
+func New(client *azcosmos.Client, database string, o Options) (*Repository, error) {
+	c, err := items.Open(client, database, container)
+	if err != nil {
+		return nil, err
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Repository{items: c, options: o, groups: domain.DefaultGroups()}, nil
+}
+
+// queue reads the queue of a recipient. Who was never sent anything has an empty one.
+func (r *Repository) queue(ctx context.Context, recipient domain.ActorID) (*queue, error) {
+	q := &queue{ID: queueID, Recipient: recipient.String(), Groups: make(map[string]gate)}
+	_, err := r.items.Read(ctx, q.Recipient, queueID, q)
+	return q, err
+}
+
+// put adds to a batch that q replaces the queue that it was read as.
+func (q *queue) put(b *items.Batch) {
+	stored := *q
+	stored.ETag = ""
+	if q.ETag == "" {
+		b.Create(&stored)
+	} else {
+		b.Replace(queueID, &stored, q.ETag)
+	}
+}
+
+// Queues implements [repository.DataAvailable].
+func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
+	q, err := r.queue(ctx, recipient)
+	if err != nil {
+		return nil, err
+	}
+	var queues []repository.Queue
+	for _, group := range r.groups.All() {
+		one := repository.Queue{Group: group, Waiting: q.backlog([]string{group.String()}, nil, 0)}
+		if open := q.Groups[group.String()].Open; open != "" {
+			b, err := r.bundle(ctx, recipient, open)
+			if err != nil {
+				return nil, err
+			}
+			one.Open = &b
+		}
+		queues = append(queues, one)
+	}
+	return queues, nil
+}
+
+// Watermark implements [repository.DataAvailable].
+func (r *Repository) Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error) {
+	q, err := r.queue(ctx, recipient)
+	return q.Last, err
+}

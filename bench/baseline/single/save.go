@@ -1,0 +1,157 @@
+package single
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// inBatch is how many events go with the queue into one batch.
+const inBatch = items.MaxBatch - 1
+
+// Save implements [repository.DataAvailable].
+func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	if err := items.Check(to, r.groups, events); err != nil {
+		return repository.Saved{}, err
+	}
+	payloads, err := items.PutPayloads(ctx, r.options.Content, to, events)
+	if err != nil || len(events) == 0 {
+		return repository.Saved{}, err
+	}
+	s := &saving{r: r, to: to, now: r.options.Clock().UTC(), met: make(map[domain.EventID]domain.Digest)}
+	if s.queue, err = r.queue(ctx, to); err != nil {
+		return repository.Saved{}, err
+	}
+	for from := 0; from < len(events); from += inBatch {
+		var batch []candidate
+		for i := from; i < min(from+inBatch, len(events)); i++ {
+			if c := (candidate{i, &events[i], payloads[i]}); s.isNew(c) {
+				batch = append(batch, c)
+			}
+		}
+		if err := s.insert(ctx, batch); err != nil {
+			return repository.Saved{}, err
+		}
+	}
+	slices.Sort(s.saved.Conflicts)
+	return s.saved, nil
+}
+
+// A saving is one Save. It belongs to one goroutine.
+type saving struct {
+	r     *Repository
+	to    domain.ActorID
+	now   time.Time
+	queue *queue
+	met   map[domain.EventID]domain.Digest // in this Save, or stored before
+	saved repository.Saved
+}
+
+// A candidate is an event that is to be stored, if it is not.
+type candidate struct {
+	index   int
+	event   *domain.Event
+	payload repository.Section
+}
+
+// isNew reports whether c has not been met, and notes it if it has.
+func (s *saving) isNew(c candidate) bool {
+	earlier, again := s.met[c.event.ID]
+	switch digest := c.event.Digest(); {
+	case !again:
+		s.met[c.event.ID] = digest
+		return true
+	case earlier == digest:
+		s.saved.Duplicates++
+	default:
+		s.saved.Conflicts = append(s.saved.Conflicts, c.index)
+	}
+	return false
+}
+
+// insert stores new events. That some have been stored before is found out when the
+// batch is refused; most have not.
+func (s *saving) insert(ctx context.Context, batch []candidate) error {
+	for len(batch) > 0 {
+		next := s.queue.clone()
+		var b items.Batch
+		for _, c := range batch {
+			e := newEvent(c.event, c.payload, s.now)
+			e.Sequence = next.receive(c.event, s.r.groups, s.now)
+			b.Create(e)
+		}
+		next.put(&b)
+		done, err := s.r.items.Batch(ctx, s.to.String(), b)
+		switch {
+		case err != nil:
+			return err
+		case done.Done:
+			s.saved.Accepted += len(batch)
+			s.queue = next
+			s.queue.ETag = done.Last
+			return nil
+		case done.Refused < len(batch) && done.Status == http.StatusConflict:
+			batch, err = s.withoutKnown(ctx, batch)
+		case done.Refused == len(batch): // somebody else has changed the queue
+			s.queue, err = s.r.queue(ctx, s.to)
+		default:
+			return domain.Errorf(domain.Unknown, "save: event %d was refused with status %d", batch[done.Refused].index, done.Status)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive counts an event and gives it its number.
+func (q *queue) receive(e *domain.Event, groups domain.Groups, now time.Time) domain.Sequence {
+	c := q.of(e.Cabinet())
+	if c == nil {
+		group, _ := groups.Of(e.Origin) // which is known, says Check
+		q.Cabinets = append(q.Cabinets, cabinet{Origin: e.Origin.String(), ContentType: e.ContentType.String(), Group: group.String()})
+		c = &q.Cabinets[len(q.Cabinets)-1]
+	}
+	if c.waiting() == 0 {
+		c.Since = now
+	}
+	c.Received++
+	q.Last++
+	return q.Last
+}
+
+// withoutKnown asks which events of a batch are stored, notes them and returns the
+// others.
+func (s *saving) withoutKnown(ctx context.Context, batch []candidate) ([]candidate, error) {
+	ids := make([]string, len(batch))
+	for i, c := range batch {
+		ids[i] = c.event.ID.String()
+	}
+	stored, err := items.All[event](ctx, s.r.items, s.to.String(), items.Query{
+		Text:   "SELECT c.id, c.digest FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
+		Params: map[string]any{"@ids": ids},
+	})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]domain.Digest)
+	for _, e := range stored {
+		known[e.ID] = domain.Digest(e.Digest)
+	}
+	var left []candidate
+	for _, c := range batch {
+		digest, again := known[c.event.ID.String()]
+		if !again {
+			left = append(left, c)
+			continue
+		}
+		s.met[c.event.ID] = digest
+		s.isNew(c)
+	}
+	return left, nil
+}

@@ -1,0 +1,56 @@
+package repositorytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// RunOnly holds an implementation that does not promise everything to what it claims.
+// A claim is a topic, for all its rules, as in "Save", or one rule of it, as in
+// "Save/saving nothing is fine and changes nothing". Behind a minus it takes the rules
+// back: what is not claimed is there to be read, with the reason beside it. A claim
+// that names nothing, or changes nothing, fails the test. Ports of which nothing is
+// claimed may be missing from the Stores.
+func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...string) {
+	claimed, err := claimed(topics, claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, claimed, open)
+}
+
+// claimed returns the rules of all that claims leave over, in the order of all.
+func claimed(all []topic, claims []string) ([]topic, error) {
+	chosen := make(map[string]bool)
+	for _, claim := range claims {
+		name, back := strings.CutPrefix(claim, "-")
+		found, changed := false, false
+		for _, topic := range all {
+			for _, r := range topic.rules {
+				rule := topic.name + "/" + r.name
+				if name == topic.name || name == rule {
+					found = true
+					changed = changed || chosen[rule] == back
+					chosen[rule] = !back
+				}
+			}
+		}
+		switch {
+		case !found:
+			return nil, fmt.Errorf("claim %q: there is no such topic or rule", claim)
+		case !changed:
+			return nil, fmt.Errorf("claim %q: it says nothing that the ones before it have not said", claim)
+		}
+	}
+	var left []topic
+	for _, t := range all {
+		t.rules = slices.Clone(t.rules)
+		t.rules = slices.DeleteFunc(t.rules, func(r rule) bool { return !chosen[t.name+"/"+r.name] })
+		if len(t.rules) > 0 {
+			left = append(left, t)
+		}
+	}
+	return left, nil
+}
