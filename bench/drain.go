@@ -19,7 +19,7 @@ func drain(ctx context.Context, r *run) error {
 		return err
 	}
 	defer a.Close() //nolint:errcheck // it is in memory, and was only read
-	if err := hub.provision(ctx, a, throughput); err != nil {
+	if err := hub.provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own

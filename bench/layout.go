@@ -22,7 +22,13 @@ type layout struct {
 	// open returns a store over l, which works until it is closed. Each has a memory
 	// of its own, as a process would.
 	open func(ctx context.Context, a *account.Account, l *account.Line) (*store, error)
+
+	// cleanUp removes over l what an actor has confirmed.
+	cleanUp func(ctx context.Context, a *account.Account, l *account.Line, actor domain.ActorID) error
 }
+
+// sideBySide are the layouts that are compared.
+var sideBySide = []layout{hub, singleLayout}
 
 // A store is a layout at work.
 type store struct {
@@ -56,6 +62,7 @@ var hub = layout{
 		}
 		return &store{DataAvailable: r, Bundles: r, settle: r.Settle, close: stop}, nil
 	},
+	cleanUp: sweepHub,
 }
 
 // openHub returns the hub's repository over l, at work until stop is called. It

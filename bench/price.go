@@ -36,6 +36,8 @@ func price(ctx context.Context, r *run) error {
 	return nil
 }
 
+const perEvent = "RU/event"
+
 // A life is what an event costs, in request units.
 type life struct{ save, peek, dequeue, cleanUp float64 }
 
@@ -51,23 +53,24 @@ func (l life) report(r *run, layout string, batch int, standard bool) {
 	if layout == hub.name && batch == 125 {
 		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
 	}
-	r.figure(layout, what+", save", l.save, figure.PerEvent, ofSave)
-	r.figure(layout, what+", whole life", l.whole(), figure.PerEvent, ofLife)
-	r.curve(figure.Bars, layout+", "+what, figure.PerEvent,
+	r.figure(layout, what+", save", l.save, perEvent, ofSave)
+	r.figure(layout, what+", whole life", l.whole(), perEvent, ofLife)
+	r.curve(figure.Bars, layout+", "+what, perEvent,
 		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
 		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})
 }
 
 // lifeOf has events of one cabinet saved in batches of a size. There are as many as two
 // drawers hold, so that what is paid once a drawer counts as often as it happens; of
-// batches of one there are fewer, in smaller drawers where the layout has them.
+// batches of one there are fewer, for one bundle, since all they cost is in each of
+// them.
 func lifeOf(ctx context.Context, l layout, seed uint64, batch int, standard bool) (found life, err error) {
 	a, err := account.Open(ctx, account.Options{Standard: standard})
 	if err != nil {
 		return life{}, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := l.provision(ctx, a, throughput); err != nil {
+	if err := l.provision(ctx, a, perContainer); err != nil {
 		return life{}, err
 	}
 	line := a.Line()
@@ -81,7 +84,7 @@ func lifeOf(ctx context.Context, l layout, seed uint64, batch int, standard bool
 	actor := src.actor()
 	n := 2 * atOnce
 	if batch == 1 {
-		n = 2 * drainBundle
+		n = drainBundle
 	}
 	per := func(before account.Count) float64 { return line.Count().Since(before).Units / float64(n) }
 	before := line.Count()

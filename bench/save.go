@@ -33,7 +33,7 @@ func firstSave(ctx context.Context, r *run, a *account.Account) error {
 	var hubs cost
 	for i, l := range sideBySide {
 		r.progress(float64(i)/float64(len(sideBySide))*0.8, "first save of %d events: %s", n, l.name)
-		if err := l.provision(ctx, a, throughput); err != nil {
+		if err := l.provision(ctx, a, perContainer); err != nil {
 			return fmt.Errorf("provision %s: %w", l.name, err)
 		}
 		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
@@ -77,7 +77,7 @@ func (l *layout) saveOnce(ctx context.Context, a *account.Account, to domain.Act
 // waits, in turn with the bare requests for as many. Each Save begins in a drawer of
 // its own, so that both write the same pages.
 func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
-	if err := hub.provision(ctx, a, throughput); err != nil {
+	if err := hub.provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own

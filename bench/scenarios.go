@@ -5,6 +5,8 @@ var scenarios = []Scenario{
 	{"worst-peek", "a bundle of 51,200 events of 1 KB in six drawers is opened", worstPeek},
 	{"dequeue", "that bundle is confirmed, and one of a single event beside it", dequeue},
 	{"save", "the same events are saved for the first time, and 10,000 at a time", save},
+	{"price", "what an event costs over its whole life, saved in batches of 125 and alone", price},
+	{"trickle", "single events are sent to many recipients, who fetch and confirm them", trickle},
 	{"drain", "100,000 events are fetched and confirmed in bundles of 2,000", drain},
 	{"growth", "128 events are saved, peeked and dequeued while up to a million wait", growth},
 }

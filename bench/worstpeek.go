@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
@@ -14,9 +13,9 @@ import (
 // The worst that a Peek is asked for: a full bundle of the smallest events.
 const worst = domain.MaxBundleWeight
 
-// throughput is what each container of a layout is given, in request units a second:
+// perContainer is what each container of a layout is given, in request units a second:
 // six physical partitions, for the six drawers that a bundle may come from.
-const throughput = 60_000
+const perContainer = 60_000
 
 // worstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers,
 // with each layout in turn, as often as the quick run or the whole one wants.
@@ -26,9 +25,8 @@ func worstPeek(ctx context.Context, r *run) error {
 		return err
 	}
 	defer a.Close() //nolint:errcheck // it is in memory, and was only read
-	layouts := sideBySide
-	for _, l := range layouts {
-		if err := l.provision(ctx, a, throughput); err != nil {
+	for _, l := range sideBySide {
+		if err := l.provision(ctx, a, perContainer); err != nil {
 			return fmt.Errorf("provision %s: %w", l.name, err)
 		}
 		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
@@ -39,8 +37,8 @@ func worstPeek(ctx context.Context, r *run) error {
 	for round := range rounds {
 		actor := src.actor()
 		events := src.events(int(worst), actor, 1)
-		for i, l := range layouts {
-			r.progress((float64(round)+float64(i)/float64(len(layouts)))/float64(rounds), "round %d of %d: %s", round+1, rounds, l.name)
+		for i, l := range sideBySide {
+			r.progress((float64(round)+float64(i)/float64(len(sideBySide)))/float64(rounds), "round %d of %d: %s", round+1, rounds, l.name)
 			if err := l.fill(ctx, a, actor, events); err != nil {
 				return err
 			}
@@ -137,6 +135,3 @@ func readStored(ctx context.Context, a *account.Account, cabinet domain.CabinetK
 	defer stop()
 	return l.Read(ctx, cabinet)
 }
-
-// sideBySide are the layouts that are compared.
-var sideBySide = slices.Clip([]layout{hub})

@@ -55,7 +55,7 @@ type head struct {
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
 	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
-	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit
+	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit that nobody waited for
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention

@@ -80,7 +80,10 @@ func (h *head) withIntent(p *plan) *head {
 func (h *head) committed() *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
-	c.Undone, c.Wanted = 0, ""
+	if c.Wanted == "" { // else who is waiting may be who was undone, and needs the time
+		c.Undone = 0
+	}
+	c.Wanted = ""
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
 		c.Cabinets[p.Cabinet] = received{

@@ -11,7 +11,9 @@ import (
 
 // An intent of another process is left alone for a lease, which doubles with
 // every rollback since the last commit: a store so slow that Saves outlast the
-// lease needs fewer rollbacks, not more. Nothing else depends on it.
+// lease needs fewer rollbacks, not more. A commit while another process waits does
+// not count, or the one that is undone each time would be given the shortest lease
+// each time. Nothing else depends on it.
 const (
 	lease      = 2 * time.Second
 	maxDoubled = 3

@@ -34,7 +34,7 @@ type Layout struct {
 // second.
 func (l Layout) Account(t *testing.T, o account.Options, throughput int32) *account.Account {
 	t.Helper()
-	a, err := account.Open(o)
+	a, err := account.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	client, err := a.Client(a.Unmetered())

@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/domain"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The budgets are what things cost today and a little more, so that no change makes
+// them dearer unawares. Request units depend on no clock.
+
+func TestTheLifeOfAnEventCostsWhatItMay(t *testing.T) {
+	for _, tc := range []struct {
+		name                string
+		batch               int
+		standard            bool
+		save, peek, dequeue float64
+		cleanUp             float64
+	}{
+		{"batches of 125, pessimistic", 125, false, 0.33, 0.04, 0.045, 0.09},
+		{"batches of 125, standard", 125, true, 0.33, 0.02, 0.045, 0.08},
+		{"alone, pessimistic", 1, false, 38, 1.4, 0.06, 7},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			found, err := lifeOf(t.Context(), hub, 1, tc.batch, tc.standard)
+			require.NoError(t, err)
+			require.LessOrEqual(t, found.save, tc.save, "save")
+			require.LessOrEqual(t, found.peek, tc.peek, "peek")
+			require.LessOrEqual(t, found.dequeue, tc.dequeue, "dequeue")
+			require.LessOrEqual(t, found.cleanUp, tc.cleanUp, "clean-up")
+			require.Positive(t, min(found.save, found.peek, found.dequeue, found.cleanUp), "each has been paid")
+		})
+	}
+}
+
+// fast opens an account without physics that has the hub's containers.
+func fast(t *testing.T) *account.Account {
+	t.Helper()
+	a, err := account.Open(t.Context(), account.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	require.NoError(t, hub.provision(t.Context(), a, perContainer))
+	return a
+}
+
+func TestTheWorstPeekAsksForLittleMoreThanTheLimit(t *testing.T) {
+	a, src := fast(t), source{seed: 1}
+	actor := src.actor()
+	events := src.events(int(worst), actor, 1)
+	require.NoError(t, hub.fill(t.Context(), a, actor, events))
+	ours, err := hub.peekOnce(t.Context(), a, actor, src.id(), len(events))
+	require.NoError(t, err)
+	least, err := limitPeek(t.Context(), a, events[0].Cabinet())
+	require.NoError(t, err)
+	require.LessOrEqual(t, ours.Units, 1.03*least.Units)
+	require.LessOrEqual(t, ours.Requests, least.Requests+1)
+	require.LessOrEqual(t, ours.Units, 240.0)
+}
+
+func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
+	a, src := fast(t), source{seed: 1}
+	actor := src.actor()
+	events := src.events(atOnce, actor, 1)
+	line, bareLine := a.Line(), a.Line()
+	s, err := hub.open(t.Context(), a, line)
+	require.NoError(t, err)
+	defer s.close()
+	require.NoError(t, s.save(t.Context(), actor, events))
+	s.settle(t.Context(), actor)
+	stored, err := readStored(t.Context(), a, events[0].Cabinet())
+	require.NoError(t, err)
+	ours, err := measure(line, func() error { return s.save(t.Context(), actor, src.events(atOnce, actor, 1)) })
+	require.NoError(t, err)
+
+	beforehand, stop, err := openLimit(a, a.Unmetered())
+	require.NoError(t, err)
+	defer stop()
+	prepared, err := beforehand.Prepare(t.Context(), stored)
+	require.NoError(t, err)
+	bare, stopBare, err := openLimit(a, bareLine)
+	require.NoError(t, err)
+	defer stopBare()
+	least, err := measure(bareLine, func() error { return bare.Save(t.Context(), prepared) })
+	require.NoError(t, err)
+	require.LessOrEqual(t, ours.Units, 1.03*least.Units)
+	require.LessOrEqual(t, ours.Requests, least.Requests)
+	require.LessOrEqual(t, ours.Units, 210.0)
+}
+
+func TestADrainHasBundlesOfEqualSize(t *testing.T) {
+	src := source{seed: 1}
+	events := drainEvents(&src, src.actor(), 3)
+	for i := range 3 {
+		var filler domain.Filler
+		for j, e := range events[i*drainBundle:] {
+			if !filler.Take(&e, domain.Sequence(j)) {
+				require.Equal(t, drainBundle, j)
+				break
+			}
+		}
+		require.True(t, filler.Full())
+	}
+}
+
+func TestASourceRepeatsNothingButItsRuns(t *testing.T) {
+	one, again, other := source{seed: 1}, source{seed: 1}, source{seed: 2}
+	seen := map[[16]byte]bool{}
+	for range 1000 {
+		id := one.id()
+		require.False(t, seen[id])
+		require.Equal(t, id, again.id())
+		require.NotEqual(t, id, other.id())
+		seen[id] = true
+	}
+}
+
+func TestTheSlopeIsThatOfAPower(t *testing.T) {
+	x := []float64{1e3, 1e4, 1e5, 1e6}
+	y := make([]float64, len(x))
+	for _, power := range []float64{0, 0.1, 1} {
+		for i := range x {
+			y[i] = 7 * math.Pow(x[i], power)
+		}
+		require.InDelta(t, power, slope(x, y), 1e-9)
+	}
+}
+
+func TestQuantilesAreThoseOfTheSortedCosts(t *testing.T) {
+	costs := make([]cost, 100)
+	for i := range costs {
+		costs[i].Units = float64((i*37)%100 + 1)
+	}
+	require.InDelta(t, 1, quantile(costs, 0, units), 0)
+	require.InDelta(t, 51, quantile(costs, 0.5, units), 0)
+	require.InDelta(t, 100, quantile(costs, 0.99, units), 0)
+	require.InDelta(t, 100, quantile(costs, 1, units), 0)
+	require.InDelta(t, 51, median(costs, units), 0)
+}

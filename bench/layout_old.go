@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/baseline/single"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// ports are what the old layouts implement.
+type ports interface {
+	repository.DataAvailable
+	repository.Bundles
+}
+
+// singleLayout keeps all of a recipient in one partition.
+var singleLayout = oldLayout("single", single.Provision, func(client *azcosmos.Client, database string) (ports, error) {
+	return single.New(client, database, single.Options{Content: memory.NewContent()})
+}, "single", "recipient")
+
+// oldLayout is a layout without a background, that cleans up by deleting the documents
+// of the container of its events one by one, as there is no other way.
+func oldLayout(
+	name string,
+	provision func(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error,
+	open func(client *azcosmos.Client, database string) (ports, error),
+	container, key string,
+) layout {
+	return layout{
+		name: name,
+		provision: func(ctx context.Context, a *account.Account, throughput int32) error {
+			client, err := a.Client(a.Unmetered())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return provision(ctx, client, name, throughput)
+		},
+		open: func(_ context.Context, a *account.Account, l *account.Line) (*store, error) {
+			client, err := a.Client(l)
+			if err != nil {
+				return nil, err
+			}
+			s, err := open(client, name)
+			if err != nil {
+				return nil, err
+			}
+			return &store{DataAvailable: s, Bundles: s, settle: func(context.Context, domain.ActorID) {}, close: client.Close}, nil
+		},
+		cleanUp: func(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
+			client, err := a.Client(l)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			c, err := client.NewContainer(name, container)
+			if err != nil {
+				return err
+			}
+			return deleteAll(ctx, c, key)
+		},
+	}
+}
+
+// deleteAll deletes every document of a container, which has its partition key in key.
+func deleteAll(ctx context.Context, c *azcosmos.ContainerClient, key string) error {
+	var found []map[string]string
+	pager := c.NewQueryItemsPager("SELECT c.id, c."+key+" FROM c", azcosmos.NewPartitionKey(), nil)
+	for pager.More() {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			var d map[string]string
+			if err := json.Unmarshal(item, &d); err != nil {
+				return err
+			}
+			found = append(found, d)
+		}
+	}
+	if len(found) == 0 {
+		return errors.New("there is nothing to clean up")
+	}
+	for _, d := range found {
+		if _, err := c.DeleteItem(ctx, azcosmos.NewPartitionKeyString(d[key]), d["id"], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

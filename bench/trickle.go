@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// trickle sends single events to many recipients in turn, and then has each of them
+// fetch and confirm what there is for it: the traffic for which nothing is laid out.
+func trickle(ctx context.Context, r *run) error {
+	a, err := r.account(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	for i, l := range sideBySide {
+		if err := l.provision(ctx, a, perContainer); err != nil {
+			return fmt.Errorf("provision %s: %w", l.name, err)
+		}
+		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
+		step := func(part float64, what string) {
+			r.progress((float64(i)+part)/float64(len(sideBySide)), "%s: %s", l.name, what)
+		}
+		if err := trickleOf(ctx, r, a, &l, step); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step func(float64, string)) error {
+	line := a.Line()
+	s, err := l.open(ctx, a, line)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	src := source{seed: r.Seed}
+	actors := make([]domain.ActorID, pick(r, 50, 10))
+	for i := range actors {
+		actors[i] = src.actor()
+	}
+	const each = 6 // events, of which the first makes acquaintance and is not counted
+	var saves, fetches []cost
+	for n := range each {
+		step(0.7*float64(n)/each, "save")
+		for _, actor := range actors {
+			took, err := measure(line, func() error { return s.save(ctx, actor, src.events(1, actor, 1)) })
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				saves = append(saves, took)
+			}
+		}
+	}
+	for i, actor := range actors {
+		step(0.7+0.3*float64(i)/float64(len(actors)), "peek and dequeue")
+		s.settle(ctx, actor)
+		before := line.Count()
+		took, err := measure(line, func() error {
+			bundle, err := s.peek(ctx, actor, src.id())
+			if err == nil && bundle.Count != each {
+				err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, each)
+			}
+			if err == nil {
+				_, err = s.Acknowledge(ctx, actor, bundle.ID)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		s.settle(ctx, actor)
+		took.Count = line.Count().Since(before)
+		fetches = append(fetches, took)
+	}
+	r.figure(l.name, "save of one event, p50", quantile(saves, 0.5, milliseconds), "ms", nil)
+	r.figure(l.name, "save of one event, p99", quantile(saves, 0.99, milliseconds), "ms", nil)
+	r.figure(l.name, "save of one event, request units", median(saves, units), "RU", nil)
+	r.figure(l.name, "save of one event, requests", median(saves, requests), "requests", nil)
+	r.figure(l.name, fmt.Sprintf("peek and dequeue of %d events, p50", each), quantile(fetches, 0.5, milliseconds), "ms", nil)
+	r.figure(l.name, fmt.Sprintf("peek and dequeue of %d events, request units", each), median(fetches, units), "RU", nil)
+	r.percentiles(l.name+", save of one event", saves)
+	return nil
+}
