@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/messagehub/messagehub/bench/account"
@@ -17,85 +18,153 @@ const worst = domain.MaxBundleWeight
 // six physical partitions, for the six drawers that a bundle may come from.
 const perContainer = 60_000
 
-// worstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers,
-// with each layout in turn, as often as the quick run or the whole one wants.
+// worstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers, and
+// confirms it, with each layout in turn and then by the least requests that there are;
+// again without physics, for the request units of the other profile.
 func worstPeek(ctx context.Context, r *run) error {
 	a, err := r.account(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	rounds := pick(r, 5, 1)
+	src := source{seed: r.Seed}
+	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
 	for _, l := range sideBySide {
+		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
+	}
+	for round := range rounds {
+		err := found.round(ctx, a, &src, func(done float64, layout string) {
+			r.progress(0.9*(float64(round)+done)/float64(rounds), "round %d of %d: %s", round+1, rounds, layout)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	found.report(r)
+	if r.Endpoint != "" {
+		return nil // charges as it likes
+	}
+	return standardPeek(ctx, r, src)
+}
+
+// worstCosts are what Peek and Dequeue cost with each layout.
+type worstCosts struct{ peeks, dequeues map[string][]cost }
+
+// round has each layout peek and dequeue the same events once.
+func (w worstCosts) round(ctx context.Context, a *account.Account, src *source, progress func(done float64, layout string)) error {
+	actor := src.actor()
+	events := src.events(int(worst), actor, 1)
+	for i, l := range sideBySide {
+		progress(float64(i)/float64(len(sideBySide)), l.name)
 		if err := l.provision(ctx, a, perContainer); err != nil {
 			return fmt.Errorf("provision %s: %w", l.name, err)
 		}
-		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
-	}
-	src := source{seed: r.Seed}
-	rounds := pick(r, 5, 1)
-	peeks := make(map[string][]cost)
-	for round := range rounds {
-		actor := src.actor()
-		events := src.events(int(worst), actor, 1)
-		for i, l := range sideBySide {
-			r.progress((float64(round)+float64(i)/float64(len(sideBySide)))/float64(rounds), "round %d of %d: %s", round+1, rounds, l.name)
-			if err := l.fill(ctx, a, actor, events); err != nil {
-				return err
-			}
-			took, err := l.peekOnce(ctx, a, actor, src.id(), len(events))
-			if err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
-			}
-			peeks[l.name] = append(peeks[l.name], took)
+		if err := l.fill(ctx, a, actor, events); err != nil {
+			return err
 		}
-		took, err := limitPeek(ctx, a, events[0].Cabinet())
+		peeked, dequeued, err := l.fetch(ctx, a, actor, src.id(), len(events), func() error {
+			if l.name != hub.name {
+				return nil
+			}
+			took, err := limitPeek(ctx, a, events[0].Cabinet())
+			w.peeks["limit"] = append(w.peeks["limit"], took)
+			return err
+		})
 		if err != nil {
-			return fmt.Errorf("limit: %w", err)
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
-		peeks["limit"] = append(peeks["limit"], took)
+		w.peeks[l.name] = append(w.peeks[l.name], peeked)
+		w.dequeues[l.name] = append(w.dequeues[l.name], dequeued)
 	}
-	r.compare(peeks)
 	return nil
 }
 
-// compare tells what the same cost with each layout, and by how much the hub is
-// better than each of the others.
-func (r *run) compare(costs map[string][]cost) {
+// report tells what the same cost with each layout, and by how much the hub is better
+// than each of the others.
+func (w worstCosts) report(r *run) {
+	ours := w.peeks[hub.name]
 	for _, layout := range []string{"limit", "hub", "original", "single"} {
-		if found := costs[layout]; found != nil {
-			r.figure(layout, "time", median(found, seconds), "s", nil)
-			r.figure(layout, "request units", median(found, units), "RU", nil)
-			r.figure(layout, "requests", median(found, requests), "requests", nil)
+		found := w.peeks[layout]
+		if found == nil {
+			continue
 		}
-	}
-	ours := costs["hub"]
-	r.figure("hub", "time, of limit", median(ours, seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.25))
-	for _, layout := range []string{"original", "single"} {
-		if found := costs[layout]; found != nil {
-			r.figure(layout, "time, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
-			r.figure(layout, "request units, of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
+		r.figure(layout, "peek", median(found, seconds), "s", nil)
+		r.figure(layout, "peek, request units", median(found, units), "RU", nil)
+		r.figure(layout, "peek, requests", median(found, requests), "requests", nil)
+		switch layout {
+		case "limit":
+		case "hub":
+			r.figure(layout, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
+		default:
+			r.figure(layout, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
+			r.figure(layout, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
+		}
+		if dequeued := w.dequeues[layout]; dequeued != nil {
+			r.figure(layout, "dequeue", median(dequeued, milliseconds), "ms", nil)
+			r.figure(layout, "dequeue, request units", median(dequeued, units), "RU", nil)
 		}
 	}
 }
 
-// peekOnce peeks as a process that has just begun, with its connections open.
-func (l *layout) peekOnce(ctx context.Context, a *account.Account, actor domain.ActorID, id domain.BundleID, want int) (cost, error) {
+// fetch peeks and dequeues as a process that has just begun, with its connections open,
+// and calls between in between. What is done in the background is counted, not timed.
+func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
 	line := a.Line()
 	s, err := l.open(ctx, a, line)
 	if err != nil {
-		return cost{}, err
+		return cost{}, cost{}, err
 	}
 	defer s.close()
 	if _, err := s.Watermark(ctx, actor); err != nil { // for the client to find the account
-		return cost{}, err
+		return cost{}, cost{}, err
 	}
-	return measure(line, func() error {
+	peeked, err = measure(line, func() error {
 		bundle, err := s.peek(ctx, actor, id)
 		if err == nil && bundle.Count != want {
 			err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, want)
 		}
 		return err
 	})
+	if err == nil {
+		err = between()
+	}
+	if err != nil {
+		return cost{}, cost{}, err
+	}
+	before := line.Count()
+	dequeued, err = measure(line, func() error {
+		_, err := s.Acknowledge(ctx, actor, id)
+		return err
+	})
+	s.settle(ctx, actor)
+	dequeued.Count = line.Count().Since(before)
+	return peeked, dequeued, err
+}
+
+// standardPeek compares the request units of the standard profile.
+func standardPeek(ctx context.Context, r *run, src source) (err error) {
+	r.progress(0.9, "the standard profile")
+	a, err := account.Open(ctx, account.Options{Standard: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
+	if err := found.round(ctx, a, &src, func(float64, string) {}); err != nil {
+		return err
+	}
+	for _, layout := range []string{"limit", "hub", "original", "single"} {
+		peeks := found.peeks[layout]
+		if peeks == nil {
+			continue
+		}
+		r.figure(layout, "peek, standard request units", units(peeks[0]), "RU", nil)
+		if layout == "original" || layout == "single" {
+			r.figure(layout, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.name][0]), "times", figure.AtLeast(10))
+		}
+	}
+	return nil
 }
 
 // limitPeek makes the least requests for what the hub has just peeked.
