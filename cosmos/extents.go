@@ -41,7 +41,7 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if most > 0 {
-		size = 100 // drawers are small, and rollbacks leave empty ones
+		size = most // each drawer that is loaded is paid for
 	}
 	var found []extent
 	filled := 0
@@ -50,6 +50,7 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		if err != nil {
 			return nil, err
 		}
+		size = min(2*size, 1000) // rollbacks leave empty ones
 		for _, item := range items {
 			var d drawer
 			if err := decode(item, key, &d); err != nil {
