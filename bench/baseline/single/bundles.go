@@ -33,7 +33,7 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 	if !ok || run.r != r {
 		return domain.Bundle{}, domain.Errorf(domain.Invalid, "add bundle: its run is of another store")
 	}
-	if err := run.fits(&b); err != nil {
+	if err := items.Fits(&b, run.group, run.key, run.yielded); err != nil {
 		return domain.Bundle{}, err
 	}
 	if b.Opened.IsZero() {
@@ -66,20 +66,6 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 			return domain.Bundle{}, err
 		}
 	}
-}
-
-// fits checks that b is made of events that the run has yielded.
-func (r *run) fits(b *domain.Bundle) error {
-	switch {
-	case b.Group != r.group || b.Cabinet != r.key:
-		return domain.Errorf(domain.Invalid, "add bundle: it is of another group or cabinet than its run")
-	case b.Count < 1 || b.Count > len(r.yielded):
-		return domain.Errorf(domain.Invalid, "add bundle: count: want 1 to %d, the events that the run has yielded, got %d", len(r.yielded), b.Count)
-	case b.First != r.yielded[0] || b.Last != r.yielded[b.Count-1]:
-		return domain.Errorf(domain.Invalid, "add bundle: it says that its events are %d to %d, but they are %d to %d",
-			b.First, b.Last, r.yielded[0], r.yielded[b.Count-1])
-	}
-	return nil
 }
 
 // refusal says why a bundle cannot be opened in a group that has moved on.

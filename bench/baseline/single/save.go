@@ -19,7 +19,7 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	if err := items.Check(to, r.groups, events); err != nil {
 		return repository.Saved{}, err
 	}
-	payloads, err := items.PutPayloads(ctx, r.options.Content, to, events)
+	payloads, err := items.PutPayloads(ctx, r.options.Content, events)
 	if err != nil || len(events) == 0 {
 		return repository.Saved{}, err
 	}
@@ -132,10 +132,12 @@ func (s *saving) withoutKnown(ctx context.Context, batch []candidate) ([]candida
 	for i, c := range batch {
 		ids[i] = c.event.ID.String()
 	}
-	stored, err := items.All[event](ctx, s.r.items, s.to.String(), items.Query{
-		Text:   "SELECT c.id, c.digest FROM c WHERE ARRAY_CONTAINS(@ids, c.id)",
-		Params: map[string]any{"@ids": ids},
-	})
+	query := items.Query{
+		Text:   "SELECT c.id, c.digest FROM c WHERE c.recipient = @recipient",
+		Params: map[string]any{"@recipient": s.to.String()},
+	}
+	query.In("c.id", ids)
+	stored, err := items.All[event](ctx, s.r.items, s.to.String(), query)
 	if err != nil {
 		return nil, err
 	}

@@ -75,3 +75,18 @@ func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, err
 	c, err3 := domain.ParseContentType(contentType)
 	return domain.CabinetKey{Recipient: r, Origin: o, ContentType: c}, errors.Join(err1, err2, err3)
 }
+
+// Fits checks that b is made of events that a run has yielded, of which these are the
+// numbers.
+func Fits(b *domain.Bundle, group domain.Group, cabinet domain.CabinetKey, yielded []domain.Sequence) error {
+	switch {
+	case b.Group != group || b.Cabinet != cabinet:
+		return domain.Errorf(domain.Invalid, "add bundle: it is of another group or cabinet than its run")
+	case b.Count < 1 || b.Count > len(yielded):
+		return domain.Errorf(domain.Invalid, "add bundle: count: want 1 to %d, the events that the run has yielded, got %d", len(yielded), b.Count)
+	case b.First != yielded[0] || b.Last != yielded[b.Count-1]:
+		return domain.Errorf(domain.Invalid, "add bundle: it says that its events are %d to %d, but they are %d to %d",
+			b.First, b.Last, yielded[0], yielded[b.Count-1])
+	}
+	return nil
+}

@@ -30,9 +30,9 @@ func Check(to domain.ActorID, groups domain.Groups, events []domain.Event) error
 
 // PutPayloads stores the payloads of events in one object, and says where each lies.
 // Without any it does nothing.
-func PutPayloads(ctx context.Context, content repository.Content, recipient domain.ActorID, events []domain.Event) ([]repository.Section, error) {
+func PutPayloads(ctx context.Context, content repository.Content, events []domain.Event) ([]repository.Section, error) {
 	at := make([]repository.Section, len(events))
-	object := fmt.Sprintf("payloads/%s/%s", recipient, rand.Text())
+	object := "payloads/" + rand.Text()
 	var data []byte
 	for i := range events {
 		if payload := events[i].Payload; payload != nil {

@@ -2,9 +2,11 @@ package items
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
@@ -14,6 +16,22 @@ type Query struct {
 	Text   string
 	Params map[string]any // by name, the @ included
 	Page   int32          // most items of a page; 0 for as many as the account gives
+}
+
+// In adds a condition: a path has one of some values. It names each of them, as an index
+// wants it.
+func (q *Query) In(path string, values []string) {
+	names := make([]string, len(values))
+	params := maps.Clone(q.Params)
+	if params == nil {
+		params = make(map[string]any)
+	}
+	for i, v := range values {
+		names[i] = fmt.Sprintf("@in%d", i)
+		params[names[i]] = v
+	}
+	q.Text += " AND " + path + " IN (" + strings.Join(names, ", ") + ")"
+	q.Params = params
 }
 
 // Each yields what a query finds. It asks for a page when the one before has been

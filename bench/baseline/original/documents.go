@@ -1,0 +1,153 @@
+package original
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func catalogKey(recipient, origin string) string { return recipient + "_" + origin }
+
+func cabinetKey(key domain.CabinetKey) string {
+	return catalogKey(key.Recipient.String(), key.Origin.String()) + "_" + key.ContentType.String()
+}
+
+// A watermark is the highest number that is visible.
+type watermark struct {
+	ID             string          `json:"id"`
+	PartitionKey   string          `json:"partitionKey"`
+	SequenceNumber domain.Sequence `json:"sequenceNumber"`
+}
+
+const (
+	watermarkID  = "CosmosSequenceNumberIdentifier"
+	watermarkKey = "SequenceNumber"
+)
+
+// An entry of the catalog points at a drawer by the number of its first unacknowledged
+// event.
+type entry struct {
+	ID                 string          `json:"id"`
+	PartitionKey       string          `json:"partitionKey"`
+	ContentType        string          `json:"contentType"`
+	NextSequenceNumber domain.Sequence `json:"nextSequenceNumber"`
+}
+
+// A drawer holds events. How many, only a count tells.
+type drawer struct {
+	ID           string          `json:"id"`
+	PartitionKey string          `json:"partitionKey"`
+	Position     int             `json:"position"` // events acknowledged
+	OrderBy      domain.Sequence `json:"orderBy"`  // number of the first event
+	ETag         azcore.ETag     `json:"_etag,omitempty"`
+}
+
+// An event is one event.
+type event struct {
+	ID               string          `json:"id"`
+	PartitionKey     string          `json:"partitionKey"` // the drawer
+	Recipient        string          `json:"recipient"`
+	Origin           string          `json:"origin"`
+	ContentType      string          `json:"contentType"`
+	SequenceNumber   domain.Sequence `json:"sequenceNumber"`
+	SupportsBundling bool            `json:"supportsBundling"`
+	RelativeWeight   domain.Weight   `json:"relativeWeight"`
+	DocumentType     string          `json:"documentType"`
+	Payload          *section        `json:"payload,omitempty"` // the original had none
+	Timestamp        int64           `json:"_ts,omitempty"`
+}
+
+// A section says where a payload lies in the content store.
+type section repository.Section
+
+func newEvent(e *numbered, drawer string) event {
+	item := event{
+		ID: e.ID.String(), PartitionKey: drawer, Recipient: e.Recipient.String(), Origin: e.Origin.String(),
+		ContentType: e.ContentType.String(), SequenceNumber: e.number, SupportsBundling: e.SupportsBundling,
+		RelativeWeight: e.Weight, DocumentType: e.DocumentType.String(),
+	}
+	if !e.payload.IsZero() {
+		item.Payload = (*section)(&e.payload)
+	}
+	return item
+}
+
+func (item *event) stored() (repository.StoredEvent, error) {
+	e, err := items.Words{
+		ID: item.ID, Recipient: item.Recipient, Origin: item.Origin, ContentType: item.ContentType, DocumentType: item.DocumentType,
+	}.Event()
+	e.SupportsBundling, e.Weight = item.SupportsBundling, item.RelativeWeight
+	stored := repository.StoredEvent{Event: e, Sequence: item.SequenceNumber, Saved: time.Unix(item.Timestamp, 0).UTC()}
+	if item.Payload != nil {
+		stored.PayloadAt = repository.Section(*item.Payload)
+	}
+	return stored, err
+}
+
+// A uniqueID says that an event was received, and where it is.
+type uniqueID struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Content      string `json:"content"`
+	DrawerID     string `json:"drawerId"`
+}
+
+// newUniqueID leaves out the document type and puts nothing between the fields, as the
+// original did. Its weights had 32 bits.
+func newUniqueID(e *numbered, drawer string) uniqueID {
+	content := []byte(e.ContentType.String() + e.Origin.String() + e.Recipient.String())
+	content = strconv.AppendBool(content, e.SupportsBundling)
+	content = binary.LittleEndian.AppendUint64(content, uint64(e.Weight)) //nolint:gosec // bits, not a number
+	return uniqueID{
+		ID: e.ID.String(), PartitionKey: strconv.Itoa(int(e.ID[3])),
+		Content: base64.StdEncoding.EncodeToString(content), DrawerID: drawer,
+	}
+}
+
+// A bundle lists all that it consists of.
+type bundle struct {
+	ID                    string     `json:"id"`
+	ProcessID             string     `json:"processId"`
+	Recipient             string     `json:"recipient"`
+	Origin                string     `json:"origin"`
+	ContentType           string     `json:"contentType"`
+	Dequeued              bool       `json:"dequeued"`
+	NotificationIDsBase64 []byte     `json:"notificationIdsBase64"` // 16 bytes for each event
+	DocumentTypes         string     `json:"documentTypes"`
+	AffectedDrawers       []affected `json:"affectedDrawers"`
+	ContentPath           string     `json:"contentPath"`
+	ResponseFormat        int        `json:"responseFormat"`
+	Port                  string     `json:"port"` // what else our ports ask of a bundle; one path to the index
+}
+
+// An affected drawer is one that a bundle has taken events from.
+type affected struct {
+	UpdatedDrawer                     drawer          `json:"updatedDrawer"`       // behind the bundle, with the etag that it had before
+	UpdatedCatalogEntry               *entry          `json:"updatedCatalogEntry"` // for the event behind the bundle, if there was one
+	InitialCatalogEntrySequenceNumber domain.Sequence `json:"initialCatalogEntrySequenceNumber"`
+}
+
+// domain returns the bundle for the port.
+func (item *bundle) domain() (domain.Bundle, error) {
+	id, err := domain.ParseBundleID(item.ID)
+	var b items.Bundle
+	if err == nil {
+		err = json.Unmarshal([]byte(item.Port), &b)
+	}
+	if err != nil {
+		return domain.Bundle{}, domain.Errorf(domain.Damaged, "stored bundle %s: %w", item.ID, err)
+	}
+	return b.Bundle(id)
+}
+
+// processID names a bundle to domains.
+func processID(b *domain.Bundle) string { return fmt.Sprintf("%s_%s", b.ID, b.Cabinet.Recipient) }

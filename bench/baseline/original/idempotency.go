@@ -1,0 +1,39 @@
+package original
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// receive notes that an event was received, to lie in a drawer, and finds out whether it
+// was before. What was noted of an event that is not there counts for nothing.
+func (r *Repository) receive(ctx context.Context, e *numbered, drawer string) (outcome, error) {
+	mine := newUniqueID(e, drawer)
+	err := r.idempotency.Create(ctx, mine.PartitionKey, mine)
+	if items.Status(err) != http.StatusConflict {
+		return accepted, err
+	}
+	var earlier uniqueID
+	found, err := r.idempotency.Read(ctx, mine.PartitionKey, mine.ID, &earlier)
+	if err == nil && !found {
+		err = domain.Errorf(domain.Damaged, "id %s is there, and is not", mine.ID)
+	}
+	if err != nil {
+		return undecided, err
+	}
+	var stored event
+	found, err = r.cabinets.Read(ctx, earlier.DrawerID, mine.ID, &stored)
+	switch {
+	case err != nil:
+		return undecided, err
+	case !found:
+		return accepted, r.idempotency.Upsert(ctx, mine.PartitionKey, mine)
+	case earlier.Content == mine.Content:
+		return duplicate, nil
+	default:
+		return conflicting, nil
+	}
+}

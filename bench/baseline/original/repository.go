@@ -1,0 +1,107 @@
+package original
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	catalogContainer     = "catalog"
+	cabinetContainer     = "cabinet"
+	idempotencyContainer = "idempotency"
+	bundleContainer      = "bundle"
+)
+
+// Containers returns the names of the containers that Provision makes.
+func Containers() []string {
+	return []string{catalogContainer, cabinetContainer, idempotencyContainer, bundleContainer}
+}
+
+// Provision creates the database, if it is missing, and the containers in it, each with
+// so many request units a second.
+func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {
+	return items.Provision(ctx, client, database, throughput, map[string]string{
+		catalogContainer: "/partitionKey", cabinetContainer: "/partitionKey",
+		idempotencyContainer: "/partitionKey", bundleContainer: "/recipient",
+	})
+}
+
+// Options say what a Repository works with. The zero Options will do for events without
+// payloads.
+type Options struct {
+	Content        repository.Content // for payloads
+	Clock          func() time.Time   // default time.Now
+	DrawerCapacity int                // events in a drawer; default 10,000
+}
+
+const (
+	drawerCapacity  = 10_000
+	drawersPerPeek  = 6
+	eventsUnderWay  = 128   // of a fill
+	eventsOfOnePage = 1_000 // of a query
+)
+
+// A Repository keeps events and bundles. There must be no other that saves to the same
+// database. It holds nothing that must be closed, and is safe for use by many goroutines.
+type Repository struct {
+	catalog     items.Container
+	cabinets    items.Container
+	idempotency items.Container
+	bundles     items.Container
+	options     Options
+	groups      domain.Groups
+	turn        chan struct{} // held by who ingests
+}
+
+var (
+	_ repository.DataAvailable = (*Repository)(nil)
+	_ repository.Bundles       = (*Repository)(nil)
+)
+
+// New returns a Repository over the containers that Provision made. It makes no call.
+func New(client *azcosmos.Client, database string, o Options) (*Repository, error) {
+	o.DrawerCapacity = cmp.Or(o.DrawerCapacity, drawerCapacity)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	r := &Repository{options: o, groups: domain.DefaultGroups(), turn: make(chan struct{}, 1)}
+	var errs [4]error
+	r.catalog, errs[0] = items.Open(client, database, catalogContainer)
+	r.cabinets, errs[1] = items.Open(client, database, cabinetContainer)
+	r.idempotency, errs[2] = items.Open(client, database, idempotencyContainer)
+	r.bundles, errs[3] = items.Open(client, database, bundleContainer)
+	return r, errors.Join(errs[:]...)
+}
+
+// Watermark implements [repository.DataAvailable]. It is that of all recipients.
+func (r *Repository) Watermark(ctx context.Context, _ domain.ActorID) (domain.Sequence, error) {
+	var w watermark
+	_, err := r.catalog.Read(ctx, watermarkKey, watermarkID, &w)
+	return w.SequenceNumber, err
+}
+
+// Queues implements [repository.DataAvailable], as far as it can: the original did not
+// know what waits.
+func (r *Repository) Queues(context.Context, domain.ActorID) ([]repository.Queue, error) {
+	return nil, domain.Errorf(domain.Invalid, "queues: this layout does not count what waits: %w", errors.ErrUnsupported)
+}
+
+// originsOf returns the origins of groups.
+func (r *Repository) originsOf(groups []domain.Group) []string {
+	var origins []string
+	for _, origin := range r.groups.Origins() {
+		if of, err := r.groups.Of(origin); err == nil && slices.Contains(groups, of) {
+			origins = append(origins, origin.String())
+		}
+	}
+	return origins
+}

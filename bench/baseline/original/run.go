@@ -1,0 +1,135 @@
+package original
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/bench/baseline/internal/items"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A run is a stretch of a cabinet. It belongs to one goroutine.
+type run struct {
+	r     *Repository
+	key   domain.CabinetKey
+	group domain.Group
+
+	// Of a new bundle:
+	stretches []stretch
+	events    []repository.StoredEvent // of all stretches, which were read already
+	yielded   []domain.Sequence
+
+	// Of an open one:
+	open *domain.Bundle
+	from []affected
+}
+
+// runFrom returns the run of what was read. It ends with the first drawer of which there
+// is nothing.
+func (r *Repository) runFrom(key domain.CabinetKey, stretches []stretch) *run {
+	group, _ := r.groups.Of(key.Origin) // which is one of those asked for
+	run := &run{r: r, key: key, group: group}
+	for _, s := range stretches {
+		if len(s.events) == 0 {
+			break
+		}
+		run.stretches = append(run.stretches, s)
+		run.events = append(run.events, s.events...)
+	}
+	return run
+}
+
+// runOf returns the run of an open bundle.
+func (r *Repository) runOf(b *domain.Bundle, from []affected) *run {
+	return &run{r: r, key: b.Cabinet, group: b.Group, open: b, from: from}
+}
+
+// Group implements [repository.Run].
+func (r *run) Group() domain.Group { return r.group }
+
+// Cabinet implements [repository.Run].
+func (r *run) Cabinet() domain.CabinetKey { return r.key }
+
+// Folder implements [repository.Run]. Nothing is ever forgotten.
+func (r *run) Folder() string {
+	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
+}
+
+// Behind implements [repository.Run], as far as events were read.
+func (r *run) Behind(n int) domain.Backlog {
+	if n >= len(r.events) {
+		return domain.Backlog{}
+	}
+	return domain.Backlog{Events: int64(len(r.events) - n), Oldest: r.events[n].Saved}
+}
+
+// Events implements [repository.Run].
+func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	return func(yield func(repository.StoredEvent, error) bool) {
+		events := r.events
+		err := ctx.Err()
+		if err == nil && r.open != nil {
+			events, err = r.again(ctx)
+		}
+		if err != nil {
+			yield(repository.StoredEvent{}, fmt.Errorf("read events: %w", err))
+			return
+		}
+		for i, e := range events {
+			if i == len(r.yielded) {
+				r.yielded = append(r.yielded, e.Sequence)
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// again reads the events of an open bundle, of all its drawers at once.
+func (r *run) again(ctx context.Context) ([]repository.StoredEvent, error) {
+	read := make([][]repository.StoredEvent, len(r.from))
+	all, ctx := errgroup.WithContext(ctx)
+	for i, a := range r.from {
+		all.Go(func() (err error) {
+			read[i], err = r.r.readDrawer(ctx, a.UpdatedDrawer.ID, items.Query{
+				Text:   "SELECT * FROM c WHERE c.sequenceNumber >= @first AND c.sequenceNumber <= @last ORDER BY c.sequenceNumber",
+				Params: map[string]any{"@first": a.InitialCatalogEntrySequenceNumber, "@last": r.open.Last},
+				Page:   eventsOfOnePage,
+			})
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
+	var events []repository.StoredEvent
+	for _, some := range read {
+		events = append(events, some...)
+	}
+	return events, nil
+}
+
+// take returns what the first n events of r do to its drawers.
+func (r *run) take(n int) []affected {
+	var taken []affected
+	for _, s := range r.stretches {
+		of := min(n, len(s.events))
+		if of == 0 {
+			break
+		}
+		n -= of
+		a := affected{UpdatedDrawer: s.drawer, InitialCatalogEntrySequenceNumber: s.events[0].Sequence}
+		a.UpdatedDrawer.Position += of
+		if of < len(s.events) {
+			next := newEntry(r.key, s.events[of].Sequence)
+			a.UpdatedCatalogEntry = &next
+		}
+		taken = append(taken, a)
+	}
+	return taken
+}
