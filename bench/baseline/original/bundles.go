@@ -109,7 +109,5 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 	if err != nil {
 		return domain.Bundle{}, nil, err
 	}
-	kept := b
-	kept.DocumentTypes = slices.Clone(b.DocumentTypes)
-	return b, r.runOf(&kept, item.AffectedDrawers), nil
+	return b, r.runOf(&b, item.AffectedDrawers), nil
 }

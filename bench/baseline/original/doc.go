@@ -48,7 +48,7 @@
 //
 // What it promises is listed by its conformance test. The faults of the original that are
 // kept, because mending them would make it something else: a Save that fails between event
-// and entry leaves a cabinet that is never served; an entry that is not of the first event
+// and entry leaves a cabinet that is never served, and numbers that are used again; an entry that is not of the first event
 // is deleted, and the answer is that there is no data; ids that are twice in one Save may
 // make it fail; a run that is outdated may open a bundle; bundles are written without a
 // condition; and it does not know how much waits: a Next counts what it has read, what is
