@@ -92,15 +92,15 @@ func (r *Report) Origin() string {
 			modelled++
 		}
 	}
-	switch modelled {
-	case 0:
+	switch {
+	case modelled == 0 && !r.Model:
 		return "Everything was measured on the account: times, requests, and request units as it charged them."
-	case len(figures):
-		return "The account is a model. Requests and bytes are counted, request units are what the model charges for them, " +
-			"and times are those of this machine with the model's latency and throttling."
+	case modelled == len(figures):
+		return "The account is a model: requests and bytes are counted, request units are what the model charges,\n" +
+			"and times are those of this machine with the latency and the throttling of the model."
 	default:
-		return fmt.Sprintf("%d of %d figures were measured on the account: times, requests, and request units as it charged them. "+
-			"The others are modelled, on the embedded engine, and say so.", len(figures)-modelled, len(figures))
+		return fmt.Sprintf("%d of %d figures were measured on the account: times, requests, and request units as it\n"+
+			"charged them. The others are modelled, on the embedded engine, and say so.", len(figures)-modelled, len(figures))
 	}
 }
 

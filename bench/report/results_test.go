@@ -77,7 +77,7 @@ func TestThePriceOfAMillionEventsFollowsFromItsRequestUnits(t *testing.T) {
 
 func TestWhatIsModelledSaysSoWhereOthersAreMeasured(t *testing.T) {
 	r := sample()
-	require.Contains(t, page(t, r), "The account is a model.")
+	require.Contains(t, page(t, r), "The account is a model:")
 	require.NotContains(t, page(t, r), "| modelled |")
 	r.Model, r.Where = false, "the account at https://one.documents.azure.com/"
 	r.Sections[0].Figures[0].Modelled = false
