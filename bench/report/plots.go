@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -16,8 +17,13 @@ type picture struct {
 	scenario string
 	plot     figure.Plot
 	unit     string
+	part     int // from 1
 	curves   []figure.Curve
 }
+
+// mostBars is how many bars may stand for one operation: more are too narrow for their
+// numbers. What is left goes into a further picture.
+const mostBars = 6
 
 // pictures sorts curves into pictures, in the order in which these begin. Points that
 // cannot be drawn are left out, and so is what has no others.
@@ -28,17 +34,21 @@ func pictures(curves []figure.Curve) []*picture {
 		if len(c.Points) == 0 {
 			continue
 		}
-		var found *picture
+		var last *picture // of its kind
 		for _, p := range all {
 			if p.scenario == c.Scenario && p.plot == c.Plot && p.unit == c.Unit {
-				found = p
+				last = p
 			}
 		}
-		if found == nil {
-			found = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit}
-			all = append(all, found)
+		switch {
+		case last == nil:
+			last = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit, part: 1}
+			all = append(all, last)
+		case last.plot == figure.Bars && len(last.curves) == mostBars:
+			last = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit, part: last.part + 1}
+			all = append(all, last)
 		}
-		found.curves = append(found.curves, c)
+		last.curves = append(last.curves, c)
 	}
 	return all
 }
@@ -64,7 +74,11 @@ func drawable(c figure.Curve) []figure.Point {
 
 // title says what is shown.
 func (p *picture) title() string {
-	return fmt.Sprintf("%s: %s %s", p.scenario, subject(p.unit), p.plot)
+	title := fmt.Sprintf("%s: %s %s", p.scenario, subject(p.unit), p.plot)
+	if p.part > 1 {
+		title += fmt.Sprintf(" (%d)", p.part)
+	}
+	return title
 }
 
 // file is the name of the picture in its folder.
@@ -72,6 +86,9 @@ func (p *picture) file() string {
 	words := strings.FieldsFunc(strings.ToLower(fmt.Sprintf("%s %s %s", p.scenario, p.unit, p.plot)), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
+	if p.part > 1 {
+		words = append(words, strconv.Itoa(p.part))
+	}
 	return strings.Join(words, "-") + ".svg"
 }
 

@@ -3,6 +3,7 @@ package report_test
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -89,4 +90,23 @@ func TestAnUnknownPlotIsAnError(t *testing.T) {
 	section := &report.Section{Curves: []figure.Curve{{Scenario: "odd", Plot: "by moonlight", Unit: "ms", Points: []figure.Point{{X: 1, Y: 1}}}}}
 	err := (&report.Report{Sections: []*report.Section{section}}).WritePlots(t.TempDir())
 	require.ErrorContains(t, err, `no such plot: "by moonlight"`)
+}
+
+func TestBarsThatWouldBeTooNarrowGoIntoAFurtherPicture(t *testing.T) {
+	section := &report.Section{Scenario: "price"}
+	for i := range 13 {
+		section.Curves = append(section.Curves, bars("price", fmt.Sprintf("layout %d.", i), figure.PerEvent, 1, 2, 3, 4))
+	}
+	found := plots(t, &report.Report{Sections: []*report.Section{section}})
+	require.Len(t, found, 3)
+	for name, want := range map[string][]int{"": {0, 1, 2, 3, 4, 5}, "-2": {6, 7, 8, 9, 10, 11}, "-3": {12}} {
+		var shown []int
+		for i := range 13 {
+			if strings.Contains(found["price-ru-event-by-operation"+name+".svg"], fmt.Sprintf("layout %d.", i)) {
+				shown = append(shown, i)
+			}
+		}
+		require.Equal(t, want, shown)
+	}
+	require.True(t, strings.Contains(found["price-ru-event-by-operation-3.svg"], "price: request units by operation (3)"))
 }
