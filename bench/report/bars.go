@@ -33,7 +33,7 @@ func (r *row) Plot(c draw.Canvas, p *plot.Plot) {
 		bar := vg.Rectangle{Min: vg.Point{X: left, Y: c.Min.Y}, Max: vg.Point{X: right, Y: y(math.Log10(height))}}
 		c.SetColor(r.color)
 		c.Fill(bar.Path())
-		c.FillText(r.text, vg.Point{X: (left + right) / 2, Y: bar.Max.Y + vg.Points(3)}, number(height))
+		c.FillText(r.text, vg.Point{X: (left + right) / 2, Y: bar.Max.Y + vg.Points(3)}, rounded(height, 3))
 	}
 }
 

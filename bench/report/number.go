@@ -10,8 +10,10 @@ import (
 
 // number is v for people: four significant digits, whole numbers as a whole, and the
 // digits before the point in threes.
-func number(v float64) string {
-	const digits = 4
+func number(v float64) string { return rounded(v, 4) }
+
+// rounded is number with other than four digits.
+func rounded(v float64, digits int) string {
 	size := math.Abs(v)
 	switch {
 	case math.IsNaN(v):

@@ -14,7 +14,7 @@ import (
 
 // The size of a picture, and the space around it.
 const (
-	width  = 9 * vg.Inch
+	width  = 10 * vg.Inch
 	height = 4.5 * vg.Inch
 	margin = 0.2 * vg.Inch
 )

@@ -98,5 +98,5 @@ func percent(p bench.Progress) int {
 	if math.IsNaN(p.Done) {
 		return 0
 	}
-	return int(100 * min(max(p.Done, 0), 1))
+	return int(100*min(max(p.Done, 0), 1) + 1e-9) // 0.58 is 58 %, and no float
 }
