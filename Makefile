@@ -19,7 +19,7 @@ help: ## print this page
 	@echo 'NAME=VALUE'
 	@echo
 	@echo '  ARGS          flags for run, such as ARGS="--in-memory"'
-	@echo '  BENCH         which benchmarks, a regular expression; all by default'
+	@echo '  BENCH         which of benchmarks, a regular expression; all by default'
 	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
@@ -46,7 +46,13 @@ cover: ## test it all, and print how much of the code the tests reach
 	@go tool cover -func=coverage.out | tail -n 1
 	@echo 'line by line: go tool cover -html=coverage.out'
 
-bench: ## run the benchmarks (BENCH)
+bench: ## measure the hub against its targets, into bench/RESULTS.md and bench/plots
+	go run ./cmd/messagehub bench --results bench/RESULTS.md
+
+bench-quick: ## the same, smaller, in a few minutes, and only on the terminal
+	go run ./cmd/messagehub bench --quick
+
+benchmarks: ## run the Go benchmarks (BENCH)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 2h ./...
 
 bench-engine: ## measure the embedded Cosmos, into cosmos/embedded/RESULTS.md
@@ -109,4 +115,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean

@@ -31,6 +31,13 @@ type Options struct {
 	Curve func(figure.Curve)
 }
 
+// Where says what is measured, for a report.
+func (o Options) Where() string { return o.accountOptions().Where() }
+
+func (o Options) accountOptions() account.Options {
+	return account.Options{Endpoint: o.Endpoint, Key: o.Key, Credential: o.Credential, Physics: account.DefaultPhysics(o.Seed)}
+}
+
 // Progress is how far a scenario is.
 type Progress struct {
 	Scenario string
@@ -101,7 +108,7 @@ type run struct {
 func (r *run) figure(layout, metric string, value float64, unit string, target *figure.Target) {
 	r.tell(figure.Figure{
 		Scenario: r.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
-		Target: target, OK: target.Met(value),
+		Target: target, OK: target.Met(value), Modelled: r.Endpoint == "",
 	})
 }
 
@@ -121,9 +128,7 @@ func (r *run) progress(done float64, format string, args ...any) {
 
 // account opens the account that is measured, with the physics on if it is a model.
 func (r *run) account(ctx context.Context) (*account.Account, error) {
-	return account.Open(ctx, account.Options{
-		Endpoint: r.Endpoint, Key: r.Key, Credential: r.Credential, Physics: account.DefaultPhysics(r.Seed),
-	})
+	return account.Open(ctx, r.accountOptions())
 }
 
 // pick is whole, or quick in a quick run.

@@ -217,15 +217,17 @@ func (a *Account) Drop(ctx context.Context, database string) error {
 }
 
 // Where says what the account is, for a report.
-func (a *Account) Where() string {
-	if a.engine == nil {
-		return "the account at " + a.endpoint
+func (a *Account) Where() string { return a.options.Where() }
+
+// Where says what account these open, for a report.
+func (o Options) Where() string {
+	if o.Endpoint != "" {
+		return "the account at " + o.Endpoint
 	}
-	p := a.options.Physics
-	if p == nil {
+	if o.Physics == nil {
 		return "the embedded engine without physics"
 	}
-	l := p.Latency
+	l := o.Physics.Latency
 	return fmt.Sprintf("the embedded engine over HTTP, %v and %v for each 16 KB, up to %v more, %d of 1,000 answers %v late",
 		l.Base, 16*l.PerKB, l.Jitter, l.SlowOf1000, cmp.Or(l.Slow, 0))
 }

@@ -22,7 +22,11 @@ type Plot string
 
 // The plots that there are.
 const (
-	Percentiles Plot = "percentiles" // X is a share of all, from 0 to below 1: 0.99
-	Growth      Plot = "growth"      // X is the number of stored events
-	Bars        Plot = "bars"        // Label is what the bar is of: an operation
+	Percentiles Plot = "by percentile"    // X is a share of all, from 0 to below 1: 0.99
+	Growth      Plot = "by stored events" // X is how many there are
+	Bars        Plot = "by operation"     // Label is the operation
 )
+
+// PerEvent is the unit of what an event costs over its life. Bars of it, one for each
+// part of the life, are a row of the price list: they add up.
+const PerEvent = "RU/event"

@@ -7,7 +7,10 @@
 // in a table, as JSON or as a plot, is the business of package report.
 package figure
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // A Figure is one measured value.
 type Figure struct {
@@ -18,6 +21,7 @@ type Figure struct {
 	Unit     string  `json:"unit"`
 	Target   *Target `json:"target"` // nil if there is none
 	OK       bool    `json:"ok"`     // the target is met, or there is none
+	Modelled bool    `json:"-"`      // the account is a model, so that what it charges and how long it takes are too
 }
 
 // A Target is the bound that a value is held to.
@@ -51,7 +55,7 @@ func (t *Target) String() string {
 	if t.Least {
 		sense = "≥"
 	}
-	return fmt.Sprintf("%s %.4g", sense, t.Bound)
+	return sense + " " + strconv.FormatFloat(t.Bound, 'f', -1, 64)
 }
 
 // MarshalJSON gives the text of t, for the sense belongs to the number.

@@ -142,7 +142,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 		}
 	}
 	report, err := check(ctx, opts)
-	progress.end()
+	progress.clear()
 	total := plus(&before, &report)
 	switch {
 	case failed != nil:

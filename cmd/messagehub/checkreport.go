@@ -154,25 +154,20 @@ func thousands(n int64) string {
 // A checkProgress tells how far a check is: a line that changes for a person at a
 // terminal, a plain line now and then for everything else.
 type checkProgress struct {
-	w        io.Writer
-	terminal bool
-	drawn    bool
-	told     time.Time
+	statusLine
+	told time.Time
 }
 
 func newCheckProgress(w io.Writer) *checkProgress {
-	return &checkProgress{w: w, terminal: onTerminal(w), told: time.Now()}
+	return &checkProgress{statusLine: newStatusLine(w), told: time.Now()}
 }
-
-const clearLine = "\r\x1b[K"
 
 func (p *checkProgress) tell(r *hub.CheckReport) {
 	const linesEvery = 10 * time.Second
 	text := fmt.Sprintf("checked %s, %s; %s", countOf(r.Recipients, "recipient"), countOf(r.Events, "event"), countOf(r.Found, "finding"))
 	switch {
 	case p.terminal:
-		p.drawn = true
-		fmt.Fprint(p.w, clearLine+text)
+		p.draw(text)
 	case time.Since(p.told) >= linesEvery:
 		p.told = time.Now()
 		fmt.Fprintln(p.w, text)
@@ -180,10 +175,3 @@ func (p *checkProgress) tell(r *hub.CheckReport) {
 }
 
 func (p *checkProgress) say(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
-
-// end removes the line that changes.
-func (p *checkProgress) end() {
-	if p.drawn {
-		fmt.Fprint(p.w, clearLine)
-	}
-}

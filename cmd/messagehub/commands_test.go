@@ -124,7 +124,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"fetch"}, `unknown command "fetch" for "messagehub"`},
+		{[]string{"obtain"}, `unknown command "obtain" for "messagehub"`},
 		{[]string{"serve", "--bus", "x"}, "unknown flag: --bus"},
 		{[]string{"serve", "now"}, `unknown command "now" for "messagehub serve"`},
 		{[]string{"send"}, "want one FILE, or - for stdin"},
@@ -181,7 +181,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			require.Empty(t, got.out)
 			command := "messagehub " + tc.args[0]
 			switch {
-			case tc.args[0] == "fetch":
+			case tc.args[0] == "obtain":
 				command = "messagehub"
 			case tc.args[0] == "queue" && tc.args[1] != "melt":
 				command += " " + tc.args[1]

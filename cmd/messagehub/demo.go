@@ -123,7 +123,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 func (d *demo) check(ctx context.Context, hub *client) error {
 	progress := newCheckProgress(d.p.err)
 	report, err := hub.check(ctx, domainhub.CheckOptions{Progress: func(r domainhub.CheckReport) { progress.tell(&r) }})
-	progress.end()
+	progress.clear()
 	switch {
 	case err != nil:
 		return fmt.Errorf("check: %w", err)

@@ -1,7 +1,7 @@
 // Command messagehub is the message hub and the tools to talk to it: serve runs
 // a hub; send, peek and dequeue are a domain and an actor on the command line;
 // check and queue are for the operators of a hub; demo plays a day of a small
-// energy market.
+// energy market; bench measures.
 //
 // Each sub-command is one file. What they share is small: [process] is the world
 // around a command, so that a test can be that world; [client] speaks HTTP to a

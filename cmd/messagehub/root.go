@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/messagehub/messagehub/bench"
 )
 
 // A process is the world around a command.
@@ -18,6 +20,9 @@ type process struct {
 	environ  []string
 	in       io.Reader
 	out, err io.Writer
+
+	// scenarios finds those of the bench; nil: the bench does.
+	scenarios func(names ...string) ([]bench.Scenario, error)
 
 	running bool // a command has begun: its errors are not about the command line
 }
@@ -75,7 +80,7 @@ func (p *process) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.domainCommand(), p.peekCommand(), p.dequeueCommand(), p.queuesCommand(), p.queueCommand(), p.checkCommand(), p.demoCommand(), p.versionCommand())
-	root.AddCommand(p.emulatorCommand())
+	root.AddCommand(p.emulatorCommand(), p.benchCommand())
 	return root
 }
 

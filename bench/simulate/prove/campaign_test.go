@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/record"
 )
 
 // newCampaign returns one of the stand-in, with its state in a folder of its own.
@@ -192,7 +194,7 @@ func TestAnotherTreeBeginsANewCampaign(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, aside.Steps)
 
-	changed := origin{Commit: "c1" + changes}
+	changed := origin{Commit: "c1" + record.Changes}
 	require.NoError(t, (&state{Origins: []origin{changed}, Steps: 5}).save(path))
 	s, err := resume(path, changed, false)
 	require.NoError(t, err)

@@ -41,6 +41,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/record"
 	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
@@ -111,7 +112,7 @@ func run(ctx context.Context, args []string) error {
 	if f.replay != "" {
 		return replay(ctx, f)
 	}
-	here := tree(ctx)
+	here := origin{Machine: record.Machine(), Go: runtime.Version(), Commit: record.Commit(ctx)}
 	s, err := resume(f.state, here, f.goOn)
 	if err != nil {
 		return err
@@ -160,39 +161,6 @@ func replay(ctx context.Context, f flags) error {
 		return err
 	}
 	return p.replay(ctx, f.replay, f.drop)
-}
-
-// tree says what is tested, and where. Where git cannot tell, the commit is unknown.
-func tree(ctx context.Context) origin {
-	here := origin{Machine: machine(), Go: runtime.Version(), Commit: "unknown"}
-	git := func(args ...string) (string, error) {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*"}, args...)...).Output() //nolint:gosec // of our own
-		return strings.TrimSpace(string(out)), err
-	}
-	commit, err := git("rev-parse", "--short=12", "HEAD")
-	if err != nil {
-		return here
-	}
-	here.Commit = commit
-	if changed, err := git("status", "--porcelain", "--", "*.go", "go.mod", "go.sum"); err != nil || changed != "" {
-		here.Commit += changes
-	}
-	return here
-}
-
-// machine is one line about the hardware.
-func machine() string {
-	line := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return line // not Linux
-	}
-	for l := range strings.Lines(string(info)) {
-		if name, ok := strings.CutPrefix(l, "model name"); ok {
-			return strings.TrimSpace(strings.TrimLeft(name, "\t :")) + ", " + line
-		}
-	}
-	return line
 }
 
 // covered are the packages whose coverage counts.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/messagehub/messagehub/bench/record"
 )
 
 // What a recorded campaign is to reach.
@@ -21,7 +23,7 @@ func (s *state) report(path string) error {
 	if path == "" {
 		return nil
 	}
-	return write(path, []byte(s.markdown()))
+	return record.WriteFile(path, []byte(s.markdown()))
 }
 
 func (s *state) markdown() string {

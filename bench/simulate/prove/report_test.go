@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/record"
 )
 
 func someState() *state {
@@ -71,6 +73,6 @@ func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
 
 func TestTheStateMayLieInAFolderThatIsNotThereYet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bin", "state.json")
-	require.NoError(t, write(path, []byte("{}")))
+	require.NoError(t, record.WriteFile(path, []byte("{}")))
 	require.FileExists(t, path)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/messagehub/messagehub/bench/record"
 )
 
 const seedsHeader = `# Seeds that have failed: the seed, the commit at which it failed, and what was
@@ -57,5 +59,5 @@ func saveSeed(path string, f failure) error {
 		return err
 	}
 	what := strings.Join(strings.Fields(f.What), " ")
-	return write(path, fmt.Appendf(text, "%d %s %s\n", f.Seed, strings.ReplaceAll(f.Commit, " ", "-"), what))
+	return record.WriteFile(path, fmt.Appendf(text, "%d %s %s\n", f.Seed, strings.ReplaceAll(f.Commit, " ", "-"), what))
 }

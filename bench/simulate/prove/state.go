@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-)
 
-// changes is what the commit of a tree ends with that has more than is committed.
-const changes = ", and changes"
+	"github.com/messagehub/messagehub/bench/record"
+)
 
 // An origin says what was tested, and where.
 type origin struct {
@@ -74,7 +72,7 @@ func resume(path string, here origin, goOn bool) (*state, error) {
 		return nil, err
 	}
 	known := slices.Contains(s.Origins, here)
-	same := len(s.Origins) == 1 && known && !strings.HasSuffix(here.Commit, changes)
+	same := len(s.Origins) == 1 && known && !strings.HasSuffix(here.Commit, record.Changes)
 	if len(s.Origins) > 0 && !same && !goOn {
 		if err := os.Rename(path, path+".before"); err != nil {
 			return nil, fmt.Errorf("put the state of another tree aside: %w", err)
@@ -107,26 +105,7 @@ func (s *state) save(path string) error {
 	if err != nil {
 		return err
 	}
-	return write(path, append(text, '\n'))
-}
-
-func write(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path))
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(text)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
+	return record.WriteFile(path, append(text, '\n'))
 }
 
 // add takes in what a process said about a piece. Only what is run for the campaign

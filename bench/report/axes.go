@@ -1,0 +1,110 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/messagehub/messagehub/bench/figure"
+)
+
+// Every axis is logarithmic, for what is compared are ratios: what is drawn are the
+// decimal logarithms of values, on linear axes with the values written at the ticks.
+// The logarithmic scale of the library would leave out the room for its own titles.
+
+func isPositive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
+
+// logarithms are points with these x, where they are drawn.
+func logarithms(points []figure.Point, x func(figure.Point) float64) plotter.XYs {
+	drawn := make(plotter.XYs, len(points))
+	for i, p := range points {
+		drawn[i] = plotter.XY{X: math.Log10(x(p)), Y: math.Log10(p.Y)}
+	}
+	return drawn
+}
+
+// round widens an axis to round numbers, at least so far apart that noise does not
+// look like a mountain.
+func round(a *plot.Axis) {
+	const narrow = 8
+	least, most := roundDown(math.Pow(10, a.Min)), roundUp(math.Pow(10, a.Max))
+	if most/least < narrow {
+		least, most = roundDown(least/2), roundUp(most*2)
+	}
+	a.Min, a.Max = math.Log10(least), math.Log10(most)
+}
+
+// steps are the round numbers of a decade.
+var steps = []float64{1, 2, 5}
+
+// hair is how far a number may be from a round one and still be taken for it.
+const hair = 1e-9
+
+// roundDown is the largest round number that is at most v, and roundUp the smallest
+// that is at least v.
+func roundDown(v float64) float64 {
+	decade := math.Pow(10, math.Floor(math.Log10(v)))
+	down := decade
+	for _, step := range steps {
+		if step*decade <= v*(1+hair) {
+			down = step * decade
+		}
+	}
+	return down
+}
+
+func roundUp(v float64) float64 {
+	decade := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, step := range steps {
+		if step*decade >= v*(1-hair) {
+			return step * decade
+		}
+	}
+	return 10 * decade
+}
+
+// ticks marks round numbers with their value: all of them on a short axis, powers of
+// ten on a long one.
+func ticks(least, most float64) []plot.Tick {
+	const long = 2.5
+	labels := steps
+	if most-least > long {
+		labels = steps[:1]
+	}
+	var marks []plot.Tick
+	for decade := math.Floor(least); decade <= most; decade++ {
+		for step := 1.0; step < 10; step++ {
+			mark := plot.Tick{Value: decade + math.Log10(step)}
+			if slices.Contains(labels, step) {
+				mark.Label = number(step * math.Pow(10, decade))
+			}
+			if least-hair <= mark.Value && mark.Value <= most+hair {
+				marks = append(marks, mark)
+			}
+		}
+	}
+	return marks
+}
+
+// rarity is where a percentile stands on its axis: one of so many is above it. The
+// scale is that of HDR plots, on which each further nine is as wide as the one before.
+func rarity(p figure.Point) float64 { return 1 / (1 - p.X) }
+
+// rarityTicks marks 50 %, 90 %, 99 % and so on.
+func rarityTicks(_, most float64) []plot.Tick {
+	marks := []plot.Tick{{Value: 0, Label: "0 %"}, {Value: math.Log10(2), Label: "50 %"}}
+	for nines := 1; float64(nines) <= most+hair; nines++ {
+		label := "90"
+		switch {
+		case nines == 2:
+			label = "99"
+		case nines > 2:
+			label = "99." + strings.Repeat("9", nines-2)
+		}
+		marks = append(marks, plot.Tick{Value: float64(nines), Label: label + " %"})
+	}
+	return marks
+}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/messagehub/messagehub/bench/figure"
+)
+
+// drawPercentiles draws a line for each curve: how much at least the slowest one of
+// ten, of a hundred, of a thousand.
+func drawPercentiles(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
+	for i, c := range curves {
+		line, err := plotter.NewLine(logarithms(c.Points, rarity))
+		if err != nil {
+			return err
+		}
+		line.LineStyle = stroke(i)
+		p.Add(line)
+		l.Add(c.Name, line)
+	}
+	p.X.Label.Text = "percentile"
+	p.X.Tick.Marker = plot.TickerFunc(rarityTicks)
+	p.X.Min, p.X.Max = 0, max(1, p.X.Max)
+	round(&p.Y)
+	return nil
+}
+
+// drawGrowth draws a line with its points for each curve. One that is level costs the
+// same however much is stored; the slope is the exponent.
+func drawGrowth(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
+	for i, c := range curves {
+		stored := func(p figure.Point) float64 { return p.X }
+		line, marks, err := plotter.NewLinePoints(logarithms(c.Points, stored))
+		if err != nil {
+			return err
+		}
+		line.LineStyle = stroke(i)
+		marks.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+		p.Add(line, marks)
+		l.Add(c.Name, line, marks)
+	}
+	p.X.Label.Text = "stored events"
+	round(&p.X)
+	round(&p.Y)
+	return nil
+}

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/bench/figure"
+)
+
+// number is v for people: four significant digits, whole numbers as a whole, and the
+// digits before the point in threes.
+func number(v float64) string { return rounded(v, 4) }
+
+// rounded is number with other than four digits.
+func rounded(v float64, digits int) string {
+	size := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return "none"
+	case math.IsInf(v, 0), size != 0 && size < 1e-4:
+		return strconv.FormatFloat(v, 'g', digits, 64)
+	}
+	fraction := 0
+	if v != math.Trunc(v) {
+		fraction = max(0, digits-1-int(math.Floor(math.Log10(size))))
+	}
+	whole, rest, _ := strings.Cut(strconv.FormatFloat(v, 'f', fraction, 64), ".")
+	if rest = strings.TrimRight(rest, "0"); rest != "" {
+		rest = "." + rest
+	}
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return whole + rest
+}
+
+// bound is a target for people, "" if there is none.
+func bound(t *figure.Target) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Least:
+		return "≥ " + number(t.Bound)
+	default:
+		return "≤ " + number(t.Bound)
+	}
+}

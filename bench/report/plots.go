@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/record"
+)
+
+// A picture is the curves of a scenario that have their plot and their unit in common.
+type picture struct {
+	scenario string
+	plot     figure.Plot
+	unit     string
+	part     int // from 1
+	curves   []figure.Curve
+}
+
+// mostBars is how many bars may stand for one operation: more are too narrow for their
+// numbers. What is left goes into a further picture.
+const mostBars = 6
+
+// pictures sorts curves into pictures, in the order in which these begin. Points that
+// cannot be drawn are left out, and so is what has no others.
+func pictures(curves []figure.Curve) []*picture {
+	var all []*picture
+	for _, c := range curves {
+		c.Points = drawable(c)
+		if len(c.Points) == 0 {
+			continue
+		}
+		var last *picture // of its kind
+		for _, p := range all {
+			if p.scenario == c.Scenario && p.plot == c.Plot && p.unit == c.Unit {
+				last = p
+			}
+		}
+		switch {
+		case last == nil:
+			last = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit, part: 1}
+			all = append(all, last)
+		case last.plot == figure.Bars && len(last.curves) == mostBars:
+			last = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit, part: last.part + 1}
+			all = append(all, last)
+		}
+		last.curves = append(last.curves, c)
+	}
+	return all
+}
+
+// drawable are the points of c that a plot with logarithmic axes has a place for.
+func drawable(c figure.Curve) []figure.Point {
+	var points []figure.Point
+	for _, p := range c.Points {
+		ok := isPositive(p.Y)
+		switch c.Plot {
+		case figure.Percentiles:
+			ok = ok && 0 <= p.X && p.X < 1
+		case figure.Growth:
+			ok = ok && isPositive(p.X)
+		case figure.Bars: // by their labels
+		}
+		if ok {
+			points = append(points, p)
+		}
+	}
+	return points
+}
+
+// title says what is shown.
+func (p *picture) title() string {
+	title := fmt.Sprintf("%s: %s %s", p.scenario, subject(p.unit), p.plot)
+	if p.part > 1 {
+		title += fmt.Sprintf(" (%d)", p.part)
+	}
+	return title
+}
+
+// file is the name of the picture in its folder.
+func (p *picture) file() string {
+	words := strings.FieldsFunc(strings.ToLower(fmt.Sprintf("%s %s %s", p.scenario, p.unit, p.plot)), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	if p.part > 1 {
+		words = append(words, strconv.Itoa(p.part))
+	}
+	return strings.Join(words, "-") + ".svg"
+}
+
+// subject is what a unit measures.
+func subject(unit string) string {
+	switch unit {
+	case "s", "ms", "µs":
+		return "time"
+	case "RU", figure.PerEvent:
+		return "request units"
+	default:
+		return unit
+	}
+}
+
+// WritePlots writes the curves of r as pictures into a folder.
+func (r *Report) WritePlots(folder string) error {
+	for _, p := range pictures(r.Curves()) {
+		svg, err := p.draw()
+		if err != nil {
+			return fmt.Errorf("draw %s: %w", p.title(), err)
+		}
+		if err := record.WriteFile(filepath.Join(folder, p.file()), svg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draw draws p as SVG.
+func (p *picture) draw() ([]byte, error) {
+	canvas, legend := newPlot(p.title()), newLegend()
+	canvas.Y.Label.Text = subject(p.unit)
+	if canvas.Y.Label.Text != p.unit {
+		canvas.Y.Label.Text += " (" + p.unit + ")"
+	}
+	draw := map[figure.Plot]func(*plot.Plot, *plot.Legend, []figure.Curve) error{
+		figure.Percentiles: drawPercentiles, figure.Growth: drawGrowth, figure.Bars: drawBars,
+	}[p.plot]
+	if draw == nil {
+		return nil, fmt.Errorf("no such plot: %q", p.plot)
+	}
+	if err := draw(canvas, legend, p.curves); err != nil {
+		return nil, err
+	}
+	return svg(canvas, legend)
+}

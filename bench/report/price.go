@@ -1,0 +1,49 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/bench/figure"
+)
+
+// The published prices of Azure Cosmos DB, of an account in one region of the US that
+// is not the government's, as the examples of billing give them:
+// https://learn.microsoft.com/azure/cosmos-db/understand-your-bill
+const (
+	serverless  = 0.25  // USD for a million request units
+	provisioned = 0.008 // USD an hour for 100 request units a second
+)
+
+// provisionedMillion is what a million request units cost where all that is
+// provisioned is used: in USD.
+const provisionedMillion = provisioned / (100 * 3600) * 1e6
+
+// writePrices writes the price list: a row for each curve of bars in request units per
+// event, which add up to the life of an event.
+func writePrices(b *strings.Builder, curves []figure.Curve) {
+	curves = slices.DeleteFunc(slices.Clone(curves), func(c figure.Curve) bool {
+		return c.Plot != figure.Bars || c.Unit != figure.PerEvent
+	})
+	if len(curves) == 0 {
+		return
+	}
+	parts := labelsOf(curves)
+	fmt.Fprintf(b, "\n## Price list\n\nRequest units per event over its whole life, and what a million events cost at the\n"+
+		"[published prices](https://learn.microsoft.com/azure/cosmos-db/understand-your-bill): %s USD per million request units\n"+
+		"serverless, or %s USD an hour for each 100 provisioned request units a second, here with all of them used; with half of\n"+
+		"them used it is twice that. Storage is not counted.\n\n", number(serverless), number(provisioned))
+	fmt.Fprintf(b, "| scenario | layout | %s | whole life | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
+	b.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(parts)+3) + "\n")
+	for _, c := range curves {
+		units := make([]string, len(parts))
+		life := 0.0
+		for _, p := range c.Points {
+			units[slices.Index(parts, p.Label)] = number(p.Y)
+			life += p.Y
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", cell(c.Scenario), cell(c.Name), strings.Join(units, " | "),
+			number(life), number(life*serverless), number(life*provisionedMillion))
+	}
+}

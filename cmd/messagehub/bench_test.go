@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench"
+	"github.com/messagehub/messagehub/bench/figure"
+)
+
+// A measured is a scenario that does what a test wants of it.
+type measured func(ctx context.Context, o bench.Options, tell func(figure.Figure)) error
+
+// benched runs the bench with some scenarios of its own, in this process.
+func benched(ctx context.Context, scenarios []bench.Scenario, args ...string) result {
+	var out, errs bytes.Buffer
+	status := run(ctx, &process{
+		args: append([]string{"messagehub", "bench"}, args...), out: &out, err: &errs,
+		environ:   []string{"MESSAGEHUB_COSMOS_ENDPOINT=https://production.example.com/", "MESSAGEHUB_COSMOS_KEY=c2VjcmV0"},
+		scenarios: func(...string) ([]bench.Scenario, error) { return scenarios, nil },
+	})
+	return result{status, out.String(), errs.String()}
+}
+
+func scenario(name string, do measured) bench.Scenario {
+	return bench.NewScenario(name, "what "+name+" does", do)
+}
+
+// says is a scenario of one figure, which is held to at most 10.
+func says(name string, value float64) bench.Scenario {
+	return scenario(name, func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
+		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.25})
+		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.3})
+		o.Progress(bench.Progress{Scenario: name, Step: "measuring", Done: 0.5})
+		target := figure.AtMost(10)
+		tell(figure.Figure{Scenario: name, Layout: "hub", Metric: "Peek", Value: value, Unit: "ms", Target: target, OK: target.Met(value), Modelled: o.Endpoint == ""})
+		o.Curve(figure.Curve{Scenario: name, Plot: figure.Bars, Name: "hub", Unit: figure.PerEvent, Points: []figure.Point{{Label: "save", Y: value}}})
+		return nil
+	})
+}
+
+func TestTheBenchSaysWhatItFound(t *testing.T) {
+	got := benched(t.Context(), []bench.Scenario{says("one", 9.5), says("two", 1)})
+	require.Equal(t, 0, got.status, got.err)
+	require.Equal(t, "one: what one does\n"+
+		"  layout  metric  value  unit  target\n"+
+		"  hub     Peek      9.5  ms    ≤ 10    ok\n\n"+
+		"two: what two does\n"+
+		"  layout  metric  value  unit  target\n"+
+		"  hub     Peek        1  ms    ≤ 10    ok\n\n"+
+		"The account is a model: requests and bytes are counted, request units are what the model charges,\n"+
+		"and times are those of this machine with the latency and the throttling of the model.\n\n"+
+		"all targets are met, 2 of 2\n", got.out)
+	require.Equal(t, "measuring on the embedded engine over HTTP, 5ms and 200µs for each 16 KB, up to 2ms more, 10 of 1,000 answers 20ms late\n"+
+		"one (1 of 2): filling, 25 %, 0s\n"+
+		"one (1 of 2): measuring, 50 %, 0s\n"+
+		"two (2 of 2): filling, 25 %, 0s\n"+
+		"two (2 of 2): measuring, 50 %, 0s\n", regexp.MustCompile(`\d+s\n`).ReplaceAllString(got.err, "0s\n"), "a line for each step, and nothing that steers a terminal")
+}
+
+func TestAMissedTargetIsExitStatus1(t *testing.T) {
+	got := benched(t.Context(), []bench.Scenario{says("one", 10.5), says("two", 1)})
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.out, "  hub     Peek     10.5  ms    ≤ 10    MISSED\n")
+	require.Contains(t, got.out, "\ntargets missed: 1 of 2\n")
+	require.NotContains(t, got.err, "messagehub:", "the last line has said it")
+}
+
+func TestAScenarioThatFailsDoesNotStopTheOthers(t *testing.T) {
+	broken := scenario("broken", func(context.Context, bench.Options, func(figure.Figure)) error { return errors.New("no account") })
+	file := filepath.Join(t.TempDir(), "RESULTS.md")
+	got := benched(t.Context(), []bench.Scenario{broken, says("two", 1)}, "--results", file)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.out, "broken: what broken does\n  not complete: scenario broken: no account\n")
+	require.Contains(t, got.out, "\nall targets are met, 1 of 1\n")
+	require.Contains(t, got.err, "messagehub: scenario broken: no account\n")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "Scenario broken was not completed")
+}
+
+func TestAStoppedBenchSaysWhatItKnows(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	slow := scenario("slow", func(ctx context.Context, _ bench.Options, tell func(figure.Figure)) error {
+		tell(figure.Figure{Scenario: "slow", Layout: "hub", Metric: "Save", Value: 3, Unit: "RU", OK: true})
+		stop()
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	file := filepath.Join(t.TempDir(), "figures.json")
+	got := benched(ctx, []bench.Scenario{says("one", 1), slow, says("never", 1)}, "--json", file)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.out, "  hub     Peek        1  ms    ≤ 10    ok\n")
+	require.Contains(t, got.out, "  hub     Save        3  RU\n  not complete: stopped\n")
+	require.NotContains(t, got.out, "never")
+	require.Contains(t, got.err, "messagehub: stopped before the end: what is above is all that is known, and no file was written\n")
+	require.NoFileExists(t, file)
+}
+
+func TestTheFilesOfTheBenchAreWhereTheyWereAskedFor(t *testing.T) {
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	got := benched(t.Context(), []bench.Scenario{says("one", 1)}, "--json", at("a/figures.json"), "--results", at("b/RESULTS.md"))
+	require.Equal(t, 0, got.status, got.err)
+	text, err := os.ReadFile(at("a/figures.json"))
+	require.NoError(t, err)
+	var figures []map[string]any
+	require.NoError(t, json.Unmarshal(text, &figures))
+	require.Equal(t, []map[string]any{{
+		"scenario": "one", "layout": "hub", "metric": "Peek", "value": 1.0, "unit": "ms", "target": "≤ 10", "ok": true,
+	}}, figures)
+	text, err = os.ReadFile(at("b/RESULTS.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "- command: `messagehub bench --json "+at("a/figures.json")+" --results "+at("b/RESULTS.md")+"`\n")
+	require.Contains(t, string(text), "](plots/one-ru-event-by-operation.svg)")
+	require.FileExists(t, at("b/plots/one-ru-event-by-operation.svg"))
+
+	got = benched(t.Context(), []bench.Scenario{says("one", 1)}, "--results", at("b/RESULTS.md"), "--plots", at("c"))
+	require.Equal(t, 0, got.status, got.err)
+	text, err = os.ReadFile(at("b/RESULTS.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "](../c/one-ru-event-by-operation.svg)")
+	require.FileExists(t, at("c/one-ru-event-by-operation.svg"))
+
+	got = benched(t.Context(), []bench.Scenario{says("one", 1)}, "--json", folder)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.err, "messagehub: --json: ")
+}
+
+func TestTheBenchMeasuresAnAccountOnlyWhereItIsNamed(t *testing.T) {
+	var seen []bench.Options
+	look := scenario("look", func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
+		seen = append(seen, bench.Options{Endpoint: o.Endpoint, Key: o.Key, Quick: o.Quick, Seed: o.Seed})
+		tell(figure.Figure{Scenario: "look", Layout: "hub", Metric: "Peek", Value: 1, OK: true, Modelled: o.Endpoint == ""})
+		return nil
+	})
+	require.Equal(t, 0, benched(t.Context(), []bench.Scenario{look}).status)
+	got := benched(t.Context(), []bench.Scenario{look}, "--cosmos-endpoint", "https://test.example.com/", "--quick", "--seed", "9")
+	require.Equal(t, 0, got.status, got.err)
+	require.Equal(t, []bench.Options{{Seed: 1}, {Endpoint: "https://test.example.com/", Key: "c2VjcmV0", Quick: true, Seed: 9}}, seen)
+	require.Contains(t, got.err, "measuring on the account at https://test.example.com/\n")
+	require.Contains(t, got.out, "Everything was measured on the account")
+	require.NotContains(t, got.out+got.err, "c2VjcmV0")
+}
+
+func TestAWrongCommandLineOfTheBenchMeasuresNothing(t *testing.T) {
+	never := scenario("never", func(context.Context, bench.Options, func(figure.Figure)) error {
+		t.Error("it was run")
+		return nil
+	})
+	for want, args := range map[string][]string{
+		"cosmos.endpoint = \"ftp://there\"": {"--cosmos-endpoint", "ftp://there"},
+		"invalid argument \"x\"":            {"--seed", "x"},
+		"unknown flag: --fast":              {"--fast"},
+	} {
+		got := benched(t.Context(), []bench.Scenario{never}, args...)
+		require.Equal(t, 2, got.status, got.err)
+		require.Contains(t, got.err, want)
+	}
+	got := messagehub(t, "", "bench", "nothing-of-the-kind")
+	require.Equal(t, 2, got.status)
+	require.Contains(t, got.err, `messagehub: no scenario "nothing-of-the-kind": there are`)
+
+	got = benched(t.Context(), []bench.Scenario{never, says("one", 1)}, "--list")
+	require.Equal(t, result{0, "never  what never does\none    what one does\n", ""}, got)
+}
