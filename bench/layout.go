@@ -28,7 +28,7 @@ type layout struct {
 }
 
 // sideBySide are the layouts that are compared.
-var sideBySide = []layout{hub, singleLayout}
+var sideBySide = []layout{hub, originalLayout, singleLayout}
 
 // A store is a layout at work.
 type store struct {
@@ -38,6 +38,10 @@ type store struct {
 	// settle waits until the store has done for an actor what it does in the
 	// background.
 	settle func(ctx context.Context, actor domain.ActorID)
+
+	// ingest saves events that have gathered, for any actors; nil if the layout does
+	// not wait for that.
+	ingest func(ctx context.Context, events []domain.Event) error
 	close  func()
 }
 

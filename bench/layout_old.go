@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/baseline/original"
 	"github.com/messagehub/messagehub/bench/baseline/single"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -24,6 +25,11 @@ type ports interface {
 var singleLayout = oldLayout("single", single.Provision, func(client *azcosmos.Client, database string) (ports, error) {
 	return single.New(client, database, single.Options{Content: memory.NewContent()})
 }, "single", "recipient")
+
+// originalLayout has drawers with a document for each event.
+var originalLayout = oldLayout("original", original.Provision, func(client *azcosmos.Client, database string) (ports, error) {
+	return original.New(client, database, original.Options{Content: memory.NewContent()})
+}, "cabinet", "partitionKey")
 
 // oldLayout is a layout without a background, that cleans up by deleting the documents
 // of the container of its events one by one, as there is no other way.
@@ -52,7 +58,14 @@ func oldLayout(
 			if err != nil {
 				return nil, err
 			}
-			return &store{DataAvailable: s, Bundles: s, settle: func(context.Context, domain.ActorID) {}, close: client.Close}, nil
+			opened := &store{DataAvailable: s, Bundles: s, settle: func(context.Context, domain.ActorID) {}, close: client.Close}
+			if o, ok := s.(*original.Repository); ok {
+				opened.ingest = func(ctx context.Context, events []domain.Event) error {
+					_, err := o.Ingest(ctx, events)
+					return err
+				}
+			}
+			return opened, nil
 		},
 		cleanUp: func(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
 			client, err := a.Client(l)

@@ -47,14 +47,12 @@ func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step 
 	var saves, fetches []cost
 	for n := range each {
 		step(0.7*float64(n)/each, "save")
-		for _, actor := range actors {
-			took, err := measure(line, func() error { return s.save(ctx, actor, src.events(1, actor, 1)) })
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				saves = append(saves, took)
-			}
+		took, err := s.saveOneEach(ctx, line, &src, actors)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			saves = append(saves, took...)
 		}
 	}
 	for i, actor := range actors {
@@ -86,4 +84,31 @@ func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step 
 	r.figure(l.name, fmt.Sprintf("peek and dequeue of %d events, request units", each), median(fetches, units), "RU", nil)
 	r.percentiles(l.name+", save of one event", saves)
 	return nil
+}
+
+// saveOneEach saves an event for each actor: one by one or, with a layout that waits
+// until some have gathered, together. Then each has cost its part of that, and taken
+// all the time.
+func (s *store) saveOneEach(ctx context.Context, l *account.Line, src *source, actors []domain.ActorID) ([]cost, error) {
+	var events []domain.Event
+	for _, actor := range actors {
+		events = append(events, src.events(1, actor, 1)...)
+	}
+	costs := make([]cost, len(events))
+	if s.ingest != nil {
+		took, err := measure(l, func() error { return s.ingest(ctx, events) })
+		took.Units /= float64(len(events))
+		took.Requests /= int64(len(events))
+		for i := range costs {
+			costs[i] = took
+		}
+		return costs, err
+	}
+	for i := range events {
+		var err error
+		if costs[i], err = measure(l, func() error { return s.save(ctx, actors[i], events[i:i+1]) }); err != nil {
+			return nil, err
+		}
+	}
+	return costs, nil
 }
