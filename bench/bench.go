@@ -120,9 +120,12 @@ func (r *run) progress(done float64, format string, args ...any) {
 }
 
 // account opens the account that is measured, with the physics on if it is a model.
-func (r *run) account(ctx context.Context) (*account.Account, error) {
+func (r *run) account(ctx context.Context) (*account.Account, error) { return r.accountIn(ctx, "") }
+
+// accountIn is account with the documents of a model in a folder; "" is in memory.
+func (r *run) accountIn(ctx context.Context, folder string) (*account.Account, error) {
 	return account.Open(ctx, account.Options{
-		Endpoint: r.Endpoint, Key: r.Key, Credential: r.Credential, Physics: account.DefaultPhysics(r.Seed),
+		Endpoint: r.Endpoint, Key: r.Key, Credential: r.Credential, Dir: folder, Physics: account.DefaultPhysics(r.Seed),
 	})
 }
 
