@@ -2,44 +2,43 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/messagehub/messagehub/bench/figure"
-	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/market"
 )
 
-// carryOut carries out a plan and tells how far it is. from and to are which part of
-// the scenario it is.
-func (r *run) carryOut(ctx context.Context, p load.Plan, step string, from, to float64) (*load.Result, error) {
-	var watching sync.WaitGroup
-	over := make(chan struct{})
-	watching.Go(func() {
-		began, tick := time.Now(), time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			done := min(1, float64(time.Since(began))/float64(p.Lasts))
-			r.progress(from+(to-from)*done, "%s", step)
-			select {
-			case <-tick.C:
-			case <-over:
-				return
-			}
-		}
-	})
-	result, err := load.Run(ctx, p)
-	close(over)
-	watching.Wait()
-	return result, err
+// hold lets a market go on, on an account of its own. The documents of a modelled one
+// are on disk: so the heap of this process is that of the hub and the load, whatever
+// has been stored. from and to are which part of the scenario it is.
+func (r *run) hold(ctx context.Context, m market.Market, step string, from, to float64) (_ *market.Day, err error) {
+	folder, err := os.MkdirTemp("", "messagehub-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	a, err := r.accountIn(ctx, filepath.Join(folder, "account"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	database := "messagehub-bench-" + r.scenario
+	defer func() { err = errors.Join(err, a.Drop(context.WithoutCancel(ctx), database)) }()
+	m.Seed = r.Seed
+	m.Tell = func(done float64) { r.progress(from+(to-from)*done, "%s", step) }
+	return m.Hold(ctx, a, database, filepath.Join(folder, "hub"))
 }
 
 // latencies tells how long the operations of a kind took; p99 is the target, nil if
 // there is none.
-func (r *run) latencies(result *load.Result, kind string, p99 *figure.Target) {
-	l := result.Of(kind)
+func (r *run) latencies(d *market.Day, kind string, p99 *figure.Target) {
+	l := d.Of(kind)
 	p := l.Percentiles()
 	r.figure("hub", kind+" p50", inMS(p.P50), "ms", nil)
 	r.figure("hub", kind+" p90", inMS(p.P90), "ms", nil)
@@ -56,8 +55,8 @@ func (r *run) latencies(result *load.Result, kind string, p99 *figure.Target) {
 }
 
 // p99 is that of the operations of a kind, of which there must be some to compare.
-func p99(d *day, kind string) (time.Duration, error) {
-	l := d.result.Of(kind)
+func p99(d *market.Day, kind string) (time.Duration, error) {
+	l := d.Of(kind)
 	if l.Count() == 0 {
 		return 0, fmt.Errorf("there was no %s that could be measured", kind)
 	}
@@ -65,27 +64,39 @@ func p99(d *day, kind string) (time.Duration, error) {
 }
 
 // generator tells whether the load came as it was planned, and what failed.
-func (r *run) generator(result *load.Result) {
-	r.figure("hub", "generator late by at most", inMS(result.Lateness), "ms", nil)
-	r.figure("hub", "generator backlog at most", float64(result.Backlog), "operations", nil)
-	failures := result.Failures()
+func (r *run) generator(d *market.Day) {
+	r.figure("hub", "generator late by at most", inMS(d.Lateness), "ms", nil)
+	r.figure("hub", "generator backlog at most", float64(d.Backlog), "operations", nil)
+	failures := d.Failures()
 	for _, kind := range slices.Sorted(maps.Keys(failures)) {
 		r.figure("hub", "failed "+kind, float64(failures[kind]), "", nil)
 	}
 }
 
 // accounted tells whether a group has got what it was sent, once.
-func (r *run) accounted(kind string, s stock) {
-	r.figure("hub", kind+"events lost", float64(s.lost()), "", figure.AtMost(0))
-	r.figure("hub", kind+"events twice", float64(s.twice()), "", figure.AtMost(0))
+func (r *run) accounted(kind string, s market.Stock) {
+	r.figure("hub", kind+"events lost", float64(s.Lost()), "", figure.AtMost(0))
+	r.figure("hub", kind+"events twice", float64(s.Twice()), "", figure.AtMost(0))
 }
 
 // failed is how many operations failed in all.
-func failed(result *load.Result) (n int) {
-	for _, of := range result.Failures() {
+func failed(d *market.Day) (n int) {
+	for _, of := range d.Failures() {
 		n += of
 	}
 	return n
 }
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// used tells what the account gave while there was load, in all and by container.
+func (r *run) used(d *market.Day, t market.Throughput) {
+	u, over := d.Used, d.Took.Seconds()
+	r.figure("hub", "provisioned", float64(t.Total()), "RU/s", nil)
+	r.figure("hub", "used", u.Units()/over, "RU/s", nil)
+	r.figure("hub", "used of catalog", 100*u.Catalog.Units/over/float64(t.Catalog), "%", nil)
+	r.figure("hub", "used of cabinet", 100*u.Cabinet.Units/over/float64(t.Cabinet), "%", nil)
+	r.figure("hub", "used of bundles", 100*u.Bundles.Units/over/float64(t.Bundles), "%", nil)
+	r.figure("hub", "requests to the account", float64(u.Requests())/over, "1/s", nil)
+	r.figure("hub", "requests refused for throughput", float64(u.Refused()), "", nil)
+}

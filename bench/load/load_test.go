@@ -136,6 +136,13 @@ func TestWhoeverBreaksOffIsNotKeptWaiting(t *testing.T) {
 	})
 }
 
+func TestAPlanLastsItsTimeThoughNothingIsDueInTheEnd(t *testing.T) {
+	once := load.Stream{Arrivals: load.Every(time.Hour, time.Second), Task: takes("peek", time.Second)}
+	result, took := run(t, load.Plan{Streams: []load.Stream{once}, Lasts: time.Minute})
+	require.EqualValues(t, 1, result.Of("peek").Count())
+	require.Equal(t, time.Minute, took)
+}
+
 func TestAPlanWithoutStreamsIsDoneAtOnce(t *testing.T) {
 	result, took := run(t, load.Plan{Lasts: time.Hour})
 	require.Empty(t, result.Kinds())

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Run carries out a plan. It returns when what was due is done, or when ctx ends and
-// what was under way has come to its end; then the error is that of ctx, and the
-// Result is of what was done until then.
+// Run carries out a plan. It returns when the time of the plan is over and what was due
+// is done, or when ctx ends and what was under way has come to its end; then the error
+// is that of ctx, and the Result is of what was done until then.
 func Run(ctx context.Context, p Plan) (*Result, error) {
 	p.Most = cmp.Or(p.Most, 4096)
 	r := &runner{plan: p, began: time.Now(), result: newResult()}
@@ -48,12 +48,12 @@ func (r *runner) arrive(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		op := streams.next(r.plan.Streams)
-		if op.due >= r.plan.Lasts {
-			return
-		}
-		timer.Reset(time.Until(r.began.Add(op.due)))
+		timer.Reset(time.Until(r.began.Add(min(op.due, r.plan.Lasts))))
 		select {
 		case <-timer.C:
+			if op.due >= r.plan.Lasts {
+				return
+			}
 			r.put(ctx, op)
 		case <-ctx.Done():
 			return

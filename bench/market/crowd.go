@@ -1,4 +1,4 @@
-package bench
+package market
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 // Peek that is due before the last is done waits for that, and its time counts from
 // when it was due.
 type crowd struct {
-	group
+	Group
 	caller  *caller
 	seed    uint64
 	members []*recipient
@@ -33,29 +33,9 @@ type recipient struct {
 	busy chan struct{} // has room for what it does at once
 
 	mu    sync.Mutex
-	stock stock
+	stock Stock
 	waits []waiting // the oldest first
 }
-
-// A stock is how many events there are.
-type stock struct {
-	sent    int // by Saves
-	saved   int // by those that were answered
-	fetched int // of bundles whose Dequeue was answered
-}
-
-func (s *stock) add(other stock) {
-	s.sent += other.sent
-	s.saved += other.saved
-	s.fetched += other.fetched
-}
-
-// lost is how many were saved and not fetched, once all is fetched.
-func (s stock) lost() int { return max(0, s.saved-s.fetched) }
-
-// twice is how many were fetched that were never sent: some must have come twice. A
-// Save that was not answered may have stored them.
-func (s stock) twice() int { return max(0, s.fetched-s.sent) }
 
 // waiting is a Save of which not all has been fetched.
 type waiting struct {
@@ -63,11 +43,11 @@ type waiting struct {
 	since time.Time
 }
 
-func newCrowd(c *caller, seed uint64, g group) *crowd {
-	crowd := &crowd{group: g, caller: c, seed: seed}
-	for i := range g.size {
-		name := fmt.Sprintf("%s-%04d", cmp.Or(strings.TrimSpace(g.kind), "actor"), i)
-		crowd.members = append(crowd.members, &recipient{name: name, busy: make(chan struct{}, cmp.Or(g.atOnce, 1))})
+func newCrowd(c *caller, seed uint64, g Group) *crowd {
+	crowd := &crowd{Group: g, caller: c, seed: seed}
+	for i := range g.Size {
+		name := fmt.Sprintf("%s-%04d", cmp.Or(strings.TrimSpace(g.Kind), "actor"), i)
+		crowd.members = append(crowd.members, &recipient{name: name, busy: make(chan struct{}, cmp.Or(g.AtOnce, 1))})
 	}
 	return crowd
 }
@@ -77,12 +57,12 @@ func newCrowd(c *caller, seed uint64, g group) *crowd {
 func (c *crowd) streams() []load.Stream {
 	random := rand.New(rand.NewPCG(c.seed, 0))
 	streams := []load.Stream{{
-		Arrivals: load.Poisson(c.events/float64(c.batch), rand.New(rand.NewPCG(c.seed, 1))), Task: c.save,
+		Arrivals: load.Poisson(c.Events/float64(c.Batch), rand.New(rand.NewPCG(c.seed, 1))), Task: c.save,
 	}}
 	for _, m := range c.members {
-		phase := time.Duration(random.Int64N(int64(c.period)))
+		phase := time.Duration(random.Int64N(int64(c.Period)))
 		streams = append(streams, load.Stream{
-			Arrivals: load.Every(c.period, phase),
+			Arrivals: load.Every(c.Period, phase),
 			Task:     func(ctx context.Context) load.Outcome { return c.peek(ctx, m) },
 		})
 	}
@@ -109,14 +89,14 @@ func (c *crowd) greet(ctx context.Context) error {
 func (c *crowd) save(ctx context.Context) load.Outcome {
 	random := rand.New(rand.NewPCG(c.seed, 2+c.saves.Add(1)))
 	err := c.send(ctx, c.members[random.IntN(len(c.members))], random)
-	return load.Outcome{Kind: c.kind + "save", Failed: failureOf(err)}
+	return load.Outcome{Kind: c.Kind + "save", Failed: failureOf(err)}
 }
 
 func (c *crowd) send(ctx context.Context, m *recipient, random *rand.Rand) error {
-	m.isSent(c.batch)
-	err := c.caller.save(ctx, appendEvents(nil, m.name, c.batch, random))
+	m.isSent(c.Batch)
+	err := c.caller.save(ctx, appendEvents(nil, m.name, c.Batch, random))
 	if err == nil {
-		m.isSaved(c.batch)
+		m.isSaved(c.Batch)
 	}
 	return err
 }
@@ -126,11 +106,11 @@ func (c *crowd) send(ctx context.Context, m *recipient, random *rand.Rand) error
 func (c *crowd) peek(ctx context.Context, m *recipient) load.Outcome {
 	m.busy <- struct{}{} // whoever is in front ends when ctx does
 	bundle, events, err := c.caller.peek(ctx, m.name)
-	outcome := load.Outcome{Kind: c.kind + "peek", Failed: failureOf(err)}
+	outcome := load.Outcome{Kind: c.Kind + "peek", Failed: failureOf(err)}
 	if bundle == "" {
 		<-m.busy
 		if err == nil {
-			outcome.Kind = c.kind + "peek of nothing"
+			outcome.Kind = c.Kind + "peek of nothing"
 		}
 		return outcome
 	}
@@ -140,7 +120,7 @@ func (c *crowd) peek(ctx context.Context, m *recipient) load.Outcome {
 		if err == nil {
 			m.has(events)
 		}
-		return load.Outcome{Kind: c.kind + "dequeue", Failed: failureOf(err)}
+		return load.Outcome{Kind: c.Kind + "dequeue", Failed: failureOf(err)}
 	}
 	return outcome
 }
@@ -173,15 +153,15 @@ func (c *crowd) drain(ctx context.Context) error {
 func (m *recipient) isSent(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stock.sent += events
+	m.stock.Sent += events
 }
 
 // isSaved notes a Save that was answered.
 func (m *recipient) isSaved(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stock.saved += events
-	m.waits = append(m.waits, waiting{m.stock.saved, time.Now()})
+	m.stock.Saved += events
+	m.waits = append(m.waits, waiting{m.stock.Saved, time.Now()})
 	m.forget()
 }
 
@@ -190,22 +170,22 @@ func (m *recipient) isSaved(events int) {
 func (m *recipient) has(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stock.fetched += events
+	m.stock.Fetched += events
 	m.forget()
 }
 
 func (m *recipient) forget() {
-	for len(m.waits) > 0 && m.waits[0].upTo <= m.stock.fetched {
+	for len(m.waits) > 0 && m.waits[0].upTo <= m.stock.Fetched {
 		m.waits = m.waits[1:]
 	}
 }
 
 // now is the stock of all members, and for how long the oldest event has waited that
 // was not fetched.
-func (c *crowd) now() (all stock, oldest time.Duration) {
+func (c *crowd) now() (all Stock, oldest time.Duration) {
 	for _, m := range c.members {
 		m.mu.Lock()
-		all.add(m.stock)
+		all.Add(m.stock)
 		if len(m.waits) > 0 {
 			oldest = max(oldest, time.Since(m.waits[0].since))
 		}
