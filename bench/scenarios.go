@@ -9,4 +9,7 @@ var scenarios = []Scenario{
 	{"trickle", "single events are sent to many recipients, who fetch and confirm them", trickle},
 	{"drain", "100,000 events are fetched and confirmed in bundles of 2,000", drain},
 	{"growth", "128 events are saved, peeked and dequeued while up to a million wait", growth},
+	{"many-actors", "1,000 recipients, 2,000 events/s in batches of 20, each peeks every 10 s and dequeues, for ten minutes", manyActors},
+	{"hot-actor", "one recipient takes 90 % of 1,000 events/s, a hundred others the rest", hotActor},
+	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others go on", noisyNeighbour},
 }

@@ -13,7 +13,8 @@
 // of the embedded engine: it fills an account before something is measured. Where the
 // account is not embedded there is no such way, and filling takes as long as it takes.
 //
-// An account is in memory. Its Close ends everything that Open began.
+// An account is in memory, or in a folder that its opener removes. Its Close ends
+// everything that Open began.
 package account
 
 import (
@@ -45,6 +46,11 @@ type Options struct {
 	// Physics are those of the embedded engine. Default: none, it is as fast as it
 	// can be and only counts.
 	Physics *Physics
+
+	// Dir is a folder for the documents of the embedded engine, which has nothing in it
+	// yet. Then the heap of this process is not theirs; nobody waits for the disk,
+	// which is not what is measured. Default: they are in memory.
+	Dir string
 
 	// Standard charges queries by the lower of the two published readings. Default:
 	// the pessimistic profile.
@@ -85,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	if o.Endpoint != "" {
 		return a, nil
 	}
-	settings := embedded.Options{Pessimistic: !o.Standard}
+	settings := embedded.Options{Dir: o.Dir, Unsynced: true, Pessimistic: !o.Standard}
 	if o.Physics != nil {
 		settings.Throttle = !o.Physics.Unthrottled
 		settings.Latency = &o.Physics.Latency
@@ -149,13 +155,13 @@ func (a *Account) Unmetered() *Line {
 func (a *Account) Connection(l *Line, database string) cosmos.Connection {
 	return cosmos.Connection{
 		Endpoint: a.endpoint, Key: a.key, Credential: a.options.Credential,
-		Database: database, Transport: l, Consistency: a.consistency(),
+		Database: database, Transport: l, Consistency: a.Consistency(),
 	}
 }
 
-// consistency is what the embedded engine would say of itself; another account is
-// asked.
-func (a *Account) consistency() string {
+// Consistency is what the embedded engine would say of itself; another account is
+// asked, so it is "".
+func (a *Account) Consistency() string {
 	if a.engine != nil {
 		return "Strong"
 	}

@@ -29,6 +29,12 @@ type Options struct {
 	// FileSystem opens the file in Dir. Default: that of the system.
 	FileSystem disk.FileSystem
 
+	// Unsynced answers writes before they are on the disk. What was answered survives
+	// the death of the process, but not that of the machine, which may leave nothing
+	// that can be opened. It is for measuring: documents are not on the heap, and
+	// nobody waits for a disk. Default: what is answered is on the disk.
+	Unsynced bool
+
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
 
@@ -129,7 +135,11 @@ func Open(o Options) (*Engine, error) {
 		if o.FileSystem == nil {
 			o.FileSystem = disk.System{}
 		}
-		if store, err = disk.OpenOn(o.Dir, o.FileSystem); err != nil {
+		openOn := disk.OpenOn
+		if o.Unsynced {
+			openOn = disk.OpenUnsynced
+		}
+		if store, err = openOn(o.Dir, o.FileSystem); err != nil {
 			return nil, err
 		}
 	}

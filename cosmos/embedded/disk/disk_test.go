@@ -31,6 +31,24 @@ func eachStore(t *testing.T, test func(t *testing.T, s Store)) {
 		require.NoError(t, s.Close())
 		require.NoError(t, s.Close())
 	})
+	t.Run("unsynced", func(t *testing.T) {
+		s, err := OpenUnsynced(t.TempDir(), System{})
+		require.NoError(t, err)
+		test(t, s)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestAnUnsyncedStoreOutlivesItsProcess(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenUnsynced(dir, System{})
+	require.NoError(t, err)
+	require.NoError(t, s.Update(t.Context(), put("a", "1")))
+	require.NoError(t, s.Close())
+	s, err = Open(dir)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1"}, contents(t, s))
+	require.NoError(t, s.Close())
 }
 
 func put(pairs ...string) func(Tx) error {

@@ -62,8 +62,15 @@ func (System) SyncFolder(dir string) error {
 // OpenOn is Open on another file system.
 func OpenOn(dir string, files FileSystem) (Store, error) { return open(dir, 0, files) }
 
+// OpenUnsynced is OpenOn for a store that nobody will miss: an update is answered
+// before it is on the disk. It survives the death of the process as any other; when
+// the machine dies the store may be lost as a whole.
+func OpenUnsynced(dir string, files FileSystem) (Store, error) {
+	return open(dir, 0, files, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
+}
+
 // open limits the file to maxSize bytes where that is not 0.
-func open(dir string, maxSize int, files FileSystem) (Store, error) {
+func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options)) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, failed(dir, ErrNotFolder)
 	}
@@ -71,7 +78,7 @@ func open(dir string, maxSize int, files FileSystem) (Store, error) {
 		return nil, failed(dir, explain(err))
 	}
 	path := filepath.Join(dir, FileName)
-	db, err := openFile(path, maxSize, files)
+	db, err := openFile(path, maxSize, files, with)
 	if err != nil {
 		return nil, failed(path, explain(err))
 	}
@@ -91,7 +98,7 @@ func open(dir string, maxSize int, files FileSystem) (Store, error) {
 
 // openFile opens the bbolt file for writing, after a look at it. A damaged
 // page can make bbolt panic, or touch memory beyond the end of the file.
-func openFile(path string, maxSize int, files FileSystem) (db *bbolt.DB, err error) {
+func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Options)) (db *bbolt.DB, err error) {
 	var file *os.File // bbolt does not close it when it panics
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -109,7 +116,7 @@ func openFile(path string, maxSize int, files FileSystem) (db *bbolt.DB, err err
 			return nil, err
 		}
 	}
-	return bbolt.Open(path, 0o600, &bbolt.Options{
+	options := &bbolt.Options{
 		Timeout:         lockPatience,
 		NoFreelistSync:  true, // rebuilt when opened; saves writing it with every commit
 		FreelistType:    bbolt.FreelistMapType,
@@ -117,7 +124,11 @@ func openFile(path string, maxSize int, files FileSystem) (db *bbolt.DB, err err
 		MaxSize:         maxSize,
 		NoStatistics:    true,
 		OpenFile:        remember,
-	})
+	}
+	for _, change := range with {
+		change(options)
+	}
+	return bbolt.Open(path, 0o600, options)
 }
 
 // check looks at all pages of an existing file. Opened for writing, bbolt does

@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"context"
+	"runtime/metrics"
+	"slices"
+	"sync"
+
+	"github.com/messagehub/messagehub/bench/load"
+)
+
+// A heapSize is what was live on the heap of this process when the collector looked
+// last, again and again. It forces no collection, for that would be felt by what is
+// measured.
+type heapSize struct {
+	mu    sync.Mutex
+	sizes []float64 // bytes
+}
+
+// look takes one more size. It is an operation of a load, and not counted.
+func (h *heapSize) look(context.Context) load.Outcome {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sizes = append(h.sizes, float64(sample[0].Value.Uint64()))
+	return load.Outcome{}
+}
+
+// end is the size in the last tenth of the time.
+func (h *heapSize) end() float64 { return h.around(0.9, 1) }
+
+// grows is by how many per cent the size in the last tenth is above that in the first
+// tenth of the second half. Both are medians: when the collector looks, this or that
+// big answer may be under way.
+func (h *heapSize) grows() float64 { return 100 * (h.end()/h.around(0.5, 0.6) - 1) }
+
+func (h *heapSize) around(from, to float64) float64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := float64(len(h.sizes))
+	part := slices.Sorted(slices.Values(h.sizes[int(from*n):int(to*n)]))
+	if len(part) == 0 {
+		return 0
+	}
+	return part[len(part)/2]
+}

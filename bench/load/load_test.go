@@ -1,0 +1,196 @@
+package load_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/bench/load"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// takes is a task of so long.
+func takes(kind string, d time.Duration) load.Task {
+	return func(ctx context.Context) load.Outcome {
+		wait(ctx, d)
+		return load.Outcome{Kind: kind}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func eachSecond(task load.Task) []load.Stream {
+	return []load.Stream{{Arrivals: load.Every(time.Second, 0), Task: task}}
+}
+
+// run carries out a plan in fake time.
+func run(t *testing.T, p load.Plan) (result *load.Result, took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var err error
+		result, err = load.Run(t.Context(), p)
+		require.NoError(t, err)
+		took = time.Since(began)
+	})
+	return result, took
+}
+
+// near allows for the three digits of a histogram.
+func near(t *testing.T, want, got time.Duration) {
+	t.Helper()
+	require.InEpsilon(t, want, got, 0.001)
+}
+
+func TestASlowServiceDelaysNoArrival(t *testing.T) {
+	result, took := run(t, load.Plan{Streams: eachSecond(takes("peek", 5*time.Second)), Lasts: time.Minute})
+	peeks := result.Of("peek")
+	require.EqualValues(t, 60, peeks.Count())
+	near(t, 5*time.Second, peeks.At(50))
+	near(t, 5*time.Second, peeks.At(100))
+	require.Equal(t, 6, result.Workers, "one ends when another begins")
+	require.Zero(t, result.Lateness)
+	require.LessOrEqual(t, result.Backlog, 0)
+	require.Equal(t, 64*time.Second, took, "what was due at 59 s is waited for")
+}
+
+func TestALatencyCountsFromWhenAnOperationWasDue(t *testing.T) {
+	// The service stops for ten seconds. A closed loop would count one slow operation.
+	stalled := func(ctx context.Context) load.Outcome {
+		if since := time.Since(midnight); since >= 20*time.Second && since < 30*time.Second {
+			wait(ctx, 30*time.Second-since)
+		}
+		return load.Outcome{Kind: "peek"}
+	}
+	halfPast := []load.Stream{{Arrivals: load.Every(time.Second, 500*time.Millisecond), Task: stalled}}
+	result, _ := run(t, load.Plan{Streams: halfPast, Lasts: 100 * time.Second, Most: 1})
+	peeks := result.Of("peek")
+	require.EqualValues(t, 100, peeks.Count())
+	near(t, 9500*time.Millisecond, peeks.At(100))
+	near(t, 8500*time.Millisecond, peeks.At(99))
+	near(t, 500*time.Millisecond, peeks.At(91))
+	require.Equal(t, time.Microsecond, peeks.At(90))
+	require.Equal(t, 8500*time.Millisecond, result.Lateness, "with one worker the generator falls behind, and says so")
+	require.Equal(t, 8, result.Backlog, "when the tenth was due")
+	require.Equal(t, 1, result.Workers)
+}
+
+// midnight is when the time of a bubble begins.
+var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func TestWhatFollowsIsDueWhenTheOperationBeforeItIsDone(t *testing.T) {
+	peek := func(ctx context.Context) load.Outcome {
+		wait(ctx, 3*time.Second)
+		return load.Outcome{Kind: "peek", Then: takes("dequeue", 2*time.Second)}
+	}
+	result, took := run(t, load.Plan{Streams: eachSecond(peek), Lasts: 10 * time.Second})
+	require.Equal(t, []string{"dequeue", "peek"}, result.Kinds())
+	near(t, 3*time.Second, result.Of("peek").At(100))
+	near(t, 2*time.Second, result.Of("dequeue").At(100))
+	require.EqualValues(t, 10, result.Of("dequeue").Count())
+	require.Equal(t, 14*time.Second, took)
+}
+
+func TestTheBeginningIsDoneButNotCounted(t *testing.T) {
+	done := 0
+	result, _ := run(t, load.Plan{Lasts: time.Minute, Settle: 20 * time.Second, Streams: eachSecond(func(context.Context) load.Outcome {
+		done++
+		return load.Outcome{Kind: "save"}
+	})})
+	require.Equal(t, 60, done)
+	require.EqualValues(t, 40, result.Of("save").Count())
+}
+
+func TestFailuresAreCountedByKind(t *testing.T) {
+	n := 0
+	result, _ := run(t, load.Plan{Lasts: 10 * time.Second, Streams: eachSecond(func(context.Context) load.Outcome {
+		n++
+		return load.Outcome{Kind: "save", Failed: map[int]string{3: "503", 4: "503", 7: "no answer"}[n]}
+	})})
+	require.Equal(t, map[string]int{"save: 503": 2, "save: no answer": 1}, result.Failures())
+	require.EqualValues(t, 10, result.Of("save").Count())
+}
+
+func TestWhoeverBreaksOffIsNotKeptWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		result, err := load.Run(ctx, load.Plan{Streams: eachSecond(takes("peek", time.Hour)), Lasts: time.Hour, Most: 3})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second+time.Millisecond, time.Since(began))
+		require.EqualValues(t, 3, result.Of("peek").Count(), "those that had begun; the rest of the queue is dropped")
+	})
+}
+
+func TestAPlanLastsItsTimeThoughNothingIsDueInTheEnd(t *testing.T) {
+	once := load.Stream{Arrivals: load.Every(time.Hour, time.Second), Task: takes("peek", time.Second)}
+	result, took := run(t, load.Plan{Streams: []load.Stream{once}, Lasts: time.Minute})
+	require.EqualValues(t, 1, result.Of("peek").Count())
+	require.Equal(t, time.Minute, took)
+}
+
+func TestAPlanWithoutStreamsIsDoneAtOnce(t *testing.T) {
+	result, took := run(t, load.Plan{Lasts: time.Hour})
+	require.Empty(t, result.Kinds())
+	require.Zero(t, took)
+}
+
+func TestArrivalsAreTheSameForTheSameSeed(t *testing.T) {
+	of := func(seed uint64) (all []time.Duration) {
+		next := load.Poisson(100, rand.New(rand.NewPCG(seed, 0)))
+		for range 100_000 {
+			all = append(all, next())
+		}
+		return all
+	}
+	require.Equal(t, of(1), of(1))
+	require.NotEqual(t, of(1), of(2))
+	require.IsIncreasing(t, of(1)[:1000])
+	require.InEpsilon(t, 1000*time.Second, of(1)[99_999], 0.02, "so many a second")
+}
+
+func TestStreamsMeetInTheOrderOfTheirTimes(t *testing.T) {
+	var order []string
+	says := func(what string) load.Task {
+		return func(context.Context) load.Outcome {
+			order = append(order, what)
+			return load.Outcome{}
+		}
+	}
+	result, _ := run(t, load.Plan{Lasts: 10 * time.Second, Most: 1, Streams: []load.Stream{
+		{Arrivals: load.Every(4*time.Second, time.Second), Task: says("a")},
+		{Arrivals: load.Every(3*time.Second, 0), Task: says("b")},
+		{Arrivals: load.Every(9*time.Second, 0), Task: says("c")},
+	}})
+	require.Equal(t, []string{"b", "c", "a", "b", "a", "b", "a", "b", "c"}, order)
+	require.Empty(t, result.Kinds(), "what has no kind is not counted")
+}
+
+func TestALatencyOutsideTheHistogramCountsAsTheNearest(t *testing.T) {
+	l := load.NewLatencies()
+	require.Zero(t, l.At(50))
+	l.Record(0)
+	l.Record(time.Hour)
+	other := load.NewLatencies()
+	other.Record(time.Second)
+	l.Add(other)
+	require.EqualValues(t, 3, l.Count())
+	p := l.Percentiles()
+	near(t, time.Second, p.P50)
+	near(t, 10*time.Minute, p.Max)
+	require.Equal(t, time.Microsecond, l.At(1))
+}

@@ -1,0 +1,135 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+)
+
+// Run carries out a plan. It returns when the time of the plan is over and what was due
+// is done, or when ctx ends and what was under way has come to its end; then the error
+// is that of ctx, and the Result is of what was done until then.
+func Run(ctx context.Context, p Plan) (*Result, error) {
+	p.Most = cmp.Or(p.Most, 4096)
+	r := &runner{plan: p, began: time.Now(), result: newResult()}
+	r.changed.L = &r.mu
+	stop := context.AfterFunc(ctx, r.close)
+	defer stop()
+	r.arrive(ctx)
+	r.close()
+	r.workers.Wait()
+	return r.result, ctx.Err()
+}
+
+// A runner is one plan while it is carried out. What is due goes into a queue, from
+// which workers take; there are as many as were ever needed at once.
+type runner struct {
+	plan    Plan
+	began   time.Time
+	result  *Result
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond
+	due     []upcoming // and not begun, the first one first
+	started int        // workers
+	idle    int        // of them, those that wait and have not been called
+	closed  bool       // nothing becomes due any more
+}
+
+// arrive puts what is due into the queue, at its time.
+func (r *runner) arrive(ctx context.Context) {
+	if len(r.plan.Streams) == 0 {
+		return
+	}
+	streams := newQueue(r.plan.Streams)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		op := streams.next(r.plan.Streams)
+		timer.Reset(time.Until(r.began.Add(min(op.due, r.plan.Lasts))))
+		select {
+		case <-timer.C:
+			if op.due >= r.plan.Lasts {
+				return
+			}
+			r.put(ctx, op)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// put queues an operation that is due, and sees to it that somebody takes it.
+func (r *runner) put(ctx context.Context, op upcoming) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts(op) {
+		r.result.Backlog = max(r.result.Backlog, len(r.due))
+	}
+	r.due = append(r.due, op)
+	switch {
+	case r.idle > 0:
+		r.idle-- // here, so that the next operation does not count on the same worker
+		r.changed.Signal()
+	case r.started < r.plan.Most:
+		r.started++
+		r.result.Workers = r.started
+		r.workers.Go(func() { r.work(ctx) })
+	}
+}
+
+// close lets workers end once the queue is empty.
+func (r *runner) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed, r.idle = true, 0
+	r.changed.Broadcast()
+}
+
+func (r *runner) work(ctx context.Context) {
+	for {
+		op, ok := r.take()
+		if !ok || ctx.Err() != nil {
+			return
+		}
+		r.carryOut(ctx, op)
+	}
+}
+
+// take waits for the operation that has been due for longest; none means that there
+// are no more.
+func (r *runner) take() (upcoming, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.due) == 0 && !r.closed {
+		r.idle++
+		r.changed.Wait()
+	}
+	if len(r.due) == 0 {
+		return upcoming{}, false
+	}
+	op := r.due[0]
+	r.due = r.due[1:]
+	return op, true
+}
+
+// carryOut does an operation and what follows from it.
+func (r *runner) carryOut(ctx context.Context, op upcoming) {
+	due, counts := r.began.Add(op.due), r.counts(op)
+	if counts {
+		r.result.begun(time.Since(due))
+	}
+	for task := r.plan.Streams[op.stream].Task; task != nil; {
+		outcome := task(ctx)
+		now := time.Now()
+		if counts {
+			r.result.add(outcome, now.Sub(due))
+		}
+		task, due = outcome.Then, now
+	}
+}
+
+// counts reports whether an operation is to be counted, or belongs to the beginning.
+func (r *runner) counts(op upcoming) bool { return op.due >= r.plan.Settle }

@@ -1,0 +1,152 @@
+package market
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// A caller speaks to a hub by HTTP as a domain and as any actor. It is made to be
+// cheap, for it shares the machine with what it measures.
+type caller struct {
+	url  string
+	http *http.Client
+}
+
+// newCaller keeps as many connections as operations are under way, so that none is
+// dialled but the first.
+func newCaller(url string) *caller {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096
+	t.DisableCompression = true
+	return &caller{url, &http.Client{Transport: t}}
+}
+
+func (c *caller) close() { c.http.CloseIdleConnections() }
+
+// An unwanted is an answer that is neither success nor no data.
+type unwanted int
+
+func (u unwanted) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
+
+// failureOf is the kind of a failure, "" if there is none.
+func failureOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if status, ok := errors.AsType[unwanted](err); ok {
+		return strconv.Itoa(int(status))
+	}
+	return "no answer"
+}
+
+// save sends a body of events.
+func (c *caller) save(ctx context.Context, body []byte) error {
+	_, _, err := c.call(ctx, http.MethodPost, "/v1/data-available", "", body, http.StatusAccepted)
+	return err
+}
+
+// peek fetches the actor's bundle to its last byte. No bundle is "".
+func (c *caller) peek(ctx context.Context, actor string) (bundle string, events int, err error) {
+	header, events, err := c.call(ctx, http.MethodGet, "/v1/peek", actor, nil, http.StatusOK)
+	if none, ok := errors.AsType[unwanted](err); ok && none == http.StatusNoContent {
+		return "", 0, nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	return header["Messageid"][0], events, nil
+}
+
+func (c *caller) dequeue(ctx context.Context, actor, bundle string) error {
+	_, _, err := c.call(ctx, http.MethodDelete, "/v1/dequeue/"+bundle, actor, nil, http.StatusOK)
+	return err
+}
+
+// call sends a request, and counts the events in the body of the answer.
+func (c *caller) call(ctx context.Context, method, path, actor string, body []byte, want int) (http.Header, int, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, 0, err
+	}
+	if actor != "" {
+		req.Header.Set("X-Actor-Id", actor)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	events, err := countEvents(resp.Body)
+	if err == nil && resp.StatusCode != want {
+		err = unwanted(resp.StatusCode)
+	}
+	return resp.Header, events, err
+}
+
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// countEvents reads a manifest to its end. Each of its events has one sequence, and no
+// text with quotes in it.
+func countEvents(body io.Reader) (n int, err error) {
+	needle := []byte(`"sequence":`)
+	buffer := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buffer)
+	kept := 0 // bytes of a needle that may go on
+	for {
+		read, err := body.Read(buffer[kept:])
+		text := buffer[:kept+read]
+		n += bytes.Count(text, needle)
+		kept = copy(buffer[:], text[max(0, len(text)-len(needle)+1):])
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// appendEvents encodes n events of 1 KB for one cabinet of a recipient. Their ids are
+// drawn at random, as UUIDs are.
+func appendEvents(body []byte, recipient string, n int, random *rand.Rand) []byte {
+	for i := range n {
+		if i == 0 {
+			body = append(body, '[')
+		} else {
+			body = append(body, ',')
+		}
+		body = append(body, `{"id":"`...)
+		body = appendUUID(body, random)
+		body = append(body, `","recipient":"`...)
+		body = append(body, recipient...)
+		body = append(body, `","origin":"TimeSeries","contentType":"RSM-012","documentType":"E66","supportsBundling":true,"weight":1}`...)
+	}
+	return append(body, ']')
+}
+
+func appendUUID(to []byte, random *rand.Rand) []byte {
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:8], random.Uint64())
+	binary.BigEndian.PutUint64(id[8:], random.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4, RFC 9562
+	for i, end := range [...]int{4, 6, 8, 10, 16} {
+		if i > 0 {
+			to = append(to, '-')
+		}
+		to = hex.AppendEncode(to, id[[...]int{0, 4, 6, 8, 10}[i]:end])
+	}
+	return to
+}

@@ -1,0 +1,141 @@
+package market
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/domain"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hold lets a market go on, on an account without physics.
+func hold(t *testing.T, m Market) *Day {
+	t.Helper()
+	a, err := account.Open(t.Context(), account.Options{})
+	require.NoError(t, err)
+	m.Throughput = Throughput{400, 400, 400}
+	d, err := m.Hold(t.Context(), a, "market", filepath.Join(t.TempDir(), "hub"))
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	return d
+}
+
+func TestEveryGroupGetsWhatItWasSent(t *testing.T) {
+	told := 0.0
+	d := hold(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, Tell: func(done float64) { told = done }, Groups: []Group{
+		{Size: 5, Events: 100, Batch: 5, Period: 100 * time.Millisecond},
+		{Kind: "big ", Size: 1, Events: 100, Batch: 10, Period: 100 * time.Millisecond},
+	}})
+	for _, g := range d.Groups {
+		require.Positive(t, g.Events)
+		require.Greater(t, g.Saved, g.Events, "each had been sent something before")
+		require.Zero(t, g.Lost())
+		require.Zero(t, g.Twice())
+	}
+	require.Empty(t, d.Failures())
+	require.Subset(t, d.Kinds(), []string{"save", "peek", "dequeue", "big save", "big peek", "big dequeue"})
+	require.Positive(t, d.Used.Units())
+	require.Greater(t, d.Life.Requests(), d.Used.Requests())
+	for _, of := range []account.Count{d.Used.Catalog, d.Used.Cabinet, d.Used.Bundles} {
+		require.Positive(t, of.Requests, "each container has a line of its own")
+	}
+	require.Zero(t, d.Used.Refused())
+	require.GreaterOrEqual(t, d.Took, 300*time.Millisecond)
+	require.LessOrEqual(t, told, 1.0)
+}
+
+func TestAThrottledRecipientIsRefusedUntilTheEnd(t *testing.T) {
+	noise := &Throttle{Recipient: "noisy-0000", Wait: time.Millisecond}
+	const lasts = 300 * time.Millisecond
+	d := hold(t, Market{
+		Lasts: lasts, Seed: 1, Around: noise.Around, Beside: []load.Stream{noise.From(0), noise.Until(lasts)},
+		Groups: []Group{{Kind: "noisy ", Size: 1, Events: 100, Batch: 5, Period: 50 * time.Millisecond, AtOnce: 3}},
+	})
+	require.Positive(t, noise.Refused())
+	require.Zero(t, d.Groups[0].Lost())
+	require.Zero(t, d.Groups[0].Twice())
+}
+
+func TestOnlyThePartitionsOfTheNoisyOneAreThrottled(t *testing.T) {
+	line := &throttledLine{Throttle: &Throttle{Recipient: "noisy-0000"}}
+	for key, want := range map[string]bool{
+		`["noisy-0000"]`:                    true,
+		`["noisy-0000|TimeSeries"]`:         true,
+		`["noisy-0000|TimeSeries|RSM-012"]`: true,
+		`["noisy-00001"]`:                   false,
+		`["actor-0000"]`:                    false,
+		``:                                  false,
+	} {
+		require.Equal(t, want, line.isNamed(key), key)
+	}
+}
+
+func TestEventsAreCountedHoweverTheBodyArrives(t *testing.T) {
+	body := "[" + strings.Repeat(`{"sequence":1,"id":"x"},`, 5000) + `{"sequence":2}]`
+	n, err := countEvents(strings.NewReader(body))
+	require.NoError(t, err)
+	require.Equal(t, 5001, n)
+	n, err = countEvents(iotest.OneByteReader(strings.NewReader(body)))
+	require.NoError(t, err)
+	require.Equal(t, 5001, n)
+	_, err = countEvents(iotest.TimeoutReader(strings.NewReader(body)))
+	require.ErrorIs(t, err, iotest.ErrTimeout)
+}
+
+func TestEventsAreThoseOfTheSeed(t *testing.T) {
+	of := func(seed uint64) []byte { return appendEvents(nil, "actor-0001", 20, rand.New(rand.NewPCG(seed, 0))) }
+	require.Equal(t, of(1), of(1))
+	require.NotEqual(t, of(1), of(2))
+	var events []struct {
+		ID, Recipient string
+		Weight        int
+	}
+	require.NoError(t, json.Unmarshal(of(1), &events))
+	require.Len(t, events, 20)
+	for _, e := range events {
+		_, err := domain.ParseEventID(e.ID)
+		require.NoError(t, err)
+		require.Equal(t, "actor-0001", e.Recipient)
+	}
+}
+
+func TestTheOldestEventIsTheFirstThatWasNotFetched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(nil, 1, Group{Size: 2, Events: 1, Batch: 1, Period: time.Second})
+		save := func(m *recipient, events int) {
+			m.isSent(events)
+			m.isSaved(events)
+			pause := time.NewTimer(time.Second)
+			<-pause.C
+		}
+		save(c.members[0], 20)
+		save(c.members[1], 20)
+		save(c.members[0], 20)
+		all, oldest := c.now()
+		require.Equal(t, Stock{60, 60, 0}, all)
+		require.Equal(t, 3*time.Second, oldest)
+		c.members[0].has(20)
+		_, oldest = c.now()
+		require.Equal(t, 2*time.Second, oldest)
+		c.members[1].has(20)
+		c.members[0].has(20)
+		all, oldest = c.now()
+		require.Zero(t, oldest)
+		require.Zero(t, all.Lost()+all.Twice())
+		c.members[0].has(1)
+		all, _ = c.now()
+		require.Equal(t, 1, all.Twice())
+	})
+}

@@ -1,0 +1,45 @@
+package market
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/bench/account"
+)
+
+// Throughput is what the hub's containers give, in request units a second.
+type Throughput struct{ Catalog, Cabinet, Bundles int32 }
+
+// Total is what they give together.
+func (t Throughput) Total() int32 { return t.Catalog + t.Cabinet + t.Bundles }
+
+// A Usage is what was asked of the hub's containers.
+type Usage struct{ Catalog, Cabinet, Bundles account.Count }
+
+// Units is what they charged together.
+func (u Usage) Units() float64 { return u.Catalog.Units + u.Cabinet.Units + u.Bundles.Units }
+
+// Requests is how many there were.
+func (u Usage) Requests() int64 { return u.Catalog.Requests + u.Cabinet.Requests + u.Bundles.Requests }
+
+// Refused is how many of them were over the throughput.
+func (u Usage) Refused() int64 { return u.Catalog.Refused + u.Cabinet.Refused + u.Bundles.Refused }
+
+func (u Usage) since(before Usage) Usage {
+	return Usage{u.Catalog.Since(before.Catalog), u.Cabinet.Since(before.Cabinet), u.Bundles.Since(before.Bundles)}
+}
+
+// lines are the ways to the account, one for each container of the hub.
+type lines struct{ catalog, cabinet, bundles, others *account.Line }
+
+func newLines(a *account.Account) lines { return lines{a.Line(), a.Line(), a.Line(), a.Line()} }
+
+// Do sends a request over the line of its container.
+func (l lines) Do(req *http.Request) (*http.Response, error) {
+	_, path, _ := strings.Cut(req.URL.Path, "/colls/")
+	name, _, _ := strings.Cut(path, "/")
+	return cmp.Or(map[string]*account.Line{"catalog": l.catalog, "cabinet": l.cabinet, "bundles": l.bundles}[name], l.others).Do(req)
+}
+
+func (l lines) usage() Usage { return Usage{l.catalog.Count(), l.cabinet.Count(), l.bundles.Count()} }

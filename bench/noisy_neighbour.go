@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/market"
+)
+
+// noisyNeighbour throttles the partitions of one recipient, altogether, while it is
+// sent to and peeks with twenty clients. It asks what the others notice of it: the same
+// others are measured with it and without it, in turns, each time on a fresh hub and
+// account.
+func noisyNeighbour(ctx context.Context, r *run) error {
+	return r.noisyNeighbour(ctx, market.Market{
+		Groups: []market.Group{
+			{Size: 100, Events: 1000, Batch: 20, Period: time.Second},
+			{Kind: noisy, Size: 1, Events: 100, Batch: 20, Period: 500 * time.Millisecond, AtOnce: 20},
+		},
+		Lasts: pick(r, 40*time.Second, 10*time.Second), Settle: pick(r, 10*time.Second, 2*time.Second),
+		Throughput: market.Throughput{Catalog: 40_000, Cabinet: 30_000, Bundles: 30_000},
+	}, pick(r, 5, 3))
+}
+
+const noisy = "noisy "
+
+func (r *run) noisyNeighbour(ctx context.Context, m market.Market, rounds int) error {
+	noise := &market.Throttle{Recipient: "noisy-0000", Wait: 100 * time.Millisecond}
+	with, without := newTurns(), newTurns()
+	for round := range rounds {
+		done := float64(round) / float64(rounds)
+		calm := m
+		calm.Groups = m.Groups[:1]
+		d, err := r.hold(ctx, calm, "without the noisy one", done, done+0.5/float64(rounds))
+		if err == nil {
+			err = without.add(d)
+		}
+		if err != nil {
+			return err
+		}
+		beset := m
+		beset.Around, beset.Beside = noise.Around, []load.Stream{noise.From(m.Settle / 2), noise.Until(m.Lasts)}
+		d, err = r.hold(ctx, beset, "with the noisy one", done+0.5/float64(rounds), done+1/float64(rounds))
+		if err == nil {
+			err = with.add(d)
+		}
+		if err != nil {
+			return err
+		}
+		if round == rounds-1 {
+			r.generator(d)
+			r.accounted(noisy, d.Groups[1].Stock)
+		}
+	}
+	for _, kind := range []string{"save", "peek", "dequeue"} {
+		before, beside := median(without.p99[kind], inMS), median(with.p99[kind], inMS)
+		r.figure("hub", kind+" p99 without the noisy one", before, "ms", nil)
+		r.figure("hub", kind+" p99 with it", beside, "ms", nil)
+		r.figure("hub", kind+" p99 with it", beside/before, "times", figure.AtMost(1.25))
+	}
+	r.figure("hub", "requests refused to the noisy one", float64(noise.Refused()), "", nil)
+	r.figure("hub", "operations of the others that failed", float64(with.failed+without.failed), "", figure.AtMost(0))
+	with.others.Add(without.others)
+	r.accounted("", with.others)
+	return nil
+}
+
+// turns are what the others have got in several markets that are alike.
+type turns struct {
+	p99    map[string][]time.Duration // by kind, one of each market
+	failed int                        // operations
+	others market.Stock
+}
+
+func newTurns() *turns { return &turns{p99: make(map[string][]time.Duration)} }
+
+func (t *turns) add(d *market.Day) error {
+	for _, kind := range []string{"save", "peek", "dequeue"} {
+		took, err := p99(d, kind)
+		if err != nil {
+			return err
+		}
+		t.p99[kind] = append(t.p99[kind], took)
+	}
+	for kind, n := range d.Failures() {
+		if !strings.HasPrefix(kind, noisy) {
+			t.failed += n
+		}
+	}
+	t.others.Add(d.Groups[0].Stock)
+	return nil
+}
