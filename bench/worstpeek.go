@@ -20,7 +20,8 @@ const perContainer = 60_000
 
 // worstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers, and
 // confirms it, with each layout in turn and then by the least requests that there are;
-// again without physics, for the request units of the other profile.
+// again over HTTP with a domain that makes the content; and again without physics, for
+// the request units of the other profile.
 func worstPeek(ctx context.Context, r *run) error {
 	a, err := r.account(ctx)
 	if err != nil {
@@ -42,6 +43,9 @@ func worstPeek(ctx context.Context, r *run) error {
 		}
 	}
 	found.report(r)
+	if err := wholePeek(ctx, r, a, &src); err != nil {
+		return err
+	}
 	if r.Endpoint != "" {
 		return nil // charges as it likes
 	}
@@ -144,7 +148,7 @@ func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.Act
 
 // standardPeek compares the request units of the standard profile.
 func standardPeek(ctx context.Context, r *run, src source) (err error) {
-	r.progress(0.9, "the standard profile")
+	r.progress(0.95, "the standard profile")
 	a, err := account.Open(ctx, account.Options{Standard: true})
 	if err != nil {
 		return err

@@ -78,14 +78,14 @@ func (s Stock) Twice() int { return max(0, s.Fetched-s.Sent) }
 // something before, so nobody is new to the hub. Folder and database are the caller's
 // to remove.
 func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder string) (_ *Day, err error) {
-	hub, err := m.serve(ctx, a, database, folder)
+	hub, ways, err := m.serve(ctx, a, database, folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, hub.stop()) }()
-	caller := newCaller(hub.url)
+	defer func() { err = errors.Join(err, hub.Stop()) }()
+	caller := newCaller(hub.URL())
 	defer caller.close()
-	beginning := hub.lines.usage()
+	beginning := ways.usage()
 	plan := load.Plan{Streams: m.Beside, Lasts: m.Lasts, Settle: m.Settle}
 	var crowds []*crowd
 	for i, g := range m.Groups {
@@ -96,11 +96,11 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 			return nil, err
 		}
 	}
-	d, before, began := new(Day), hub.lines.usage(), time.Now()
+	d, before, began := new(Day), ways.usage(), time.Now()
 	if d.Result, err = m.carryOut(ctx, plan); err != nil {
 		return nil, err
 	}
-	d.Used, d.Took = hub.lines.usage().since(before), time.Since(began)
+	d.Used, d.Took = ways.usage().since(before), time.Since(began)
 	for _, c := range crowds {
 		stock, oldest := c.now()
 		d.Groups = append(d.Groups, Tally{Events: stock.Saved - c.Size*c.Batch, Oldest: oldest})
@@ -111,7 +111,7 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 		}
 		d.Groups[i].Stock, _ = c.now()
 	}
-	d.Life = hub.lines.usage().since(beginning)
+	d.Life = ways.usage().since(beginning)
 	return d, nil
 }
 

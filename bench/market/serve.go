@@ -1,0 +1,40 @@
+package market
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/service"
+	"github.com/messagehub/messagehub/cosmos"
+)
+
+// serve starts the hub on containers that have their throughput, and returns the ways
+// over which it reaches the account.
+func (m *Market) serve(ctx context.Context, a *account.Account, database, folder string) (*service.Service, lines, error) {
+	if err := provision(ctx, a, database, m.Throughput); err != nil {
+		return nil, lines{}, err
+	}
+	ways := newLines(a)
+	var transport policy.Transporter = ways
+	if m.Around != nil {
+		transport = m.Around(transport)
+	}
+	hub, err := service.Start(ctx, service.Options{Account: a, Database: database, Transport: transport, Folder: folder})
+	return hub, ways, err
+}
+
+// provision makes the containers, unless they are there, and gives them what they are
+// to have.
+func provision(ctx context.Context, a *account.Account, database string, t Throughput) error {
+	db, err := cosmos.Connect(a.Connection(a.Unmetered(), database))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Provision(ctx); err != nil {
+		return err
+	}
+	return a.Raise(ctx, database, map[string]int32{"catalog": t.Catalog, "cabinet": t.Cabinet, "bundles": t.Bundles})
+}

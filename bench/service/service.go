@@ -1,0 +1,78 @@
+// Package service runs a whole node as it ships over an account that is measured, in
+// this process and on loopback ports of its own.
+//
+// The node's documents are in the account, and everything else in a folder that
+// belongs to it alone. Whoever starts a Service stops it; that drains it, as an
+// operator's stop does, and leaves the folder.
+package service
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// Options say what a Service is.
+type Options struct {
+	Account   *account.Account
+	Database  string             // its containers are there
+	Transport policy.Transporter // to the account
+	Folder    string
+
+	// Doors opens the bus and the exchange of the node to domains.
+	Doors   bool
+	Domains config.Domains // default: those of the energy market
+}
+
+// A Service is a node at work.
+type Service struct {
+	node *node.Node
+	end  context.CancelFunc
+	life sync.WaitGroup
+	err  error
+}
+
+// Start starts a node.
+func Start(ctx context.Context, o Options) (*Service, error) {
+	hub, err := node.Open(ctx, o.settings(), node.Options{Transport: o.Transport})
+	if err != nil {
+		return nil, fmt.Errorf("start a node: %w", err)
+	}
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Service{node: hub, end: end}
+	s.life.Go(func() { s.err = hub.Run(living) })
+	return s, nil
+}
+
+func (o *Options) settings() config.Config {
+	c := config.Default()
+	c.Listen, c.BusListen, c.BlobListen, c.Data, c.Domains = "127.0.0.1:0", "", "", o.Folder, o.Domains
+	if o.Doors {
+		c.BusListen, c.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
+	}
+	c.Cosmos = config.Cosmos{
+		Endpoint: o.Account.Endpoint(), Key: config.Secret(o.Account.Key()), Database: o.Database, Consistency: o.Account.Consistency(),
+	}
+	return c
+}
+
+// URL is where actors reach the node.
+func (s *Service) URL() string { return s.node.URL() }
+
+// Bus and Exchange are where domains reach it, nil without doors.
+func (s *Service) Bus() net.Addr      { return s.node.BusAddr() }
+func (s *Service) Exchange() net.Addr { return s.node.BlobAddr() }
+
+// Stop drains the node, closes it, and returns what its life ended with.
+func (s *Service) Stop() error {
+	s.end()
+	s.life.Wait()
+	return s.err
+}

@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/service"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// wholePeek is the same Peek as an actor knows it: over HTTP, from a whole node that
+// asks the domain for the content over its bus. The domain reads which events it is
+// for, takes its time, and writes 50 MB into the exchange, which are streamed through
+// to the actor.
+func wholePeek(ctx context.Context, r *run, a *account.Account, src *source) (err error) {
+	takes := pick(r, 10*time.Second, time.Second)
+	r.progress(0.9, "over HTTP, with a domain that takes %v", takes)
+	folder, err := os.MkdirTemp("", "messagehub-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	actor := src.actor()
+	if err := hub.fill(ctx, a, actor, src.events(int(worst), actor, 1)); err != nil {
+		return err
+	}
+	s, err := service.Start(ctx, service.Options{
+		Account: a, Database: hub.name, Transport: a.Line(), Folder: folder,
+		Doors: true, Domains: config.Domains{{Name: domain.TimeSeries, Content: domain.Request}},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	stop, err := answers(ctx, s, takes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+
+	began := time.Now()
+	got, err := download(ctx, s.URL()+"/v1/peek", actor)
+	took := time.Since(began)
+	if err != nil {
+		return err
+	}
+	if want := int64(worst) << 10; got != want {
+		return fmt.Errorf("the actor got %d bytes, want %d", got, want)
+	}
+	r.figure("hub", fmt.Sprintf("whole peek, domain at %v", takes), took.Seconds(), "s", figure.AtMost(30))
+	r.figure("hub", "whole peek without the domain", (took - takes).Seconds(), "s", nil)
+	r.figure("hub", "whole peek, body", float64(got)/(1<<20), "MB", nil)
+	return nil
+}
+
+// answers has a domain serve requests for content, each of which takes so long.
+func answers(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
+	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
+	if err != nil {
+		return nil, err
+	}
+	exchange, err := container.NewClientWithSharedKeyCredential(
+		fmt.Sprintf("http://%s/%s/messagehub-exchange", s.Exchange(), embedded.WellKnownAccount), key, nil)
+	if err != nil {
+		return nil, err
+	}
+	client, err := domainclient.New(domainclient.Options{
+		Origin: domain.TimeSeries.String(),
+		Connect: domainclient.ConnectionString("Endpoint=sb://" + s.Bus().String() +
+			";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true"),
+		Exchange: exchange,
+	})
+	if err != nil {
+		return nil, err
+	}
+	serving, end := context.WithCancel(ctx)
+	var domains sync.WaitGroup
+	domains.Go(func() {
+		_ = client.Serve(serving, func(ctx context.Context, q *domainclient.Request) (io.Reader, error) { // until it is ended
+			timer := time.NewTimer(takes)
+			defer timer.Stop()
+			ids, err := q.EventIDs(ctx)
+			if err != nil {
+				return nil, err
+			}
+			select {
+			case <-timer.C:
+				return io.LimitReader(content{}, int64(len(ids))<<10), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+	})
+	return func() error {
+		end()
+		domains.Wait()
+		return client.Close(context.WithoutCancel(ctx))
+	}, nil
+}
+
+// content is what a domain has to say, without end.
+type content struct{}
+
+func (content) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' ' + byte(i%64)
+	}
+	return len(p), nil
+}
+
+// download fetches what there is for an actor and returns how many bytes that were.
+func download(ctx context.Context, url string, actor domain.ActorID) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("X-Actor-Id", actor.String())
+	req.Header.Set("Accept-Encoding", "identity")
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // for the error, as far as there is any
+		return 0, fmt.Errorf("peek: %s: %s", answer.Status, text)
+	}
+	return io.Copy(io.Discard, answer.Body)
+}
