@@ -66,8 +66,10 @@ func (o *Options) settings() config.Config {
 // URL is where actors reach the node.
 func (s *Service) URL() string { return s.node.URL() }
 
-// Bus and Exchange are where domains reach it, nil without doors.
-func (s *Service) Bus() net.Addr      { return s.node.BusAddr() }
+// Bus is where domains reach its bus, nil without doors.
+func (s *Service) Bus() net.Addr { return s.node.BusAddr() }
+
+// Exchange is where domains reach its exchange, nil without doors.
 func (s *Service) Exchange() net.Addr { return s.node.BlobAddr() }
 
 // Stop drains the node, closes it, and returns what its life ended with.

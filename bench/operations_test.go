@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/cosmos"
+)
+
+// asked runs a part of a scenario and returns its figures by layout and metric.
+func asked(t *testing.T, o Options, part func(r *run) error) map[string]float64 {
+	t.Helper()
+	found := make(map[string]float64)
+	r := &run{Options: o, scenario: t.Name(), tell: func(f figure.Figure) {
+		key := f.Layout + " " + f.Metric
+		require.NotContains(t, found, key, "no figure is told twice")
+		found[key] = f.Value
+	}}
+	require.NoError(t, part(r))
+	return found
+}
+
+func TestAnActorGetsWhatItsDomainMakesInTime(t *testing.T) {
+	a := fast(t)
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return wholePeek(t.Context(), r, a, &source{seed: 1}) })
+	require.InDelta(t, 50, found["hub whole peek, body"], 0, "MB, to the byte")
+	require.GreaterOrEqual(t, found["hub whole peek, domain at 1s"], 1.0)
+	require.Less(t, found["hub whole peek, domain at 1s"], 30.0)
+}
+
+func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
+	a, err := account.Open(t.Context(), account.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	for _, l := range sideBySide {
+		require.NoError(t, l.provision(t.Context(), a, perContainer))
+		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
+			return trickleOf(t.Context(), r, a, &l, func(float64, string) {})
+		})
+		require.Len(t, found, 6)
+		price := map[string]float64{"hub": 36.8, "original": 24.4, "single": 20}[l.name]
+		require.InEpsilon(t, price, found[l.name+" save of one event, request units"], 0.02, l.name)
+	}
+}
+
+func TestWhatIsStoredMakesNothingDearer(t *testing.T) {
+	a := fast(t)
+	g := &growing{account: a, src: source{seed: 1}, line: a.Line()}
+	g.actor = g.src.actor()
+	var err error
+	g.store, err = hub.open(t.Context(), a, g.line)
+	require.NoError(t, err)
+	defer g.store.close()
+	for _, size := range []int{80_000, 160_000} { // beyond the drawers that a bundle can come from
+		require.NoError(t, g.fillTo(t.Context(), size))
+		require.NoError(t, g.measure(t.Context(), size, 3))
+	}
+	found := asked(t, Options{}, func(r *run) error {
+		for _, operation := range growthOperations {
+			g.report(r, operation)
+		}
+		return nil
+	})
+	for _, operation := range growthOperations {
+		require.InDelta(t, 1, found["hub "+operation+", request units, most of least"], 0.02, operation)
+		require.InDelta(t, 1, found["hub "+operation+", requests, most of least"], 0, operation)
+	}
+}
+
+func TestADequeueCanBeRepeatedAndCostsTheSame(t *testing.T) {
+	a, src := fast(t), source{seed: 1}
+	line := a.Line()
+	s, stop, err := openHub(t.Context(), a, line, cosmos.Options{})
+	require.NoError(t, err)
+	defer stop()
+	q, err := newRepeated(t.Context(), a, &src, 3)
+	require.NoError(t, err)
+	for range 4 {
+		require.NoError(t, q.dequeue(t.Context(), s, line, s))
+	}
+	require.Len(t, q.costs, 4)
+	require.InEpsilon(t, q.costs[1].Units, q.costs[3].Units, 0.01)
+}
