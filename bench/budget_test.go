@@ -79,8 +79,10 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 	s.settle(t.Context(), actor)
 	stored, err := readStored(t.Context(), a, events[0].Cabinet())
 	require.NoError(t, err)
-	ours, err := measure(line, func() error { return s.save(t.Context(), actor, src.events(atOnce, actor, 1)) })
-	require.NoError(t, err)
+	before := line.Count()
+	require.NoError(t, s.save(t.Context(), actor, src.events(atOnce, actor, 1)))
+	s.settle(t.Context(), actor)
+	ours := line.Count().Since(before)
 
 	beforehand, stop, err := openLimit(a, a.Unmetered())
 	require.NoError(t, err)
@@ -92,9 +94,10 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 	defer stopBare()
 	least, err := measure(bareLine, func() error { return bare.Save(t.Context(), prepared) })
 	require.NoError(t, err)
-	require.LessOrEqual(t, ours.Units, 1.03*least.Units)
+	const behind = 50 // for the seal and the filter of the drawer that is full
+	require.LessOrEqual(t, ours.Units, 1.03*least.Units+behind)
 	require.LessOrEqual(t, ours.Requests, least.Requests)
-	require.LessOrEqual(t, ours.Units, 210.0)
+	require.LessOrEqual(t, ours.Units, 210.0+behind)
 }
 
 func TestADrainHasBundlesOfEqualSize(t *testing.T) {

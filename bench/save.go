@@ -116,11 +116,13 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 	for i := range times {
 		r.progress(0.8+0.2*float64(i)/float64(times), "save of 10,000 events, beside the limit")
 		events := src.events(atOnce, actor, 1)
+		before := line.Count()
 		took, err := measure(line, func() error { return s.save(ctx, actor, events) })
 		if err != nil {
 			return err
 		}
 		s.settle(ctx, actor)
+		took.Count = line.Count().Since(before) // with what follows in the background
 		costs["hub"] = append(costs["hub"], took)
 
 		least, err := beforehand.Prepare(ctx, stored)
