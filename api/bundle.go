@@ -22,13 +22,14 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	}
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))
-	if err := s.peeks.take(r.Context(), 1); err != nil {
+	actor := actorOf(r.Context())
+	if err := s.peeks.take(r.Context(), actor); err != nil {
 		return err
 	}
-	place := &place{of: s.peeks, held: true}
+	place := &place{of: s.peeks, actor: actor, held: true}
 	defer place.leave()
 	peeked, err := s.opts.Hub.Bundle(r.Context(), hub.PeekRequest{
-		Actor: actorOf(r.Context()), BundleID: id, By: s.domainHasUntil(), Pause: place.pause,
+		Actor: actor, BundleID: id, By: s.domainHasUntil(), Pause: place.pause,
 	})
 	if err != nil {
 		return asNotOpen(id, err)

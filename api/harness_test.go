@@ -82,6 +82,7 @@ type ports struct {
 	*memory.Store
 	save        func(context.Context, domain.ActorID) error
 	next        func(context.Context) error
+	nextOf      func(domain.ActorID)
 	acknowledge func() error
 	open        func(context.Context, repository.Section) (io.ReadCloser, error)
 }
@@ -96,6 +97,9 @@ func (p *ports) Save(ctx context.Context, recipient domain.ActorID, events []dom
 }
 
 func (p *ports) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	if p.nextOf != nil {
+		p.nextOf(recipient)
+	}
 	if p.next != nil {
 		if err := p.next(ctx); err != nil {
 			return repository.Next{}, err

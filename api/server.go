@@ -36,7 +36,7 @@ type Limits struct {
 	Payload     int   // bytes of one payload in compact form; default 1 MB
 	Events      int   // of one request; default 10,000
 	Bodies      int64 // bytes of all request bodies in memory at the same time; default 128 MB, and four RequestBody at least
-	Peeks       int64 // under way at the same time; default 32. A big bundle takes some 20 MB while it is sent
+	Peeks       int64 // under way at the same time, for one actor half of them; default 32. A big bundle takes some 20 MB while it is sent
 
 	Wait time.Duration // the longest that a Peek waits for data; default 1 min
 }
@@ -52,7 +52,7 @@ type Server struct {
 	opts     Options
 	metrics  *metrics
 	bodies   *admission
-	peeks    *admission
+	peeks    *shares
 	checks   *semaphore.Weighted
 	handler  http.Handler
 	draining context.Context //nolint:containedctx // ends when the server is told to drain
@@ -66,7 +66,8 @@ func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, metrics: newMetrics(opts.Registerer),
 		bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
-		peeks:  newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
+		peeks: newShares(newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
+			max(1, opts.Limits.Peeks/2)),
 		checks: semaphore.NewWeighted(1),
 	}
 	s.draining, s.drain = context.WithCancel(context.Background())

@@ -48,10 +48,10 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 
 // fetchNow returns what is there.
 func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, func(), error) {
-	if err := s.peeks.take(ctx, 1); err != nil {
+	if err := s.peeks.take(ctx, req.Actor); err != nil {
 		return nil, nil, err
 	}
-	place := &place{of: s.peeks, held: true}
+	place := &place{of: s.peeks, actor: req.Actor, held: true}
 	req.By, req.Pause = s.domainHasUntil(), place.pause
 	peeked, err := s.opts.Hub.Peek(ctx, req)
 	if err != nil {
@@ -71,14 +71,15 @@ func (s *Server) domainHasUntil() time.Time {
 // a domain is asked, so that a domain that does not answer holds up nobody but its
 // own actors.
 type place struct {
-	of   *admission
-	held bool
+	of    *shares
+	actor domain.ActorID
+	held  bool
 }
 
 func (p *place) pause() func(context.Context) error {
 	p.leave()
 	return func(ctx context.Context) error {
-		err := p.of.take(ctx, 1)
+		err := p.of.take(ctx, p.actor)
 		p.held = err == nil
 		return err
 	}
@@ -86,7 +87,7 @@ func (p *place) pause() func(context.Context) error {
 
 func (p *place) leave() {
 	if p.held {
-		p.of.room.Release(1)
+		p.of.leave(p.actor)
 		p.held = false
 	}
 }
