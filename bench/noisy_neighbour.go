@@ -11,14 +11,14 @@ import (
 )
 
 // noisyNeighbour throttles the partitions of one recipient, altogether, while it is
-// sent to and peeks with twenty clients. It asks what the others notice of it: the same
+// sent to and peeks with more clients than the hub lets one actor have at once. It asks what the others notice of it: the same
 // others are measured with it and without it, in turns, each time on a fresh hub and
 // account.
 func noisyNeighbour(ctx context.Context, r *run) error {
 	return r.noisyNeighbour(ctx, market.Market{
 		Groups: []market.Group{
 			{Size: 100, Events: 1000, Batch: 20, Period: time.Second},
-			{Kind: noisy, Size: 1, Events: 100, Batch: 20, Period: 500 * time.Millisecond, AtOnce: 20},
+			{Kind: noisy, Size: 1, Events: 100, Batch: 20, Period: 100 * time.Millisecond, AtOnce: 64},
 		},
 		Lasts: pick(r, 40*time.Second, 10*time.Second), Settle: pick(r, 10*time.Second, 2*time.Second),
 		Throughput: market.Throughput{Catalog: 40_000, Cabinet: 30_000, Bundles: 30_000},
