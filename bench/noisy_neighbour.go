@@ -11,9 +11,9 @@ import (
 )
 
 // noisyNeighbour throttles the partitions of one recipient, altogether, while it is
-// sent to and peeks with more clients than the hub lets one actor have at once. It asks what the others notice of it: the same
-// others are measured with it and without it, in turns, each time on a fresh hub and
-// account.
+// sent to and peeks with more clients than the hub serves at once. It asks what the
+// others notice of it: the same others are measured with it and without it, in turns,
+// each time on a fresh hub and account.
 func noisyNeighbour(ctx context.Context, r *run) error {
 	return r.noisyNeighbour(ctx, market.Market{
 		Groups: []market.Group{
