@@ -80,7 +80,7 @@ func TestWhatWasSentToAThrottledNeighbourIsNotLost(t *testing.T) {
 	}
 }
 
-func TestHeapGrowthIsOfTheSecondHalf(t *testing.T) {
+func TestHeapGrowthIsOfTheTimeThatIsAskedFor(t *testing.T) {
 	h := new(heapSize)
 	for i := range 100 {
 		size := 100.0
@@ -92,7 +92,8 @@ func TestHeapGrowthIsOfTheSecondHalf(t *testing.T) {
 		}
 		h.sizes = append(h.sizes, size)
 	}
-	require.InDelta(t, 5, h.grows(), 1e-9)
+	require.InDelta(t, 5, h.growsFrom(0.5), 1e-9)
+	require.InDelta(t, 5, h.growsFrom(0.75), 1e-9)
 	require.Equal(t, 105.0, h.end())
 	require.Equal(t, load.Outcome{}, h.look(t.Context()))
 	require.Len(t, h.sizes, 101)
