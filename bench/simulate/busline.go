@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A busLine carries the AMQP connections of one process to the namespace, frame by
@@ -18,6 +19,8 @@ type busLine struct {
 	who  string
 	dead atomic.Bool
 	kind atomic.Bool // nothing befalls it any more
+
+	isHubs bool
 
 	mu    sync.Mutex
 	conns []*busConn
@@ -37,7 +40,7 @@ type busConn struct {
 
 // dial connects the process to the namespace.
 func (l *busLine) dial(ctx context.Context) (net.Conn, error) {
-	if l.dead.Load() {
+	if l.dead.Load() || l.isAway() {
 		return nil, errCut
 	}
 	far, err := l.w.bus.Dial(ctx)
@@ -53,6 +56,26 @@ func (l *busLine) dial(ctx context.Context) (net.Conn, error) {
 	l.w.ghosts.Go(func() { c.pump("sends", near, far) })
 	l.w.ghosts.Go(func() { c.pump("gets", far, near) })
 	return mine, nil
+}
+
+// isAway reports whether the namespace cannot be reached for now.
+func (l *busLine) isAway() bool {
+	return l.isHubs && !l.w.calm && time.Now().Before(time.Unix(0, l.w.away.Load()))
+}
+
+// busIsAway has no hub reach the namespace for a while.
+func (w *world) busIsAway(d time.Duration) {
+	w.tell("the bus is away for " + d.String())
+	w.reached("the bus was away for a while")
+	w.away.Store(time.Now().Add(d).UnixNano())
+	w.mu.Lock()
+	lines := slices.Clone(w.lines)
+	w.mu.Unlock()
+	for _, l := range lines {
+		if l.isHubs {
+			l.cut()
+		}
+	}
 }
 
 // cut breaks all connections.

@@ -59,7 +59,7 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who, isHubs: true}, died: make(chan struct{})}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -72,6 +72,7 @@ func (w *world) settings() config.Config {
 	cfg.ServiceBus.Connection = config.Secret(w.bus.ConnectionString(""))
 	cfg.Blob.Endpoint = secure(w.blobs.Endpoint())
 	cfg.Blob.Key = config.Secret(w.blobs.Key())
+	cfg.Limits.Content = contentLimit
 	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) // waiting for a session is a lot of talk
 	cfg.Domains = w.plan.domains
 	cfg.Ordering = w.plan.ordering

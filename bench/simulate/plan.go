@@ -14,6 +14,10 @@ const (
 	exchange_ = "messagehub-exchange"
 )
 
+// deliveries is how often a message is delivered before it becomes a dead letter: hubs
+// die more often than anywhere.
+const deliveries = 1000
+
 // A plan is what a world is like, apart from its weather.
 type plan struct {
 	consistency string
@@ -38,7 +42,7 @@ type plan struct {
 
 // newPlan makes a plan. What came later is drawn from more, so that a seed keeps the
 // world that it had.
-func newPlan(d, more, later dice) plan {
+func newPlan(d, more, later, latest dice) plan {
 	p := plan{
 		consistency: []string{"Strong", "Session", "Session"}[d.n(3)],
 		capacity:    []int{2, 3, 3, 7, 50}[d.n(5)],
@@ -62,6 +66,9 @@ func newPlan(d, more, later dice) plan {
 	p.vandal = later.n(5) == 0
 	p.hurry = p.vandal || later.n(3) == 0
 	p.missets, p.revokes = p.vandal || later.n(4) == 0, later.n(4) == 0
+	p.keeper = latest.n(3) == 0 && p.requested != (domain.Origin{})
+	p.locks = []string{"PT15S", "PT15S", "PT5S"}[latest.n(3)]
+	p.crowds = latest.n(4) == 0
 	return p
 }
 
@@ -70,8 +77,8 @@ func (p *plan) entities() (e busembedded.Entities) {
 	queue := func(name string, sessions bool) {
 		q := busembedded.QueueSetup{Name: name}
 		q.Properties.RequiresSession = sessions
-		q.Properties.LockDuration = "PT15S"
-		q.Properties.MaxDeliveryCount = 1000 // hubs die more often than anywhere
+		q.Properties.LockDuration = p.locks
+		q.Properties.MaxDeliveryCount = deliveries
 		e.Queues = append(e.Queues, q)
 	}
 	cfg := config.Default()

@@ -34,7 +34,7 @@ func (w *world) vandalise() error {
 	if w.plan.requested != (domain.Origin{}) {
 		var making sync.WaitGroup
 		over := make(chan struct{})
-		m := &maker{party: w.newParty("maker", 301)}
+		m := &maker{party: w.newParty("maker", 301), more: newDice(w.o.Seed, 302)}
 		making.Go(func() { m.works(over) })
 		defer making.Wait()
 		defer close(over)

@@ -35,14 +35,16 @@ type world struct {
 	poisons *poisons
 	shelf   *shelf // nil: nobody asks what is stored
 	outbox  outbox
+	asked   map[string]int // how often, of requests of each kind
 
 	mailboxes *mailboxes
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
 	lives  [hubs]int
-	storm  time.Time // until then Cosmos throttles everybody
-	locked time.Time // until then the accounts refuse everybody
+	storm  time.Time    // until then Cosmos throttles everybody
+	locked time.Time    // until then the accounts refuse everybody
+	away   atomic.Int64 // until then no hub reaches the bus
 	done   bool
 	ending atomic.Bool // no hub is started any more
 
@@ -60,13 +62,16 @@ type world struct {
 const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
-	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox)}
+	d, latest := newDice(o.Seed, 3), newDice(o.Seed, 7)
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5), latest), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox), asked: make(map[string]int)}
 	if w.plan.vandal {
 		w.shelf = newShelf()
 	}
 	if rights := newDice(o.Seed, 6); rights.n(4) == 0 { // to break off what is tried again otherwise, anywhere
 		w.weather.usual, w.weather.faults = faulty.Forbidden.String(), max(w.weather.faults, 60)
+	}
+	if latest.n(3) == 0 {
+		w.weather.firsts = []int{60, 150, 300}[latest.n(3)]
 	}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
