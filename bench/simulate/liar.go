@@ -30,7 +30,11 @@ func (m *maker) lies(ctx context.Context, line *busLine, exchange *container.Cli
 		ApplicationProperties: contract.Properties(contract.DataBundleResponse, r.IdempotencyID, m.w.began, m.newID()),
 	}
 	uri := ""
-	switch m.d.n(8) {
+	kind := m.d.n(8)
+	if m.more.n(3) == 0 {
+		kind = 7
+	}
+	switch kind {
 	case 0:
 		message.Body = []byte("this is no reply")
 	case 1:

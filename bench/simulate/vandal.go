@@ -41,8 +41,13 @@ func (w *world) vandalise() error {
 	}
 	wards := 5 + v.d.n(5)
 	for n := range wards {
-		if err := v.ruin(n, v.damage); err != nil || w.ctx.Err() != nil {
+		if err := v.ruin(n, v.anything); err != nil || w.ctx.Err() != nil {
 			return err
+		}
+	}
+	if v.d.n(2) == 0 {
+		if err := v.plants(); err != nil {
+			return nil //nolint:nilerr // the world has ended
 		}
 	}
 	if v.d.n(2) == 0 {
@@ -97,10 +102,22 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 		}
 	}
 	var all sync.WaitGroup
-	for _, use := range []func(){b.fetch, b.announce, b.operate} {
+	uses := []func(){b.fetch, b.announce, b.operate}
+	if v.d.n(2) == 0 {
+		b.strict = false
+		uses = append(uses, func() { v.comesAgain(b) })
+	}
+	if v.d.n(3) == 0 {
+		uses = append(uses, b.announceToo, b.announceToo)
+	}
+	for _, use := range uses {
 		all.Go(use)
 	}
 	all.Wait()
+	if v.d.n(2) == 0 {
+		w.roughens(600)
+		b.inspects()
+	}
 	if v.d.n(3) == 0 { // a night, in which the sweep comes by
 		v.pause(time.Duration(5+v.d.n(20)) * time.Minute)
 		b.fetch()
@@ -279,6 +296,11 @@ func (v *vandal) damageObject(name string) string {
 
 // drop takes a whole container away. The hubs that start now make a new one.
 func (v *vandal) drop(string) string {
+	if v.d.n(4) == 0 {
+		c := [...]string{exchange_, content_}[v.d.n(2)]
+		_, err := v.door.blobs.DeleteContainer(context.WithoutCancel(v.w.ctx), c, nil)
+		return "the blobs of " + c + " are gone" + refusal(err)
+	}
 	c := [...]string{"catalog", "cabinet", "bundles"}[v.d.n(3)]
 	err := v.door.drop(context.WithoutCancel(v.w.ctx), c)
 	v.w.shelf.forget(c)

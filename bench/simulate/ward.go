@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +25,8 @@ type ward struct {
 
 	actor, domain, operator party
 
+	colleagues atomic.Uint64
+
 	mu      sync.Mutex
 	sent    []event
 	bundles map[string][]byte // that were handed out, by id
@@ -37,6 +40,7 @@ func newWard(v *vandal, n int) *ward {
 	}
 	use := uint64(310 + 10*n) //nolint:gosec // n is small
 	b.actor, b.domain, b.operator = v.w.newParty(b.name, use), v.w.newParty("domain of "+b.name, use+1), v.w.newParty("operator of "+b.name, use+2)
+	b.colleagues.Store(use + 4)
 	b.operator.patience = 30 * time.Minute // a check takes its time
 	return b
 }
@@ -173,6 +177,14 @@ func (b *ward) announce() {
 			b.spoil(&batch[0])
 		}
 		b.ask(&b.domain, http.MethodPost, "/v1/data-available", eventsJSON(batch))
+	}
+}
+
+// announceToo is what another domain does at the same time, with the same recipient.
+func (b *ward) announceToo() {
+	colleague := b.v.w.newParty("another domain of "+b.name, b.colleagues.Add(1))
+	for range 3 {
+		b.ask(&colleague, http.MethodPost, "/v1/data-available", eventsJSON(b.events()))
 	}
 }
 

@@ -1,0 +1,261 @@
+package simulate
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A vandal who knows what a hub reads does damage that chance hardly ever does.
+
+// aims damages one thing that somebody is about to use, and says how. It does not always
+// find it.
+func (v *vandal) aims(recipient string) string {
+	all := v.w.shelf.of(recipient)
+	of := func(kind string) (found []document) {
+		for _, d := range all {
+			if d.kind() == kind {
+				found = append(found, d.copied())
+			}
+		}
+		return found
+	}
+	one := func(kind string) *document {
+		if found := of(kind); len(found) > 0 {
+			return &found[v.d.n(len(found))]
+		}
+		return nil
+	}
+	v.w.reached("something was damaged")
+	switch v.d.n(9) {
+	case 0:
+		return v.ages(of("bundle"), one("page"))
+	case 1:
+		return v.renames(one("head"))
+	case 2:
+		return v.repages(one("page"))
+	case 3:
+		return v.doubles(of("page"))
+	case 4:
+		return v.notes(recipient)
+	case 5:
+		return v.breaks(one("drawer"), "weight", "position", "sealed", "count", "operation")
+	case 6:
+		return v.breaks(one("entry"), "nextSequence", "ordinal")
+	case 7:
+		return v.loses(of("bundle"))
+	default:
+		var objects []string
+		for _, d := range all {
+			objects = append(objects, d.objects()...)
+		}
+		if len(objects) == 0 {
+			return "finds nothing"
+		}
+		return v.damageObject(objects[v.d.n(len(objects))])
+	}
+}
+
+func (v *vandal) put(d *document, how string) string {
+	if d == nil {
+		return "finds nothing"
+	}
+	return d.kind() + " " + d.id + " " + how + refusal(v.door.put(context.WithoutCancel(v.w.ctx), *d))
+}
+
+// ages makes the open bundles as an older version has left them, and perhaps damages a
+// page.
+func (v *vandal) ages(bundles []document, page *document) string {
+	how := "finds no bundle"
+	for _, d := range bundles {
+		if d.fields["state"] == "open" {
+			delete(d.fields, "bodyLength")
+			delete(d.fields, "bodyDigest")
+			how = v.put(&d, "is as old ones are")
+		}
+	}
+	switch {
+	case page == nil:
+	case v.d.n(3) == 0:
+		how += ", and page " + page.id + " is missing" + refusal(v.door.remove(context.WithoutCancel(v.w.ctx), *page))
+	case v.d.n(2) == 0:
+		page.fields["events"] = "AAAA"
+		how += ", and " + v.put(page, "is nonsense")
+	}
+	return how
+}
+
+// renames has a head name a cabinet that cannot be, or one of nobody.
+func (v *vandal) renames(head *document) string {
+	if head == nil {
+		return "finds no head"
+	}
+	cabinets, _ := head.fields["cabinets"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(cabinets)) {
+		other := strangeNames[v.d.n(len(strangeNames))]
+		cabinets[other] = copied(cabinets[name])
+		if v.d.n(2) == 0 {
+			delete(cabinets, name)
+		}
+		return v.put(head, fmt.Sprintf("has a cabinet %q", other))
+	}
+	return "finds no cabinet"
+}
+
+// repages makes a page one that is sound by its checksum, and that no version writes.
+func (v *vandal) repages(page *document) string {
+	if page == nil {
+		return "finds no page"
+	}
+	text, _ := page.fields["events"].(string)
+	events, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(events) < 5 {
+		return "finds no events"
+	}
+	end, at := len(events)-4, 0
+	if v.d.n(3) > 0 {
+		at = v.d.n(end)
+	}
+	events[at] ^= byte(1 + v.d.n(255))
+	binary.LittleEndian.PutUint32(events[end:], crc32.Checksum(events[:end], crc32.MakeTable(crc32.Castagnoli)))
+	page.fields["events"] = base64.StdEncoding.EncodeToString(events)
+	return v.put(page, fmt.Sprintf("has another byte %d, and the checksum of that", at))
+}
+
+// doubles has the events of a page be in a second place.
+func (v *vandal) doubles(pages []document) string {
+	if len(pages) < 2 {
+		return "finds no two pages"
+	}
+	i := v.d.n(len(pages))
+	from, to := pages[i], &pages[(i+1+v.d.n(len(pages)-1))%len(pages)]
+	to.fields["events"] = from.fields["events"]
+	delete(to.fields, "sum")
+	return v.put(to, "has the events of "+from.id+" of "+from.key)
+}
+
+// notes leaves a notice that no Dequeue has left.
+func (v *vandal) notes(recipient string) string {
+	number := 1 + v.d.n(20)
+	group := v.w.plan.groups[v.d.n(len(v.w.plan.groups))]
+	d := &document{container: "bundles", key: recipient, id: fmt.Sprintf("notice|%s|%020d", group, number), fields: map[string]any{
+		"kind": "notice", "group": group, "number": number, "origin": domain.TimeSeries.String(), "bundle": uuid.Nil.String(), "list": "none", "since": time.Now().UnixMilli(),
+	}}
+	for _, name := range [...]string{"group", "origin", "bundle"} {
+		if v.d.n(6) == 0 {
+			d.fields[name] = "|"
+		}
+	}
+	if v.d.n(6) == 0 {
+		d.fields["number"] = number + 1
+	}
+	text, _ := json.Marshal(d.fields) // made of texts and numbers
+	return v.put(d, "is "+string(text))
+}
+
+// breaks makes one field of a document something else.
+func (v *vandal) breaks(d *document, fields ...string) string {
+	if d == nil {
+		return "finds nothing"
+	}
+	name := fields[v.d.n(len(fields))]
+	if v.d.n(2) == 0 {
+		d.fields[name] = mistyped(d.fields[name])
+	} else {
+		d.fields[name] = changed(v.d, d.fields[name])
+	}
+	return v.put(d, fmt.Sprintf("has the %s %q", name, fmt.Sprint(d.fields[name])))
+}
+
+// loses has an open bundle not be there, or what its domain is to read.
+func (v *vandal) loses(bundles []document) string {
+	for _, d := range bundles {
+		if d.fields["state"] != "open" {
+			continue
+		}
+		if list, _ := d.fields["list"].(string); list != "" && v.d.n(3) > 0 {
+			_, err := v.door.blobs.DeleteBlob(context.WithoutCancel(v.w.ctx), exchange_, list, nil)
+			return "blob " + list + " is missing" + refusal(err)
+		}
+		return "bundle " + d.id + " is missing" + refusal(v.door.remove(context.WithoutCancel(v.w.ctx), d))
+	}
+	return "finds no open bundle"
+}
+
+// plants puts documents where none can be, for a while: whatever looks through all
+// recipients comes by them.
+func (v *vandal) plants() error {
+	ctx := context.WithoutCancel(v.w.ctx)
+	notice := `{"id":"notice|masterdata|1","recipient":%s,"kind":"notice","since":1}`
+	all := []struct {
+		container, id, text string
+		key                 azcosmos.PartitionKey
+	}{
+		{"catalog", "head", `{"id":"head","partitionKey":7,"cabinets":{}}`, azcosmos.NewPartitionKeyNumber(7)},
+		{"catalog", "head", `{"id":"head","partitionKey":"|","cabinets":{}}`, azcosmos.NewPartitionKeyString("|")},
+		{"bundles", "notice|masterdata|1", fmt.Sprintf(notice, "7"), azcosmos.NewPartitionKeyNumber(7)},
+		{"bundles", "notice|masterdata|1", fmt.Sprintf(notice, `"|"`), azcosmos.NewPartitionKeyString("|")},
+	}
+	it := all[v.d.n(len(all))]
+	c, err := v.door.cosmos.NewContainer(database, it.container)
+	if err != nil {
+		return err
+	}
+	v.does(func() string {
+		_, err := c.UpsertItem(ctx, it.key, []byte(it.text), nil)
+		return "plants " + it.text + refusal(err)
+	})
+	p := v.w.newParty("gardener", 303)
+	p.patience = 30 * time.Minute
+	for range 3 {
+		v.pause(time.Duration(1+v.d.n(60)) * time.Second)
+		_, _ = p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
+	}
+	v.does(func() string {
+		_, err := c.DeleteItem(ctx, it.key, it.id, nil)
+		return "what was planted is gone" + refusal(err)
+	})
+	return v.w.ctx.Err()
+}
+
+// comesAgain damages more while the mailbox is used.
+func (v *vandal) comesAgain(b *ward) {
+	for range 2 {
+		if !v.pause(time.Duration(v.d.n(4000)) * time.Millisecond) {
+			return
+		}
+		v.does(func() string { return v.anything(b.name) })
+	}
+}
+
+// anything is some damage.
+func (v *vandal) anything(recipient string) string {
+	if v.d.n(2) == 0 {
+		return v.aims(recipient)
+	}
+	return v.damage(recipient)
+}
+
+// inspects has an operator check a mailbox again and again in bad weather, and repair
+// it: whatever a check comes to, it is an answer.
+func (b *ward) inspects() {
+	for range 8 {
+		body := `{"repair":true,"actor":"` + b.name + `"}`
+		if b.operator.d.n(3) == 0 {
+			body = `{"actor":"` + b.name + `"}`
+		}
+		b.ask(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))
+	}
+}
