@@ -55,6 +55,7 @@ type exchange struct {
 	query    string
 	isCosmos bool
 	isRead   bool
+	brittle  bool          // closing the answer fails
 	answer   chan answered // holds one
 }
 
@@ -118,6 +119,9 @@ func (x *exchange) carried(f faulty.Fault) string {
 		resp, err := x.next.Do(req)
 		if err == nil {
 			resp, status = x.changes(resp), resp.StatusCode
+		}
+		if err == nil && x.brittle {
+			resp.Body = brittle{resp.Body}
 		}
 		return resp, err
 	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
@@ -194,6 +198,11 @@ func refused(req *http.Request) *http.Response {
 	}
 }
 
+// A brittle body is read to its end, and then the connection breaks.
+type brittle struct{ io.ReadCloser }
+
+func (b brittle) Close() error { return errors.Join(b.ReadCloser.Close(), errCut) }
+
 type doer func(*http.Request) (*http.Response, error)
 
 func (d doer) Do(req *http.Request) (*http.Response, error) { return d(req) }
@@ -209,16 +218,36 @@ func (x *exchange) faults() []fault {
 			add(f.String(), f)
 		}
 	}
+	if x.isCosmos {
+		all = append(all, fault{"502 of somebody in between", x.isMeddledWith})
+	}
+	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
+		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these have none
+	}
 	if x.isCosmos && x.isRead {
 		add(faulty.SessionBehind.String(), faulty.SessionBehind)
 	} else if x.isCosmos {
 		add(faulty.Moving.String(), faulty.Moving)
+	}
+	if !x.isCosmos && x.isRead {
+		all = append(all, fault{"broken at its end", func() string { x.brittle = true; return x.goes() }})
 	}
 	all = append(all, fault{"lost in the net", x.isLost})
 	if !x.isRead {
 		all = append(all, fault{"late", x.comesLate})
 	}
 	return all
+}
+
+// isMeddledWith has a request be answered by what stands before the account, in words
+// that are not the account's.
+func (x *exchange) isMeddledWith() string {
+	resp := refused(x.req)
+	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
+	const page = "<html>bad gateway</html>"
+	resp.Header, resp.Body, resp.ContentLength = http.Header{"Content-Type": {"text/html"}}, io.NopCloser(strings.NewReader(page)), int64(len(page))
+	x.arrives(answered{resp: resp}) //nolint:bodyclose // whoever asked does
+	return "502"
 }
 
 // isLost has a request never arrive. Whoever waits for its answer without an end of

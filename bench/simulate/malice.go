@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/google/uuid"
 
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -39,7 +41,7 @@ func (v *vandal) aims(recipient string) string {
 		return nil
 	}
 	v.w.reached("something was damaged")
-	switch v.d.n(9) {
+	switch v.d.n(12) {
 	case 0:
 		return v.ages(of("bundle"), one("page"))
 	case 1:
@@ -56,6 +58,12 @@ func (v *vandal) aims(recipient string) string {
 		return v.breaks(one("entry"), "nextSequence", "ordinal")
 	case 7:
 		return v.loses(of("bundle"))
+	case 8:
+		return v.removes(one([]string{"drawer", "page", "bundle", "entry", "gate"}[v.d.n(5)]))
+	case 9:
+		return v.breaks(one("bundle"), "format", "group", "cabinet", "content", "bodyDigest", "state", "ranges")
+	case 10:
+		return v.troubles(of("bundle"))
 	default:
 		var objects []string
 		for _, d := range all {
@@ -179,6 +187,25 @@ func (v *vandal) breaks(d *document, fields ...string) string {
 	return v.put(d, fmt.Sprintf("has the %s %q", name, fmt.Sprint(d.fields[name])))
 }
 
+// removes takes a document away.
+func (v *vandal) removes(d *document) string {
+	if d == nil {
+		return "finds nothing"
+	}
+	return d.kind() + " " + d.id + " is missing" + refusal(v.door.remove(context.WithoutCancel(v.w.ctx), *d))
+}
+
+// troubles makes of what an open bundle says of its domain what nobody can count.
+func (v *vandal) troubles(bundles []document) string {
+	for _, d := range bundles {
+		if trouble, ok := d.fields["trouble"].(map[string]any); ok && d.fields["state"] == "open" {
+			trouble["failures"] = "many"
+			return v.put(&d, "counts no failures of its domain")
+		}
+	}
+	return "finds no bundle on request"
+}
+
 // loses has an open bundle not be there, or what its domain is to read.
 func (v *vandal) loses(bundles []document) string {
 	for _, d := range bundles {
@@ -228,6 +255,28 @@ func (v *vandal) plants() error {
 		return "what was planted is gone" + refusal(err)
 	})
 	return v.w.ctx.Err()
+}
+
+// announcesNothing sends a message, for a mailbox, that the client of the bus cannot even
+// give to a hub. It is delivered until it is too old.
+func (v *vandal) announcesNothing(recipient string) {
+	line := v.w.newBusLine(v.who)
+	client, err := v.w.connecting(line)()
+	if err != nil {
+		v.w.fail(err)
+		return
+	}
+	defer v.w.closing(client.Close)
+	queue := []string{contract.DataAvailableFIFO, contract.DataAvailableQueue}[v.d.n(2)]
+	sender, err := client.NewSender(queue, nil)
+	if err == nil {
+		err = sender.SendMessage(v.w.ctx, &azservicebus.Message{
+			SessionID: &recipient, TimeToLive: ptr(time.Minute), Body: []byte("nothing"), ApplicationProperties: map[string]any{"DeadLetterReason": 7},
+		}, nil)
+	}
+	if err == nil {
+		v.w.reached("a message was one that nobody can read")
+	}
 }
 
 // comesAgain damages more while the mailbox is used.

@@ -102,6 +102,9 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 		}
 	}
 	var all sync.WaitGroup
+	if v.d.n(4) == 0 {
+		v.announcesNothing(b.name)
+	}
 	uses := []func(){b.fetch, b.announce, b.operate}
 	if v.d.n(2) == 0 {
 		b.strict = false

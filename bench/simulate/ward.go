@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,9 +88,9 @@ func (b *ward) events() []event {
 }
 
 // ask makes a request, and holds the answer to what may be answered: nil is none.
-func (b *ward) ask(p *party, method, path string, body []byte) *reply {
+func (b *ward) ask(p *party, method, path string, body []byte, header ...string) *reply {
 	isFine, began := b.v.w.calm, time.Now()
-	header := []string{"X-Actor-Id", b.name}
+	header = append(header, "X-Actor-Id", b.name)
 	if body != nil {
 		header = append(header, "Content-Type", "application/json")
 	}
@@ -146,7 +147,9 @@ func (b *ward) dequeue() {
 // fetch is what an actor does.
 func (b *ward) fetch() {
 	for range 8 {
-		switch b.actor.d.n(9) {
+		switch b.actor.d.n(10) {
+		case 9: // the beginning, the middle, and the beginning once more
+			b.ask(&b.actor, http.MethodGet, "/v1/peek", nil, "Range", "bytes=0-9,60-,5-30")
 		case 0:
 			b.ask(&b.actor, http.MethodGet, "/v1/queues", nil)
 		case 1:
@@ -209,13 +212,30 @@ func (b *ward) operate() {
 	for range 6 {
 		switch p := &b.operator; p.d.n(5) {
 		case 0:
-			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil)
+			b.learns(b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 		case 1:
 			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name+"/records", nil)
 		case 2:
 			b.ask(p, http.MethodPost, "/v1/admin/check", b.anyCheck())
 		default:
 			b.order()
+		}
+	}
+}
+
+// learns notes the bundles that are open, those too whose content nobody has made.
+func (b *ward) learns(r *reply) {
+	var queue struct {
+		Groups []struct{ Open *struct{ BundleID string } }
+	}
+	if r == nil || json.Unmarshal(r.body, &queue) != nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range queue.Groups {
+		if g.Open != nil && !slices.Contains(b.ids, g.Open.BundleID) {
+			b.ids = append(b.ids, g.Open.BundleID)
 		}
 	}
 }

@@ -179,6 +179,10 @@ func (w *world) mishapsOfAll() {
 		w.tell(h.who + " is told to stop")
 		h.stop()
 		w.reached("a hub was told to stop, and started again")
+	case w.weather.firsts > 0 && happens(100):
+		w.tell(h.who + " loses its listener")
+		h.breaks()
+		w.reached("a hub lost its listener")
 	case happens(w.weather.pauses):
 		d := time.Duration(1+w.mishaps.n(90)) * time.Second
 		w.tell(h.who + " is paused for " + d.String())
