@@ -94,9 +94,34 @@ func (c *busConn) cut() {
 		close(c.closed)
 		_ = c.near.Close()
 		_ = c.far.Close()
-		c.line.mu.Lock()
-		defer c.line.mu.Unlock()
-		c.line.conns = slices.DeleteFunc(c.line.conns, func(o *busConn) bool { return o == c })
+		c.leave()
+	})
+}
+
+// leave takes the connection off its line.
+func (c *busConn) leave() {
+	c.line.mu.Lock()
+	defer c.line.mu.Unlock()
+	c.line.conns = slices.DeleteFunc(c.line.conns, func(o *busConn) bool { return o == c })
+}
+
+// cutNear breaks the connection for the process, of which the namespace learns later only.
+// Until then it keeps what the process had, a session, say.
+func (c *busConn) cutNear() {
+	const later = 20 * time.Second
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.near.Close()
+		c.leave()
+		c.line.w.ghosts.Go(func() {
+			timer := time.NewTimer(later)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-c.line.w.ctx.Done():
+			}
+			_ = c.far.Close()
+		})
 	})
 }
 
@@ -200,6 +225,7 @@ func (f *flow) turn() (*turn, <-chan bool) {
 				return nil
 			}
 			return []fault{
+				{"cut at one end", func() string { granted <- false; c.cutNear(); return "cut" }},
 				{"cut before", func() string { granted <- false; c.cut(); return "cut" }},
 				{"cut after", func() string {
 					cut := func() string { c.cut(); return "cut" }

@@ -127,6 +127,9 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil && !m.w.vandalised.Load() {
 		m.w.fail(err)
 	}
+	if m.w.strike.Load() {
+		return nil, errors.New("nobody is at work")
+	}
 	if m.w.plan.keeper && !m.w.calm && m.more.n(8) == 0 {
 		m.w.busIsAway(2 * time.Minute)
 	}

@@ -57,16 +57,16 @@ func (v *vandal) aims(recipient string) string {
 	case 6:
 		return v.breaks(one("entry"), "nextSequence", "ordinal")
 	case 7:
-		return v.loses(of("bundle"))
+		return v.loses(of("bundle"), one("page"))
 	case 8:
 		return v.removes(one([]string{"drawer", "page", "bundle", "entry", "gate"}[v.d.n(5)]))
 	case 9:
-		return v.breaks(one("bundle"), "format", "group", "cabinet", "content", "bodyDigest", "state", "ranges")
+		return v.breaks(one("bundle"), "count", "format", "group", "cabinet", "content", "bodyDigest", "state", "ranges")
 	case 10:
 		return v.troubles(of("bundle"))
 	default:
 		var objects []string
-		for _, d := range all {
+		for _, d := range inUse(all) {
 			objects = append(objects, d.objects()...)
 		}
 		if len(objects) == 0 {
@@ -91,6 +91,9 @@ func (v *vandal) ages(bundles []document, page *document) string {
 		if d.fields["state"] == "open" {
 			delete(d.fields, "bodyLength")
 			delete(d.fields, "bodyDigest")
+			if v.d.n(3) == 0 {
+				d.fields["count"] = changed(v.d, d.fields["count"])
+			}
 			how = v.put(&d, "is as old ones are")
 		}
 	}
@@ -207,14 +210,18 @@ func (v *vandal) troubles(bundles []document) string {
 }
 
 // loses has an open bundle not be there, or what its domain is to read.
-func (v *vandal) loses(bundles []document) string {
+func (v *vandal) loses(bundles []document, page *document) string {
 	for _, d := range bundles {
 		if d.fields["state"] != "open" {
 			continue
 		}
 		if list, _ := d.fields["list"].(string); list != "" && v.d.n(3) > 0 {
 			_, err := v.door.blobs.DeleteBlob(context.WithoutCancel(v.w.ctx), exchange_, list, nil)
-			return "blob " + list + " is missing" + refusal(err)
+			how := "blob " + list + " is missing" + refusal(err)
+			if v.d.n(3) > 0 {
+				how += ", and " + v.repages(page)
+			}
+			return how
 		}
 		return "bundle " + d.id + " is missing" + refusal(v.door.remove(context.WithoutCancel(v.w.ctx), d))
 	}

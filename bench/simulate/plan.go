@@ -67,6 +67,7 @@ func newPlan(d, more, later, latest dice) plan {
 	p.hurry = p.vandal || later.n(3) == 0
 	p.missets, p.revokes = p.vandal || later.n(4) == 0, later.n(4) == 0
 	p.keeper = latest.n(3) == 0 && p.requested != (domain.Origin{})
+	p.missets = p.missets || p.keeper
 	p.locks = []string{"PT15S", "PT15S", "PT5S"}[latest.n(3)]
 	p.crowds = latest.n(4) == 0
 	return p

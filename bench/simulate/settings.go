@@ -3,9 +3,16 @@ package simulate
 import (
 	"strings"
 
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
+
+// busKeys are those of the namespace: that of the hubs, and one that lets nobody send.
+var busKeys = []busembedded.Key{
+	{Name: busembedded.WellKnownKeyName, Secret: busembedded.WellKnownKey, Rights: busembedded.All},
+	{Name: "listener", Secret: busembedded.WellKnownKey, Rights: busembedded.Listen},
+}
 
 // What somebody who sets up a hub gets wrong. A hub either does not start with it, or
 // does without what it cannot have, until it is started with the right settings.
@@ -18,6 +25,9 @@ var wrongSettings = []func(*config.Config){
 	func(c *config.Config) { c.ServiceBus.FIFO, c.ServiceBus.Plain = "missing", "missing-too" },
 	func(c *config.Config) {
 		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKey=", "SharedAccessKey=no", 1))
+	},
+	func(c *config.Config) { // a key that may only listen
+		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
 	},
 	func(c *config.Config) { // another group than the account was used with
 		group, err := domain.ParseGroup("timeseries")

@@ -39,7 +39,7 @@ func (w *world) vandalise() error {
 		defer making.Wait()
 		defer close(over)
 	}
-	wards := 5 + v.d.n(5)
+	wards := 4 + v.d.n(4)
 	for n := range wards {
 		if err := v.ruin(n, v.anything); err != nil || w.ctx.Err() != nil {
 			return err
@@ -73,6 +73,8 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 	if err := v.calms(); err != nil {
 		return err
 	}
+	v.w.strike.Store(v.d.n(3) == 0)
+	defer v.w.strike.Store(false)
 	b := newWard(v, n)
 	if err := b.fill(); err != nil {
 		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
@@ -117,7 +119,7 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 		all.Go(use)
 	}
 	all.Wait()
-	if v.d.n(2) == 0 {
+	if v.d.n(3) == 0 {
 		w.roughens(600)
 		b.inspects()
 	}
@@ -299,8 +301,8 @@ func (v *vandal) damageObject(name string) string {
 
 // drop takes a whole container away. The hubs that start now make a new one.
 func (v *vandal) drop(string) string {
-	if v.d.n(4) == 0 {
-		c := [...]string{exchange_, content_}[v.d.n(2)]
+	if v.d.n(3) == 0 || v.w.plan.requested != (domain.Origin{}) && v.d.n(2) == 0 {
+		c := [...]string{exchange_, exchange_, content_}[v.d.n(3)]
 		_, err := v.door.blobs.DeleteContainer(context.WithoutCancel(v.w.ctx), c, nil)
 		return "the blobs of " + c + " are gone" + refusal(err)
 	}

@@ -48,6 +48,7 @@ type world struct {
 	done   bool
 	ending atomic.Bool // no hub is started any more
 
+	strike     atomic.Bool // no domain makes content
 	vandalised atomic.Bool // nothing that is stored is to be relied on any more
 
 	ctx    context.Context //nolint:containedctx // that of all parties
@@ -80,7 +81,7 @@ func newWorld(o *Options) (*world, error) {
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
-	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
+	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities(), Keys: busKeys}); err != nil {
 		return nil, err
 	}
 	if w.blobs, err = blobembedded.Open(blobembedded.Options{Containers: []string{exchange_, content_}}); err != nil {
@@ -202,7 +203,7 @@ func (w *world) mishapsOfAll() {
 		w.tell("the accounts refuse everybody for " + d.String())
 		w.locked = time.Now().Add(d)
 		w.reached("an account refused everybody for a while")
-	case h.isWrong && happens(2000):
+	case h.isWrong && happens(w.wrongFor()):
 		w.tell(h.who + " is to get its right settings")
 		h.kill()
 	case happens(w.weather.jumps):
@@ -211,6 +212,15 @@ func (w *world) mishapsOfAll() {
 		h.skew.Store(int64(d))
 		w.reached("a clock jumped")
 	}
+}
+
+// wrongFor is how often, in a hundred thousand steps, somebody sees that the settings of
+// a hub are wrong.
+func (w *world) wrongFor() int {
+	if w.plan.keeper || w.vandalised.Load() {
+		return 500
+	}
+	return 2000
 }
 
 func (w *world) mutePause(who string, d time.Duration) {
