@@ -39,7 +39,7 @@ func (c *crowd) waits() {
 	const callers = 24
 	var all sync.WaitGroup
 	for i := range callers {
-		p := c.w.newParty(fmt.Sprintf("%s.%d", c.who, i), uint64(400+i)) //nolint:gosec // there are few
+		p := c.w.newParty(fmt.Sprintf("%s.%d", c.who, i), uint64(400+i))
 		all.Go(func() {
 			r, err := p.call(c.w.ctx, http.MethodGet, "/v1/peek?wait=5s", nil, "X-Actor-Id", c.who)
 			switch {

@@ -242,11 +242,11 @@ func (x *exchange) faults() []fault {
 // isMeddledWith has a request be answered by what stands before the account, in words
 // that are not the account's.
 func (x *exchange) isMeddledWith() string {
-	resp := refused(x.req)
-	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
 	const page = "<html>bad gateway</html>"
+	resp := refused(x.req) //nolint:bodyclose // whoever asked does
+	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
 	resp.Header, resp.Body, resp.ContentLength = http.Header{"Content-Type": {"text/html"}}, io.NopCloser(strings.NewReader(page)), int64(len(page))
-	x.arrives(answered{resp: resp}) //nolint:bodyclose // whoever asked does
+	x.arrives(answered{resp: resp})
 	return "502"
 }
 

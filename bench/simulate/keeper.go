@@ -147,9 +147,11 @@ func (k *keeper) fills(ctx context.Context, queue string) {
 		return
 	}
 	defer k.w.closing(client.Close) //nolint:contextcheck // it has a time of its own
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
 	sender, err := client.NewSender(queue, nil)
 	if err == nil {
-		err = sender.SendMessage(k.w.ctx, &azservicebus.Message{SessionID: ptr("nobody's"), Body: bytes.Repeat([]byte("x"), brim)}, nil)
+		err = sender.SendMessage(ctx, &azservicebus.Message{SessionID: ptr("nobody's"), Body: bytes.Repeat([]byte("x"), brim)}, nil)
 	}
 	if err != nil && k.w.ctx.Err() == nil {
 		k.w.tell(k.who + " could not fill " + queue + ": " + strings.TrimSpace(err.Error()))

@@ -8,15 +8,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/google/uuid"
 
-	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -114,15 +110,19 @@ func (v *vandal) renames(head *document) string {
 		return "finds no head"
 	}
 	cabinets, _ := head.fields["cabinets"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(cabinets)) {
-		other := strangeNames[v.d.n(len(strangeNames))]
-		cabinets[other] = copied(cabinets[name])
-		if v.d.n(2) == 0 {
-			delete(cabinets, name)
-		}
-		return v.put(head, fmt.Sprintf("has a cabinet %q", other))
+	names := slices.Sorted(maps.Keys(cabinets))
+	if len(names) == 0 {
+		return "finds no cabinet"
 	}
-	return "finds no cabinet"
+	other, retained := strangeNames[v.d.n(len(strangeNames))], head.fields["retention"]
+	cabinets[other] = copied(cabinets[names[0]])
+	if r, ok := retained.(map[string]any); ok && r[names[0]] != nil {
+		r[other] = copied(r[names[0]])
+	}
+	if v.d.n(2) == 0 {
+		delete(cabinets, names[0])
+	}
+	return v.put(head, fmt.Sprintf("has a cabinet %q", other))
 }
 
 // repages makes a page one that is sound by its checksum, and that no version writes.
@@ -139,7 +139,7 @@ func (v *vandal) repages(page *document) string {
 	if v.d.n(3) > 0 {
 		at = v.d.n(end)
 	}
-	events[at] ^= byte(1 + v.d.n(255))
+	events[at] ^= 1 << v.d.n(8)
 	binary.LittleEndian.PutUint32(events[end:], crc32.Checksum(events[:end], crc32.MakeTable(crc32.Castagnoli)))
 	page.fields["events"] = base64.StdEncoding.EncodeToString(events)
 	return v.put(page, fmt.Sprintf("has another byte %d, and the checksum of that", at))
@@ -226,92 +226,4 @@ func (v *vandal) loses(bundles []document, page *document) string {
 		return "bundle " + d.id + " is missing" + refusal(v.door.remove(context.WithoutCancel(v.w.ctx), d))
 	}
 	return "finds no open bundle"
-}
-
-// plants puts documents where none can be, for a while: whatever looks through all
-// recipients comes by them.
-func (v *vandal) plants() error {
-	ctx := context.WithoutCancel(v.w.ctx)
-	notice := `{"id":"notice|masterdata|1","recipient":%s,"kind":"notice","since":1}`
-	all := []struct {
-		container, id, text string
-		key                 azcosmos.PartitionKey
-	}{
-		{"catalog", "head", `{"id":"head","partitionKey":7,"cabinets":{}}`, azcosmos.NewPartitionKeyNumber(7)},
-		{"catalog", "head", `{"id":"head","partitionKey":"|","cabinets":{}}`, azcosmos.NewPartitionKeyString("|")},
-		{"bundles", "notice|masterdata|1", fmt.Sprintf(notice, "7"), azcosmos.NewPartitionKeyNumber(7)},
-		{"bundles", "notice|masterdata|1", fmt.Sprintf(notice, `"|"`), azcosmos.NewPartitionKeyString("|")},
-	}
-	it := all[v.d.n(len(all))]
-	c, err := v.door.cosmos.NewContainer(database, it.container)
-	if err != nil {
-		return err
-	}
-	v.does(func() string {
-		_, err := c.UpsertItem(ctx, it.key, []byte(it.text), nil)
-		return "plants " + it.text + refusal(err)
-	})
-	p := v.w.newParty("gardener", 303)
-	p.patience = 30 * time.Minute
-	for range 3 {
-		v.pause(time.Duration(1+v.d.n(60)) * time.Second)
-		_, _ = p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
-	}
-	v.does(func() string {
-		_, err := c.DeleteItem(ctx, it.key, it.id, nil)
-		return "what was planted is gone" + refusal(err)
-	})
-	return v.w.ctx.Err()
-}
-
-// announcesNothing sends a message, for a mailbox, that the client of the bus cannot even
-// give to a hub. It is delivered until it is too old.
-func (v *vandal) announcesNothing(recipient string) {
-	line := v.w.newBusLine(v.who)
-	client, err := v.w.connecting(line)()
-	if err != nil {
-		v.w.fail(err)
-		return
-	}
-	defer v.w.closing(client.Close)
-	queue := []string{contract.DataAvailableFIFO, contract.DataAvailableQueue}[v.d.n(2)]
-	sender, err := client.NewSender(queue, nil)
-	if err == nil {
-		err = sender.SendMessage(v.w.ctx, &azservicebus.Message{
-			SessionID: &recipient, TimeToLive: ptr(time.Minute), Body: []byte("nothing"), ApplicationProperties: map[string]any{"DeadLetterReason": 7},
-		}, nil)
-	}
-	if err == nil {
-		v.w.reached("a message was one that nobody can read")
-	}
-}
-
-// comesAgain damages more while the mailbox is used.
-func (v *vandal) comesAgain(b *ward) {
-	for range 2 {
-		if !v.pause(time.Duration(v.d.n(4000)) * time.Millisecond) {
-			return
-		}
-		v.does(func() string { return v.anything(b.name) })
-	}
-}
-
-// anything is some damage.
-func (v *vandal) anything(recipient string) string {
-	if v.d.n(2) == 0 {
-		return v.aims(recipient)
-	}
-	return v.damage(recipient)
-}
-
-// inspects has an operator check a mailbox again and again in bad weather, and repair
-// it: whatever a check comes to, it is an answer.
-func (b *ward) inspects() {
-	for range 8 {
-		body := `{"repair":true,"actor":"` + b.name + `"}`
-		if b.operator.d.n(3) == 0 {
-			body = `{"actor":"` + b.name + `"}`
-		}
-		b.ask(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))
-	}
 }

@@ -46,8 +46,8 @@ func (w *world) vandalise() error {
 		}
 	}
 	if v.d.n(2) == 0 {
-		if err := v.plants(); err != nil {
-			return nil //nolint:nilerr // the world has ended
+		if err := v.plants(); err != nil || w.ctx.Err() != nil {
+			return err
 		}
 	}
 	if v.d.n(2) == 0 {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -183,14 +182,6 @@ func (b *ward) announce() {
 	}
 }
 
-// announceToo is what another domain does at the same time, with the same recipient.
-func (b *ward) announceToo() {
-	colleague := b.v.w.newParty("another domain of "+b.name, b.colleagues.Add(1))
-	for range 3 {
-		b.ask(&colleague, http.MethodPost, "/v1/data-available", eventsJSON(b.events()))
-	}
-}
-
 // spoil makes an event one that nobody takes.
 func (b *ward) spoil(e *event) {
 	switch b.domain.d.n(5) {
@@ -219,23 +210,6 @@ func (b *ward) operate() {
 			b.ask(p, http.MethodPost, "/v1/admin/check", b.anyCheck())
 		default:
 			b.order()
-		}
-	}
-}
-
-// learns notes the bundles that are open, those too whose content nobody has made.
-func (b *ward) learns(r *reply) {
-	var queue struct {
-		Groups []struct{ Open *struct{ BundleID string } }
-	}
-	if r == nil || json.Unmarshal(r.body, &queue) != nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, g := range queue.Groups {
-		if g.Open != nil && !slices.Contains(b.ids, g.Open.BundleID) {
-			b.ids = append(b.ids, g.Open.BundleID)
 		}
 	}
 }
