@@ -55,7 +55,6 @@ type exchange struct {
 	query    string
 	isCosmos bool
 	isRead   bool
-	brittle  bool          // closing the answer fails
 	answer   chan answered // holds one
 }
 
@@ -119,9 +118,6 @@ func (x *exchange) carried(f faulty.Fault) string {
 		resp, err := x.next.Do(req)
 		if err == nil {
 			resp, status = x.changes(resp), resp.StatusCode
-		}
-		if err == nil && x.brittle {
-			resp.Body = brittle{resp.Body}
 		}
 		return resp, err
 	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
@@ -198,11 +194,6 @@ func refused(req *http.Request) *http.Response {
 	}
 }
 
-// A brittle body is read to its end, and then the connection breaks.
-type brittle struct{ io.ReadCloser }
-
-func (b brittle) Close() error { return errors.Join(b.ReadCloser.Close(), errCut) }
-
 type doer func(*http.Request) (*http.Response, error)
 
 func (d doer) Do(req *http.Request) (*http.Response, error) { return d(req) }
@@ -228,9 +219,6 @@ func (x *exchange) faults() []fault {
 		add(faulty.SessionBehind.String(), faulty.SessionBehind)
 	} else if x.isCosmos {
 		add(faulty.Moving.String(), faulty.Moving)
-	}
-	if !x.isCosmos && x.isRead {
-		all = append(all, fault{"broken at its end", func() string { x.brittle = true; return x.goes() }})
 	}
 	all = append(all, fault{"lost in the net", x.isLost})
 	if !x.isRead {

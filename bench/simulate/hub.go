@@ -99,8 +99,9 @@ func (h *hub) live() {
 		Logger:   h.logger(), Listener: h.listener, Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
-		Clock:  func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
-		Random: random.next,
+		Ingestion: h.w.plan.ingestion(),
+		Clock:     func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
+		Random:    random.next,
 		WrapHandler: func(handler http.Handler) http.Handler {
 			h.handler = handler
 			return handler

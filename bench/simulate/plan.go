@@ -3,6 +3,7 @@ package simulate
 import (
 	"time"
 
+	"github.com/messagehub/messagehub/api/servicebus"
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
@@ -70,7 +71,16 @@ func newPlan(d, more, later, latest dice) plan {
 	p.missets = p.missets || p.keeper
 	p.locks = []string{"PT15S", "PT15S", "PT5S"}[latest.n(3)]
 	p.crowds = latest.n(4) == 0
+	p.narrow = latest.n(3) == 0
 	return p
+}
+
+// ingestion is how much a hub has in hand of the bus.
+func (p *plan) ingestion() servicebus.IngestLimits {
+	if !p.narrow {
+		return servicebus.IngestLimits{}
+	}
+	return servicebus.IngestLimits{LaneMessages: 5, LaneBytes: 4000, Messages: 5, Bytes: 1000, Saves: 1}
 }
 
 // entities are those of the namespace.
