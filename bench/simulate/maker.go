@@ -128,6 +128,9 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 		m.w.fail(err)
 	}
 	if m.w.strike.Load() {
+		if m.more.n(2) == 0 {
+			m.within(ctx, time.Minute)
+		}
 		return nil, errors.New("nobody is at work")
 	}
 	if m.w.plan.keeper && !m.w.calm && m.more.n(8) == 0 {

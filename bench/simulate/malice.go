@@ -37,7 +37,11 @@ func (v *vandal) aims(recipient string) string {
 		return nil
 	}
 	v.w.reached("something was damaged")
-	switch v.d.n(12) {
+	kind := v.d.n(12)
+	if v.w.strike.Load() && v.d.n(2) == 0 { // what waits for its domain
+		kind = []int{7, 9, 10, 10}[v.d.n(4)]
+	}
+	switch kind {
 	case 0:
 		return v.ages(of("bundle"), one("page"))
 	case 1:
@@ -85,9 +89,12 @@ func (v *vandal) ages(bundles []document, page *document) string {
 	how := "finds no bundle"
 	for _, d := range bundles {
 		if d.fields["state"] == "open" {
-			delete(d.fields, "bodyLength")
-			delete(d.fields, "bodyDigest")
-			if v.d.n(3) == 0 {
+			wrong := v.d.n(3)
+			if wrong > 0 {
+				delete(d.fields, "bodyLength")
+				delete(d.fields, "bodyDigest")
+			}
+			if wrong < 2 {
 				d.fields["count"] = changed(v.d, d.fields["count"])
 			}
 			how = v.put(&d, "is as old ones are")
@@ -218,7 +225,13 @@ func (v *vandal) loses(bundles []document, page *document) string {
 		if list, _ := d.fields["list"].(string); list != "" && v.d.n(3) > 0 {
 			_, err := v.door.blobs.DeleteBlob(context.WithoutCancel(v.w.ctx), exchange_, list, nil)
 			how := "blob " + list + " is missing" + refusal(err)
-			if v.d.n(3) > 0 {
+			switch v.d.n(4) {
+			case 0:
+				how += ", and " + v.removes(page)
+			case 1:
+				d.fields["count"] = changed(v.d, d.fields["count"])
+				how += ", and " + v.put(&d, "has another count")
+			case 2:
 				how += ", and " + v.repages(page)
 			}
 			return how

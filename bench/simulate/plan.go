@@ -67,6 +67,10 @@ func newPlan(d, more, later, latest dice) plan {
 	p.vandal = later.n(5) == 0
 	p.hurry = p.vandal || later.n(3) == 0
 	p.missets, p.revokes = p.vandal || later.n(4) == 0, later.n(4) == 0
+	if p.vandal && p.requested == (domain.Origin{}) && latest.n(2) == 0 {
+		p.requested = domain.TimeSeries
+		p.domains = append(p.domains, config.Domain{Name: p.requested, Content: domain.Request})
+	}
 	p.keeper = latest.n(3) == 0 && p.requested != (domain.Origin{})
 	p.missets = p.missets || p.keeper
 	p.locks = []string{"PT15S", "PT15S", "PT5S"}[latest.n(3)]

@@ -26,9 +26,7 @@ var wrongSettings = []func(*config.Config){
 	func(c *config.Config) {
 		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKey=", "SharedAccessKey=no", 1))
 	},
-	func(c *config.Config) { // a key that may only listen
-		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
-	},
+	mayOnlyListen,
 	func(c *config.Config) { // another group than the account was used with
 		group, err := domain.ParseGroup("timeseries")
 		if err == nil {
@@ -49,12 +47,21 @@ var wrongSettings = []func(*config.Config){
 	},
 }
 
+// mayOnlyListen gives a hub a key with which nobody sends.
+func mayOnlyListen(c *config.Config) {
+	c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
+}
+
 // missets gets the settings of a hub wrong, now and then, but not of all.
 func (h *hub) missets(d dice, c *config.Config) {
 	if !h.w.plan.missets || h.w.calm || h.w.hub(1-h.index) == nil || d.n(4) > 0 {
 		return
 	}
-	wrongSettings[d.n(len(wrongSettings))](c)
+	if h.w.plan.keeper && d.n(3) == 0 {
+		mayOnlyListen(c)
+	} else {
+		wrongSettings[d.n(len(wrongSettings))](c)
+	}
 	h.isWrong = true
 	h.w.reached("a hub had wrong settings")
 }

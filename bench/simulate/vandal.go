@@ -73,8 +73,9 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 	if err := v.calms(); err != nil {
 		return err
 	}
-	v.w.strike.Store(v.d.n(3) == 0)
-	defer v.w.strike.Store(false)
+	strikes := v.w.plan.requested != (domain.Origin{}) && v.d.n(2) == 0
+	w.strike.Store(strikes)
+	defer w.strike.Store(false)
 	b := newWard(v, n)
 	if err := b.fill(); err != nil {
 		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
@@ -108,7 +109,7 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 		v.announcesNothing(b.name)
 	}
 	uses := []func(){b.fetch, b.announce, b.operate}
-	if v.d.n(2) == 0 {
+	if strikes || v.d.n(2) == 0 {
 		b.strict = false
 		uses = append(uses, func() { v.comesAgain(b) })
 	}

@@ -146,6 +146,10 @@ func (b *ward) dequeue() {
 // fetch is what an actor does.
 func (b *ward) fetch() {
 	for range 8 {
+		if b.v.w.strike.Load() && b.actor.d.n(3) == 0 {
+			b.peek("/v1/bundles/" + b.known(&b.actor))
+			continue
+		}
 		switch b.actor.d.n(10) {
 		case 9: // the beginning, the middle, and the beginning once more
 			b.ask(&b.actor, http.MethodGet, "/v1/peek", nil, "Range", "bytes=0-9,60-,5-30")
@@ -200,6 +204,7 @@ func (b *ward) spoil(e *event) {
 
 // operate is what an operator does.
 func (b *ward) operate() {
+	b.learns(b.ask(&b.operator, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 	for range 6 {
 		switch p := &b.operator; p.d.n(5) {
 		case 0:
