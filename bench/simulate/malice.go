@@ -61,7 +61,14 @@ func (v *vandal) aims(recipient string) string {
 	case 8:
 		return v.removes(one([]string{"drawer", "page", "bundle", "entry", "gate"}[v.d.n(5)]))
 	case 9:
-		return v.breaks(one("bundle"), "count", "format", "group", "cabinet", "content", "bodyDigest", "state", "ranges")
+		if v.d.n(4) == 0 {
+			return v.breaks(one("record"), "group", "bundle")
+		}
+		d := one("bundle")
+		if open := v.open(of("bundle")); open != nil && v.d.n(3) > 0 {
+			d = open
+		}
+		return v.breaks(d, "count", "format", "group", "cabinet", "content", "bodyDigest", "state", "ranges")
 	case 10:
 		return v.troubles(of("bundle"))
 	default:
@@ -74,6 +81,15 @@ func (v *vandal) aims(recipient string) string {
 		}
 		return v.damageObject(objects[v.d.n(len(objects))])
 	}
+}
+
+// open returns one of bundles that is open, nil if none is.
+func (v *vandal) open(bundles []document) *document {
+	bundles = slices.DeleteFunc(bundles, func(d document) bool { return d.fields["state"] != "open" })
+	if len(bundles) == 0 {
+		return nil
+	}
+	return &bundles[v.d.n(len(bundles))]
 }
 
 func (v *vandal) put(d *document, how string) string {
@@ -121,11 +137,17 @@ func (v *vandal) renames(head *document) string {
 	if len(names) == 0 {
 		return "finds no cabinet"
 	}
-	other, retained := strangeNames[v.d.n(len(strangeNames))], head.fields["retention"]
-	cabinets[other] = copied(cabinets[names[0]])
-	if r, ok := retained.(map[string]any); ok && r[names[0]] != nil {
-		r[other] = copied(r[names[0]])
+	other := strangeNames[v.d.n(len(strangeNames))]
+	if v.d.n(3) == 0 {
+		retention, ok := head.fields["retention"].(map[string]any)
+		if !ok {
+			retention = make(map[string]any)
+		}
+		retention[other] = map[string]any{"floor": 3}
+		head.fields["retention"] = retention
+		return v.put(head, fmt.Sprintf("retains a cabinet %q", other))
 	}
+	cabinets[other] = copied(cabinets[names[0]])
 	if v.d.n(2) == 0 {
 		delete(cabinets, names[0])
 	}
