@@ -23,6 +23,7 @@ type features struct {
 	revokes   bool   // the accounts refuse everybody for a while
 	keeper    bool   // somebody gets the queues of domains wrong for a while
 	locks     string // how long the bus locks messages for
+	blobs     bool   // what is asked of the blobs goes wrong as often as anything
 	narrow    bool   // hubs take few messages in hand
 	crowds    bool   // many callers at a time, with what is too much
 	vandal    bool   // somebody damages what is stored, when all else is over

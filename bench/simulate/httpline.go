@@ -82,7 +82,7 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 		x.query = queryOf(req)
 	}
 	x.more = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
-	t := &turn{who: l.who, what: x.what, more: x.more, many: !x.isCosmos, goes: x.goes, faults: x.faults, isRare: x.isRare}
+	t := &turn{who: l.who, what: x.what, more: x.more, many: !x.isCosmos && !l.w.plan.blobs, goes: x.goes, faults: x.faults, isRare: x.isRare}
 	l.w.wait(t)
 	select {
 	case a := <-x.answer:

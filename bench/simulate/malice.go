@@ -42,7 +42,7 @@ func (v *vandal) aims(recipient string) string {
 		kind = []int{7, 9, 10, 10}[v.d.n(4)]
 	}
 	switch kind {
-	case 0:
+	case 0, 11:
 		return v.ages(of("bundle"), one("page"))
 	case 1:
 		return v.renames(one("head"))
@@ -111,7 +111,7 @@ func (v *vandal) ages(bundles []document, page *document) string {
 				delete(d.fields, "bodyDigest")
 			}
 			if wrong < 2 {
-				d.fields["count"] = changed(v.d, d.fields["count"])
+				d.fields["count"] = v.miscounted(d.fields["count"])
 			}
 			how = v.put(&d, "is as old ones are")
 		}
@@ -125,6 +125,16 @@ func (v *vandal) ages(bundles []document, page *document) string {
 		how += ", and " + v.put(page, "is nonsense")
 	}
 	return how
+}
+
+// miscounted is one more or less than a number.
+func (v *vandal) miscounted(count any) any {
+	n, _ := count.(json.Number)
+	events, err := n.Int64()
+	if err != nil {
+		return count
+	}
+	return events + int64(1-2*v.d.n(2))
 }
 
 // renames has a head name a cabinet that cannot be, or one of nobody.
@@ -244,6 +254,10 @@ func (v *vandal) loses(bundles []document, page *document) string {
 		if d.fields["state"] != "open" {
 			continue
 		}
+		if object, _ := d.fields["object"].(string); object != "" && v.d.n(3) > 0 {
+			_, err := v.door.blobs.DeleteBlob(context.WithoutCancel(v.w.ctx), content_, object, nil)
+			return "blob " + object + " is missing" + refusal(err)
+		}
 		if list, _ := d.fields["list"].(string); list != "" && v.d.n(3) > 0 {
 			_, err := v.door.blobs.DeleteBlob(context.WithoutCancel(v.w.ctx), exchange_, list, nil)
 			how := "blob " + list + " is missing" + refusal(err)
@@ -251,7 +265,7 @@ func (v *vandal) loses(bundles []document, page *document) string {
 			case 0:
 				how += ", and " + v.removes(page)
 			case 1:
-				d.fields["count"] = changed(v.d, d.fields["count"])
+				d.fields["count"] = v.miscounted(d.fields["count"])
 				how += ", and " + v.put(&d, "has another count")
 			case 2:
 				how += ", and " + v.repages(page)

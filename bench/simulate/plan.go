@@ -76,6 +76,7 @@ func newPlan(d, more, later, latest dice) plan {
 	p.locks = []string{"PT15S", "PT15S", "PT5S"}[latest.n(3)]
 	p.crowds = latest.n(4) == 0
 	p.narrow = latest.n(3) == 0
+	p.blobs = latest.n(2) == 0
 	return p
 }
 
