@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -88,4 +89,37 @@ func (v *vandal) anything(recipient string) string {
 		return v.aims(recipient)
 	}
 	return v.damage(recipient)
+}
+
+// regroup has the account say other groups than the hubs are configured with: then
+// they do not start, until somebody mends that.
+func (v *vandal) regroup() error {
+	const seconds = 20
+	var right *document
+	for _, d := range v.w.shelf.of("|groups") {
+		right = &d
+	}
+	if right == nil {
+		return errors.New("no hub has said what its groups are")
+	}
+	wrong, ctx := right.copied(), context.WithoutCancel(v.w.ctx)
+	v.does(func() string {
+		how := ""
+		switch groups := wrong.fields["groups"].(map[string]any); v.d.n(3) {
+		case 0:
+			how = "the groups of the account have an origin more"
+			groups["Weather"] = "weather"
+		case 1:
+			how = "the groups of the account are others"
+			groups["Charges"] = "timeseries"
+		default:
+			how = "the groups of the account: " + wrong.damage(v.d)
+		}
+		how += refusal(v.door.put(ctx, wrong))
+		v.restart() //nolint:contextcheck // hubs have a life of their own
+		return how
+	})
+	v.pause(seconds * time.Second)
+	v.does(func() string { return "the groups of the account are right again" + refusal(v.door.put(ctx, *right)) })
+	return v.calms()
 }

@@ -302,11 +302,6 @@ func (v *vandal) damageObject(name string) string {
 
 // drop takes a whole container away. The hubs that start now make a new one.
 func (v *vandal) drop(string) string {
-	if v.d.n(3) == 0 || v.w.plan.requested != (domain.Origin{}) && v.d.n(2) == 0 {
-		c := [...]string{exchange_, exchange_, content_}[v.d.n(3)]
-		_, err := v.door.blobs.DeleteContainer(context.WithoutCancel(v.w.ctx), c, nil)
-		return "the blobs of " + c + " are gone" + refusal(err)
-	}
 	c := [...]string{"catalog", "cabinet", "bundles"}[v.d.n(3)]
 	err := v.door.drop(context.WithoutCancel(v.w.ctx), c)
 	v.w.shelf.forget(c)
@@ -314,37 +309,4 @@ func (v *vandal) drop(string) string {
 		v.restart()
 	}
 	return "container " + c + " is gone" + refusal(err)
-}
-
-// regroup has the account say other groups than the hubs are configured with: then
-// they do not start, until somebody mends that.
-func (v *vandal) regroup() error {
-	const seconds = 20
-	var right *document
-	for _, d := range v.w.shelf.of("|groups") {
-		right = &d
-	}
-	if right == nil {
-		return errors.New("no hub has said what its groups are")
-	}
-	wrong, ctx := right.copied(), context.WithoutCancel(v.w.ctx)
-	v.does(func() string {
-		how := ""
-		switch groups := wrong.fields["groups"].(map[string]any); v.d.n(3) {
-		case 0:
-			how = "the groups of the account have an origin more"
-			groups["Weather"] = "weather"
-		case 1:
-			how = "the groups of the account are others"
-			groups["Charges"] = "timeseries"
-		default:
-			how = "the groups of the account: " + wrong.damage(v.d)
-		}
-		how += refusal(v.door.put(ctx, wrong))
-		v.restart() //nolint:contextcheck // hubs have a life of their own
-		return how
-	})
-	v.pause(seconds * time.Second)
-	v.does(func() string { return "the groups of the account are right again" + refusal(v.door.put(ctx, *right)) })
-	return v.calms()
 }
