@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,10 @@ func (v *vandal) plants() error {
 	p.patience = 30 * time.Minute
 	for range 3 {
 		v.pause(time.Duration(1+v.d.n(60)) * time.Second)
-		_, _ = p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
+		r, err := p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
+		if err == nil && r.status == http.StatusOK && !bytes.Contains(r.body, []byte(`"report"`)) {
+			return fmt.Errorf("a check does not go on from %s: %s", it.text, r.body)
+		}
 	}
 	v.does(func() string {
 		_, err := c.DeleteItem(ctx, it.key, it.id, nil)
