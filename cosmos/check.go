@@ -137,9 +137,12 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	for !q.done {
-		recipients, err := nextRecipients(ctx, q, 100)
+		recipients, strays, err := nextRecipients(ctx, q, 100)
 		if err != nil {
 			return err
+		}
+		for _, stray := range strays {
+			c.add([]Finding{{Rule: "H1", Kind: unreadable, Where: "a head", Text: stray.Error(), Damage: true}})
 		}
 		for _, recipient := range recipients {
 			if err := c.recipient(ctx, recipient); err != nil {
@@ -206,24 +209,28 @@ func heads(o *operation) *query {
 	}
 }
 
-func nextRecipients(ctx context.Context, q *query, size int) ([]domain.ActorID, error) {
+// nextRecipients returns some more recipients. strays are the heads that lie where no
+// recipient is: they are told of, and hold up nobody.
+func nextRecipients(ctx context.Context, q *query, size int) (recipients []domain.ActorID, strays []error, err error) {
 	items, err := q.next(ctx, size)
 	if err != nil {
-		return nil, classified("list recipients", err)
+		return nil, nil, classified("list recipients", err)
 	}
-	var recipients []domain.ActorID
 	for _, item := range items {
 		var h head
-		if err := decode(item, headID, &h); err != nil {
-			return nil, err
+		err := decode(item, headID, &h)
+		if err != nil {
+			strays = append(strays, err)
+			continue
 		}
 		recipient, err := domain.ParseActorID(h.PartitionKey)
 		if err != nil {
-			return nil, domain.Errorf(domain.Damaged, "a head lies in partition %q: %w", h.PartitionKey, err)
+			strays = append(strays, domain.Errorf(domain.Damaged, "a head lies in partition %q: %w", h.PartitionKey, err))
+			continue
 		}
 		recipients = append(recipients, recipient)
 	}
-	return recipients, nil
+	return recipients, strays, nil
 }
 
 // looks is how often a recipient is looked at until what is wrong stays the same.

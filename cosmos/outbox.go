@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -124,14 +125,15 @@ const waitingPages = 10
 // others. The kind of a document is indexed: where nothing waits, nothing is read.
 func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
 	from := r.waitingFrom.Swap(nil)
-	waiting, err := r.waiting(ctx, before, most, from)
+	waiting, strays, err := r.waiting(ctx, before, most, from)
 	if from != nil && (len(waiting) == 0 || err != nil) {
-		waiting, err = r.waiting(ctx, before, most, nil)
+		waiting, strays, err = r.waiting(ctx, before, most, nil)
 	}
-	return waiting, classified("look for notices that wait", err)
+	return waiting, classified("look for notices that wait", errors.Join(err, strays))
 }
 
-func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) ([]domain.ActorID, error) {
+// waiting also tells of notices that lie where no recipient is: they hold up nobody.
+func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := &query{
 		o: r.begin("waiting"), container: r.db.bundles, everywhere: true, continuation: from,
 		text: "SELECT c.recipient FROM c WHERE c.kind = @kind AND c.since < @before",
@@ -139,20 +141,22 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 			{Name: "@kind", Value: noticeKind}, {Name: "@before", Value: millisOf(before)},
 		},
 	}
-	var waiting []domain.ActorID
 	for pages := 0; !q.done && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
 		items, err := q.next(ctx, most-len(waiting))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, item := range items {
 			var d noticeDoc
-			if err := decode(item, noticeKind, &d); err != nil {
-				return nil, err
+			err := decode(item, noticeKind, &d)
+			if err != nil {
+				strays = err
+				continue
 			}
 			recipient, err := domain.ParseActorID(d.Recipient)
 			if err != nil {
-				return nil, domain.Errorf(domain.Damaged, "a notice lies in partition %q: %w", d.Recipient, err)
+				strays = domain.Errorf(domain.Damaged, "a notice lies in partition %q: %w", d.Recipient, err)
+				continue
 			}
 			if !slices.Contains(waiting, recipient) {
 				waiting = append(waiting, recipient)
@@ -163,5 +167,5 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 	if !q.done {
 		r.waitingFrom.Store(q.continuation)
 	}
-	return waiting, nil
+	return waiting, strays, nil
 }

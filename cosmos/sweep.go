@@ -49,14 +49,17 @@ func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 // one for each recipient.
 const maxSweepFaults = 20
 
-// eachRecipient calls visit for every recipient that has a head.
+// eachRecipient calls visit for every recipient that has a head. Of heads that lie
+// where no recipient is it tells in the end.
 func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
 	q := heads(r.begin("sweep"))
+	var all []error
 	for !q.done {
-		recipients, err := nextRecipients(ctx, q, 1000)
+		recipients, strays, err := nextRecipients(ctx, q, 1000)
 		if err != nil {
 			return err
 		}
+		all = append(all, strays[:min(len(strays), maxSweepFaults-len(all))]...)
 		for _, recipient := range recipients {
 			if err := visit(recipient); err != nil {
 				return err
@@ -64,7 +67,7 @@ func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorI
 		}
 		q.o = r.begin("sweep") // a budget for each result page
 	}
-	return nil
+	return errors.Join(all...)
 }
 
 func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {

@@ -22,6 +22,7 @@ type Outbox interface {
 	Delivered(ctx context.Context, n domain.Notice) error
 
 	// Waiting returns some recipients, at most so many, each with a notice in the
-	// outbox from before a moment; none means that there is none.
+	// outbox from before a moment; none means that there is none. Those that it returns
+	// along with an error have one all the same.
 	Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A busLine carries the AMQP connections of one process to the namespace, frame by
@@ -18,6 +19,8 @@ type busLine struct {
 	who  string
 	dead atomic.Bool
 	kind atomic.Bool // nothing befalls it any more
+
+	isHubs bool
 
 	mu    sync.Mutex
 	conns []*busConn
@@ -37,7 +40,7 @@ type busConn struct {
 
 // dial connects the process to the namespace.
 func (l *busLine) dial(ctx context.Context) (net.Conn, error) {
-	if l.dead.Load() {
+	if l.dead.Load() || l.isAway() {
 		return nil, errCut
 	}
 	far, err := l.w.bus.Dial(ctx)
@@ -53,6 +56,26 @@ func (l *busLine) dial(ctx context.Context) (net.Conn, error) {
 	l.w.ghosts.Go(func() { c.pump("sends", near, far) })
 	l.w.ghosts.Go(func() { c.pump("gets", far, near) })
 	return mine, nil
+}
+
+// isAway reports whether the namespace cannot be reached for now.
+func (l *busLine) isAway() bool {
+	return l.isHubs && !l.w.calm && time.Now().Before(time.Unix(0, l.w.away.Load()))
+}
+
+// busIsAway has no hub reach the namespace for a while.
+func (w *world) busIsAway(d time.Duration) {
+	w.tell("the bus is away for " + d.String())
+	w.reached("the bus was away for a while")
+	w.away.Store(time.Now().Add(d).UnixNano())
+	w.mu.Lock()
+	lines := slices.Clone(w.lines)
+	w.mu.Unlock()
+	for _, l := range lines {
+		if l.isHubs {
+			l.cut()
+		}
+	}
 }
 
 // cut breaks all connections.
@@ -71,9 +94,34 @@ func (c *busConn) cut() {
 		close(c.closed)
 		_ = c.near.Close()
 		_ = c.far.Close()
-		c.line.mu.Lock()
-		defer c.line.mu.Unlock()
-		c.line.conns = slices.DeleteFunc(c.line.conns, func(o *busConn) bool { return o == c })
+		c.leave()
+	})
+}
+
+// leave takes the connection off its line.
+func (c *busConn) leave() {
+	c.line.mu.Lock()
+	defer c.line.mu.Unlock()
+	c.line.conns = slices.DeleteFunc(c.line.conns, func(o *busConn) bool { return o == c })
+}
+
+// cutNear breaks the connection for the process, of which the namespace learns later only.
+// Until then it keeps what the process had, a session, say.
+func (c *busConn) cutNear() {
+	const later = 20 * time.Second
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.near.Close()
+		c.leave()
+		c.line.w.ghosts.Go(func() {
+			timer := time.NewTimer(later)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-c.line.w.ctx.Done():
+			}
+			_ = c.far.Close()
+		})
 	})
 }
 
@@ -177,6 +225,7 @@ func (f *flow) turn() (*turn, <-chan bool) {
 				return nil
 			}
 			return []fault{
+				{"cut at one end", func() string { granted <- false; c.cutNear(); return "cut" }},
 				{"cut before", func() string { granted <- false; c.cut(); return "cut" }},
 				{"cut after", func() string {
 					cut := func() string { c.cut(); return "cut" }

@@ -23,7 +23,7 @@ func (w *world) course() error {
 	var makers sync.WaitGroup
 	over := make(chan struct{})
 	if w.plan.requested != (domain.Origin{}) {
-		m := &maker{party: w.newParty("maker", 50)}
+		m := &maker{party: w.newParty("maker", 50), more: newDice(w.o.Seed, 51)}
 		makers.Go(func() { m.works(over) })
 	}
 	defer makers.Wait()
@@ -53,6 +53,17 @@ func (w *world) day(day int, senders []*sender, actors []*actor) error {
 	if w.plan.operators {
 		o := &operator{w.newParty("operator", uint64(70+day))} //nolint:gosec // there are few
 		fetching.Go(func() { o.acts(finish) })
+	}
+	if w.plan.crowds {
+		c := &crowd{w.newParty("crowd", uint64(94+day))} //nolint:gosec // there are few
+		fetching.Go(func() { c.acts(finish) })
+	}
+	if w.plan.keeper && day == 0 {
+		k, err := w.newKeeper()
+		if err != nil {
+			return err
+		}
+		fetching.Go(func() { k.acts(finish) })
 	}
 	for _, s := range senders {
 		sending.Go(s.send)

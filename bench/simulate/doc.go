@@ -13,10 +13,12 @@
 // connection to the bus and every deed of a party until it is its turn. When
 // everything else is blocked it takes one, by the dice; perhaps a fault befalls it
 // instead: the request is lost, or carried out and its answer lost, throttled, sent to
-// a replica that lags, held for a minute while its sender gives up. Between the steps
-// time may pass, hubs are killed, told to stop or paused, clocks jump, the bus drops its
-// connections, the account throttles everybody for minutes. After some hundred steps
-// the [weather] is fine for good, and everything has to come to its end.
+// a replica that lags, held for a minute while its sender gives up. In some worlds it is
+// what is rarely asked that goes wrong. Between the steps time may pass, hubs are killed,
+// told to stop or paused, clocks jump, the bus drops its connections, the account
+// throttles everybody for minutes, a [keeper] has queues be disabled, full or gone. After
+// some hundred steps the [weather] is fine for good, and everything has to come to its
+// end; in some worlds a [vandal] comes behind it.
 //
 // # What must hold
 //

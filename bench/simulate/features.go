@@ -16,12 +16,17 @@ type features struct {
 	requested domain.Origin // whose content is made on request; zero: none
 	tail      time.Duration // of the weather, after all was sent
 	operators bool
-	days      int  // the nights between them are longer than the retention
-	waits     bool // Peeks wait for something to come
-	hurry     bool // clients give up requests
-	missets   bool // some lives of hubs have settings that are wrong
-	revokes   bool // the accounts refuse everybody for a while
-	vandal    bool // somebody damages what is stored, when all else is over
+	days      int    // the nights between them are longer than the retention
+	waits     bool   // Peeks wait for something to come
+	hurry     bool   // clients give up requests
+	missets   bool   // some lives of hubs have settings that are wrong
+	revokes   bool   // the accounts refuse everybody for a while
+	keeper    bool   // somebody gets the queues of domains wrong for a while
+	locks     string // how long the bus locks messages for
+	blobs     bool   // what is asked of the blobs goes wrong as often as anything
+	narrow    bool   // hubs take few messages in hand
+	crowds    bool   // many callers at a time, with what is too much
+	vandal    bool   // somebody damages what is stored, when all else is over
 }
 
 // A route is how the events of a sender come to the hub.

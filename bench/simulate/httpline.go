@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +29,7 @@ type httpLine struct {
 	who  string
 	dead atomic.Bool
 	gone chan struct{} // closed with dead
+	last string        // what was carried last
 }
 
 func (w *world) newHTTPLine(who string) *httpLine {
@@ -49,6 +52,7 @@ type exchange struct {
 	next     policy.Transporter
 	what     string
 	more     string
+	query    string
 	isCosmos bool
 	isRead   bool
 	answer   chan answered // holds one
@@ -75,9 +79,10 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 		name := steps.Of(req)
 		x.next, x.what, x.isCosmos = l.w.engine.Transport(), string(name), name != steps.Other
 		x.isRead = !name.IsWrite()
+		x.query = queryOf(req)
 	}
 	x.more = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
-	t := &turn{who: l.who, what: x.what, more: x.more, many: !x.isCosmos, goes: x.goes, faults: x.faults}
+	t := &turn{who: l.who, what: x.what, more: x.more, many: !x.isCosmos && !l.w.plan.blobs, goes: x.goes, faults: x.faults, isRare: x.isRare}
 	l.w.wait(t)
 	select {
 	case a := <-x.answer:
@@ -98,6 +103,8 @@ func (x *exchange) goes() string { return x.carried(faulty.None) }
 func (x *exchange) carried(f faulty.Fault) string {
 	stale := x.line.w.staleness(x)
 	x.line.w.stale.Store(int64(stale))
+	x.line.w.asked[x.kind()]++
+	x.line.last = x.what + x.query
 	// The request is on its way, whatever has become of whoever sent it.
 	if time.Now().Before(x.line.w.storm) && x.isCosmos && f == faulty.None && !x.line.w.calm {
 		f = faulty.Throttled
@@ -110,7 +117,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 	resp, err := f.Do(doer(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does
 		resp, err := x.next.Do(req)
 		if err == nil {
-			status = resp.StatusCode
+			resp, status = x.changes(resp), resp.StatusCode
 		}
 		return resp, err
 	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
@@ -148,6 +155,31 @@ func (x *exchange) arrives(a answered) string {
 	return "arrived"
 }
 
+// kind tells what is asked from other things: what it is for, and what the same
+// process has asked before.
+func (x *exchange) kind() string { return x.line.last + " → " + x.what + x.query }
+
+// isRare reports whether hardly anybody has asked that yet. What is done rarely is
+// what nobody has seen fail.
+func (x *exchange) isRare() bool {
+	const few = 2
+	return x.line.w.asked[x.kind()] < few
+}
+
+// queryOf returns the text of a query, "" of another request.
+func queryOf(req *http.Request) string {
+	if !steps.IsQuery(req) {
+		return ""
+	}
+	body, err := io.ReadAll(req.Body)
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	var q struct{ Query string }
+	if err != nil || json.Unmarshal(body, &q) != nil {
+		return ""
+	}
+	return " " + q.Query
+}
+
 // refused is the answer of an account to a key that is no good, or not for this.
 func refused(req *http.Request) *http.Response {
 	const body = `{"code":"Forbidden","message":"the key is none, or not for this"}`
@@ -177,6 +209,12 @@ func (x *exchange) faults() []fault {
 			add(f.String(), f)
 		}
 	}
+	if x.isCosmos {
+		all = append(all, fault{"502 of somebody in between", x.isMeddledWith})
+	}
+	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
+		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these have none
+	}
 	if x.isCosmos && x.isRead {
 		add(faulty.SessionBehind.String(), faulty.SessionBehind)
 	} else if x.isCosmos {
@@ -187,6 +225,17 @@ func (x *exchange) faults() []fault {
 		all = append(all, fault{"late", x.comesLate})
 	}
 	return all
+}
+
+// isMeddledWith has a request be answered by what stands before the account, in words
+// that are not the account's.
+func (x *exchange) isMeddledWith() string {
+	const page = "<html>bad gateway</html>"
+	resp := refused(x.req) //nolint:bodyclose // whoever asked does
+	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
+	resp.Header, resp.Body, resp.ContentLength = http.Header{"Content-Type": {"text/html"}}, io.NopCloser(strings.NewReader(page)), int64(len(page))
+	x.arrives(answered{resp: resp})
+	return "502"
 }
 
 // isLost has a request never arrive. Whoever waits for its answer without an end of

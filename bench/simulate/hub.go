@@ -34,6 +34,8 @@ type hub struct {
 	isWrong bool // its settings
 
 	stopping atomic.Bool
+	broken   atomic.Bool // its listener
+	listener *idleListener
 }
 
 // begins starts a hub, and another when that has ended.
@@ -59,7 +61,7 @@ func (w *world) newHub(i int) *hub {
 	defer w.mu.Unlock()
 	w.lives[i]++
 	who := fmt.Sprintf("hub-%d.%d", i, w.lives[i])
-	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who}, died: make(chan struct{})}
+	h := &hub{w: w, index: i, life: w.lives[i], who: who, http: w.newHTTPLine(who), bus: &busLine{w: w, who: who, isHubs: true}, died: make(chan struct{}), listener: newIdleListener()}
 	w.lines = append(w.lines, h.bus)
 	return h
 }
@@ -72,6 +74,7 @@ func (w *world) settings() config.Config {
 	cfg.ServiceBus.Connection = config.Secret(w.bus.ConnectionString(""))
 	cfg.Blob.Endpoint = secure(w.blobs.Endpoint())
 	cfg.Blob.Key = config.Secret(w.blobs.Key())
+	cfg.Limits.Content = contentLimit
 	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) // waiting for a session is a lot of talk
 	cfg.Domains = w.plan.domains
 	cfg.Ordering = w.plan.ordering
@@ -93,11 +96,12 @@ func (h *hub) live() {
 	h.missets(random, &cfg)
 	n, err := node.Open(ctx, cfg, node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
-		Logger:   h.logger(), Listener: newIdleListener(), Grace: 3 * time.Second,
+		Logger:   h.logger(), Listener: h.listener, Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
-		Clock:  func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
-		Random: random.next,
+		Ingestion: h.w.plan.ingestion(),
+		Clock:     func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
+		Random:    random.next,
 		WrapHandler: func(handler http.Handler) http.Handler {
 			h.handler = handler
 			return handler
@@ -120,7 +124,7 @@ func (h *hub) live() {
 	h.w.mu.Unlock()
 	// One that is told to stop while nothing answers, as one that is paused, runs out of time.
 	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
-	if err != nil && !isCut && !h.killed.Load() && h.w.ctx.Err() == nil {
+	if err != nil && !isCut && !h.broken.Load() && !h.killed.Load() && h.w.ctx.Err() == nil {
 		h.w.fail(fmt.Errorf("%s has ended: %w", h.who, err))
 	}
 }
@@ -129,6 +133,12 @@ func (h *hub) live() {
 func (h *hub) stop() {
 	h.stopping.Store(true)
 	h.end()
+}
+
+// breaks has the hub lose its listener, after which it ends by itself.
+func (h *hub) breaks() {
+	h.broken.Store(true)
+	_ = h.listener.Close()
 }
 
 // kill ends it at once.

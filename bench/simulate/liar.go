@@ -3,6 +3,9 @@ package simulate
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -11,7 +14,11 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 )
+
+// contentLimit is how much a hub takes.
+const contentLimit = 64 << 10
 
 // lies answers a request with what no domain should, before the right answer comes.
 // Whatever it is, the actor is told that the domain has failed, or gets what the first
@@ -23,7 +30,11 @@ func (m *maker) lies(ctx context.Context, line *busLine, exchange *container.Cli
 		ApplicationProperties: contract.Properties(contract.DataBundleResponse, r.IdempotencyID, m.w.began, m.newID()),
 	}
 	uri := ""
-	switch m.d.n(8) {
+	kind := m.d.n(8)
+	if m.more.n(3) == 0 {
+		kind = 7
+	}
+	switch kind {
 	case 0:
 		message.Body = []byte("this is no reply")
 	case 1:
@@ -39,8 +50,17 @@ func (m *maker) lies(ctx context.Context, line *busLine, exchange *container.Cli
 		uri = exchange.NewBlobClient("nothing is there").URL()
 	case 6:
 		uri = m.leaves(ctx, exchange, "nothing", nil)
-	default: // more than a hub with wrong settings takes
-		uri = m.leaves(ctx, exchange, "much", bytes.Repeat([]byte("much "), 20))
+	default: // more than a hub takes, or one with wrong settings
+		size := 20
+		switch m.more.n(3) {
+		case 0:
+			size = contentLimit
+		case 1: // another while it is read
+			uri = m.leaves(ctx, exchange, changing, bytes.Repeat([]byte("before "), 20))
+		}
+		if uri == "" {
+			uri = m.leaves(ctx, exchange, "much", bytes.Repeat([]byte("much "), size))
+		}
 	}
 	if uri != "" {
 		body, err := proto.Marshal(&contract.DataBundleResponseContract{
@@ -65,6 +85,28 @@ func (m *maker) lies(ctx context.Context, line *busLine, exchange *container.Cli
 	if err == nil {
 		m.w.reached("a domain gave a wrong answer")
 	}
+}
+
+// changing is the name of a blob that is replaced whenever somebody has read half of it.
+const changing = "changing"
+
+// changes replaces a blob half of which was read, and breaks the answer off.
+func (x *exchange) changes(resp *http.Response) *http.Response {
+	if resp.StatusCode >= http.StatusMultipleChoices || x.req.Method != http.MethodGet || !strings.HasSuffix(x.req.URL.Path, "/"+changing) {
+		return resp
+	}
+	w := x.line.w
+	door, err := newBackDoor(w)
+	if err == nil {
+		_, err = door.blobs.UploadBuffer(context.WithoutCancel(x.req.Context()), exchange_, changing, bytes.Repeat([]byte("behind "), 20), nil)
+	}
+	half, rerr := faulty.Truncated.Do(doer(func(*http.Request) (*http.Response, error) { return resp, nil }), x.req)
+	if err = errors.Join(err, rerr); err != nil {
+		w.fail(err)
+		return resp
+	}
+	w.reached("a content was replaced while it was read")
+	return half
 }
 
 // leaves leaves a blob in the exchange, and returns its URI.

@@ -22,6 +22,7 @@ import (
 // hears of those that have arrived. Now and then it fails, or is too slow, or dies.
 type maker struct {
 	party
+	more  dice // of what came later
 	lives int
 	made  int // contents: no two are the same, so that those of two attempts can be told
 }
@@ -125,6 +126,15 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 	}
 	if err := m.w.ledger.listed(r.IdempotencyID, ids); err != nil && !m.w.vandalised.Load() {
 		m.w.fail(err)
+	}
+	if m.w.strike.Load() {
+		if m.more.n(2) == 0 {
+			m.within(ctx, time.Minute)
+		}
+		return nil, errors.New("nobody is at work")
+	}
+	if m.w.plan.keeper && !m.w.calm && m.more.n(8) == 0 {
+		m.w.busIsAway(2 * time.Minute)
 	}
 	if !m.w.calm {
 		switch m.d.n(12) {

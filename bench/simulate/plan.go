@@ -3,6 +3,7 @@ package simulate
 import (
 	"time"
 
+	"github.com/messagehub/messagehub/api/servicebus"
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
@@ -13,6 +14,10 @@ const (
 	content_  = "messagehub-content"
 	exchange_ = "messagehub-exchange"
 )
+
+// deliveries is how often a message is delivered before it becomes a dead letter: hubs
+// die more often than anywhere.
+const deliveries = 1000
 
 // A plan is what a world is like, apart from its weather.
 type plan struct {
@@ -38,7 +43,7 @@ type plan struct {
 
 // newPlan makes a plan. What came later is drawn from more, so that a seed keeps the
 // world that it had.
-func newPlan(d, more, later dice) plan {
+func newPlan(d, more, later, latest dice) plan {
 	p := plan{
 		consistency: []string{"Strong", "Session", "Session"}[d.n(3)],
 		capacity:    []int{2, 3, 3, 7, 50}[d.n(5)],
@@ -62,7 +67,25 @@ func newPlan(d, more, later dice) plan {
 	p.vandal = later.n(5) == 0
 	p.hurry = p.vandal || later.n(3) == 0
 	p.missets, p.revokes = p.vandal || later.n(4) == 0, later.n(4) == 0
+	if p.vandal && p.requested == (domain.Origin{}) && latest.n(2) == 0 {
+		p.requested = domain.TimeSeries
+		p.domains = append(p.domains, config.Domain{Name: p.requested, Content: domain.Request})
+	}
+	p.keeper = latest.n(3) == 0 && p.requested != (domain.Origin{})
+	p.missets = p.missets || p.keeper
+	p.locks = []string{"PT15S", "PT15S", "PT5S"}[latest.n(3)]
+	p.crowds = latest.n(4) == 0
+	p.narrow = latest.n(3) == 0
+	p.blobs = latest.n(2) == 0
 	return p
+}
+
+// ingestion is how much a hub has in hand of the bus.
+func (p *plan) ingestion() servicebus.IngestLimits {
+	if !p.narrow {
+		return servicebus.IngestLimits{}
+	}
+	return servicebus.IngestLimits{LaneMessages: 5, LaneBytes: 4000, Messages: 5, Bytes: 1000, Saves: 1}
 }
 
 // entities are those of the namespace.
@@ -70,8 +93,8 @@ func (p *plan) entities() (e busembedded.Entities) {
 	queue := func(name string, sessions bool) {
 		q := busembedded.QueueSetup{Name: name}
 		q.Properties.RequiresSession = sessions
-		q.Properties.LockDuration = "PT15S"
-		q.Properties.MaxDeliveryCount = 1000 // hubs die more often than anywhere
+		q.Properties.LockDuration = p.locks
+		q.Properties.MaxDeliveryCount = deliveries
 		e.Queues = append(e.Queues, q)
 	}
 	cfg := config.Default()

@@ -79,6 +79,7 @@ func (s *sender) poison() bool {
 			twin.Weight++
 			m.Body = eventsJSON([]event{e, twin})
 		}},
+		{"invalid", func() { m.Body = eventsJSON(s.tooManyKinds(recipient)) }},
 		{"other-recipient", func() { e.Recipient = other; m.Body = eventsJSON([]event{e}) }},
 	}
 	if s.route == overQueue { // where there are no sessions

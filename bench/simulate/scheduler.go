@@ -25,6 +25,9 @@ type turn struct {
 	// more rarely.
 	many bool
 
+	// isRare, if set, reports that there was hardly ever one like this.
+	isRare func() bool
+
 	arrival uint64
 	late    time.Time // not before this
 
@@ -266,7 +269,11 @@ func (s *scheduler) tell(line string) {
 
 // mishap returns what befalls t, nil if nothing does.
 func (s *scheduler) mishap(t *turn) *fault {
-	if s.calm || t.faults == nil || !s.mishaps.chance(s.weather.faults) || t.many && s.mishaps.n(15) > 0 {
+	if s.calm || t.faults == nil {
+		return nil
+	}
+	isFirst := s.weather.firsts > 0 && t.isRare != nil && t.isRare()
+	if isFirst && !s.mishaps.chance(s.weather.firsts) || !isFirst && (!s.mishaps.chance(s.weather.faults) || t.many && s.mishaps.n(15) > 0) {
 		return nil
 	}
 	var possible []fault

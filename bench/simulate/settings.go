@@ -3,9 +3,16 @@ package simulate
 import (
 	"strings"
 
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
+
+// busKeys are those of the namespace: that of the hubs, and one that lets nobody send.
+var busKeys = []busembedded.Key{
+	{Name: busembedded.WellKnownKeyName, Secret: busembedded.WellKnownKey, Rights: busembedded.All},
+	{Name: "listener", Secret: busembedded.WellKnownKey, Rights: busembedded.Listen},
+}
 
 // What somebody who sets up a hub gets wrong. A hub either does not start with it, or
 // does without what it cannot have, until it is started with the right settings.
@@ -19,6 +26,7 @@ var wrongSettings = []func(*config.Config){
 	func(c *config.Config) {
 		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKey=", "SharedAccessKey=no", 1))
 	},
+	mayOnlyListen,
 	func(c *config.Config) { // another group than the account was used with
 		group, err := domain.ParseGroup("timeseries")
 		if err == nil {
@@ -39,12 +47,21 @@ var wrongSettings = []func(*config.Config){
 	},
 }
 
+// mayOnlyListen gives a hub a key with which nobody sends.
+func mayOnlyListen(c *config.Config) {
+	c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
+}
+
 // missets gets the settings of a hub wrong, now and then, but not of all.
 func (h *hub) missets(d dice, c *config.Config) {
 	if !h.w.plan.missets || h.w.calm || h.w.hub(1-h.index) == nil || d.n(4) > 0 {
 		return
 	}
-	wrongSettings[d.n(len(wrongSettings))](c)
+	if h.w.plan.keeper && d.n(3) == 0 {
+		mayOnlyListen(c)
+	} else {
+		wrongSettings[d.n(len(wrongSettings))](c)
+	}
 	h.isWrong = true
 	h.w.reached("a hub had wrong settings")
 }

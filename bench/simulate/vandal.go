@@ -34,14 +34,19 @@ func (w *world) vandalise() error {
 	if w.plan.requested != (domain.Origin{}) {
 		var making sync.WaitGroup
 		over := make(chan struct{})
-		m := &maker{party: w.newParty("maker", 301)}
+		m := &maker{party: w.newParty("maker", 301), more: newDice(w.o.Seed, 302)}
 		making.Go(func() { m.works(over) })
 		defer making.Wait()
 		defer close(over)
 	}
-	wards := 5 + v.d.n(5)
+	wards := 4 + v.d.n(4)
 	for n := range wards {
-		if err := v.ruin(n, v.damage); err != nil || w.ctx.Err() != nil {
+		if err := v.ruin(n, v.anything); err != nil || w.ctx.Err() != nil {
+			return err
+		}
+	}
+	if v.d.n(2) == 0 {
+		if err := v.plants(); err != nil || w.ctx.Err() != nil {
 			return err
 		}
 	}
@@ -68,6 +73,9 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 	if err := v.calms(); err != nil {
 		return err
 	}
+	strikes := v.w.plan.requested != (domain.Origin{}) && v.d.n(2) == 0
+	w.strike.Store(strikes)
+	defer w.strike.Store(false)
 	b := newWard(v, n)
 	if err := b.fill(); err != nil {
 		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
@@ -97,10 +105,25 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 		}
 	}
 	var all sync.WaitGroup
-	for _, use := range []func(){b.fetch, b.announce, b.operate} {
+	if v.d.n(4) == 0 {
+		v.announcesNothing(b.name)
+	}
+	uses := []func(){b.fetch, b.announce, b.operate}
+	if strikes || v.d.n(2) == 0 {
+		b.strict = false
+		uses = append(uses, func() { v.comesAgain(b) })
+	}
+	if v.d.n(3) == 0 {
+		uses = append(uses, b.announceToo, b.announceToo)
+	}
+	for _, use := range uses {
 		all.Go(use)
 	}
 	all.Wait()
+	if v.d.n(3) == 0 {
+		w.roughens(600)
+		b.inspects()
+	}
 	if v.d.n(3) == 0 { // a night, in which the sweep comes by
 		v.pause(time.Duration(5+v.d.n(20)) * time.Minute)
 		b.fetch()
@@ -286,37 +309,4 @@ func (v *vandal) drop(string) string {
 		v.restart()
 	}
 	return "container " + c + " is gone" + refusal(err)
-}
-
-// regroup has the account say other groups than the hubs are configured with: then
-// they do not start, until somebody mends that.
-func (v *vandal) regroup() error {
-	const seconds = 20
-	var right *document
-	for _, d := range v.w.shelf.of("|groups") {
-		right = &d
-	}
-	if right == nil {
-		return errors.New("no hub has said what its groups are")
-	}
-	wrong, ctx := right.copied(), context.WithoutCancel(v.w.ctx)
-	v.does(func() string {
-		how := ""
-		switch groups := wrong.fields["groups"].(map[string]any); v.d.n(3) {
-		case 0:
-			how = "the groups of the account have an origin more"
-			groups["Weather"] = "weather"
-		case 1:
-			how = "the groups of the account are others"
-			groups["Charges"] = "timeseries"
-		default:
-			how = "the groups of the account: " + wrong.damage(v.d)
-		}
-		how += refusal(v.door.put(ctx, wrong))
-		v.restart() //nolint:contextcheck // hubs have a life of their own
-		return how
-	})
-	v.pause(seconds * time.Second)
-	v.does(func() string { return "the groups of the account are right again" + refusal(v.door.put(ctx, *right)) })
-	return v.calms()
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +25,8 @@ type ward struct {
 
 	actor, domain, operator party
 
+	colleagues atomic.Uint64
+
 	mu      sync.Mutex
 	sent    []event
 	bundles map[string][]byte // that were handed out, by id
@@ -37,6 +40,7 @@ func newWard(v *vandal, n int) *ward {
 	}
 	use := uint64(310 + 10*n) //nolint:gosec // n is small
 	b.actor, b.domain, b.operator = v.w.newParty(b.name, use), v.w.newParty("domain of "+b.name, use+1), v.w.newParty("operator of "+b.name, use+2)
+	b.colleagues.Store(use + 4)
 	b.operator.patience = 30 * time.Minute // a check takes its time
 	return b
 }
@@ -83,9 +87,9 @@ func (b *ward) events() []event {
 }
 
 // ask makes a request, and holds the answer to what may be answered: nil is none.
-func (b *ward) ask(p *party, method, path string, body []byte) *reply {
+func (b *ward) ask(p *party, method, path string, body []byte, header ...string) *reply {
 	isFine, began := b.v.w.calm, time.Now()
-	header := []string{"X-Actor-Id", b.name}
+	header = append(header, "X-Actor-Id", b.name)
 	if body != nil {
 		header = append(header, "Content-Type", "application/json")
 	}
@@ -142,7 +146,13 @@ func (b *ward) dequeue() {
 // fetch is what an actor does.
 func (b *ward) fetch() {
 	for range 8 {
-		switch b.actor.d.n(9) {
+		if b.v.w.strike.Load() && b.actor.d.n(3) == 0 {
+			b.peek("/v1/bundles/" + b.known(&b.actor))
+			continue
+		}
+		switch b.actor.d.n(10) {
+		case 9: // the beginning, the middle, and the beginning once more
+			b.ask(&b.actor, http.MethodGet, "/v1/peek", nil, "Range", "bytes=0-9,60-,5-30")
 		case 0:
 			b.ask(&b.actor, http.MethodGet, "/v1/queues", nil)
 		case 1:
@@ -194,10 +204,11 @@ func (b *ward) spoil(e *event) {
 
 // operate is what an operator does.
 func (b *ward) operate() {
+	b.learns(b.ask(&b.operator, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 	for range 6 {
 		switch p := &b.operator; p.d.n(5) {
 		case 0:
-			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil)
+			b.learns(b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 		case 1:
 			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name+"/records", nil)
 		case 2:

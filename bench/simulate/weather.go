@@ -15,6 +15,8 @@ type weather struct {
 	storms int
 	jumps  int // of clocks
 
+	firsts int // of a thousand of what nobody, or hardly anybody, has asked before; 0: as of all others
+
 	usual string // a fault that befalls half of those whom one does; "": none
 	lasts int    // steps, after which it is fine for good
 

@@ -35,17 +35,20 @@ type world struct {
 	poisons *poisons
 	shelf   *shelf // nil: nobody asks what is stored
 	outbox  outbox
+	asked   map[string]int // how often, of requests of each kind
 
 	mailboxes *mailboxes
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
 	lives  [hubs]int
-	storm  time.Time // until then Cosmos throttles everybody
-	locked time.Time // until then the accounts refuse everybody
+	storm  time.Time    // until then Cosmos throttles everybody
+	locked time.Time    // until then the accounts refuse everybody
+	away   atomic.Int64 // until then no hub reaches the bus
 	done   bool
 	ending atomic.Bool // no hub is started any more
 
+	strike     atomic.Bool // no domain makes content
 	vandalised atomic.Bool // nothing that is stored is to be relied on any more
 
 	ctx    context.Context //nolint:containedctx // that of all parties
@@ -60,13 +63,16 @@ type world struct {
 const hubs = 2
 
 func newWorld(o *Options) (*world, error) {
-	d := newDice(o.Seed, 3)
-	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5)), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox)}
+	d, latest := newDice(o.Seed, 3), newDice(o.Seed, 7)
+	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5), latest), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox), asked: make(map[string]int)}
 	if w.plan.vandal {
 		w.shelf = newShelf()
 	}
 	if rights := newDice(o.Seed, 6); rights.n(4) == 0 { // to break off what is tried again otherwise, anywhere
 		w.weather.usual, w.weather.faults = faulty.Forbidden.String(), max(w.weather.faults, 60)
+	}
+	if latest.n(3) == 0 {
+		w.weather.firsts = []int{60, 150, 300}[latest.n(3)]
 	}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
@@ -75,7 +81,7 @@ func newWorld(o *Options) (*world, error) {
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
-	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities()}); err != nil {
+	if w.bus, err = busembedded.Open(busembedded.Options{Entities: w.plan.entities(), Keys: busKeys}); err != nil {
 		return nil, err
 	}
 	if w.blobs, err = blobembedded.Open(blobembedded.Options{Containers: []string{exchange_, content_}}); err != nil {
@@ -174,6 +180,10 @@ func (w *world) mishapsOfAll() {
 		w.tell(h.who + " is told to stop")
 		h.stop()
 		w.reached("a hub was told to stop, and started again")
+	case w.weather.firsts > 0 && happens(100):
+		w.tell(h.who + " loses its listener")
+		h.breaks()
+		w.reached("a hub lost its listener")
 	case happens(w.weather.pauses):
 		d := time.Duration(1+w.mishaps.n(90)) * time.Second
 		w.tell(h.who + " is paused for " + d.String())
@@ -193,7 +203,7 @@ func (w *world) mishapsOfAll() {
 		w.tell("the accounts refuse everybody for " + d.String())
 		w.locked = time.Now().Add(d)
 		w.reached("an account refused everybody for a while")
-	case h.isWrong && happens(2000):
+	case h.isWrong && happens(w.wrongFor()):
 		w.tell(h.who + " is to get its right settings")
 		h.kill()
 	case happens(w.weather.jumps):
@@ -202,6 +212,15 @@ func (w *world) mishapsOfAll() {
 		h.skew.Store(int64(d))
 		w.reached("a clock jumped")
 	}
+}
+
+// wrongFor is how often, in a hundred thousand steps, somebody sees that the settings of
+// a hub are wrong.
+func (w *world) wrongFor() int {
+	if w.plan.keeper || w.vandalised.Load() {
+		return 500
+	}
+	return 2000
 }
 
 func (w *world) mutePause(who string, d time.Duration) {

@@ -47,6 +47,8 @@ type Options struct {
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
+	Ingestion servicebus.IngestLimits // what is in hand of the bus; the zero value is a good one
+
 	// Registry takes the metrics. Default: one that has those of Go and of the process
 	// already.
 	Registry *prometheus.Registry

@@ -112,7 +112,6 @@ func (c *Courier) look(ctx context.Context) bool {
 	waiting, err := c.outbox.Waiting(ctx, time.Now().Add(-young), most)
 	if err != nil {
 		c.warn(ctx, "look for notices", err)
-		return false
 	}
 	for _, recipient := range waiting {
 		c.Tell(recipient)

@@ -145,6 +145,29 @@ func (f *forgetful) Delivered(ctx context.Context, n domain.Notice) error {
 	return f.Outbox.Delivered(ctx, n)
 }
 
+// A torn outbox finds those who wait, and that something in it cannot be read.
+type torn struct{ repository.Outbox }
+
+func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+	waiting, err := o.Outbox.Waiting(ctx, before, most)
+	if err == nil {
+		err = domain.Errorf(domain.Damaged, "a notice cannot be read")
+	}
+	return waiting, err
+}
+
+func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, box := newTelling(t, nil)
+		defer w.hub.Close()
+		ids := w.confirmed(2)
+		stop := runs(t, hub.NewCourier(torn{w.store}, box, hub.CourierOptions{})) // nobody has told it
+		defer stop()
+		<-time.After(2 * time.Minute) // of the bubble's clock: it looks
+		require.Equal(t, ids, box.bundles())
+	})
+}
+
 func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newTelling(t, nil)

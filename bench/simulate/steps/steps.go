@@ -73,10 +73,15 @@ func Of(req *http.Request) Name {
 	}
 	id = strings.TrimPrefix(id, "/")
 	r := request{method: req.Method, container: container, id: id, body: bodyOf(req), key: keyOf(req)}
-	r.isQuery = is(req, "x-ms-documentdb-query") || is(req, "x-ms-documentdb-isquery")
+	r.isQuery = IsQuery(req)
 	r.isBatch = is(req, "x-ms-cosmos-is-batch-request")
 	r.isConditional = req.Header.Get("If-Match") != ""
 	return r.name()
+}
+
+// IsQuery reports whether req asks for all documents of which something holds.
+func IsQuery(req *http.Request) bool {
+	return is(req, "x-ms-documentdb-query") || is(req, "x-ms-documentdb-isquery")
 }
 
 func is(req *http.Request, header string) bool {
