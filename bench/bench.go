@@ -126,16 +126,6 @@ func (r *run) progress(done float64, format string, args ...any) {
 	}
 }
 
-// account opens the account that is measured, with the physics on if it is a model.
-func (r *run) account(ctx context.Context) (*account.Account, error) { return r.accountIn(ctx, "") }
-
-// accountIn is account with the documents of a model in a folder; "" is in memory.
-func (r *run) accountIn(ctx context.Context, folder string) (*account.Account, error) {
-	o := r.accountOptions()
-	o.Dir = folder
-	return account.Open(ctx, o)
-}
-
 // pick is whole, or quick in a quick run.
 func pick[T any](r *run, whole, quick T) T {
 	if r.Quick {

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -17,8 +18,10 @@ type cost struct {
 	took time.Duration
 }
 
-// measure does something over l and says what it took.
+// measure does something over l and says what it took. What others have thrown away
+// before is collected before.
 func measure(l *account.Line, do func() error) (cost, error) {
+	runtime.GC()
 	before, began := l.Count(), time.Now()
 	err := do()
 	return cost{l.Count().Since(before), time.Since(began)}, err

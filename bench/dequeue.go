@@ -15,15 +15,13 @@ import (
 // and again: between two Dequeues an operator's Replay opens the bundle anew, past the
 // physics. What the hub does in the background is counted, and not timed.
 func dequeue(ctx context.Context, r *run) error {
-	a, err := r.account(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	return r.at(ctx, func(p place) error { return dequeueAt(ctx, r, p.Account) })
+}
+
+func dequeueAt(ctx context.Context, r *run, a *account.Account) error {
 	if err := hub.provision(ctx, a, perContainer); err != nil {
 		return err
 	}
-	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
 	line := a.Line()
 	measured, stop, err := openHub(ctx, a, line, cosmos.Options{})
 	if err != nil {

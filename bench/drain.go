@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -14,15 +15,13 @@ const drainBundle = 2000
 
 // drain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
 func drain(ctx context.Context, r *run) error {
-	a, err := r.account(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	return r.at(ctx, func(p place) error { return drainAt(ctx, r, p.Account) })
+}
+
+func drainAt(ctx context.Context, r *run, a *account.Account) error {
 	if err := hub.provision(ctx, a, perContainer); err != nil {
 		return err
 	}
-	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
 
 	const bundles = 50
 	src := source{seed: r.Seed}

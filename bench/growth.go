@@ -17,19 +17,18 @@ const growthBundle = 128
 // growth does the same few operations on a queue of a thousand events, of ten thousand,
 // and so on: what is stored already must not make them dearer.
 func growth(ctx context.Context, r *run) error {
-	a, err := r.account(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	return r.at(ctx, func(p place) error { return growthAt(ctx, r, p.Account) })
+}
+
+func growthAt(ctx context.Context, r *run, a *account.Account) error {
 	if err := hub.provision(ctx, a, perContainer); err != nil {
 		return err
 	}
-	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
 	sizes := pick(r, []int{1_000, 10_000, 100_000, 1_000_000}, []int{1_000, 10_000, 100_000})
 	times := pick(r, 60, 20)
 	g := &growing{account: a, src: source{seed: r.Seed}, line: a.Line()}
 	g.actor = g.src.actor()
+	var err error
 	if g.store, err = hub.open(ctx, a, g.line); err != nil {
 		return err
 	}

@@ -33,7 +33,9 @@ func (h *heapSize) end() float64 { return h.around(0.9, 1) }
 // growsFrom is by how many per cent the size in the last tenth is above that in the
 // tenth that begins at a part of the time. Both are medians: when the collector looks,
 // this or that big answer may be under way.
-func (h *heapSize) growsFrom(part float64) float64 { return 100 * (h.end()/h.around(part, part+0.1) - 1) }
+func (h *heapSize) growsFrom(part float64) float64 {
+	return 100 * (h.end()/h.around(part, part+0.1) - 1)
+}
 
 func (h *heapSize) around(from, to float64) float64 {
 	h.mu.Lock()

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/messagehub/messagehub/bench/account"
@@ -29,6 +30,16 @@ type layout struct {
 
 // sideBySide are the layouts that are compared.
 var sideBySide = []layout{hub, originalLayout, singleLayout}
+
+// provisionAll makes the containers of all layouts that are compared.
+func provisionAll(ctx context.Context, a *account.Account) error {
+	for _, l := range sideBySide {
+		if err := l.provision(ctx, a, perContainer); err != nil {
+			return fmt.Errorf("provision %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
 
 // A store is a layout at work.
 type store struct {

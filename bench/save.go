@@ -13,11 +13,10 @@ import (
 // save measures the first Save of a full bundle's events with each layout, and a Save
 // of 10,000 more of them beside the least that the hub's protocol asks for.
 func save(ctx context.Context, r *run) error {
-	a, err := r.account(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	return r.at(ctx, func(p place) error { return saveAt(ctx, r, p.Account) })
+}
+
+func saveAt(ctx context.Context, r *run, a *account.Account) error {
 	if err := firstSave(ctx, r, a); err != nil {
 		return err
 	}
@@ -30,13 +29,12 @@ func firstSave(ctx context.Context, r *run, a *account.Account) error {
 	src := source{seed: r.Seed}
 	actor := src.actor()
 	events := src.events(n, actor, 1)
+	if err := provisionAll(ctx, a); err != nil {
+		return err
+	}
 	var hubs cost
 	for i, l := range sideBySide {
 		r.progress(float64(i)/float64(len(sideBySide))*0.8, "first save of %d events: %s", n, l.name)
-		if err := l.provision(ctx, a, perContainer); err != nil {
-			return fmt.Errorf("provision %s: %w", l.name, err)
-		}
-		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
 		took, err := l.saveOnce(ctx, a, actor, events)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
@@ -80,7 +78,6 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 	if err := hub.provision(ctx, a, perContainer); err != nil {
 		return err
 	}
-	defer a.Drop(context.WithoutCancel(ctx), hub.name) //nolint:errcheck // on an account of its own
 	src := source{seed: r.Seed + 1}
 	actor := src.actor()
 	ready := src.events(2*atOnce, actor, 1)

@@ -11,16 +11,14 @@ import (
 // trickle sends single events to many recipients in turn, and then has each of them
 // fetch and confirm what there is for it: the traffic for which nothing is laid out.
 func trickle(ctx context.Context, r *run) error {
-	a, err := r.account(ctx)
-	if err != nil {
+	return r.at(ctx, func(p place) error { return trickleAt(ctx, r, p.Account) })
+}
+
+func trickleAt(ctx context.Context, r *run, a *account.Account) error {
+	if err := provisionAll(ctx, a); err != nil {
 		return err
 	}
-	defer a.Close() //nolint:errcheck // it is in memory, and was only read
 	for i, l := range sideBySide {
-		if err := l.provision(ctx, a, perContainer); err != nil {
-			return fmt.Errorf("provision %s: %w", l.name, err)
-		}
-		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
 		step := func(part float64, what string) {
 			r.progress((float64(i)+part)/float64(len(sideBySide)), "%s: %s", l.name, what)
 		}

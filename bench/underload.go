@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -14,25 +13,17 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// hold lets a market go on, on an account of its own. The documents of a modelled one
-// are on disk: so the heap of this process is that of the hub and the load, whatever
-// has been stored. from and to are which part of the scenario it is.
-func (r *run) hold(ctx context.Context, m market.Market, step string, from, to float64) (_ *market.Day, err error) {
-	folder, err := os.MkdirTemp("", "messagehub-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	a, err := r.accountIn(ctx, filepath.Join(folder, "account"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	database := "messagehub-bench-" + r.scenario
-	defer func() { err = errors.Join(err, a.Drop(context.WithoutCancel(ctx), database)) }()
+// hold lets a market go on, at a place of its own. from and to are which part of the
+// scenario it is.
+func (r *run) hold(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.Tell = func(done float64) { r.progress(from+(to-from)*done, "%s", step) }
-	return m.Hold(ctx, a, database, filepath.Join(folder, "hub"))
+	err = r.at(ctx, func(p place) error {
+		database := "messagehub-bench-" + r.scenario
+		d, err = m.Hold(ctx, p.Account, database, filepath.Join(p.folder, "hub"))
+		return errors.Join(err, p.Drop(context.WithoutCancel(ctx), database))
+	})
+	return d, err
 }
 
 // latencies tells how long the operations of a kind took; p99 is the target, nil if

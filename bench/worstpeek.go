@@ -23,16 +23,15 @@ const perContainer = 60_000
 // again over HTTP with a domain that makes the content; and again without physics, for
 // the request units of the other profile.
 func worstPeek(ctx context.Context, r *run) error {
-	a, err := r.account(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.Close() //nolint:errcheck // it is in memory, and was only read
+	return r.at(ctx, func(p place) error { return worstPeekAt(ctx, r, p.Account) })
+}
+
+func worstPeekAt(ctx context.Context, r *run, a *account.Account) error {
 	rounds := pick(r, 5, 1)
 	src := source{seed: r.Seed}
 	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
-	for _, l := range sideBySide {
-		defer a.Drop(context.WithoutCancel(ctx), l.name) //nolint:errcheck // on an account of its own
+	if err := provisionAll(ctx, a); err != nil {
+		return err
 	}
 	for round := range rounds {
 		err := found.round(ctx, a, &src, func(done float64, layout string) {
@@ -61,9 +60,6 @@ func (w worstCosts) round(ctx context.Context, a *account.Account, src *source, 
 	events := src.events(int(worst), actor, 1)
 	for i, l := range sideBySide {
 		progress(float64(i)/float64(len(sideBySide)), l.name)
-		if err := l.provision(ctx, a, perContainer); err != nil {
-			return fmt.Errorf("provision %s: %w", l.name, err)
-		}
 		if err := l.fill(ctx, a, actor, events); err != nil {
 			return err
 		}
@@ -154,6 +150,9 @@ func standardPeek(ctx context.Context, r *run, src source) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := provisionAll(ctx, a); err != nil {
+		return err
+	}
 	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
 	if err := found.round(ctx, a, &src, func(float64, string) {}); err != nil {
 		return err

@@ -27,7 +27,7 @@ func newFilter(events int) filter {
 }
 
 func (f filter) add(id domain.EventID) {
-	block, h := f.place(id)
+	block, h := f.place(hashOf(id))
 	for range filterProbes {
 		bit := h >> 55
 		block[bit/8] |= 1 << (bit % 8)
@@ -35,11 +35,14 @@ func (f filter) add(id domain.EventID) {
 	}
 }
 
-func (f filter) mayHold(id domain.EventID) bool {
+func (f filter) mayHold(id domain.EventID) bool { return f.mayHoldHash(hashOf(id)) }
+
+// mayHoldHash is mayHold for whoever asks many filters about one id.
+func (f filter) mayHoldHash(hash uint64) bool {
 	if len(f) == 0 {
 		return false
 	}
-	block, h := f.place(id)
+	block, h := f.place(hash)
 	for range filterProbes {
 		bit := h >> 55
 		if block[bit/8]&(1<<(bit%8)) == 0 {
@@ -50,10 +53,13 @@ func (f filter) mayHold(id domain.EventID) bool {
 	return true
 }
 
-// place picks the block of id, and the first of the hashes whose upper nine bits
-// pick the bits in it.
-func (f filter) place(id domain.EventID) ([]byte, uint64) {
-	h := mix(mix(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:]))
+func hashOf(id domain.EventID) uint64 {
+	return mix(mix(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:]))
+}
+
+// place picks the block of an id with this hash, and the first of the hashes whose
+// upper nine bits pick the bits in it.
+func (f filter) place(h uint64) ([]byte, uint64) {
 	at := h % uint64(len(f)/filterBlock) * filterBlock
 	return f[at : at+filterBlock], mix(h + 0x9E3779B97F4A7C15)
 }

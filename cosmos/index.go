@@ -235,9 +235,10 @@ func (x *index) find(id domain.EventID, load func(c *cabinetIndex, at int) (map[
 			return digest, true, nil
 		}
 	}
+	hash := hashOf(id)
 	for _, c := range x.cabinets {
 		for at := range c.sealed {
-			if !c.sealed[at].filter.mayHold(id) {
+			if !c.sealed[at].filter.mayHoldHash(hash) {
 				continue
 			}
 			ids, err := load(c, at)

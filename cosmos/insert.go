@@ -29,21 +29,35 @@ const partsAtOnce = 32
 func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
-	for i := range p.intent.Parts {
-		part, events := &p.intent.Parts[i], p.events[i]
-		pages := pagesOf(p.intent, p.object(i), part, events)
-		for len(pages) > 0 {
-			n, size := 0, 0
-			for n < len(pages) && n < batchPages && size < batchBytes {
-				size += len(pages[n].Events) * 4 / 3
-				n++
-			}
-			some := pages[:n]
-			pages = pages[n:]
-			g.Go(func() error { return w.createPages(ctx, o, some) })
-		}
+	for _, some := range p.batches() {
+		g.Go(func() error { return w.createPages(ctx, o, some) })
 	}
 	return g.Wait()
+}
+
+// A pageBatch is pages that are created together.
+type pageBatch struct {
+	*page          // the first
+	docs  [][]byte // all of them, encoded
+}
+
+// cut returns the pages of p in batches. However often a plan is carried out, its
+// batches are the same.
+func (p *plan) cut() []pageBatch {
+	var all []pageBatch
+	for i := range p.intent.Parts {
+		pages := pagesOf(p.intent, p.object(i), &p.intent.Parts[i], p.events[i])
+		for len(pages) > 0 {
+			batch, size := pageBatch{page: pages[0]}, 0
+			for len(pages) > 0 && len(batch.docs) < batchPages && size < batchBytes {
+				size += len(pages[0].Events) * 4 / 3
+				batch.docs = append(batch.docs, encoded(pages[0]))
+				pages = pages[1:]
+			}
+			all = append(all, batch)
+		}
+	}
+	return all
 }
 
 // object is the name of the object that holds the payloads of part i. It is
@@ -123,13 +137,9 @@ func payloadsOf(events []numbered) io.Reader {
 	return io.MultiReader(readers...)
 }
 
-func (w *writer) createPages(ctx context.Context, o *operation, pages []*page) error {
-	docs := make([][]byte, len(pages))
-	for i, pg := range pages {
-		docs[i] = encoded(pg)
-	}
-	_, err := o.batch(ctx, w.r.db.cabinets, pages[0].PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
-		for _, doc := range docs {
+func (w *writer) createPages(ctx context.Context, o *operation, some pageBatch) error {
+	_, err := o.batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+		for _, doc := range some.docs {
 			b.CreateItem(doc, nil)
 		}
 	})
@@ -139,8 +149,8 @@ func (w *writer) createPages(ctx context.Context, o *operation, pages []*page) e
 	// A page is there already. If it is this intent's, the batch was carried out
 	// before, and as a whole.
 	var first page
-	_, err = o.read(ctx, w.r.db.cabinets, pages[0].PartitionKey, pages[0].ID, &first)
-	if err == nil && first.Intent == pages[0].Intent {
+	_, err = o.read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
+	if err == nil && first.Intent == some.Intent {
 		return nil
 	}
 	if err == nil || isNotFound(err) {

@@ -10,6 +10,8 @@ import (
 type plan struct {
 	intent *intent
 	events [][]numbered // of each part
+
+	batches func() []pageBatch // its pages, which are cut and encoded once
 }
 
 // planSave gives events, which are in order and new to the recipient, their

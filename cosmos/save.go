@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -146,7 +147,10 @@ func (w *writer) reserve(ctx context.Context, o *operation, p *plan) error {
 	if err := w.putPayloads(ctx, p); err != nil {
 		return err
 	}
+	var cutting sync.WaitGroup
+	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
 	err := w.writeHead(ctx, o, w.head.withIntent(p))
+	cutting.Wait()
 	if errors.Is(err, errMoved) {
 		w.dropPayloads(ctx, p)
 	}
@@ -210,6 +214,7 @@ func (w *writer) planNext(committed *head, p *plan) *plan {
 func (w *writer) plan(h *head, fresh []numbered) *plan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
+	p.batches = sync.OnceValue(p.cut)
 	return p
 }
 

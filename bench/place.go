@@ -1,0 +1,44 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/messagehub/messagehub/bench/account"
+)
+
+// A place is where a scenario measures: an account of its own, and a folder for what
+// else it needs.
+type place struct {
+	*account.Account
+	folder string
+}
+
+// at has a scenario measure at a place, which is gone afterwards. The documents of a
+// modelled account are on disk: so the heap of this process is that of whoever is
+// measured, and its collector has no more to do than theirs would. From another account
+// the databases of the layouts are removed.
+func (r *run) at(ctx context.Context, measure func(p place) error) (err error) {
+	folder, err := os.MkdirTemp("", "messagehub-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	o := r.accountOptions()
+	o.Dir = filepath.Join(folder, "account")
+	a, err := account.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if !a.Embedded() {
+		defer func() {
+			for _, l := range sideBySide {
+				err = errors.Join(err, a.Drop(context.WithoutCancel(ctx), l.name))
+			}
+		}()
+	}
+	return measure(place{a, folder})
+}
