@@ -107,8 +107,9 @@ func (w worstCosts) report(r *run) {
 	}
 }
 
-// fetch peeks and dequeues as a process that has just begun, with its connections open,
-// and calls between in between. What is done in the background is counted, not timed.
+// fetch peeks and dequeues over a line of its own, as a process that has been at work
+// for a while, and calls between in between. What is done in the background is counted,
+// not timed.
 func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
 	line := a.Line()
 	s, err := l.open(ctx, a, line)
@@ -116,7 +117,11 @@ func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.Act
 		return cost{}, cost{}, err
 	}
 	defer s.close()
-	if _, err := s.Watermark(ctx, actor); err != nil { // for the client to find the account
+	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
+	if err == nil {
+		_, err = compose(ctx, id, next.Run) // opens nothing
+	}
+	if err != nil {
 		return cost{}, cost{}, err
 	}
 	peeked, err = measure(line, func() error {
@@ -182,7 +187,7 @@ func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKe
 		return cost{}, err
 	}
 	defer stop()
-	if _, err := l.Read(ctx, cabinet); err != nil { // for the client to find the account
+	if _, err := l.Read(ctx, cabinet); err != nil { // as one that has been at work for a while
 		return cost{}, err
 	}
 	return measure(line, func() error { return l.Peek(ctx, stored) })

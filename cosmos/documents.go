@@ -31,6 +31,20 @@ func nameOf(k domain.CabinetKey) cabinetName {
 	return k.Origin.String() + "|" + k.ContentType.String()
 }
 
+// A namer is nameOf for the events of a Save, most of which follow one of their own
+// cabinet.
+type namer struct {
+	last domain.CabinetKey
+	name cabinetName
+}
+
+func (n *namer) of(k domain.CabinetKey) cabinetName {
+	if n.name == "" || k != n.last {
+		n.last, n.name = k, nameOf(k)
+	}
+	return n.name
+}
+
 // cabinetOf is the inverse of nameOf.
 func cabinetOf(recipient domain.ActorID, name cabinetName) (domain.CabinetKey, error) {
 	origin, contentType, _ := strings.Cut(name, "|")
@@ -138,7 +152,7 @@ type page struct {
 	Payloads      string          `json:"payloads,omitempty"` // object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
 	Saved         millis          `json:"saved,omitempty"` // the time of the Save
-	Events        []byte          `json:"events"`          // see encodePage
+	Events        packed          `json:"events"`          // see encodePage
 	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
 }
 

@@ -1,7 +1,10 @@
 package cosmos
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -86,6 +89,21 @@ func encodePage(events []numbered) (data []byte, n int) {
 		n++
 	}
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
+}
+
+// packed is a byte string that is base64 in JSON, as []byte is, and decoded in one go:
+// base64 has nothing in it that would be escaped, and most of what a Peek reads is this.
+type packed []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *packed) UnmarshalJSON(text []byte) error {
+	if n := len(text); n < 2 || text[0] != '"' || bytes.IndexByte(text, '\\') >= 0 {
+		return json.Unmarshal(text, (*[]byte)(p))
+	}
+	*p = make([]byte, base64.StdEncoding.DecodedLen(len(text)-2))
+	n, err := base64.StdEncoding.Decode(*p, text[1:len(text)-1])
+	*p = (*p)[:n]
+	return err
 }
 
 // sum is the CRC-32C of what stands around the events and gives them their places:

@@ -22,10 +22,11 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 		First: h.Reserved + 1, Last: h.Reserved + domain.Sequence(len(events)),
 	}}
 	filling := make(map[cabinetName]int) // the part that takes the cabinet's next event
+	var names namer
 	for i := range events {
 		e := events[i]
 		e.sequence = p.intent.First + domain.Sequence(i)
-		name := nameOf(e.Cabinet())
+		name := names.of(e.Cabinet())
 		at, ok := filling[name]
 		if !ok || p.intent.Parts[at].end() == capacity {
 			at = len(p.intent.Parts)

@@ -196,6 +196,9 @@ func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
 // planNext plans the Saves that have gathered while p was carried out, if that
 // takes nothing but memory: p waits for it.
 func (w *writer) planNext(committed *head, p *plan) *plan {
+	if len(w.batch) == 0 {
+		return nil
+	}
 	for _, save := range w.batch {
 		for i := range save.events {
 			if save.events[i].Payload != nil {

@@ -14,7 +14,11 @@ type lookup func(domain.EventID) (domain.Digest, bool, error)
 // notes in each Save what becomes of the others. before are events that precede
 // them and are not in the index yet.
 func (w *writer) sift(batch []*pending, before *plan, received lookup) ([]numbered, error) {
-	seen := make(map[domain.EventID]domain.Digest) // by this batch
+	most := 0
+	for _, p := range batch {
+		most += len(p.events)
+	}
+	seen := make(map[domain.EventID]domain.Digest, most) // by this batch
 	if before != nil {
 		for _, events := range before.events {
 			for _, e := range events {
@@ -80,8 +84,9 @@ func (w *writer) cabinetsWith(p *plan) cabinetNames {
 // type is a kind of data, and whoever makes one for every event has misread that.
 func (names cabinetNames) take(recipient domain.ActorID, events []domain.Event) error {
 	fresh := make(cabinetNames)
+	var spelled namer
 	for i := range events {
-		if name := nameOf(events[i].Cabinet()); !names[name] {
+		if name := spelled.of(events[i].Cabinet()); !names[name] {
 			fresh[name] = true
 		}
 	}

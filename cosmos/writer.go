@@ -22,9 +22,9 @@ type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
 
-	fresh     []int        // events that are to be stored, by the last sifting
-	attempted map[int]bool // events that a commit of unknown outcome was about
-	refused   error        // why nothing of it may be stored
+	fresh     []int  // events that are to be stored, by the last sifting
+	attempted []bool // events that a commit of unknown outcome was about
+	refused   error  // why nothing of it may be stored
 	saved     repository.Saved
 	err       error
 
@@ -46,7 +46,7 @@ func newPending(events []domain.Event) *pending {
 	p := &pending{
 		events:    events,
 		digests:   make([]domain.Digest, len(events)),
-		attempted: make(map[int]bool),
+		attempted: make([]bool, len(events)),
 		done:      make(chan struct{}),
 		lead:      make(chan struct{}),
 	}
