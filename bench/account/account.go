@@ -57,12 +57,8 @@ type Options struct {
 	Standard bool
 }
 
-// Physics are what makes a real account slow.
-type Physics struct {
-	Latency embedded.Latency
-	// Unthrottled leaves the latency and takes away the limits of the throughput.
-	Unthrottled bool
-}
+// Physics are what makes a real account slow, besides the limits of the throughput.
+type Physics struct{ Latency embedded.Latency }
 
 // DefaultPhysics are those of an account in the same region, as far as they can be
 // told without one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms more, and one answer
@@ -93,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	}
 	settings := embedded.Options{Dir: o.Dir, Unsynced: true, Pessimistic: !o.Standard}
 	if o.Physics != nil {
-		settings.Throttle = !o.Physics.Unthrottled
+		settings.Throttle = true
 		settings.Latency = &o.Physics.Latency
 	}
 	var err error
