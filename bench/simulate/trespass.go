@@ -41,10 +41,10 @@ func (v *vandal) plants() error {
 	})
 	p := v.w.newParty("gardener", 303)
 	p.patience = 30 * time.Minute
-	for range 3 {
+	for range 3 { // in bad weather its time may run out; it goes on from there
 		v.pause(time.Duration(1+v.d.n(60)) * time.Second)
 		r, err := p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
-		if err == nil && r.status == http.StatusOK && !bytes.Contains(r.body, []byte(`"report"`)) {
+		if err == nil && v.w.calm && r.status == http.StatusOK && !bytes.Contains(r.body, []byte(`"report"`)) {
 			return fmt.Errorf("a check does not go on from %s: %s", it.text, r.body)
 		}
 	}
