@@ -131,9 +131,24 @@ func (l *line) sender(c *client, queue string) (*azservicebus.Sender, error) {
 	return s, err
 }
 
+// forget has the next one to send to a queue open another link. The client itself
+// would for ever use one that the bus has ended for good, as it does when a queue is
+// deleted, also when the queue is there again.
+func (l *line) forget(ctx context.Context, c *client, queue string, s *azservicebus.Sender) {
+	l.mu.Lock()
+	first := c.senders[queue] == s
+	if first {
+		delete(c.senders, queue)
+	}
+	l.mu.Unlock()
+	if first {
+		_ = outlasting(ctx, farewell, s.Close) // there is nobody at the other end
+	}
+}
+
 // send returns once the bus has accepted m, or with an Unavailable error if it has
-// not, or with an Uncertain one. A connection may have died since it was last used:
-// only another one can tell whether the bus is there, so there is a second try.
+// not, or with an Uncertain one. A connection or link may have died since it was last
+// used: only another one can tell whether the bus is there, so there is a second try.
 func (l *line) send(ctx context.Context, queue string, m *azservicebus.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -169,6 +184,9 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 	}
 	t := troubleOf(err)
 	replace = t.replace
+	if t.relink {
+		l.forget(ctx, c, queue, s)
+	}
 	if !t.again || t.once { // the bus has said no
 		kind = domain.Unavailable
 	}

@@ -16,6 +16,7 @@ type trouble struct {
 	advice  string // to an operator
 	again   bool   // trying again may help without anybody's help
 	once    bool   // but not more than once
+	relink  bool   // this sender is no good any more
 	replace bool   // this client is no good any more
 
 	said string // by the client
@@ -64,6 +65,10 @@ func troubleOf(err error) trouble {
 		case "com.microsoft:session-cannot-be-locked":
 			t = trouble{advice: "the session is still held by a connection that was lost", again: true}
 		}
+	}
+	if _, ended := errors.AsType[*amqp.LinkError](err); ended && !t.replace {
+		// Why the bus has ended a link may be long past: only another link can tell.
+		t.again, t.once, t.relink = true, true, true
 	}
 	t.said = err.Error()
 	return t

@@ -147,21 +147,38 @@ func TestAKeyThatIsMendedIsUsedWithTheNextRequest(t *testing.T) {
 	})(t)
 }
 
-// create makes a queue as an operator does. The client for that speaks HTTPS only.
-func create(t *testing.T, n *embedded.Namespace, queue string) {
+// An operator has a namespace in hand.
+type operator struct {
+	t    *testing.T
+	door *admin.Client
+}
+
+func newOperator(t *testing.T, n *embedded.Namespace) *operator {
 	t.Helper()
-	server := httptest.NewTLSServer(n.Handler())
-	defer server.Close()
-	transport := server.Client().Transport.(*http.Transport)
-	defer transport.CloseIdleConnections()
-	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
-	}
-	c, err := admin.NewClientFromConnectionString("Endpoint=sb://example.com;SharedAccessKeyName="+embedded.WellKnownKeyName+";SharedAccessKey="+embedded.WellKnownKey,
-		&admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: server.Client()}})
+	door, err := admin.NewClientFromConnectionString(n.ConnectionString(""), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: inside{n.Handler()}}})
 	require.NoError(t, err)
-	_, err = c.CreateQueue(t.Context(), queue, &admin.CreateQueueOptions{Properties: &admin.QueueProperties{RequiresSession: to.Ptr(true)}})
-	require.NoError(t, err)
+	return &operator{t, door}
+}
+
+// inside brings requests to a handler without a network.
+type inside struct{ handler http.Handler }
+
+func (i inside) Do(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	i.handler.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+func (o *operator) create(queue string) {
+	o.t.Helper()
+	_, err := o.door.CreateQueue(o.t.Context(), queue, &admin.CreateQueueOptions{Properties: &admin.QueueProperties{RequiresSession: to.Ptr(true)}})
+	require.NoError(o.t, err)
+}
+
+func (o *operator) remove(queue string) {
+	o.t.Helper()
+	_, err := o.door.DeleteQueue(o.t.Context(), queue, nil)
+	require.NoError(o.t, err)
 }
 
 func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
@@ -186,9 +203,48 @@ func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 				require.Equal(t, uri, reply.URI)
 			}
 			answered(domain.Aggregations) // others are served meanwhile
-			create(t, n, missing)
+			newOperator(t, n).create(missing)
 			answered(domain.TimeSeries)
 		})
+	}
+}
+
+// The bus ends the link to a queue that is deleted. The simulation found that hubs
+// went on with it, and so asked a domain nothing any more until they were restarted.
+func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
+	for _, queue := range []string{"timeseries", "timeseries-reply"} {
+		t.Run(queue, timeless(func(t *testing.T) {
+			n := openBus(t, embedded.Options{})
+			r, o := newRequests(t, n), newOperator(t, n)
+			answered := func() {
+				t.Helper()
+				d := newDomain(t, n, domain.TimeSeries)
+				ctx, stop := context.WithCancel(t.Context())
+				var serving sync.WaitGroup
+				serving.Go(func() {
+					for q, ok := d.take(ctx); ok; q, ok = d.take(ctx) {
+						d.send(t, q.content(uri))
+					}
+				})
+				reply, err := ask(t, r, aRequest())
+				stop()
+				serving.Wait()
+				require.NoError(t, err)
+				require.Equal(t, uri, reply.URI)
+			}
+			answered()
+			o.remove(queue)
+			for range 3 {
+				_, err := ask(t, r, aRequest())
+				require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+				require.ErrorContains(t, err, "queue "+queue+": there is no such queue")
+			}
+			o.create(queue)
+			answered()
+			o.remove(queue)
+			o.create(queue)
+			answered()
+		}))
 	}
 }
 

@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -230,6 +235,48 @@ func TestSendTriesUntilItsContextEnds(t *testing.T) {
 	taken, err := domain.Send(ctx, eventsFor(alice, 1, 1))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Zero(t, taken)
+}
+
+// inside brings requests to a handler without a network.
+type inside struct{ handler http.Handler }
+
+func (i inside) Do(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	i.handler.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
+	bus := openBus(t)
+	operator, err := admin.NewClientFromConnectionString(bus.ConnectionString(""), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: inside{bus.Handler()}}})
+	require.NoError(t, err)
+	create := func() {
+		_, err := operator.CreateQueue(t.Context(), contract.DataAvailableFIFO, &admin.CreateQueueOptions{Properties: &admin.QueueProperties{RequiresSession: to.Ptr(true)}})
+		require.NoError(t, err)
+	}
+	remove := func() {
+		_, err := operator.DeleteQueue(t.Context(), contract.DataAvailableFIFO, nil)
+		require.NoError(t, err)
+	}
+	sender, hub := newClient(t, domainclient.Options{Connect: connectTo(bus)}), newHub(t, bus)
+	arrives := func() {
+		t.Helper()
+		taken, err := sender.Send(t.Context(), eventsFor(alice, 1, 1))
+		require.NoError(t, err)
+		require.Equal(t, 1, taken)
+		hub.received(alice, 1)
+	}
+	arrives()
+	remove()
+	for range 3 {
+		_, err := sender.Send(t.Context(), eventsFor(alice, 1, 1))
+		require.Regexp(t, "not-?found", err)
+	}
+	create()
+	arrives()
+	remove()
+	create()
+	arrives()
 }
 
 func TestAClosedClientSendsNothing(t *testing.T) {

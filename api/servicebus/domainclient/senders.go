@@ -44,8 +44,17 @@ func (s *senders) with(ctx context.Context, f func(*azservicebus.Sender) error) 
 	if err != nil {
 		return err
 	}
-	defer s.give(sender)
-	return f(sender)
+	err = f(sender)
+	if lostLink(err) {
+		// Microsoft's client would for ever use a link that the bus has ended for
+		// good, as it does when a queue is deleted, also when the queue is there again.
+		closing, cancel := after(ctx)
+		defer cancel()
+		_ = sender.Close(closing)
+		return err
+	}
+	s.give(sender)
+	return err
 }
 
 func (s *senders) take() (*azservicebus.Sender, error) {

@@ -97,9 +97,19 @@ func isRefusal(err error) bool {
 	return ok && wire.Condition == amqp.ErrCondUnauthorizedAccess
 }
 
+// lostLink reports whether the bus has ended a link that was open. Why it did may be
+// long past: only another link can tell.
+func lostLink(err error) bool {
+	_, ended := errors.AsType[*amqp.LinkError](err)
+	return ended
+}
+
 // isFinal reports whether trouble will not pass by itself: somebody has to change
 // a setting, a right or the message first.
 func isFinal(err error) bool {
+	if lostLink(err) {
+		return false
+	}
 	if bus, ok := errors.AsType[*azservicebus.Error](err); ok {
 		switch bus.Code {
 		case azservicebus.CodeUnauthorizedAccess, azservicebus.CodeNotFound, azservicebus.CodeClosed:
