@@ -16,7 +16,7 @@
 // a replica that lags, held for a minute while its sender gives up. In some worlds it is
 // what is rarely asked that goes wrong. Between the steps time may pass, hubs are killed,
 // told to stop or paused, clocks jump, the bus drops its connections, the account
-// throttles everybody for minutes, a [keeper] has queues be disabled, or take small messages only. After
+// throttles everybody for minutes, a [keeper] has queues be disabled, full or gone. After
 // some hundred steps the [weather] is fine for good, and everything has to come to its
 // end; in some worlds a [vandal] comes behind it.
 //
