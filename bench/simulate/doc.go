@@ -18,7 +18,8 @@
 // told to stop or paused, clocks jump, the bus drops its connections, the account
 // throttles everybody for minutes, a [keeper] has queues be disabled, full or gone. After
 // some hundred steps the [weather] is fine for good, and everything has to come to its
-// end; in some worlds a [vandal] comes behind it.
+// end; in some worlds a [vandal] comes behind it. Most worlds are small: without
+// operators, crowds, keepers and vandals.
 //
 // # What must hold
 //

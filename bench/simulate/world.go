@@ -65,6 +65,9 @@ const hubs = 2
 func newWorld(o *Options) (*world, error) {
 	d, latest := newDice(o.Seed, 3), newDice(o.Seed, 7)
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5), latest), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox), asked: make(map[string]int)}
+	if isSmall(o.Seed) {
+		w.plan.shrinks()
+	}
 	if w.plan.vandal {
 		w.shelf = newShelf()
 	}
