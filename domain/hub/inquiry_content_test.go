@@ -1,0 +1,71 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func TestTheDownloadOfABundleCanGoOnAnywhere(t *testing.T) {
+	w, d := newAsking(t)
+	content := strings.Repeat("0123456789", 10_000)
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, content) }
+	w.sent(1, charges)
+	peeked := w.peeks()
+	require.EqualValues(t, len(content), peeked.Body.Length)
+	body, err := peeked.Open(w.ctx)
+	require.NoError(t, err)
+	for _, at := range []int64{99_990, 0, 50_005, 100_000} {
+		_, err := body.Seek(at, io.SeekStart)
+		require.NoError(t, err)
+		rest, err := io.ReadAll(body)
+		require.NoError(t, err)
+		require.Equal(t, content[at:], string(rest))
+	}
+	require.NoError(t, body.Close())
+	found, err := w.hub.Bundle(w.ctx, hub.PeekRequest{Actor: w.actor, BundleID: peeked.ID})
+	require.NoError(t, err)
+	require.Equal(t, content, w.body(found))
+}
+
+// turned is a content store that gives back other bytes than it got.
+type turned struct{ repository.Content }
+
+func (s turned) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
+	r, err := s.Content.Open(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	b[0] ^= 1
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+func TestContentWithATurnedBitIsNotHandedOutWhole(t *testing.T) {
+	w, d := newAsking(t)
+	h := hub.New(w.store, w.store, turned{w.store}, hub.Options{
+		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+		Requester: d, Exchange: d.exchange, Answers: w.store,
+	})
+	defer h.Close()
+	w.sent(1, charges)
+	peeked, err := h.Peek(w.ctx, w.request())
+	require.NoError(t, err)
+	body, err := peeked.Open(w.ctx)
+	require.NoError(t, err)
+	_, err = io.ReadAll(body)
+	require.Equal(t, domain.Damaged, domain.KindOf(err))
+	require.Equal(t, domain.Damaged, domain.KindOf(body.Err()))
+	require.NoError(t, body.Close())
+}

@@ -1,0 +1,149 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func TestAFailureIsToldCountedAndInTheEndMarked(t *testing.T) {
+	var log bytes.Buffer
+	w, d := newAsking(t, func(o *hub.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
+		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found", Text: "no such list"}}, nil
+	}
+	w.sent(1, charges)
+	for n := 1; n <= 5; n++ {
+		trouble := w.isUnanswered("dataset-not-found").Trouble
+		require.Equal(t, domain.Trouble{Failures: n, Reason: "dataset-not-found", Text: "no such list"}, trouble)
+		require.Equal(t, n == 5, trouble.IsMarked())
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "an operator is told")
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	peeked := w.peeks()
+	require.Equal(t, "content", w.body(peeked), "it is asked all the same")
+	require.Zero(t, peeked.Trouble)
+}
+
+func TestContentThatCannotBeTakenIsTheDomainsFailure(t *testing.T) {
+	for reason, leave := range map[string]func(*domainTeam, hub.ContentRequest) (hub.Reply, error){
+		"foreign-content": func(*domainTeam, hub.ContentRequest) (hub.Reply, error) {
+			return hub.Reply{URI: "https://elsewhere.example/container/name"}, nil
+		},
+		"missing-content": func(d *domainTeam, _ hub.ContentRequest) (hub.Reply, error) {
+			uri := d.exchange.Leave("gone", []byte("x"))
+			return hub.Reply{URI: uri}, d.exchange.Discard(context.Background(), uri)
+		},
+		"empty-content":    func(d *domainTeam, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "") },
+		"content-too-long": func(d *domainTeam, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "12345678901") },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w, d := newAsking(t, func(o *hub.Options) { o.MaxContent = 10 })
+			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return leave(d, r) }
+			w.sent(1, charges)
+			require.Equal(t, 1, w.isUnanswered(reason).Trouble.Failures)
+			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+				return d.leaves(r, "1234567890")
+			}
+			require.Equal(t, "1234567890", w.body(w.peeks()))
+		})
+	}
+}
+
+func TestABusThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
+	w, d := newAsking(t)
+	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
+		return hub.Reply{}, domain.Errorf(domain.Unavailable, "no bus")
+	}
+	w.sent(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.request())
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	peeked := w.peeks()
+	require.Equal(t, "content", w.body(peeked))
+}
+
+// awayContent is a content store that cannot be reached.
+type awayContent struct {
+	repository.Content
+	away bool
+}
+
+func (a *awayContent) Put(ctx context.Context, name string, r io.Reader) error {
+	if a.away {
+		return domain.Errorf(domain.Unavailable, "no content store")
+	}
+	return a.Content.Put(ctx, name, r)
+}
+
+func TestAContentStoreThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
+	w, d := newAsking(t)
+	away := &awayContent{w.store, true}
+	h := hub.New(w.store, w.store, away, hub.Options{
+		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+		Requester: d, Exchange: d.exchange, Answers: w.store,
+	})
+	defer h.Close()
+	w.sent(1, charges)
+	_, err := h.Peek(w.ctx, w.request())
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	_, ok := errors.AsType[*hub.UnansweredError](err)
+	require.False(t, ok)
+	away.away = false
+	peeked, err := h.Peek(w.ctx, w.request())
+	require.NoError(t, err)
+	require.Zero(t, peeked.Trouble)
+}
+
+func TestAHubThatClosesAsksNobodyAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
+		w.sent(1, charges)
+		var peeking sync.WaitGroup
+		peeking.Go(func() {
+			if _, err := w.hub.Peek(w.ctx, w.request()); err == nil {
+				t.Error("it was answered")
+			}
+		})
+		synctest.Wait()
+		w.hub.Close()
+		peeking.Wait()
+		_, err := w.hub.Peek(w.ctx, w.request())
+		require.ErrorContains(t, err, "about to stop")
+		require.Len(t, d.requests(), 1)
+	})
+}
+
+func TestWhoWaitsForADomainLetsGoOfItsPlace(t *testing.T) {
+	w, d := newAsking(t)
+	var said []string
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	w.sent(1, charges)
+	req := w.request()
+	req.Pause = func() func(context.Context) error {
+		said = append(said, "pause")
+		return func(context.Context) error {
+			said = append(said, "resume")
+			return domain.Errorf(domain.Busy, "full")
+		}
+	}
+	_, err := w.hub.Peek(w.ctx, req)
+	require.Equal(t, domain.Busy, domain.KindOf(err))
+	require.Equal(t, []string{"pause", "resume"}, said)
+	_, err = w.hub.Peek(w.ctx, req)
+	require.NoError(t, err, "the content is there now")
+	require.Len(t, said, 2)
+}

@@ -1,0 +1,83 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A domainTeam is a domain that is asked for content; each test says what it does.
+type domainTeam struct {
+	exchange *memory.Exchange
+
+	mu     sync.Mutex
+	asked  []hub.ContentRequest
+	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // to the n-th request, from 1
+}
+
+func (d *domainTeam) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
+	d.mu.Lock()
+	d.asked = append(d.asked, r)
+	n, answer := len(d.asked), d.answer
+	d.mu.Unlock()
+	return answer(ctx, n, r)
+}
+
+func (d *domainTeam) requests() []hub.ContentRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]hub.ContentRequest(nil), d.asked...)
+}
+
+// leaves is a reply that names content which it leaves in the exchange.
+func (d *domainTeam) leaves(r hub.ContentRequest, content string) (hub.Reply, error) {
+	return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient)+"_data", []byte(content))}, nil
+}
+
+// silent waits for the end of the inquiry.
+func silent(ctx context.Context) (hub.Reply, error) {
+	<-ctx.Done()
+	return hub.Reply{}, ctx.Err()
+}
+
+// newAsking returns a world whose domain Charges is asked for content. By default it
+// answers at once.
+func newAsking(t testing.TB, change ...func(*hub.Options)) (*world, *domainTeam) {
+	d := &domainTeam{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	return askingOver(t, memory.New(memory.Options{}), d, change...), d
+}
+
+func askingOver(t testing.TB, store *memory.Store, d *domainTeam, change ...func(*hub.Options)) *world {
+	opts := hub.Options{
+		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+		Requester: d, Exchange: d.exchange, Answers: store,
+	}
+	for _, c := range change {
+		c(&opts)
+	}
+	w := &world{t, t.Context(), store, hub.New(store, store, store, opts), rt.NewActor()}
+	t.Cleanup(w.hub.Close)
+	return w
+}
+
+func charges(e *domain.Event) { e.Origin = domain.Charges }
+
+// isUnanswered demands that a Peek finds a bundle open that waits for its domain.
+func (w *world) isUnanswered(reason string) domain.Bundle {
+	w.Helper()
+	_, err := w.hub.Peek(w.ctx, w.request())
+	unanswered, ok := errors.AsType[*hub.UnansweredError](err)
+	require.True(w, ok, "got %v", err)
+	require.Equal(w, domain.Unavailable, domain.KindOf(err))
+	require.Equal(w, reason, unanswered.Bundle.Trouble.Reason)
+	return unanswered.Bundle
+}

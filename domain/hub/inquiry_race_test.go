@@ -1,0 +1,185 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		defer w.hub.Close()
+		other := askingOver(t, w.store, d)
+		defer other.hub.Close()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-release
+				return d.leaves(r, "slow")
+			}
+			return d.leaves(r, "fast")
+		}
+		w.sent(1, charges)
+		var slow string
+		var peeking sync.WaitGroup
+		peeking.Go(func() { slow = w.body(w.peeks()) })
+		synctest.Wait()
+		other.actor = w.actor
+		require.Equal(t, "fast", other.body(other.peeks()))
+		close(release)
+		peeking.Wait()
+		require.Equal(t, "fast", slow)
+	})
+}
+
+// A counting content store knows the names of what is in it.
+type counting struct {
+	repository.Content
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
+	err := c.Content.Put(ctx, name, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.names[name] = true
+	}
+	return err
+}
+
+func (c *counting) Delete(ctx context.Context, name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.names, name)
+	return c.Content.Delete(ctx, name)
+}
+
+func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		content := &counting{Content: w.store, names: make(map[string]bool)}
+		node := func() *hub.Hub {
+			return hub.New(w.store, w.store, content, hub.Options{
+				Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+				Requester: d, Exchange: d.exchange, Answers: w.store,
+			})
+		}
+		first, second := node(), node()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-release
+			}
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		var peeking sync.WaitGroup
+		peeking.Go(func() { _, _ = first.Peek(w.ctx, w.request()) })
+		synctest.Wait()
+		peeked, err := second.Peek(w.ctx, w.request())
+		require.NoError(t, err)
+		close(release)
+		peeking.Wait()
+		synctest.Wait() // the tidying is over
+		first.Close()
+		second.Close()
+		w.hub.Close()
+		require.Equal(t, map[string]bool{peeked.Object: true}, content.names)
+	})
+}
+
+func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		defer w.hub.Close()
+		other := askingOver(t, w.store, d)
+		defer other.hub.Close()
+		release := make(chan struct{})
+		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-release
+				return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+			}
+			return d.leaves(r, "content")
+		}
+		w.sent(1, charges)
+		var got string
+		var peeking sync.WaitGroup
+		peeking.Go(func() { got = w.body(w.peeks()) })
+		synctest.Wait()
+		other.actor = w.actor
+		require.Equal(t, "content", other.body(other.peeks()))
+		close(release)
+		peeking.Wait()
+		require.Equal(t, "content", got)
+	})
+}
+
+func TestALateFailureCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, d := newAsking(t)
+		defer w.hub.Close()
+		d.answer = func(ctx context.Context, n int, _ hub.ContentRequest) (hub.Reply, error) {
+			if n == 1 {
+				<-time.After(40 * time.Second)
+			}
+			return hub.Reply{Failure: domain.Trouble{Reason: "internal-error"}}, nil
+		}
+		w.sent(1, charges)
+		require.Equal(t, 1, w.isUnanswered(hub.NoAnswer).Trouble.Failures)
+		<-time.After(time.Minute) // of the bubble's clock: the failure comes, and there was none in time
+		require.Equal(t, 2, w.isUnanswered("internal-error").Trouble.Failures, "the second is that of the second request")
+	})
+}
+
+// A crowdedExchange gets every list a moment before the hub puts it, as another node
+// would leave it.
+type crowdedExchange struct{ *memory.Exchange }
+
+func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) error {
+	list, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if err := e.Exchange.Put(ctx, name, bytes.NewReader(list)); err != nil {
+		return err
+	}
+	return e.Exchange.Put(ctx, name, bytes.NewReader(list))
+}
+
+func TestAListThatAnotherNodeHasLeftIsTheSame(t *testing.T) {
+	w, _ := newAsking(t, func(o *hub.Options) { o.Exchange = crowdedExchange{o.Exchange.(*memory.Exchange)} })
+	w.sent(2, charges)
+	require.Equal(t, "content", w.body(w.peeks()))
+}
+
+func TestABundleThatAnOperatorTakesBackWhileItsDomainIsAskedIsNotHandedOut(t *testing.T) {
+	w, d := newAsking(t)
+	operator := hub.NewOperator(w.hub, w.store, nil)
+	first := make(chan domain.BundleID, 1)
+	d.answer = func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+		if n == 1 {
+			first <- r.Bundle
+			require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.Order{Who: "kim", Why: "it takes too long"}))
+		}
+		return d.leaves(r, "of "+r.Bundle.String())
+	}
+	w.sent(1, charges)
+	peeked := w.peeks()
+	require.NotEqual(t, <-first, peeked.ID)
+	require.Equal(t, "of "+peeked.ID.String(), w.body(peeked))
+}
