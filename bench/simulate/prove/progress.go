@@ -19,9 +19,9 @@ type progress struct {
 	terminal bool
 	width    func() int // of the terminal
 
-	began, last time.Time
-	seeds       uint64 // at the beginning
-	steps       int64
+	began, last  time.Time
+	seeds, twice uint64 // at the beginning
+	steps        int64
 }
 
 func newProgress(to *os.File) *progress {
@@ -39,6 +39,9 @@ func newProgress(to *os.File) *progress {
 func (p *progress) tell(now time.Time, s *state, failed int, left uint64) {
 	if p.began.IsZero() {
 		p.began, p.last, p.seeds, p.steps = now, now, s.Seeds.count(), s.Steps
+	}
+	if twice := s.Twice.count(); twice != p.twice { // which is no part of the steps
+		p.began, p.twice = now, twice
 	}
 	if !p.terminal && now.Sub(p.last) < every {
 		return
@@ -64,7 +67,11 @@ func (p *progress) line(now time.Time, s *state, failed int, left uint64) string
 	if seeds := s.Seeds.count() - p.seeds; seeds > 0 {
 		eta = time.Duration(float64(spent) / float64(seeds) * float64(left)).Round(time.Second).String()
 	}
-	line := fmt.Sprintf("%d seeds, %d steps, %.1f %% faulted, %.0f steps/s, %d failed, %s to go",
+	line := ""
+	if s.Seeds.count() == 0 && p.twice > 0 {
+		line = fmt.Sprintf("%d seeds twice, ", p.twice)
+	}
+	line += fmt.Sprintf("%d seeds, %d steps, %.1f %% faulted, %.0f steps/s, %d failed, %s to go",
 		s.Seeds.count(), s.Steps, percent(s.Faulted, s.Steps), perSecond, failed, eta)
 	if names := s.rarest(); len(names) > 0 {
 		reached := 0

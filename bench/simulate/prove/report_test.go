@@ -62,6 +62,21 @@ func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
 	require.Equal(t, "200 seeds, 11000 steps, 10.0 % faulted, 1000 steps/s, 1 failed, 1m30s to go; rare states 2/2, least \"own 412\" 99\n", out.String())
 }
 
+func TestProgressTellsOfSeedsThatAreRunTwiceAndLeavesTheirTimeOut(t *testing.T) {
+	var out bytes.Buffer
+	p := &progress{to: &out}
+	s := someState()
+	s.Seeds, s.Steps, s.Faulted, s.Sometimes = nil, 0, 100, nil
+	at := time.Unix(0, 0)
+	p.tell(at, s, 0, 1000)
+	s.Twice = spans{{0, 50}}
+	p.tell(at.Add(time.Hour), s, 0, 1000)
+	s.Seeds, s.Steps = spans{{0, 100}}, 1000
+	p.tell(at.Add(time.Hour+10*time.Second), s, 0, 900)
+	require.Equal(t, "50 seeds twice, 0 seeds, 0 steps, 0.0 % faulted, 0 steps/s, 0 failed, unknown to go\n"+
+		"100 seeds, 1000 steps, 10.0 % faulted, 100 steps/s, 0 failed, 1m30s to go\n", out.String())
+}
+
 func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := &progress{to: &out, terminal: true, width: func() int { return 10 }}
