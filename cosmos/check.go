@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -139,6 +140,9 @@ func (c *checker) run(ctx context.Context) error {
 	for !q.done {
 		recipients, strays, err := nextRecipients(ctx, q, 100)
 		if err != nil {
+			if c.opts.Resume != "" && statusOf(err) == http.StatusBadRequest {
+				err = domain.Errorf(domain.Invalid, "resume: %w; begin from the start", err)
+			}
 			return err
 		}
 		for _, stray := range strays {

@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
@@ -526,8 +527,11 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 		require.EqualValues(t, 251, recipients)
 		require.Equal(t, []string{intentLeft}, found)
 
-		_, err := other.Check(t.Context(), CheckOptions{Resume: "anything"})
-		require.Equal(t, domain.Invalid, domain.KindOf(err))
+		for _, madeUp := range []string{"anything", base64.RawURLEncoding.EncodeToString([]byte(`{"continuation":"anything"}`))} {
+			_, err := other.Check(t.Context(), CheckOptions{Resume: madeUp})
+			require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, "begin from the start")
+		}
 	})
 }
 
