@@ -12,6 +12,12 @@ func (h History) CheckPlainly(opts Options) Verdict {
 	return search.run(steps).Verdict
 }
 
+// Placed returns how many operations a search has to find a place for.
+func (h History) Placed(opts Options) int {
+	t, steps := tableOf(h.operations)
+	return len((&model{table: t, Options: opts}).narrow(steps))
+}
+
 // Corrupted returns h with one answer changed.
 func (h History) Corrupted(random *rand.Rand) History {
 	operations := slices.Clone(h.operations)

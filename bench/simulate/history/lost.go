@@ -1,6 +1,9 @@
 package history
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // narrow returns the steps that a search has to place. An operation without an
 // answer may take effect at any time until the end of all, and a search that has to
@@ -17,7 +20,11 @@ import "slices"
 //     there. So if it took effect later than that, or never, it might as well have
 //     taken effect at that time. And if it alone can have brought an event that was
 //     shown, it has taken effect by then.
+//   - Of Sends of the same without an answer the first can stand for all: what one
+//     of the others has stored it might have stored at that time, and it was stored
+//     once.
 func (t *model) narrow(steps []*step) []*step {
+	steps = withoutRepeats(steps)
 	surely := slices.Clone(t.stored) // when each event is there at the latest
 	senders := make([]int, len(t.contents))
 	closed := make(map[int]bool)
@@ -53,6 +60,19 @@ func (t *model) narrow(steps []*step) []*step {
 		}
 	}
 	return narrowed
+}
+
+// withoutRepeats leaves out the Sends without an answer that another one, which began
+// before, can stand for.
+func withoutRepeats(steps []*step) []*step {
+	first := make(map[string]*step)
+	isUnknown := func(s *step) bool { return s.kind == send && s.outcome == Unknown }
+	for _, s := range steps {
+		if of := fmt.Sprint(s.sent); isUnknown(s) && (first[of] == nil || s.call < first[of].call) {
+			first[of] = s
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(steps), func(s *step) bool { return isUnknown(s) && first[fmt.Sprint(s.sent)] != s })
 }
 
 // effectBy returns by when a Send without an answer has taken effect, if it has any

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,21 @@ func TestWhatHasNoAnswerMayHaveHappenedAtAnyLaterTimeOrNever(t *testing.T) {
 		}},
 		{"before it began", illegal, func(s *tale) {
 			s.shows(bundle("x", "A1", "1"))
+			lost(s, "1")
+		}},
+		{"the last of many of the same", legal, func(s *tale) {
+			for range 5 {
+				lost(s, "1")
+			}
+			s.send("A1", "2")
+			s.shows(bundle("x", "A1", "2"))
+			s.done("x")
+			lost(s, "1")
+			s.shows(bundle("y", "A1", "1"))
+		}},
+		{"before the first of many of the same", illegal, func(s *tale) {
+			s.shows(bundle("x", "A1", "1"))
+			lost(s, "1")
 			lost(s, "1")
 		}},
 		{"a Dequeue that did not", legal, func(s *tale) {
@@ -181,6 +197,19 @@ func TestASearchThatIsGivenUpHasShownNothing(t *testing.T) {
 	result := s.History().Check(history.Options{Steps: 2})
 	require.Equal(t, history.GaveUp, result.Verdict)
 	require.Equal(t, 2, result.Steps)
+}
+
+// Clients that are not answered send the same again and again.
+func TestASearchPlacesOneOfManySendsOfTheSame(t *testing.T) {
+	s := &tale{}
+	for range 12 {
+		for client := range 3 {
+			s.Send(client, s.tick(), event(fmt.Sprint(client), "A1"))(s.tick(), history.Unknown)
+		}
+	}
+	s.shows(bundle("x", "A1", "2 0 1"))
+	require.Equal(t, 4, s.History().Placed(history.Options{}))
+	require.Equal(t, legal, s.History().Check(history.Options{}).Verdict)
 }
 
 func TestASearchNeedsNoClock(t *testing.T) {
