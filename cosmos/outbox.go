@@ -136,9 +136,11 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([
 func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := &query{
 		o: r.begin("waiting"), container: r.db.bundles, everywhere: true, continuation: from,
-		text: "SELECT c.recipient FROM c WHERE c.kind = @kind AND c.since < @before",
+		text: "SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
 		params: []azcosmos.QueryParameter{
-			{Name: "@kind", Value: noticeKind}, {Name: "@before", Value: millisOf(before)},
+			{Name: "@kind", Value: noticeKind},
+			{Name: "@before", Value: millisOf(before)},
+			{Name: "@ahead", Value: millisOf(before.Add(repository.Ahead))},
 		},
 	}
 	for pages := 0; !q.done && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {

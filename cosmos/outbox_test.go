@@ -109,7 +109,7 @@ func (k *keeper) asks() repositorytest.Peeked {
 func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{SweepEvery: -1}, false)
-	recipients := make(map[domain.ActorID]bool)
+	recipients, before := make(map[domain.ActorID]bool), time.Now()
 	for n := range 7 {
 		s := &trust{T: t, rig: r, actor: repositorytest.NewActor()}
 		s.confirms(node, 1+n*n%5)
@@ -130,7 +130,7 @@ func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
 			}
 		}
 	}
-	waiting, err := node.Waiting(t.Context(), time.Now().Add(-time.Hour), 10)
+	waiting, err := node.Waiting(t.Context(), before, 10)
 	require.NoError(t, err)
 	require.Empty(t, waiting)
 }

@@ -179,6 +179,7 @@ func (v *vandal) repages(page *document) string {
 		at = v.d.n(end)
 	}
 	events[at] ^= 1 << v.d.n(8)
+	v.forged = true
 	binary.LittleEndian.PutUint32(events[end:], crc32.Checksum(events[:end], crc32.MakeTable(crc32.Castagnoli)))
 	page.fields["events"] = base64.StdEncoding.EncodeToString(events)
 	return v.put(page, fmt.Sprintf("has another byte %d, and the checksum of that", at))
@@ -192,7 +193,8 @@ func (v *vandal) doubles(pages []document) string {
 	i := v.d.n(len(pages))
 	from, to := pages[i], &pages[(i+1+v.d.n(len(pages)-1))%len(pages)]
 	to.fields["events"] = from.fields["events"]
-	delete(to.fields, "sum")
+	delete(to.fields, "sum") // as a page of an older version
+	v.forged = true
 	return v.put(to, "has the events of "+from.id+" of "+from.key)
 }
 

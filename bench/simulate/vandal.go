@@ -18,7 +18,8 @@ import (
 // mailboxes have no trouble of it.
 type vandal struct {
 	party
-	door *backDoor
+	door   *backDoor
+	forged bool // a page, so that its checksums are right
 }
 
 // vandalise is what happens in a world with a vandal after its normal course.
@@ -80,7 +81,7 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 	if err := b.fill(); err != nil {
 		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
 	}
-	b.strict = v.d.n(3) > 0
+	b.strict, v.forged = v.d.n(3) > 0, false
 	damages := 1
 	if !b.strict {
 		damages += v.d.n(3)
@@ -92,6 +93,7 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 			case "bundle", "gate", "head": // which are under no checksum, as pages and payloads are
 				b.strict = false
 			}
+			b.strict = b.strict && !v.forged
 			return what
 		})
 	}

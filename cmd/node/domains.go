@@ -35,7 +35,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	queues := cfg.Queues()
 	d.requests = servicebus.NewRequests(servicebus.RequestOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
-	d.courier = hub.NewCourier(outbox, d.notices, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random})
+	d.courier = hub.NewCourier(outbox, d.notices, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
 	return d, nil
 }
 

@@ -35,6 +35,7 @@ type CourierOptions struct {
 	Parallel int                           // recipients at a time; default 8
 	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
 	Random   func() uint64                 // for jitter; default: the system's
+	Clock    func() time.Time              // default: the system's
 	Logger   *slog.Logger                  // default: none
 }
 
@@ -45,6 +46,9 @@ func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
 	}
 	if opts.Look == nil {
 		opts.Look = func(idle bool) time.Duration {
@@ -109,7 +113,7 @@ func (c *Courier) Run(ctx context.Context) error {
 // delivered, and reports whether there were any.
 func (c *Courier) look(ctx context.Context) bool {
 	const most, young = 1000, 10 * time.Second
-	waiting, err := c.outbox.Waiting(ctx, time.Now().Add(-young), most)
+	waiting, err := c.outbox.Waiting(ctx, c.opts.Clock().Add(-young), most)
 	if err != nil {
 		c.warn(ctx, "look for notices", err)
 	}

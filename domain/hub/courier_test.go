@@ -213,6 +213,28 @@ func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
 	})
 }
 
+// What a node whose clock is wrong has left, and does not carry itself, does not wait for
+// that time to come.
+func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, _, _ := newTelling(t, nil) // nobody runs the courier that it tells
+				defer w.hub.Close()
+				ids := w.confirmed(2)
+				box := &postBox{}
+				stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{
+					Clock: func() time.Time { return time.Now().Add(-skew) },
+				}))
+				defer stop()
+				<-time.After(2 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, ids, box.bundles())
+			})
+		})
+	}
+}
+
 func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := &postBox{fault: func(n domain.Notice) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // notice puts the notice of a bundle that its actor has just confirmed into the
@@ -52,8 +53,10 @@ func (s *Store) Waiting(ctx context.Context, before time.Time, most int) ([]doma
 	defer s.mu.Unlock()
 	var waiting []domain.ActorID
 	for id, r := range s.recipients {
-		isOld := func(n domain.Notice) bool { return n.Since.Before(before) }
-		if len(waiting) < most && slices.ContainsFunc(r.outbox, isOld) {
+		waits := func(n domain.Notice) bool {
+			return n.Since.Before(before) || n.Since.After(before.Add(repository.Ahead))
+		}
+		if len(waiting) < most && slices.ContainsFunc(r.outbox, waits) {
 			waiting = append(waiting, id)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // notices returns what is in the outbox, and holds it to what the outbox promises
@@ -252,6 +253,8 @@ var outboxRules = []rule{
 		require.True(f, f.waits(never))
 		require.True(f, f.waits(n[0].Since.Add(time.Millisecond)))
 		require.False(f, f.waits(n[0].Since), "it is not from before that")
+		require.False(f, f.waits(n[1].Since.Add(-repository.Ahead)))
+		require.True(f, f.waits(n[0].Since.Add(-repository.Ahead-time.Millisecond)), "it is from the future")
 		f.delivered(n[0])
 		require.False(f, f.waits(n[0].Since.Add(time.Millisecond)))
 		require.True(f, f.waits(n[1].Since.Add(time.Millisecond)))
