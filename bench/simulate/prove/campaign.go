@@ -133,12 +133,15 @@ func (c *campaign) take(r result) ([]piece, error) {
 	c.state.add(r.piece, r.totals)
 	failed := slices.Concat(r.Failed, r.Differing)
 	slices.Sort(failed)
+	if r.kind == saved && len(failed) == 0 {
+		c.state.mend(r.From, c.commit)
+	}
 	for _, seed := range slices.Compact(failed) {
 		what := r.about(seed)
 		if slices.Contains(r.Differing, seed) {
 			what = "two runs differ: " + what
 		}
-		f := failure{seed, c.commit, what}
+		f := failure{Seed: seed, Commit: c.commit, What: what}
 		c.failed = append(c.failed, f)
 		c.state.fail(f)
 		c.progress.say(fmt.Sprintf("seed %d fails: %s", seed, what))

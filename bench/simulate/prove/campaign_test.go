@@ -64,7 +64,7 @@ func TestEverySeedIsRunOnceAndAddedUp(t *testing.T) {
 func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{4}})
 	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
-	want := []failure{{4, "c1", "an event was lost"}}
+	want := []failure{{4, "c1", "an event was lost", ""}}
 	require.Equal(t, want, c.state.Failed)
 	require.EqualError(t, c.verdict(flags{}), "seed 4 fails: an event was lost")
 	require.EqualValues(t, 10, c.state.Seeds.count())
@@ -90,10 +90,27 @@ func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	require.NoError(t, c.verdict(flags{}))
 }
 
+func TestASeedThatFailsNoMoreOnALaterCommitIsMended(t *testing.T) {
+	c := newCampaign(t, fake{Fails: []uint64{4}})
+	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	again := func(commit string) {
+		c.commit, c.failed = commit, nil
+		require.NoError(t, c.prove(t.Context(), c.plan([]uint64{4}, tenSeeds())))
+	}
+	t.Setenv(fakeSimulation, `{}`)
+	again("c1")
+	require.Equal(t, 1, c.state.failing(), "the commit on which it failed is what it was")
+	again("c2")
+	require.Zero(t, c.state.failing())
+	again("c3")
+	require.Equal(t, []failure{{4, "c1", "an event was lost", "c2"}}, c.state.Failed)
+	require.NoError(t, c.verdict(flags{}))
+}
+
 func TestASeedThatKillsItsProcessIsFound(t *testing.T) {
 	c := newCampaign(t, fake{Dies: []uint64{4}})
 	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
-	require.Equal(t, []failure{{4, "c1", "panic: all is lost"}}, c.state.Failed)
+	require.Equal(t, []failure{{4, "c1", "panic: all is lost", ""}}, c.state.Failed)
 	require.Equal(t, spans{{0, 10}}, c.state.Seeds)
 	require.EqualValues(t, 9, c.state.Histories)
 }
@@ -106,7 +123,7 @@ func TestSeedsThatAreRunTwiceCountForThemselves(t *testing.T) {
 	require.Equal(t, spans{{0, 5}}, c.state.Twice)
 	require.Equal(t, []uint64{1}, c.state.Differing)
 	require.EqualValues(t, 100, c.state.Steps)
-	require.Equal(t, []failure{{1, "c1", "two runs differ: step 3"}}, c.state.Failed)
+	require.Equal(t, []failure{{1, "c1", "two runs differ: step 3", ""}}, c.state.Failed)
 }
 
 func TestACampaignThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {

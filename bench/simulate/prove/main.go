@@ -8,7 +8,8 @@
 // goes on where it was: by Ctrl-C, which waits for the processes to end and gives up
 // the pieces they were at; or by -duration, which lets these finish. A tree with
 // another commit, or with changes that are not committed, begins anew, and the state
-// is put aside, unless -continue says that the figures may be put together.
+// is put aside, unless -continue says that the figures may be put together; seeds that
+// failed on the commits before are run again then, and are mended if they do not fail.
 //
 // A seed that fails is added to testdata/seeds.txt, whose seeds every test of the
 // simulation runs from then on, and the exit code is 1. A process that dies without

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func (s *state) markdown() string {
 	say("| histories of one mailbox, all of them linearizable | at least %d | %d |", wantHistories, s.Histories)
 	say("| seeds run twice | at least %d | %d |", wantTwice, s.Twice.count())
 	say("| of these, with differing traces | 0 | %d |", len(s.Differing))
-	say("| seeds that fail | 0 | %d |", len(s.Failed))
+	say("| seeds that fail | 0 | %d |", s.failing())
 	say("| steps a second and process | | %.0f |", per(s.Steps, s.Seconds))
 	say("| steps a second | | %.0f |", per(s.Steps, s.Wall))
 	say("\nThe seeds: %s. A history that is not linearizable, or of which that cannot be told, fails its seed.", s.Seeds)
@@ -57,14 +58,14 @@ func (s *state) markdown() string {
 		}
 		say("| %s | %d | %s |", cell(name), s.Sometimes[name], short)
 	}
-	say("\n## Seeds that fail\n")
+	say("\n## Seeds that have failed\n")
 	if len(s.Failed) == 0 {
 		say("None.")
 	} else {
-		say("| seed | commit | what |\n|---|---|---|")
+		say("| seed | commit | what | mended |\n|---|---|---|---|")
 	}
 	for _, f := range s.Failed {
-		say("| %d | %s | %s |", f.Seed, f.Commit, cell(f.What))
+		say("| %d | %s | %s | %s |", f.Seed, f.Commit, cell(f.What), cmp.Or(f.Mended, "no"))
 	}
 	say("\n## Commands\n")
 	for _, command := range s.Commands {

@@ -18,7 +18,7 @@ func someState() *state {
 		Commands: []string{"go run ./bench/simulate/prove -seeds 60000"}, Began: "2026-11-21", Wall: 100,
 		Seeds: spans{{0, 60_000}}, Steps: 12_000_000, Faulted: 900_000, Seconds: 190, Histories: 30_000,
 		Sometimes: map[string]int64{"own 412": 99, "own | 409": 100}, Twice: spans{{0, 1000}},
-		Failed: []failure{{7, "c1", "an event was lost"}},
+		Failed: []failure{{7, "c1", "an event was lost", ""}, {8, "c0", "two were", "c1"}},
 	}
 }
 
@@ -39,7 +39,9 @@ func TestTheReportSaysAllThatIsInTheState(t *testing.T) {
 		"| steps a second | | 120000 |",
 		"The seeds: 0 to 59999.",
 		"| own 412 | 99 | too rare |\n| own \\| 409 | 100 |  |",
-		"| 7 | c1 | an event was lost |",
+		"| seeds that fail | 0 | 1 |",
+		"| 7 | c1 | an event was lost | no |",
+		"| 8 | c0 | two were | c1 |",
 		"\tgo run ./bench/simulate/prove -seeds 60000",
 	} {
 		require.Contains(t, string(text), line)

@@ -41,11 +41,12 @@ type state struct {
 	Failed []failure `json:"failed"`
 }
 
-// A failure is a seed that fails.
+// A failure is a seed that fails, or has failed.
 type failure struct {
 	Seed   uint64 `json:"seed"`
 	Commit string `json:"commit"`
 	What   string `json:"what"`
+	Mended string `json:"mended,omitempty"` // the first commit on which it did not fail any more
 }
 
 // load returns the state at path, or a new one if there is none.
@@ -135,6 +136,29 @@ func (s *state) fail(f failure) {
 	if !slices.ContainsFunc(s.Failed, func(known failure) bool { return known.Seed == f.Seed && known.Commit == f.Commit }) {
 		s.Failed = append(s.Failed, f)
 	}
+}
+
+// mend notes that a seed does not fail on a commit. Whether two runs of it differ, one
+// cannot tell.
+func (s *state) mend(seed uint64, commit string) {
+	if slices.Contains(s.Differing, seed) {
+		return
+	}
+	for i := range s.Failed {
+		if f := &s.Failed[i]; f.Seed == seed && f.Commit != commit && f.Mended == "" {
+			f.Mended = commit
+		}
+	}
+}
+
+// failing are those failures that are not mended.
+func (s *state) failing() (n int) {
+	for _, f := range s.Failed {
+		if f.Mended == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // rarest returns the rare states, the rarest first.
