@@ -17,17 +17,18 @@ type mailboxes struct {
 	w     *world
 	ticks atomic.Int64
 	of    map[string]*history.Recorder // by recipient
+	mute  map[string]*atomic.Int64     // Peeks of a recipient that say nothing
 	byBus atomic.Bool                  // events were sent of which nobody outside learns when the hub has them
 }
 
-// longest is how many operations a history has that is looked at: the search for an
-// explanation takes its time.
+// longest is how many operations that say something a history has that is looked at: the
+// search for an explanation takes its time.
 const longest = 60
 
 func newMailboxes(w *world) *mailboxes {
-	m := &mailboxes{w: w, of: make(map[string]*history.Recorder)}
+	m := &mailboxes{w: w, of: make(map[string]*history.Recorder), mute: make(map[string]*atomic.Int64)}
 	for i := range w.plan.recipients {
-		m.of[actorName(i)] = new(history.Recorder)
+		m.of[actorName(i)], m.mute[actorName(i)] = new(history.Recorder), new(atomic.Int64)
 	}
 	return m
 }
@@ -52,7 +53,7 @@ func (m *mailboxes) sent(client int, began int64, batch []event, came history.Ou
 // peeked notes a Peek for a recipient, and the bundle that it was shown.
 func (m *mailboxes) peeked(client int, began int64, recipient, group string, came history.Outcome, b history.Bundle) {
 	if came == history.None && m.w.plan.consistency == "Session" {
-		return // which says nothing there
+		m.mute[recipient].Add(1) // but it may have opened what another has dequeued before it could show it
 	}
 	var groups []string
 	if group != "" {
@@ -74,7 +75,7 @@ func (m *mailboxes) check() (n int, err error) {
 	}
 	for _, recipient := range slices.Sorted(maps.Keys(m.of)) {
 		h := m.of[recipient].History()
-		if h.Len() == 0 || h.Len() > longest {
+		if n := h.Len() - int(m.mute[recipient].Load()); n == 0 || n > longest {
 			continue
 		}
 		// Time stands still in a bubble while nobody waits for it, so nobody can tell
