@@ -45,11 +45,12 @@ type slots struct {
 
 const mostDrawers = 6
 
-// mailboxes are the changes that a commit makes to gates and bundles of one
+// mailboxes are the changes that a commit makes to gates, bundles and notices of one
 // recipient.
 type mailboxes struct {
 	gates   map[string]changed[gate]   // by id
 	bundles map[string]changed[bundle] // by id
+	notices map[string]Key             // that were created, by the bundle they are of
 	orders  map[string]bool            // what records that were created say
 }
 
@@ -71,7 +72,10 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 	}
 	m := of[kind.Recipient]
 	if m == nil {
-		m = &mailboxes{gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]), orders: make(map[string]bool)}
+		m = &mailboxes{
+			gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]),
+			notices: make(map[string]Key), orders: make(map[string]bool),
+		}
 		of[kind.Recipient] = m
 	}
 	r := o.recipient(kind.Recipient)
@@ -80,6 +84,8 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 		m.gates[key.ID] = replaced(o, key, c, r.gates)
 	case "bundle":
 		m.bundles[key.ID] = replaced(o, key, c, r.bundles)
+	case "notice":
+		o.noticeChanged(m, key, c)
 	case "record":
 		if c.before == nil {
 			m.orders[kind.What] = true
@@ -115,6 +121,7 @@ func (o *Observer) mailboxesChanged(r *recipient, m *mailboxes) {
 	for id, g := range m.gates {
 		o.gateChanged(r, m, id, g)
 	}
+	o.noticesCreated(m)
 	if len(m.gates)+len(m.bundles) == 0 {
 		return
 	}

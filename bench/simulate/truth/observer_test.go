@@ -91,6 +91,19 @@ func bundleOf(id, state string, from, to, count int, start fields, ranges ...fie
 	})
 }
 
+// madeOf is a bundle whose content is made on request.
+func madeOf(state string, ranges ...fields) embedded.Change {
+	c := bundleOf("b1", state, 1, 3, 3, origin, ranges...)
+	doc := fields{}
+	_ = json.Unmarshal(c.JSON, &doc)
+	doc["content"] = "request"
+	return put("bundles", "a", "b1", doc)
+}
+
+func noticeOf(bundle string, number int) embedded.Change {
+	return put("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "group": "g", "number": number, "bundle": bundle})
+}
+
 func slotsOf(drawer string, ordinal, from, to int) fields {
 	return fields{"drawer": drawer, "ordinal": ordinal, "from": from, "to": to}
 }
@@ -138,6 +151,8 @@ var (
 	end      = placeOf(2, 1, 4, 4)
 	open2    = commit{bundleOf("b2", "open", 4, 4, 1, behind, b2), gateOf(3, "b2", behind)}
 	dequeue2 = commit{bundleOf("b2", "dequeued", 4, 4, 1, behind, b2), gateOf(4, "", end)}
+	made     = append(saved[:5:5], commit{madeOf("open", b1), gateOf(1, "b1", origin)})
+	noticed  = append(made[:6:6], commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 2)})
 	floored  = append(dequeued[:7:7], open2, dequeue2, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})
 )
 
@@ -156,6 +171,8 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	observe(t, append(dequeued[:7:7], commit{bundleOf("b1", "open", 1, 3, 3, origin, b1), gateOf(3, "b1", origin), recordOf("replay")},
 		commit{bundleOf("b1", "released", 1, 3, 3, origin, b1), gateOf(4, "", origin), recordOf("release")}))
 	observe(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
+	observe(t, append(noticed[:7:7], commit{put("bundles", "a", "notice|g|1", nil)}))
+	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")})) // below the floor nothing is asked
 }
 
@@ -246,6 +263,13 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a page written again", "H8", saved, commit{pageOf(next, "i1", 0, 1, 4)}, "a page was written again"},
 
 		{"a bundle of seven drawers", "H9", saved, commit{bundleOf("b1", "open", 1, 7, 7, origin, b1, b1, b1, b1, b1, b1, b1), gateOf(1, "b1", origin)}, "spans 7 drawers"},
+
+		{"a Dequeue without a notice", "notices", made, commit{madeOf("dequeued", b1), gateOf(2, "", behind)}, "will not be told"},
+		{"a notice before the Dequeue", "notices", made, commit{noticeOf("b1", 2)}, "not created with the Dequeue"},
+		{"a notice of a bundle that is skipped", "notices", made, commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip"), noticeOf("b1", 2)}, "from open to skipped"},
+		{"a notice of content that nobody makes", "notices", opened, commit{b1taken, gateOf(2, "", behind), noticeOf("b1", 2)}, "from open to dequeued"},
+		{"a notice out of turn", "notices", made, commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 1)}, "what its gate came to"},
+		{"a notice that changes", "notices", noticed, commit{noticeOf("b1", 3)}, "has changed"},
 
 		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 0"},
 		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 1"},
