@@ -95,7 +95,7 @@ func (s *search) done(p piece, seed int, why string) error {
 	if v.Killed {
 		v.Survived = v.Seeds - 1
 	}
-	if time.Since(s.said) > sayEvery {
+	if !v.Killed && time.Since(s.said) > sayEvery {
 		s.said = time.Now()
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, *v)
 	}

@@ -50,7 +50,7 @@ const mostDrawers = 6
 type mailboxes struct {
 	gates   map[string]changed[gate]   // by id
 	bundles map[string]changed[bundle] // by id
-	notices map[string]Key             // that were created, by the bundle they are of
+	notices map[string]notice          // that were created, by the bundle they are of
 	orders  map[string]bool            // what records that were created say
 }
 
@@ -74,7 +74,7 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 	if m == nil {
 		m = &mailboxes{
 			gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]),
-			notices: make(map[string]Key), orders: make(map[string]bool),
+			notices: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
 	}

@@ -101,7 +101,7 @@ func madeOf(state string, ranges ...fields) embedded.Change {
 }
 
 func noticeOf(bundle string, number int) embedded.Change {
-	return put("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "group": "g", "number": number, "bundle": bundle})
+	return put("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "number": number, "bundle": bundle})
 }
 
 func slotsOf(drawer string, ordinal, from, to int) fields {
