@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type sentEvent struct {
 // handed is a bundle that an actor got.
 type handed struct {
 	id, actor string
+	turn      int    // among all that were handed out
 	by        string // the hub that has handed it out first
 	body      []byte
 	events    []*sentEvent
@@ -131,7 +133,7 @@ func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w
 		}
 		return nil
 	}
-	b := &handed{id: id, actor: actor, body: body, by: r.by}
+	b := &handed{id: id, actor: actor, turn: len(l.bundles), body: body, by: r.by}
 	if err := l.read(b); err != nil {
 		return err
 	}
@@ -304,7 +306,9 @@ func (l *ledger) missing() error {
 	return fmt.Errorf("H1: %d events are missing: %s", len(lost), strings.Join(lost, "; "))
 }
 
-// check holds all that was delivered to the order in which it was sent.
+// check holds all that was delivered to the order in which it was sent. Bundles are
+// taken in the order in which they were first handed out: a group has one at a time, so
+// that is the order of their events, also of those that say no sequence numbers.
 func (l *ledger) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -312,33 +316,26 @@ func (l *ledger) check() error {
 		cabinet string
 		sender  int
 	}
-	var all []*handed
-	for _, b := range l.bundles {
-		if len(b.sequences) == len(b.events) {
-			all = append(all, b)
-		}
-	}
-	slices.SortFunc(all, func(a, b *handed) int {
-		return cmp.Or(strings.Compare(a.actor, b.actor), cmp.Compare(a.sequences[0], b.sequences[0]))
-	})
 	last := make(map[stream]*sentEvent)
 	numbers := make(map[string]int64) // the highest of a cabinet
 	taken := make(map[string]string)
-	for _, b := range all {
+	for _, b := range slices.SortedFunc(maps.Values(l.bundles), func(a, b *handed) int { return cmp.Compare(a.turn, b.turn) }) {
 		for i, e := range b.events {
 			if e.bundle != b { // it was taken back
 				continue
 			}
-			n := b.sequences[i]
-			place := fmt.Sprintf("%s|%d", b.actor, n)
-			if other, ok := taken[place]; ok {
-				return fmt.Errorf("H3: events %s and %s of %s both have sequence %d", other, e.ID, b.actor, n)
+			if i < len(b.sequences) {
+				n := b.sequences[i]
+				place := fmt.Sprintf("%s|%d", b.actor, n)
+				if other, ok := taken[place]; ok {
+					return fmt.Errorf("H3: events %s and %s of %s both have sequence %d", other, e.ID, b.actor, n)
+				}
+				taken[place] = e.ID
+				if n <= numbers[e.cabinet()] {
+					return fmt.Errorf("H3: bundle %s brings sequence %d behind %d", b.id, n, numbers[e.cabinet()])
+				}
+				numbers[e.cabinet()] = n
 			}
-			taken[place] = e.ID
-			if n <= numbers[e.cabinet()] {
-				return fmt.Errorf("H3: bundle %s brings sequence %d behind %d", b.id, n, numbers[e.cabinet()])
-			}
-			numbers[e.cabinet()] = n
 			s := stream{e.cabinet(), e.sender}
 			if before := last[s]; before != nil && before.place > e.place && !l.unordered[e.sender] {
 				return fmt.Errorf("H3: event %s came behind %s, which was sent later", e.ID, before.ID)
