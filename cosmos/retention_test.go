@@ -286,6 +286,43 @@ func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
+// TestAHeadThatIsOnesOwnIsTakenAsItIsStored loses the answer to a commit, and has the
+// retention close another cabinet before the writer asks again.
+func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
+	s := newTrust(t)
+	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
+	s.save(node, 0, repositorytest.Events(4, s.actor))
+	_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+	require.NoError(t, err)
+	sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
+	commit := at(2, replacesHead, func() error { return faulty.ErrLost })
+	s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+		if commit(req) != nil {
+			return faulty.ReplyLostAfter
+		}
+		return faulty.None
+	})
+	line.set(at(3, replacesHead, func() error { // the commit, once more
+		swept, err := sweeper.Sweep(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, 2, swept.Drawers)
+		return nil
+	}))
+	elsewhere := repositorytest.From(domain.Charges)
+	_, err = node.Save(t.Context(), s.actor, repositorytest.Events(1, s.actor, elsewhere))
+	require.NoError(t, err)
+	require.Equal(t, 1, s.line.Fired())
+	_, err = node.Save(t.Context(), s.actor, repositorytest.Events(1, s.actor, elsewhere))
+	require.NoError(t, err)
+	saved, err := node.Save(t.Context(), s.actor, repositorytest.Events(2, s.actor))
+	require.NoError(t, err, "its drawer is gone, and it goes on in another")
+	require.Equal(t, 2, saved.Accepted)
+	drained, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+	require.NoError(t, err)
+	require.Len(t, drained, 2)
+	require.NoError(t, s.mended(s.actor))
+}
+
 func TestForEverIsForEver(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saves(9)

@@ -282,8 +282,8 @@ func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
 var errStands = errors.New("the head has changed under an intent that stands")
 
 // writeHead replaces w.head by h, or fails with errMoved if it is no longer the
-// head. A refusal is a question: it may have been this very write, sent twice.
-// If the intent in w.head stands, w.head is what is stored now, and the error is
+// head. A refusal is a question: it may have been this very write, sent twice. Then
+// w.head is what is stored now: the retention may have moved since. If the intent in w.head stands, w.head is what is stored now, and the error is
 // errStands.
 func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	h.Operation = w.r.newID()
@@ -295,7 +295,7 @@ func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 		case rerr != nil:
 			err = rerr
 		case stored.Operation == h.Operation:
-			etag, err = stored.etag, nil
+			h, etag, err = stored, stored.etag, nil
 		case before.stands(stored):
 			w.head = stored
 			return errStands
