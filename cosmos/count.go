@@ -138,8 +138,8 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 		})
 	}
 	for key, some := range entries {
-		for chunk := range slices.Chunk(some, batchPages) {
-			g.Go(func() error {
+		g.Go(func() error {
+			for chunk := range slices.Chunk(some, batchPages) { // more than one only if drawers are tiny
 				_, err := o.batch(ctx, w.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 					for i := range chunk {
 						b.UpsertItem(encoded(&chunk[i]), nil)
@@ -148,9 +148,12 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 				if isRefused(err) {
 					return errMoved
 				}
-				return err
-			})
-		}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	return g.Wait()
 }

@@ -45,6 +45,20 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 	return p
 }
 
+// begun tells of which parts the entries in the catalog need not wait for a count:
+// in a drawer that is new nothing waits yet. Where the cabinet fills an older drawer
+// first, that one's entry may be due as well. Then they are written together, for a Peek
+// that saw the later one alone would take it for the smallest.
+func (p *plan) begun() []bool {
+	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
+	for i := range p.intent.Parts {
+		part := &p.intent.Parts[i]
+		older[part.Cabinet] = older[part.Cabinet] || !part.New
+		begun[i] = !older[part.Cabinet]
+	}
+	return begun
+}
+
 // nextPart begins where the cabinet ends: in its last drawer if there is room,
 // else in a new one.
 func (p *plan) nextPart(h *head, name cabinetName, capacity int, newID func() string) part {

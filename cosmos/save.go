@@ -226,11 +226,8 @@ func (w *writer) carryOut(ctx context.Context, o *operation, p *plan) error {
 	if err := w.insert(ctx, o, p); err != nil {
 		return err
 	}
-	// In a drawer that is new nothing waits yet, whatever its count says.
-	begun, wasEmpty := make([]bool, len(p.intent.Parts)), []bool(nil)
-	for i := range p.intent.Parts {
-		begun[i] = p.intent.Parts[i].New
-	}
+	begun := p.begun()
+	var wasEmpty []bool
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.point(gctx, o, p, begun) })
 	g.Go(func() (err error) {
@@ -239,6 +236,9 @@ func (w *writer) carryOut(ctx context.Context, o *operation, p *plan) error {
 	})
 	if err := g.Wait(); err != nil {
 		return err
+	}
+	for i := range wasEmpty {
+		wasEmpty[i] = wasEmpty[i] || p.intent.Parts[i].New && !begun[i]
 	}
 	return w.point(ctx, o, p, wasEmpty)
 }

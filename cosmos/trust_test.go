@@ -223,3 +223,40 @@ func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	left.Store(0)
 	s.drains()
 }
+
+// TestOldPointersShowNoCabinetBeforeItsTurn saves into a drawer that is used up but has
+// room, and on into the next one, and peeks with pointers of every age.
+func TestOldPointersShowNoCabinetBeforeItsTurn(t *testing.T) {
+	for age := range 12 {
+		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekingByOldPointers(t, age) })
+	}
+}
+
+func peekingByOldPointers(t *testing.T, age int) {
+	var now atomic.Int32
+	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(now.Load()) }})}
+	tiny, x, y := Options{DrawerCapacity: 2}, repositorytest.Typed("x"), repositorytest.Typed("y")
+	writer := s.node(tiny, true)
+	s.save(writer, 0, repositorytest.Events(1, s.actor, x))
+	_, err := repositorytest.Drain(t.Context(), s.stores(writer), s.actor, allGroups)
+	require.NoError(t, err)
+	writer.hints.wait(t.Context(), s.actor)
+	events := []domain.Event{repositorytest.Event(s.actor, x), repositorytest.Event(s.actor, y), repositorytest.Event(s.actor, x)}
+	_, err = writer.Save(t.Context(), s.actor, events)
+	require.NoError(t, err)
+
+	node, line := s.tapped(tiny)
+	line.set(func(req *http.Request) error {
+		now.Store(0)
+		if queries(req) && strings.Contains(req.URL.Path, "/colls/catalog/") {
+			now.Store(int32(age))
+		}
+		return nil
+	})
+	next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
+	require.NoError(t, err)
+	now.Store(0)
+	found, err := repositorytest.Read(t.Context(), next.Run)
+	require.NoError(t, err)
+	require.Equal(t, events[0].ID, found[0].ID)
+}
