@@ -44,7 +44,8 @@ func acknowledgedBelow(last received, at place) int {
 
 // advanced returns t as it is to be at now, when the head says last and the gate
 // at of the cabinet: with a milestone for what is acknowledged, and with its floor
-// raised to the milestones that are older than grace.
+// raised to the milestones that are older than grace. An old gate makes things stay
+// longer, and nothing worse.
 func (t retained) advanced(last received, at place, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
 	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared}
@@ -52,6 +53,9 @@ func (t retained) advanced(last received, at place, now time.Time, grace time.Du
 	for _, m := range t.Milestones {
 		if m.Filled != 0 && m.Filled != last.Total {
 			m.Filled, m.Below = 0, m.Below-1
+		}
+		if m.Below > below { // the gate was moved back: what it passes once more is kept from then on
+			m.Filled, m.Below = 0, below
 		}
 		if m.At > now.Add(grace/milestonesPerGrace).UnixMilli() {
 			m.At = now.UnixMilli() // made by a clock that was ahead

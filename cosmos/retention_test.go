@@ -69,10 +69,12 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 			{grace, filling(9, 1, 81), at(6, 0, 50), 2, []int{4, 5, 6}},
 			{grace + grace/4, filling(9, 1, 81), at(6, 0, 50), 4, []int{5, 6}},
 		}},
-		{"a gate that was moved back holds the floor", []step{
+		{"a gate that was moved back holds the floor, and what it passes again is kept anew", []step{
 			{0, filling(9, 1, 81), at(4, 0, 30), 1, []int{4}},
-			{grace, filling(9, 1, 81), at(2, 0, 10), 1, []int{4}},
-			{2 * grace, filling(9, 1, 81), at(4, 0, 30), 4, nil},
+			{grace - time.Millisecond, filling(9, 1, 81), at(2, 0, 10), 1, []int{2}},
+			{grace, filling(9, 1, 81), at(2, 0, 10), 2, nil},
+			{2 * grace, filling(9, 1, 81), at(4, 0, 30), 2, []int{4}},
+			{3 * grace, filling(9, 1, 81), at(4, 0, 30), 4, nil},
 		}},
 		{"a clock that was ahead does not hold things for ever", []step{
 			{100 * grace, filling(3, 1, 21), at(2, 4, 14), 1, []int{2}},
