@@ -170,7 +170,7 @@ func (p *player) stop() {
 func (p *player) resume(h *history) (*process, []*history, error) {
 	if from := h.parent; from != nil && from.live != nil {
 		proc := from.live
-		if time.Since(proc.born) < parkedFor {
+		if time.Since(proc.born) < parkedFor && proc.isAt(from) {
 			from.live = nil
 			return proc, []*history{h}, nil
 		}

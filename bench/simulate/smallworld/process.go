@@ -115,6 +115,13 @@ func (p *process) requests() []*request {
 	return slices.CompactFunc(all, func(a, b *request) bool { return a.key == b.key })
 }
 
+// isAt reports whether the party has come no further than h. While it waited, time
+// went on for the others, and a backoff of it may have ended, which in its own time
+// would have had to wait for the answer to what it has under way.
+func (p *process) isAt(h *history) bool {
+	return slices.EqualFunc(p.requests(), h.pending, func(a, b *request) bool { return a.key == b.key })
+}
+
 // find takes out the request of a key.
 func (p *process) find(key string) *held {
 	p.mu.Lock()

@@ -177,7 +177,7 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saves("save a", events(1), events(2, 5)).patient(), saves("save b", events(2))},
 		},
 		{
-			Name: "save-two-dequeuers-crash", Text: "as in the model: a saver, two who take; a crash, a lost reply",
+			Name: "save-two-dequeuers-crash", Quick: true, Text: "as in the model: a saver, two who take; a crash, a lost reply",
 			Prepare: with(list{events(1)}, open), Crashes: 1, Lost: 1,
 			Parties: []Party{saves("save", events(2, 5)), takes("take a", 1), dequeues("take b")},
 		},
