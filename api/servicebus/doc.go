@@ -49,7 +49,8 @@
 //     session set aside until its lock ends: that counts as a delivery, of which the
 //     bus allows only so many before it makes the message a dead letter.
 //   - Calls at the same time on a link that is lost each open it anew, and it forgets
-//     all but one. So a lane settles and renews one at a time.
+//     all but one. So a lane settles and renews one at a time, and of those who send
+//     requests and notices one at a time opens a link.
 //   - A client that is told never to retry spins while it cannot renew its tokens. So
 //     clients have [ClientRetries].
 //

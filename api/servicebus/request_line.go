@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -49,7 +50,7 @@ func leastUsed(lines []*line) *line {
 // A client is one client of the bus. What may change is guarded by the line's mu.
 type client struct {
 	bus     *azservicebus.Client
-	senders map[string]*azservicebus.Sender // by queue
+	senders map[string]*sender // by queue
 	users   int
 	retired bool
 }
@@ -63,7 +64,7 @@ func (l *line) take() (*client, error) {
 		if err != nil {
 			return nil, domain.Errorf(domain.Unavailable, "no client for Service Bus could be made; check its settings: %w", err)
 		}
-		l.current = &client{bus: bus, senders: make(map[string]*azservicebus.Sender)}
+		l.current = &client{bus: bus, senders: make(map[string]*sender)}
 	}
 	l.current.users++
 	l.users++
@@ -117,33 +118,70 @@ func outlasting(ctx context.Context, long time.Duration, f func(context.Context)
 	return f(ctx)
 }
 
-// sender returns the sender for a queue. Making one makes no call.
-func (l *line) sender(c *client, queue string) (*azservicebus.Sender, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := c.senders[queue]; s != nil {
-		return s, nil
-	}
-	s, err := c.bus.NewSender(queue, nil)
-	if err == nil {
-		c.senders[queue] = s
-	}
-	return s, err
+// A sender is what all who send to one queue share. What may change is guarded by
+// the line's mu.
+type sender struct {
+	*azservicebus.Sender
+	queue   string
+	opening *semaphore.Weighted // held by the one who may open the link
+	users   int
+	lost    bool // the bus has ended its link for good
 }
 
-// forget has the next one to send to a queue open another link. The client itself
-// would for ever use one that the bus has ended for good, as it does when a queue is
-// deleted, also when the queue is there again.
-func (l *line) forget(ctx context.Context, c *client, queue string, s *azservicebus.Sender) {
+// sender returns the sender for a queue. Making one makes no call. Each sender needs
+// one release.
+func (l *line) sender(c *client, queue string) (*sender, error) {
 	l.mu.Lock()
-	first := c.senders[queue] == s
-	if first {
-		delete(c.senders, queue)
+	defer l.mu.Unlock()
+	s := c.senders[queue]
+	if s == nil {
+		made, err := c.bus.NewSender(queue, nil)
+		if err != nil {
+			return nil, err
+		}
+		s = &sender{Sender: made, queue: queue, opening: semaphore.NewWeighted(1)}
+		c.senders[queue] = s
 	}
+	s.users++
+	return s, nil
+}
+
+// release ends a use of s. If its link is lost, the next one to send to the queue
+// gets another sender. The client itself would for ever use a link that the bus has
+// ended for good, as it does when a queue is deleted, also when the queue is there
+// again. The old sender is closed once nobody uses it: one that is closed while it
+// opens a link leaves that behind.
+func (l *line) release(ctx context.Context, c *client, s *sender, lost bool) {
+	l.mu.Lock()
+	s.users--
+	if lost {
+		s.lost = true
+		if c.senders[s.queue] == s {
+			delete(c.senders, s.queue)
+		}
+	}
+	unused := s.lost && s.users == 0
 	l.mu.Unlock()
-	if first {
+	if unused {
 		_ = outlasting(ctx, farewell, s.Close) // there is nobody at the other end
 	}
+}
+
+// link sees to it that the link is open, or says why it cannot be opened. One caller
+// at a time does so. When an opening fails, all who have waited for it within the
+// client open a link each, one after the other, and the client forgets all but the
+// last, with the goroutines that renew their tokens. There they also wait for as long
+// as it takes; here they leave when ctx ends. Over an open link this makes no call.
+//
+// A link that is lost under those who send is opened anew by the client, which sees
+// to it that one of them does so.
+func (s *sender) link(ctx context.Context) error {
+	if err := s.opening.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.opening.Release(1)
+	_, err := s.NewMessageBatch(ctx, nil)
+	return err
 }
 
 // send returns once the bus has accepted m, or with an Unavailable error if it has
@@ -168,11 +206,12 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 	if err != nil {
 		return false, err
 	}
-	replace := false
-	defer func() { l.give(ctx, c, replace) }()
+	var t trouble
+	defer func() { l.give(ctx, c, t.replace) }()
 	s, err := l.sender(c, queue)
 	if err == nil {
-		_, err = s.NewMessageBatch(ctx, nil) // opens the link, so that a failure to do so is known for one
+		defer func() { l.release(ctx, c, s, t.relink) }()
+		err = s.link(ctx) // first, so that a failure to open it is known for one
 	}
 	kind := domain.Unavailable
 	if err == nil {
@@ -182,11 +221,7 @@ func (l *line) sendOnce(ctx context.Context, queue string, m *azservicebus.Messa
 	if err == nil {
 		return false, nil
 	}
-	t := troubleOf(err)
-	replace = t.replace
-	if t.relink {
-		l.forget(ctx, c, queue, s)
-	}
+	t = troubleOf(err)
 	if !t.again || t.once { // the bus has said no
 		kind = domain.Unavailable
 	}
