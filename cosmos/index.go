@@ -3,6 +3,7 @@ package cosmos
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -113,17 +114,25 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		return errMissing // a stale read: not every drawer was seen
 	}
 	filters := make([]filter, len(extents))
-	g, gctx := errgroup.WithContext(ctx)
+	var g errgroup.Group // those under way when one fails are not in vain
+	var failed atomic.Bool
 	g.SetLimit(drawersPerBundle)
 	for i, e := range extents {
+		if failed.Load() {
+			break
+		}
 		if e.sealed && e.drawer != c.drawer && e.limit > 0 {
 			g.Go(func() (err error) {
-				filters[i], err = o.readFilter(gctx, c.cabinet, e)
+				filters[i], err = o.readFilter(ctx, c.cabinet, e)
+				if err != nil {
+					failed.Store(true)
+				}
 				return err
 			})
 		}
 	}
 	if err := g.Wait(); err != nil {
+		c.keep(extents, filters)
 		return err
 	}
 	for i, e := range extents {
@@ -142,6 +151,17 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		}
 	}
 	return nil
+}
+
+// keep takes in the filters that were read before one could not be, up to that one, so
+// that the next attempt goes on there. Of many drawers none may ever be read in one go.
+func (c *cabinetIndex) keep(extents []extent, filters []filter) {
+	for i, e := range extents {
+		if filters[i] == nil {
+			return
+		}
+		c.seal(e.drawer, e.limit, filters[i])
+	}
 }
 
 // readTo adds the events of e that are not known yet.

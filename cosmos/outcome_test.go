@@ -2,8 +2,10 @@ package cosmos
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -204,6 +206,71 @@ func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
 	broken.Store(true)
 	assert.Panics(t, func() { _, _ = node.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor)) })
 	s.save(node, 0, repositorytest.Events(2, s.actor))
+	s.drains()
+}
+
+// TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther has three Saves wait for one
+// that panics when they cannot be carried out together.
+func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
+	s := newTrust(t)
+	content := &pickyContent{Content: s.content}
+	s.content = content
+	random := seeded(1)
+	var w *writer // the panic is in the leader's code
+	node := New(s.connect(), content, Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
+		if w != nil && len(w.aside) == 2 {
+			panic("a bug")
+		}
+		return random()
+	}})
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+	w = node.writers.acquire(s.actor)
+	defer node.writers.release(w)
+	var all []*pending
+	for _, text := range []string{`"good"`, `"bad"`, `"good"`} {
+		all = append(all, newPending(repositorytest.Events(1, s.actor, repositorytest.Carrying(text))))
+	}
+	w.queue = append(w.queue, all[1:]...)
+	require.Panics(t, func() { _, _ = w.save(t.Context(), all[0]) })
+	for _, p := range all {
+		<-p.done
+		require.Equal(t, domain.Uncertain, domain.KindOf(p.err), "%v", p.err)
+	}
+	s.save(node, 0, repositorytest.Events(1, s.actor))
+}
+
+// TestAnIndexIsReadOnFromWhereItCouldNotBeRead has a node that knows nothing read many
+// drawers at a store that answers for a few of them at a time.
+func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
+	const few = 3
+	s := newTrust(t)
+	tiny := Options{DrawerCapacity: 1, Retries: -1}
+	s.save(s.node(tiny, false), 0, repositorytest.Events(4*few+1, s.actor))
+	node, again := s.node(tiny, false), repositorytest.Events(1, s.actor)
+	o := node.begin("test")
+	h, err := o.readHead(t.Context(), s.actor)
+	require.NoError(t, err)
+	cabinet := again[0].Cabinet()
+	drawers, err := o.extents(t.Context(), cabinet, h.Cabinets[nameOf(cabinet)], 1, 0)
+	require.NoError(t, err)
+	for attempt := range 4 {
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			isRead := strings.HasSuffix(req.URL.Path, "/docs/"+filterID) && req.Method == http.MethodGet
+			if isRead && !slices.ContainsFunc(drawers[attempt*few:(attempt+1)*few], func(e extent) bool {
+				return strings.Contains(fmt.Sprint(req.Header), e.drawer)
+			}) {
+				return faulty.Unavailable
+			}
+			return faulty.None
+		})
+		_, err = node.Save(t.Context(), s.actor, again)
+		if attempt < 3 {
+			require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		}
+	}
+	require.NoError(t, err)
+	s.line.Break(nil)
+	s.ledger.Saved(0, again...)
 	s.drains()
 }
 
