@@ -58,10 +58,9 @@ func (w *writer) round(ctx context.Context) {
 // oneByOne saves what could not be saved together: one of the callers may be to
 // blame, and the others should not suffer for it.
 func (w *writer) oneByOne(ctx context.Context) {
-	together := w.batch
-	w.alone = true
-	for _, p := range together {
-		w.head, w.reserved, w.batch = nil, nil, []*pending{p}
+	w.aside, w.alone = w.batch, true
+	for len(w.aside) > 0 {
+		w.head, w.reserved, w.batch, w.aside = nil, nil, w.aside[:1:1], w.aside[1:]
 		w.fail(w.saveBatch(ctx))
 	}
 	w.alone = false

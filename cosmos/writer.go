@@ -77,6 +77,7 @@ type writer struct {
 	index    *index
 	batch    []*pending // taken from the queue for the next round
 	deciding []*pending // whose commit is under way
+	aside    []*pending // that wait until those before them have been saved alone
 	reserved *plan      // of batch, if the commit before it has reserved it already
 	foreign  sighting
 	undoing  undoing
@@ -156,8 +157,8 @@ func (w *writer) giveUp() {
 		return
 	}
 	w.mu.Lock()
-	left := slices.Concat(w.deciding, w.batch, w.queue)
-	w.head, w.reserved, w.deciding, w.batch, w.index = nil, nil, nil, nil, newIndex(w.recipient)
+	left := slices.Concat(w.deciding, w.batch, w.aside, w.queue)
+	w.head, w.reserved, w.deciding, w.batch, w.aside, w.index = nil, nil, nil, nil, nil, newIndex(w.recipient)
 	w.queue, w.busy, w.alone = nil, false, false // from here on, another may lead
 	w.mu.Unlock()
 	answer(left, domain.Errorf(domain.Uncertain, "save: another Save failed badly: %v", p))
