@@ -348,3 +348,18 @@ func TestEveryDomainHasQueuesNamedAfterIt(t *testing.T) {
 	require.Equal(t, contract.Queues{Request: "wholesale", Reply: "wholesale-reply", Dequeue: "wholesale-dequeue"}, names["Aggregations"])
 	require.Len(t, names, 6)
 }
+
+func TestThereAreNoMoreGroupsThanABatchHasRoomFor(t *testing.T) {
+	domains := func(n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("{name: Domain%d}", i))
+		}
+		return "domains: [" + strings.Join(all, ", ") + "]"
+	}
+	room := 99 - len(domain.DefaultGroups().All())
+	_, err := load(t, domains(room), nil)
+	require.NoError(t, err)
+	_, err = load(t, domains(room+1), nil)
+	require.ErrorContains(t, err, "they make 100 groups, of which there are at most 99")
+}

@@ -34,8 +34,15 @@ func (c *Config) Validate() error {
 	if c.Limits.Payload > c.Limits.RequestBody {
 		fault("limits.payload", "a request has at most limits.request-body = %s; raise that, or lower this", c.Limits.RequestBody)
 	}
+	if n := len(c.Groups().All()); n > mostGroups {
+		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, mostGroups)
+	}
 	return errors.Join(faults...)
 }
+
+// mostGroups is what one batch has room for: a Freeze writes the gates of all groups and
+// a record, and Cosmos takes a hundred operations.
+const mostGroups = 99
 
 type faultFunc = func(name, format string, args ...any)
 
