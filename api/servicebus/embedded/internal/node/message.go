@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	client "github.com/Azure/go-amqp"
+
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
@@ -60,6 +62,9 @@ func incoming(encoded []byte) (bus.Message, error) {
 	if err := annotated(&m, annotations); err != nil {
 		return bus.Message{}, err
 	}
+	if err := readable(encoded); err != nil {
+		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "the client of Azure for Go could not read the message: %v", err)
+	}
 	switch {
 	case h.TTL != nil:
 		m.TTL = time.Duration(*h.TTL) * time.Millisecond
@@ -69,6 +74,19 @@ func incoming(encoded []byte) (bus.Message, error) {
 	s.ApplicationProperties = nil
 	m.Sections = s.Append(make([]byte, 0, len(encoded)-len(m.ApplicationProperties)))
 	return m, nil
+}
+
+// readable reports why the client for Go cannot read a message. AMQP has values that it
+// does not know, such as decimals, at which it ends its link, each time that the message
+// is delivered; and keys of maps by which it ends its process. Nothing and nobody would
+// get past such a message, so it is not let in.
+func readable(encoded []byte) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%v", v)
+		}
+	}()
+	return new(client.Message).UnmarshalBinary(encoded)
 }
 
 // annotated reads the sender's annotations. Values of a wrong type would make

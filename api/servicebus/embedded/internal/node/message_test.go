@@ -88,6 +88,42 @@ func TestAnnotationsThatWouldBreakReceiversAreNotLetIn(t *testing.T) {
 	}
 }
 
+// TestWhatWouldBeTheEndOfAClientIsNotLetIn sends what AMQP allows, or a broker might
+// overlook, and what the client for Go ends its link or its process at.
+func TestWhatWouldBeTheEndOfAClientIsNotLetIn(t *testing.T) {
+	binary := amqp.Map{{Key: []byte("k"), Value: int32(1)}}
+	property := func(v any) func(*amqp.Sections) {
+		return func(s *amqp.Sections) { s.SetApplicationProperties(amqp.Map{{Key: "k", Value: v}}) }
+	}
+	for name, spoil := range map[string]func(*amqp.Sections){
+		"a character":                      property(amqp.Char('c')),
+		"a decimal":                        property(amqp.Decimal128{1}),
+		"a decimal of 8 bytes":             property(amqp.Decimal64{1}),
+		"a decimal of 4 bytes":             property(amqp.Decimal32{1}),
+		"a body that is a decimal":         func(s *amqp.Sections) { s.SetValue(amqp.Decimal32{1}) },
+		"a binary key":                     func(s *amqp.Sections) { s.SetMessageAnnotations(binary) },
+		"a binary key for the next broker": func(s *amqp.Sections) { s.SetDeliveryAnnotations(binary) },
+		"a binary key within": func(s *amqp.Sections) {
+			s.SetMessageAnnotations(amqp.Map{{Key: amqp.Symbol("x-opt-m"), Value: binary}})
+		},
+		"a binary key in the body":   func(s *amqp.Sections) { s.SetValue(binary) },
+		"a binary key in the footer": func(s *amqp.Sections) { s.Footer = []byte{0, 0x53, 0x78, 0xc1, 5, 2, 0xa0, 1, 'k', 0x40} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent amqp.Sections
+			sent.SetProperties(amqp.Properties{MessageID: "id"})
+			_, err := incoming(sent.Append(nil))
+			require.NoError(t, err)
+			spoil(&sent)
+			_, err = incoming(sent.Append(nil))
+			var said *amqp.Error
+			require.ErrorAs(t, err, &said)
+			require.Equal(t, amqp.DecodeError, said.Condition)
+			require.ErrorContains(t, err, "could not read the message")
+		})
+	}
+}
+
 func TestEachStateOfADeliveryMeansOneSettlement(t *testing.T) {
 	changes := amqp.Map{{Key: amqp.Symbol("n"), Value: int64(1)}}
 	for name, tc := range map[string]struct {
@@ -132,8 +168,10 @@ func TestPropertiesAreMergedInPlace(t *testing.T) {
 	none, err := Codec{}.Merge(merged, nil, []string{"a", "c", "d"})
 	require.NoError(t, err)
 	require.Nil(t, none)
-	_, err = Codec{}.Merge(nil, map[string]any{"x": struct{}{}}, nil)
-	require.ErrorIs(t, err, bus.ErrInvalid)
+	for _, v := range []any{struct{}{}, amqp.Char('c'), amqp.Decimal32{}} {
+		_, err = Codec{}.Merge(nil, map[string]any{"x": v}, nil)
+		require.ErrorIs(t, err, bus.ErrInvalid)
+	}
 }
 
 // Whatever a client sends as a message or as a request, it is refused or it can
@@ -159,6 +197,9 @@ func FuzzMessagesAndRequests(f *testing.F) {
 				encoded, err := outgoing(&messages[i], bus.LockToken{1}, time.UnixMilli(1))
 				if err != nil {
 					t.Fatalf("what was let in cannot be handed out: %v", err)
+				}
+				if err := readable(encoded); err != nil {
+					t.Fatalf("what was handed out cannot be read: %v", err)
 				}
 				if _, err := incoming(encoded); err != nil {
 					t.Fatalf("what was handed out cannot be forwarded: %v", err)

@@ -91,13 +91,13 @@ func plain(v any) any {
 	return v
 }
 
-// wire turns a value of the bus into one of AMQP.
+// wire turns a value of the bus into one of AMQP that every client can read.
 func wire(v any) (any, error) {
 	switch v := v.(type) {
 	case time.Time:
 		return timestamp(v), nil
 	case nil, bool, string, []byte, float32, float64, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
-		amqp.Symbol, amqp.Timestamp, amqp.UUID, amqp.Char, amqp.Decimal32, amqp.Decimal64, amqp.Decimal128:
+		amqp.Symbol, amqp.Timestamp, amqp.UUID:
 		return v, nil
 	}
 	return nil, fmt.Errorf("%w: a %T is no property of a message", bus.ErrInvalid, v)
