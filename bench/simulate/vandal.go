@@ -41,7 +41,11 @@ func (w *world) vandalise() error {
 		defer close(over)
 	}
 	wards := 4 + v.d.n(4)
+	other := newBystander(w)
 	for n := range wards {
+		if err := other.sends(); err != nil {
+			return err
+		}
 		if err := v.ruin(n, v.anything); err != nil || w.ctx.Err() != nil {
 			return err
 		}
@@ -50,6 +54,9 @@ func (w *world) vandalise() error {
 		if err := v.plants(); err != nil || w.ctx.Err() != nil {
 			return err
 		}
+	}
+	if err := other.fetches(); err != nil || w.ctx.Err() != nil {
+		return err
 	}
 	if v.d.n(2) == 0 {
 		if err := v.regroup(); err != nil || w.ctx.Err() != nil {

@@ -27,8 +27,9 @@
 // their own, in which all was fetched before, for what is swept is not known any more
 // and must not be sent again.
 //
-// A step that a hub does not come to within a minute is missed, and the campaign
-// fails.
+// A step that a hub does not come to within a minute is missed, and is another world's.
+// The campaign goes on until each cell has had its deaths; a world that misses all of
+// its cells is a failure.
 //
 // # What it leaves to others
 //
