@@ -123,6 +123,9 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
 	x.line.w.stale.Store(0)
 	outcome := "no answer"
+	if err == nil && f == faulty.Throttled {
+		x.line.w.asksToWait(resp)
+	}
 	if err == nil {
 		outcome = fmt.Sprint(resp.StatusCode)
 	}
@@ -142,6 +145,23 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}
 	x.arrives(a)
 	return outcome
+}
+
+// asksToWait has an account that is short of request units say for how long to wait, as
+// it does: mostly not long, now and then for longer than anybody can, or not at all.
+func (w *world) asksToWait(resp *http.Response) {
+	const header = "x-ms-retry-after-ms"
+	w.throttled++
+	switch w.throttled % 16 {
+	case 3, 7:
+		resp.Header.Set(header, "500")
+	case 11:
+		resp.Header.Set(header, "5000")
+	case 13:
+		resp.Header.Set(header, "60000")
+	case 15:
+		resp.Header.Del(header)
+	}
 }
 
 func (x *exchange) arrives(a answered) string {

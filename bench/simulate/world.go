@@ -25,17 +25,18 @@ type world struct {
 	o    *Options
 	plan plan
 
-	engine  *embedded.Engine
-	bus     *busembedded.Namespace
-	blobs   *blobembedded.Account
-	stale   atomic.Int64 // commits by which the read that is being made is too old
-	ledger  *ledger
-	truth   *truth.Observer
-	witness *witness
-	poisons *poisons
-	shelf   *shelf // nil: nobody asks what is stored
-	outbox  outbox
-	asked   map[string]int // how often, of requests of each kind
+	engine    *embedded.Engine
+	bus       *busembedded.Namespace
+	blobs     *blobembedded.Account
+	stale     atomic.Int64 // commits by which the read that is being made is too old
+	ledger    *ledger
+	truth     *truth.Observer
+	witness   *witness
+	poisons   *poisons
+	shelf     *shelf // nil: nobody asks what is stored
+	outbox    outbox
+	asked     map[string]int // how often, of requests of each kind
+	throttled int            // requests
 
 	mailboxes *mailboxes
 
