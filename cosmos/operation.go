@@ -48,14 +48,15 @@ func (r *Repository) begin(name string) *operation {
 }
 
 // pause takes one retry from the budget and waits before it, with full jitter.
-// It reports false if the budget or the context has come to its end.
+// It reports false if the budget or the context has come to its end, or will have
+// before after is over: the caller is better told at once.
 func (o *operation) pause(ctx context.Context, after time.Duration) bool {
 	o.mu.Lock()
 	used := max(o.r.opts.Retries-o.retries, 0)
 	o.retries--
 	left := o.retries
 	o.mu.Unlock()
-	if left < 0 {
+	if end, ok := ctx.Deadline(); left < 0 || ok && time.Until(end) < after {
 		return false
 	}
 	o.r.metrics.retries.WithLabelValues(o.name).Inc()

@@ -239,6 +239,33 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 }
 
+// A busyAccount asks everybody to come again in a minute.
+type busyAccount struct{ next faulty.Doer }
+
+func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
+	if !strings.Contains(req.URL.Path, "/docs") {
+		return a.next.Do(req)
+	}
+	resp, err := faulty.Throttled.Do(a.next, req)
+	resp.Header.Set("x-ms-retry-after-ms", "60000")
+	return resp, err
+}
+
+func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		db, err := Connect(Connection{Endpoint: s.engine.Endpoint(), Key: s.engine.Key(), Transport: busyAccount{s.engine.Transport()}})
+		require.NoError(t, err)
+		defer db.Close()
+		node, began := New(db, s.content, Options{}), time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		_, err = node.NextUnacknowledged(ctx, s.actor, allGroups)
+		require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
+		require.Zero(t, time.Since(began))
+	})
+}
+
 // TestAnIndexIsReadOnFromWhereItCouldNotBeRead has a node that knows nothing read many
 // drawers at a store that answers for a few of them at a time.
 func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
