@@ -48,6 +48,8 @@
 //   - A property of an unexpected type makes it panic. So receiving is guarded, and the
 //     session set aside until its lock ends: that counts as a delivery, of which the
 //     bus allows only so many before it makes the message a dead letter.
+//   - A message with a decimal or a char makes it end its link, for ever anew. So what a
+//     queue has is not read to find out whether it can be received from.
 //   - Calls at the same time on a link that is lost each open it anew, and it forgets
 //     all but one. So a lane settles and renews one at a time.
 //   - A client that is told never to retry spins while it cannot renew its tokens. So

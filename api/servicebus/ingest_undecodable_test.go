@@ -1,0 +1,92 @@
+package servicebus_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// asDecimal is a number that arrives as a decimal, which the client cannot write.
+const asDecimal = int64(0x7EC17A1B0A7DECAF)
+
+// A tampering connection makes a decimal of that number.
+type tampering struct{ net.Conn }
+
+func (c tampering) Write(b []byte) (int, error) {
+	const long, decimal64 = 0x81, 0x84
+	number := func(code byte) []byte { return binary.BigEndian.AppendUint64([]byte{code}, uint64(asDecimal)) }
+	return c.Conn.Write(bytes.ReplaceAll(b, number(long), number(decimal64)))
+}
+
+// sendsUndecodable sends an announcement that the client cannot decode when it is
+// received. It ends the link then.
+func (s *site) sendsUndecodable(queue string, e domain.Event) {
+	s.Helper()
+	c, err := s.clientOver(func(near net.Conn) net.Conn { return tampering{near} })
+	require.NoError(s, err)
+	raw, err := c.NewSender(queue, nil)
+	require.NoError(s, err)
+	out := &sender{s.T, raw, queue == fifo}
+	m := out.message(e)
+	m.ApplicationProperties = map[string]any{"Price": asDecimal}
+	out.sends(m)
+	require.NoError(s, c.Close(s.Context()))
+}
+
+// Should this fail one day, the client has been mended, and no session has to be set
+// aside for it any more.
+func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
+		r, err := s.connects().NewReceiverForQueue(plain, nil)
+		require.NoError(t, err)
+		got, err := r.ReceiveMessages(t.Context(), 1, nil)
+		require.NoError(t, err)
+		require.Empty(t, got, "so it says that the link is lost")
+		_, err = r.PeekMessages(t.Context(), 1, nil)
+		require.Error(t, err)
+	})
+}
+
+// The plain queue is received from, past it. The message comes again when its lock has
+// ended, until the bus makes it a dead letter.
+func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT20S", 3))
+		actor := rt.NewActor()
+		events := rt.Events(5, actor)
+		s.sendsUndecodable(plain, rt.Event(actor))
+		stop := s.ingests()
+		began := time.Now()
+		s.announcesAnew(plain, events)
+		s.stores(len(events))
+		require.Less(t, time.Since(began), 2*time.Second)
+		<-time.After(2 * time.Minute)
+		stop()
+		require.Empty(t, s.left(""), "it is a dead letter")
+		s.has(actor, events...)
+	})
+}
+
+func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
+		r, err := s.connects().NewReceiverForQueue(plain, nil)
+		require.NoError(t, err)
+		last := int64(math.MaxInt64)
+		got, err := r.PeekMessages(t.Context(), 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &last})
+		require.NoError(t, err)
+		require.Empty(t, got)
+	})
+}
