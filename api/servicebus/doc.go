@@ -30,6 +30,10 @@
 //     counted. Of two contents with one id, the first to come is stored.
 //   - When the store is in trouble, the messages stay in hand and locked until it is
 //     well again. Delivery counts are not used up by waiting.
+//   - A damaged mailbox is no trouble for others. Its session waits for the repair, in
+//     order, and is tried again after pauses that grow; meanwhile it has neither a place
+//     nor messages in hand. On the queue without sessions its messages become dead
+//     letters, alone, which can be sent again after the repair.
 //   - What is in hand is bounded, in number and bytes; the rest stays in the bus.
 //   - When Run is told to stop, it finishes what is in hand, within its grace.
 //
