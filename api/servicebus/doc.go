@@ -53,7 +53,9 @@
 //     session set aside until its lock ends: that counts as a delivery, of which the
 //     bus allows only so many before it makes the message a dead letter.
 //   - A message with a decimal or a char makes it end its link, for ever anew. So what a
-//     queue has is not read to find out whether it can be received from.
+//     queue has is not read to find out whether it can be received from; and a session
+//     whose link ends three times in a row before a message comes waits as one with a
+//     damaged mailbox does, until somebody has taken the message out.
 //   - Calls at the same time on a link that is lost each open it anew, and it forgets
 //     all but one. So a lane settles and renews one at a time.
 //   - A client that is told never to retry spins while it cannot renew its tokens. So

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/domain"
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -89,4 +90,47 @@ func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, got)
 	})
+}
+
+// Nothing of the session can be received before somebody has taken the message out. It
+// waits ever longer between the tries, and then goes on.
+func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT20S", 3))
+		stricken, other := rt.NewActor(), rt.NewActor()
+		s.sendsUndecodable(fifo, rt.Event(stricken))
+		events, others := rt.Events(5, stricken), rt.Events(5, other)
+		s.announcesAnew(fifo, events)
+		stop := s.ingests()
+		<-time.After(time.Minute)
+		require.True(t, s.logs.has("a session cannot be received from"))
+		began := s.metric("locks_lost_total")
+		<-time.After(10 * time.Minute)
+		require.LessOrEqual(t, s.metric("locks_lost_total")-began, 10*60/5.0)
+		require.Positive(t, s.metric("locks_lost_total")-began, "it is still tried")
+		sent := time.Now()
+		s.announcesAnew(fifo, others)
+		s.stores(len(others))
+		require.Less(t, time.Since(sent), 2*time.Second)
+
+		stop()
+		s.takesOne(stricken)
+		stop = s.ingests(func(o *servicebus.IngestOptions) { o.Registerer = nil })
+		s.stores(len(others) + len(events))
+		stop()
+		require.Empty(t, s.left(stricken.String()))
+		s.has(stricken, events...)
+		s.has(other, others...)
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+// takesOne takes the first message of a session out of its queue, unseen.
+func (s *site) takesOne(session domain.ActorID) {
+	s.Helper()
+	r, err := s.connects().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	require.NoError(s, err)
+	_, err = r.ReceiveMessages(s.Context(), 1, nil)
+	require.NoError(s, err)
+	_ = r.Close(s.Context()) // its link is lost
 }

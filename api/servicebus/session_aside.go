@@ -2,6 +2,7 @@ package servicebus
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -26,9 +27,14 @@ func (s *sessions) learn(l *lane, err error) {
 	id := l.session.id
 	switch {
 	case l.damage != nil:
-		if n := s.setbacks.add(id); isTold(n) {
+		if n := s.setbacks.certain(id); isTold(n) {
 			l.logger.Error("the mailbox of a session is damaged; its messages wait, in their order, until it is repaired",
 				"error", l.damage, "failures", n, "hint", "messagehub check tells more of the damage")
+		}
+	case errors.Is(err, errLinkLost) && l.received == 0:
+		if n := s.setbacks.suspected(id); isTold(n) {
+			l.logger.Error("a session cannot be received from: its link ends before a message comes, each time; it is tried again after pauses",
+				"failures", n, "hint", "its first message may be one that the client cannot decode, with a decimal or a char; take that out of the queue with another client while no hub runs")
 		}
 	case err == nil || l.received > 0:
 		s.setbacks.forget(id)

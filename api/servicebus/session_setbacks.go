@@ -5,9 +5,15 @@ import (
 	"time"
 )
 
-// watchedSessions is how many sessions setbacks remember. Who is forgotten is counted
-// anew.
-const watchedSessions = 10_000
+const (
+	// doubtful is how often in a row a link may end before a message comes, and nothing
+	// is wrong with the session: connections are lost now and then.
+	doubtful = 2
+
+	// watchedSessions is how many sessions setbacks remember. Who is forgotten is counted
+	// anew.
+	watchedSessions = 10_000
+)
 
 // Setbacks count, for each session, how often in a row it could not be served for a
 // reason of its own, and have it wait, longer each time. Whoever accepts it too early
@@ -28,8 +34,14 @@ func newSetbacks(delay func(count int) time.Duration) *setbacks {
 	return &setbacks{delay: delay, rows: make(map[string]row)}
 }
 
-// add counts a setback, and returns how many there are in a row.
-func (b *setbacks) add(session string) int {
+// suspected counts a setback that may have nothing to do with the session. Like certain
+// it returns how many there are in a row, without those that are doubtful.
+func (b *setbacks) suspected(session string) int { return b.add(session, 0) }
+
+// certain counts a setback that the session has for sure.
+func (b *setbacks) certain(session string) int { return b.add(session, doubtful) }
+
+func (b *setbacks) add(session string, least int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, known := b.rows[session]
@@ -39,10 +51,13 @@ func (b *setbacks) add(session string) int {
 			break
 		}
 	}
-	r.count++
-	r.until = time.Now().Add(b.delay(r.count))
+	r.count = max(r.count, least) + 1
+	counted := max(0, r.count-doubtful)
+	if counted > 0 {
+		r.until = time.Now().Add(b.delay(counted))
+	}
 	b.rows[session] = r
-	return r.count
+	return counted
 }
 
 // wait returns for how long a session should still not be served.
