@@ -30,6 +30,10 @@
 //     counted. Of two contents with one id, the first to come is stored.
 //   - When the store is in trouble, the messages stay in hand and locked until it is
 //     well again. Delivery counts are not used up by waiting.
+//   - A damaged mailbox is no trouble for others. Its session waits for the repair, in
+//     order, and is tried again after pauses that grow; meanwhile it has neither a place
+//     nor messages in hand. On the queue without sessions its messages become dead
+//     letters, alone, which can be sent again after the repair.
 //   - What is in hand is bounded, in number and bytes; the rest stays in the bus.
 //   - When Run is told to stop, it finishes what is in hand, within its grace.
 //
@@ -48,6 +52,10 @@
 //   - A property of an unexpected type makes it panic. So receiving is guarded, and the
 //     session set aside until its lock ends: that counts as a delivery, of which the
 //     bus allows only so many before it makes the message a dead letter.
+//   - A message with a decimal or a char makes it end its link, for ever anew. So what a
+//     queue has is not read to find out whether it can be received from; and a session
+//     whose link ends three times in a row before a message comes waits as one with a
+//     damaged mailbox does, until somebody has taken the message out.
 //   - Calls at the same time on a link that is lost each open it anew, and it forgets
 //     all but one. So a lane settles and renews one at a time, and of those who send
 //     requests and notices one at a time opens a link.

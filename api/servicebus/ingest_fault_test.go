@@ -37,7 +37,7 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 	ingested, err := h.Hub.Ingest(ctx, events)
 	h.mu.Lock()
 	h.accepted += ingested.Accepted
-	if h.changed != nil {
+	if h.changed != nil && ingested.Accepted > 0 {
 		close(h.changed)
 		h.changed = nil
 	}

@@ -36,7 +36,7 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 			Help: "Whether the queue could be received from when that was last tried: 1 or 0.",
 		}, []string{"queue"}),
 		received:     counters("messages_received_total", "Messages received, redeliveries included."),
-		deadLettered: counters("messages_dead_lettered_total", "Messages that can never be stored, by reason. Each leaves a gap.", "reason"),
+		deadLettered: counters("messages_dead_lettered_total", "Messages that cannot be stored, by reason. Each leaves a gap.", "reason"),
 		locksLost:    counters("locks_lost_total", "Locks of sessions, and of messages of a queue without sessions, that ended before the work was done."),
 		panics:       counters("receiver_panics_total", "Messages on which the client panicked."),
 		unsettled:    counters("messages_unsettled_total", "Messages that were stored but could not be settled. They are delivered again."),

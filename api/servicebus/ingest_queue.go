@@ -3,6 +3,7 @@ package servicebus
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -54,15 +55,12 @@ func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *connection, cli
 }
 
 // reach finds out whether the queue can be received from. A receiver tells of that
-// only when there is something to receive, which may be never.
-func reach(ctx context.Context, r *azservicebus.Receiver) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // by a message, so it has been reached
-			err = nil
-		}
-	}()
+// only when there is something to receive, which may be never. It asks for what comes
+// after the last message, so it reads none: there may be one that the client cannot.
+func reach(ctx context.Context, r *azservicebus.Receiver) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	_, err = r.PeekMessages(ctx, 1, nil)
+	afterTheLast := int64(math.MaxInt64)
+	_, err := r.PeekMessages(ctx, 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &afterTheLast})
 	return err
 }

@@ -38,7 +38,6 @@ var kinds = []error{
 	domain.Errorf(domain.Unavailable, "not there"),
 	domain.Errorf(domain.Uncertain, "no answer"),
 	domain.Errorf(domain.Conflict, "lost the race"),
-	domain.Errorf(domain.Damaged, "no sense"),
 	errBroken,
 	context.DeadlineExceeded,
 }

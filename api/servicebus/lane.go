@@ -27,7 +27,7 @@ type message struct {
 	*azservicebus.ReceivedMessage
 	events  []domain.Event
 	weight  int
-	refused *rejection // if it can never be stored
+	refused *rejection // if it cannot be stored
 	lost    bool       // no longer locked; guarded by ownMessages
 }
 
@@ -68,7 +68,8 @@ type lane struct {
 	handled  int  // of them
 	moving   bool // makes way for another session
 
-	saving    bool // has one of the saves that may be under way
+	damage    error // of the mailbox, for which the session was given up
+	saving    bool  // has one of the saves that may be under way
 	inHand    *budget
 	unsettled chan *message // stored or refused
 
@@ -246,4 +247,11 @@ func (l *lane) leave(m *message) {
 	}
 	l.giveBackRoom(m.weight)
 	l.in.metrics.inHand.Dec()
+}
+
+// leaveAll leaves messages to the bus, which delivers them again.
+func (l *lane) leaveAll(ms []*message) {
+	for _, m := range ms {
+		l.leave(m)
+	}
 }

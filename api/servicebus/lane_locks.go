@@ -68,12 +68,12 @@ func (l *lane) renew(ctx context.Context, deadline time.Time, call func(context.
 	return call(ctx)
 }
 
-// untilUnlocked lets the lock of the session end, which the bus counts as a delivery
-// of what was not settled; closing the receiver would not count. It is how a message
-// that nobody can read becomes a dead letter in the end.
-func (l *lane) untilUnlocked(ctx context.Context) {
+// untilUnlocked is how long it takes for the lock of the session to end, which the bus
+// counts as a delivery of what was not settled; closing the receiver would not count.
+// It is how a message that nobody can read becomes a dead letter in the end.
+func (l *lane) untilUnlocked() time.Duration {
 	const slack = time.Second
-	pause(ctx, time.Until(l.session.renewed.Add(l.session.keptFor))+slack)
+	return time.Until(l.session.renewed.Add(l.session.keptFor)) + slack
 }
 
 // ownMessages are those of a queue without sessions that a lane has in hand, each

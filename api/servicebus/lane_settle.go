@@ -43,7 +43,7 @@ func (l *lane) settle(m *message) error {
 	err := l.receiver.DeadLetterMessage(ctx, m.ReceivedMessage, &azservicebus.DeadLetterOptions{Reason: &m.refused.Reason, ErrorDescription: &m.refused.Description})
 	if err == nil {
 		l.in.metrics.deadLettered.WithLabelValues(m.refused.Reason, l.queue).Inc()
-		l.logger.Error("a message can never be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.events), "message_id", m.MessageID, "reason", m.refused.Reason)
+		l.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.events), "message_id", m.MessageID, "reason", m.refused.Reason)
 	}
 	return err
 }

@@ -22,14 +22,20 @@ func (l *lane) store(ctx context.Context, ms []*message) {
 		sound = append(sound, m)
 	}
 	if len(sound) > 0 {
-		l.save(ctx, sound)
+		l.save(ctx, sound, damagePatience)
 	}
 }
 
-// save stores messages together. If the hub refuses that, it stores them one by
-// one, in their order, so that only those at fault are refused: of two contents
-// with one id, the first is stored.
-func (l *lane) save(ctx context.Context, ms []*message) {
+// save stores messages together. If the hub refuses that, it stores them one by one,
+// in their order, so that only those at fault are refused: of two contents with one
+// id, the first is stored. It does the same for the sake of sound recipients if the
+// hub finds damage so often as patience says. But a session has only one recipient,
+// and its messages have to wait.
+func (l *lane) save(ctx context.Context, ms []*message, patience int) {
+	if l.damage != nil { // what came before is not stored, so these may not be
+		l.leaveAll(ms)
+		return
+	}
 	var events []domain.Event
 	for _, m := range ms {
 		events = append(events, m.events...)
@@ -37,35 +43,47 @@ func (l *lane) save(ctx context.Context, ms []*message) {
 	var ingested hub.Ingested
 	var err error
 	if len(events) > 0 { // a message may bring none
-		ingested, err = l.untilStored(ctx, events)
+		ingested, err = l.untilStored(ctx, events, patience)
 	}
 	switch {
 	case err == nil:
 		l.stored(ms, ingested)
 	case isRefusal(err) && len(ms) > 1:
 		for _, m := range ms {
-			l.save(ctx, []*message{m})
+			l.save(ctx, []*message{m}, patience)
 		}
 	case isRefusal(err):
 		ms[0].refused = rejectionOf(err)
 		l.unsettled <- ms[0]
-	default: // the bus delivers them again
+	case !isDamage(err) || ctx.Err() != nil:
+		l.leaveAll(ms)
+	case l.session != nil:
+		l.giveUp(err)
+		l.leaveAll(ms)
+	case len(ms) > 1:
 		for _, m := range ms {
-			l.leave(m)
+			l.save(ctx, []*message{m}, 1)
 		}
+	default:
+		ms[0].refused = damaged(err)
+		l.unsettled <- ms[0]
 	}
 }
 
 // untilStored ingests events, and tries again until the hub has stored or refused
-// them, or they are not to be held any longer: then ctx ends.
-func (l *lane) untilStored(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
-	for failures := 0; ; {
+// them, has found damage so often in a row as patience says, or they are not to be
+// held any longer: then ctx ends.
+func (l *lane) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.Ingested, error) {
+	for failures, damage := 0, 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, l.in.limits.Attempt)
 		ingested, err := l.in.opts.Hub.Ingest(attempt, events)
 		cancel()
 		l.endSave()                                           // at the latest: nobody waits for one that is in trouble
 		l.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
-		if err == nil || isRefusal(err) || ctx.Err() != nil {
+		if damage++; !isDamage(err) {
+			damage = 0
+		}
+		if err == nil || isRefusal(err) || damage == patience || ctx.Err() != nil {
 			if failures > 0 {
 				l.in.metrics.holding.Dec()
 				l.logger.Info("no longer holding events", "failures", failures, "stored", err == nil)

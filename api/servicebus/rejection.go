@@ -20,10 +20,12 @@ const (
 	reasonInvalid        = "invalid"         // an event says what none may
 	reasonConflict       = "id-conflict"     // one id stands for different contents in the message
 	reasonOtherRecipient = "other-recipient" // an event is for another recipient than its session
+	reasonDamaged        = "damaged"         // the mailbox of a recipient cannot be read; the message is sound
 )
 
-// A rejection is why a message can never be used, however often it comes. It is
-// what its dead letter says, so it quotes no payload.
+// A rejection is why a message cannot be used, however often it comes: never, or not
+// before somebody has repaired a mailbox. It is what its dead letter says, so it quotes
+// no payload.
 type rejection struct {
 	Reason      string // a word
 	Description string // what is wrong, and where, for who has to mend it

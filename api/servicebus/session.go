@@ -17,9 +17,10 @@ const acceptors = 8
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	s := &sessions{
 		Ingestion: in, queue: queue,
-		bus:    &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), connected: in.metrics.connected.WithLabelValues(queue)},
-		places: newPlaces(in.opts.Sessions, acceptors),
-		aside:  make(chan struct{}, in.opts.Sessions),
+		bus:      &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), connected: in.metrics.connected.WithLabelValues(queue)},
+		places:   newPlaces(in.opts.Sessions, acceptors),
+		aside:    make(chan struct{}, in.opts.Sessions),
+		setbacks: newSetbacks(in.delay),
 	}
 	var looking sync.WaitGroup
 	for range min(acceptors, in.opts.Sessions) {
@@ -33,11 +34,12 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 // sessions are those of one queue that are being served.
 type sessions struct {
 	*Ingestion
-	queue  string
-	bus    *connection
-	places *places
-	aside  chan struct{} // a slot for each session that is set aside
-	lanes  sync.WaitGroup
+	queue    string
+	bus      *connection
+	places   *places
+	aside    chan struct{} // a slot for each session that is set aside
+	setbacks *setbacks
+	lanes    sync.WaitGroup
 }
 
 // look finds sessions and starts a lane for each, until ctx ends.
@@ -50,7 +52,6 @@ func (s *sessions) look(ctx, work context.Context) {
 			var r *azservicebus.SessionReceiver
 			if r, err = s.accept(ctx, client, min(wait, s.limits.Wait)); err == nil {
 				s.places.settle()
-				s.metrics.sessions.Inc()
 				s.lanes.Go(func() {
 					defer s.bus.release(ctx, client)
 					s.serve(ctx, work, r)
@@ -109,29 +110,24 @@ func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionRecei
 	l := newLane(s.Ingestion, s.queue, r)
 	l.session = &ownSession{SessionReceiver: r, id: r.SessionID(), places: s.places, keptFor: lockDuration(r.LockedUntil().Sub(s.opts.Clock()))}
 	l.logger = l.logger.With("session", l.session.id)
-	err := l.run(ctx, work)
-	s.metrics.sessions.Dec()
-
-	var panicked *panicError
-	if !errors.As(err, &panicked) {
-		l.close(ctx)
-		if err != nil && !errors.Is(err, errLinkLost) {
-			pause(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
-		}
-		s.places.leave(l.moving)
+	if wait := s.setbacks.wait(l.session.id); wait > 0 {
+		s.setAside(ctx, l, min(wait, l.session.keptFor/2))
 		return
 	}
-	select {
-	case s.aside <- struct{}{}:
-		s.places.leave(l.moving)
-		l.untilUnlocked(ctx)
-		l.close(ctx)
-		<-s.aside
-	default: // so many that they have to be set aside in their places
-		l.untilUnlocked(ctx)
-		l.close(ctx)
-		s.places.leave(l.moving)
+	s.metrics.sessions.Inc()
+	err := l.run(ctx, work)
+	s.metrics.sessions.Dec()
+	s.learn(l, err)
+
+	if isPanic(err) {
+		s.setAside(ctx, l, l.untilUnlocked())
+		return
 	}
+	l.close(ctx)
+	if err != nil && !errors.Is(err, errLinkLost) {
+		pause(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
+	}
+	s.places.leave(l.moving)
 }
 
 // lockDuration takes what is left of a lock by two clocks, and makes something of

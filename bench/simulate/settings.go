@@ -54,7 +54,7 @@ func mayOnlyListen(c *config.Config) {
 
 // missets gets the settings of a hub wrong, now and then, but not of all.
 func (h *hub) missets(d dice, c *config.Config) {
-	if !h.w.plan.missets || h.w.calm || h.w.hub(1-h.index) == nil || d.n(4) > 0 {
+	if !h.w.plan.missets || h.w.calm || h.w.bare.Load() || h.w.hub(1-h.index) == nil || d.n(4) > 0 {
 		return
 	}
 	if h.w.plan.keeper && d.n(3) == 0 {

@@ -309,8 +309,11 @@ func (v *vandal) damageObject(name string) string {
 	return "blob " + name + " is not there anyhow"
 }
 
-// drop takes a whole container away. The hubs that start now make a new one.
+// drop takes a whole container away. The hubs that start now make a new one, and the
+// first says what the groups are: from now on none of them is to have wrong settings.
 func (v *vandal) drop(string) string {
+	v.w.bare.Store(true)
+	v.w.setsRight()
 	c := [...]string{"catalog", "cabinet", "bundles"}[v.d.n(3)]
 	err := v.door.drop(context.WithoutCancel(v.w.ctx), c)
 	v.w.shelf.forget(c)

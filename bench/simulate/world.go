@@ -50,6 +50,7 @@ type world struct {
 	ending atomic.Bool // no hub is started any more
 
 	strike     atomic.Bool // no domain makes content
+	bare       atomic.Bool // a container is gone, and with it perhaps what the groups are
 	vandalised atomic.Bool // nothing that is stored is to be relied on any more
 
 	ctx    context.Context //nolint:containedctx // that of all parties

@@ -84,8 +84,9 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 }
 
 // joined returns the first few of errs, by event, and the number of the others. What
-// may pass comes before what is Invalid, and decides on the kind: as long as there is
-// any, sending the same again stores more.
+// may pass comes before what is Damaged, and that before what is Invalid, and the
+// first decides on the kind: as long as there is any that passes, sending the same
+// again stores more.
 func joined(errs map[int]error) error {
 	if len(errs) == 0 {
 		return nil
@@ -93,10 +94,14 @@ func joined(errs map[int]error) error {
 	const most = 3
 	var first []error
 	lasting := func(i int) int {
-		if domain.KindOf(errs[i]) == domain.Invalid {
+		switch domain.KindOf(errs[i]) {
+		case domain.Invalid:
+			return 2
+		case domain.Damaged:
 			return 1
+		default:
+			return 0
 		}
-		return 0
 	}
 	order := slices.Sorted(maps.Keys(errs))
 	slices.SortStableFunc(order, func(a, b int) int { return lasting(a) - lasting(b) })

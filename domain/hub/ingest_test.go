@@ -163,24 +163,26 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 // As long as sending the events again stores more of them, nobody is told that it is
 // of no use.
 func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
-	failures := []error{errors.New("nobody has classified this")}
-	for _, kind := range kindsBut(domain.Invalid) {
-		failures = append(failures, domain.Errorf(kind, "away"))
-	}
-	for _, passing := range failures {
+	invalid := domain.Errorf(domain.Invalid, "too many cabinets")
+	damaged := domain.Errorf(domain.Damaged, "no sense")
+	demand := func(lasting, passing error) {
+		t.Helper()
 		w := newWorld(t, hub.Options{})
-		refused, away := rt.NewActor(), rt.NewActor()
-		w.meddle(meddledStore{save: func(_ context.Context, to domain.ActorID, _ []domain.Event) (repository.Saved, error) {
-			if to == refused {
-				return repository.Saved{}, domain.Errorf(domain.Invalid, "too many cabinets")
-			}
-			return repository.Saved{}, passing
-		}}, hub.Options{})
-		_, err := w.hub.Ingest(t.Context(), []domain.Event{rt.Event(refused), rt.Event(away), rt.Event(refused)})
+		ill, away := rt.NewActor(), rt.NewActor()
+		w.failingFor(map[domain.ActorID]error{ill: lasting, away: passing})
+		_, err := w.hub.Ingest(t.Context(), []domain.Event{rt.Event(ill), rt.Event(away), rt.Event(ill)})
 		require.ErrorIs(t, err, passing)
 		require.Equal(t, domain.KindOf(passing), domain.KindOf(err))
-		require.ErrorContains(t, err, "too many cabinets")
+		require.ErrorContains(t, err, lasting.Error())
 	}
+	demand(invalid, damaged) // which somebody may repair
+	for _, kind := range kindsBut(domain.Invalid, domain.Damaged) {
+		passing := domain.Errorf(kind, "away")
+		demand(invalid, passing)
+		demand(damaged, passing)
+	}
+	demand(invalid, errors.New("nobody has classified this"))
+	demand(damaged, errors.New("nobody has classified this"))
 }
 
 func TestEveryFailedRecipientIsNamed(t *testing.T) {

@@ -208,9 +208,9 @@ var kinds = []domain.Kind{
 	domain.Busy, domain.Uncertain, domain.Unavailable, domain.Damaged,
 }
 
-// kindsBut returns all kinds of failure but one.
-func kindsBut(but domain.Kind) []domain.Kind {
-	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return k == but })
+// kindsBut returns all kinds of failure but some.
+func kindsBut(but ...domain.Kind) []domain.Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return slices.Contains(but, k) })
 }
 
 func must[T any](v T, err error) T {
