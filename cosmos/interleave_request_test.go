@@ -54,7 +54,7 @@ func dequeuedBefore(w *world) {
 }
 
 func answers(object string) party {
-	return party{"answer " + object, func(w *world, node *Repository) error {
+	return party{name: "answer " + object, does: func(w *world, node *Repository) error {
 		b, err := node.Answer(context.Background(), w.actor, w.asked.ID, object, domain.Body{Length: int64(len(object))})
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -68,7 +68,7 @@ func answers(object string) party {
 }
 
 var (
-	fails = party{"fail", func(w *world, node *Repository) error {
+	fails = party{name: "fail", does: func(w *world, node *Repository) error {
 		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.Trouble{Reason: "busy"})
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -78,7 +78,7 @@ var (
 		}
 		return err
 	}}
-	dequeues = party{"dequeue", func(w *world, node *Repository) error {
+	dequeues = party{name: "dequeue", does: func(w *world, node *Repository) error {
 		_, err := node.Acknowledge(context.Background(), w.actor, w.asked.ID)
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -91,17 +91,17 @@ var (
 		}
 		return err
 	}}
-	releases = party{"release", func(w *world, node *Repository) error {
+	releases = party{name: "release", does: func(w *world, node *Repository) error {
 		return w.ordered(node.Release(context.Background(), w.actor, w.asked.ID, becauseOfATest))
 	}}
-	skips = party{"skip and replay", func(w *world, node *Repository) error {
+	skips = party{name: "skip and replay", does: func(w *world, node *Repository) error {
 		if err := node.Skip(context.Background(), w.actor, w.asked.ID, becauseOfATest); err != nil {
 			return w.ordered(err)
 		}
 		_, err := node.Replay(context.Background(), w.actor, w.asked.Group, becauseOfATest)
 		return err
 	}}
-	couriers = party{"courier", func(w *world, node *Repository) error {
+	couriers = party{name: "courier", does: func(w *world, node *Repository) error {
 		notices, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
 		w.mu.Lock()
 		defer w.mu.Unlock()

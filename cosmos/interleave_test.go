@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -31,8 +32,9 @@ import (
 
 // A party is one process: what it does, in order, until all has succeeded.
 type party struct {
-	name string
-	does func(w *world, node *Repository) error
+	name  string
+	does  func(w *world, node *Repository) error
+	loses int // the answer to its n-th write; 0: none
 }
 
 // A world is one run: the same store, the same parties, one order of requests.
@@ -64,9 +66,10 @@ type held struct {
 
 // A turnstile is the line of one party.
 type turnstile struct {
-	w     *world
-	party int
-	next  faulty.Doer
+	w      *world
+	party  int
+	next   faulty.Doer
+	writes int // that have had their turn
 }
 
 func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
@@ -76,6 +79,11 @@ func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
 	l.w.mu.Unlock()
 	select {
 	case <-h.turn:
+		if writes(req) {
+			if l.writes++; l.writes == l.w.parties[l.party].loses {
+				return faulty.ReplyLostAfter.Do(l.next, req)
+			}
+		}
 		return l.next.Do(req)
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
@@ -100,7 +108,7 @@ func bodyOf(req *http.Request) string {
 func (w *world) run(parties []party) {
 	w.parties = parties
 	for i, p := range parties {
-		db, err := Connect(Connection{Endpoint: w.engine.Endpoint(), Key: w.engine.Key(), Transport: &turnstile{w, i, w.line}})
+		db, err := Connect(Connection{Endpoint: w.engine.Endpoint(), Key: w.engine.Key(), Transport: &turnstile{w: w, party: i, next: w.line}})
 		require.NoError(w, err)
 		defer db.Close()
 		node := New(db, w.content, Options{
@@ -293,14 +301,14 @@ func half(acknowledged int) func(w *world) {
 }
 
 var (
-	sweeps = party{"sweep", func(w *world, node *Repository) error {
+	sweeps = party{name: "sweep", does: func(w *world, node *Repository) error {
 		_, err := node.sweepRecipient(context.Background(), w.actor)
 		return err
 	}}
-	takesOne = party{"peek and dequeue", func(w *world, node *Repository) error { return w.takes(node) }}
+	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takes(node) }}
 	// replaysOne has the bundle that was taken last delivered once more, if it is
 	// still there.
-	replaysOne = party{"replay", func(w *world, node *Repository) error {
+	replaysOne = party{name: "replay", does: func(w *world, node *Repository) error {
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 		require.NoError(w, err)
 		b, err := node.Replay(context.Background(), w.actor, group, repository.Order{Who: "who", Why: "why"})
@@ -316,7 +324,7 @@ var (
 		}
 		return err
 	}}
-	savesTwo = party{"save", func(w *world, node *Repository) error {
+	savesTwo = party{name: "save", does: func(w *world, node *Repository) error {
 		return w.saves(node, repositorytest.Events(2, w.actor)...)
 	}}
 )
@@ -343,5 +351,26 @@ func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
 			turns = 1
 		}
 		t.Run(tc.name, func(t *testing.T) { everyOrder(t, turns, half(tc.taken), sweeps, tc.with) })
+	}
+}
+
+// TestASweepDisturbsNoSaveThatLosesAnAnswer has a process save, that cannot know which of
+// its writes were carried out, while the cabinet in which it saves next is being cleared.
+func TestASweepDisturbsNoSaveThatLosesAnAnswer(t *testing.T) {
+	elsewhere := repositorytest.From(domain.Charges)
+	turns := 2
+	if raced {
+		turns = 1
+	}
+	for write, lost := range map[string]int{"reserve": 1, "count": 3, "commit": 5} {
+		t.Run(write, func(t *testing.T) {
+			everyOrder(t, turns, half(5), sweeps, party{name: "save", loses: lost, does: func(w *world, node *Repository) error {
+				return errors.Join(
+					w.saves(node, repositorytest.Event(w.actor, elsewhere)),
+					w.saves(node, repositorytest.Event(w.actor, elsewhere)),
+					w.saves(node, repositorytest.Event(w.actor)),
+				)
+			}})
+		})
 	}
 }

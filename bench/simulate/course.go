@@ -96,7 +96,8 @@ func (w *world) clears(up bool) {
 	w.rouse()
 }
 
-// night lets so much time pass that all that was acknowledged may go.
+// night lets so much time pass that all that was acknowledged may go. Every other
+// morning comes while the sweeps are about it.
 func (w *world) night() bool {
 	if err := w.noticesArrive(); err != nil {
 		w.fail(err)
@@ -104,7 +105,11 @@ func (w *world) night() bool {
 	}
 	p := w.newParty("night", 80)
 	w.clears(p.d.n(3) > 0)
-	if !p.pause(w.plan.retention + time.Duration(5+p.d.n(30))*time.Minute) {
+	long := w.plan.retention + time.Duration(5+p.d.n(30))*time.Minute
+	if p.d.n(2) == 0 {
+		long = w.plan.retention + time.Duration(p.d.n(4)-1)*time.Minute
+	}
+	if !p.pause(long) {
 		return false
 	}
 	w.clears(false)
