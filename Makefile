@@ -95,6 +95,9 @@ small-worlds: ## every interleaving of small scenarios, into bench/simulate/smal
 	GOGC=400 MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
 		go test ./bench/simulate/smallworld -run TestEverySmallWorld -count 1 -v -timeout 12h
 
+error-branches: ## which of them the simulation reaches, into bench/simulate/errorbranches/RESULTS.md
+	@SEEDS='$(SEEDS)' .ci/error-branches
+
 campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md
 	@.ci/campaign
 
@@ -115,4 +118,4 @@ check: lint test ## lint and test: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
