@@ -243,7 +243,9 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.PeekMessages(t.Context(), 50, nil) // others are served meanwhile
 	require.NoError(t, err)
-	require.Less(t, heap()-before, int64(count*size/3))
+	require.Eventually(t, func() bool { // the client may still hold what it has been told
+		return heap()-before < count*size/3
+	}, 10*time.Second, 10*time.Millisecond)
 	stuck.free()
 	require.NoError(t, nc.Close())
 	_ = conn.Close()
