@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
 // What others do to a mailbox at the same time.
@@ -13,6 +16,23 @@ func (b *ward) announceToo() {
 	colleague := b.v.w.newParty("another domain of "+b.name, b.colleagues.Add(1))
 	for range 3 {
 		b.ask(&colleague, http.MethodPost, "/v1/data-available", eventsJSON(b.events()))
+	}
+}
+
+// announceByBus is what another domain does at the same time, over the bus.
+func (b *ward) announceByBus() {
+	colleague := b.v.w.newParty("a domain of "+b.name+" on the bus", b.colleagues.Add(1))
+	queue := []string{"", contract.DataAvailableQueue}[colleague.d.n(2)]
+	a, err := colleague.newAnnouncer(domainclient.JSON, queue)
+	if err != nil {
+		b.v.w.fail(err)
+		return
+	}
+	defer func() { a.end(false) }()
+	for range 3 {
+		if !a.persist(b.events()) {
+			return
+		}
 	}
 }
 

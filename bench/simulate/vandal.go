@@ -125,6 +125,9 @@ func (v *vandal) ruin(n int, damage func(recipient string) string) error {
 	if v.d.n(3) == 0 {
 		uses = append(uses, b.announceToo, b.announceToo)
 	}
+	if v.d.n(2) == 0 {
+		uses = append(uses, b.announceByBus)
+	}
 	for _, use := range uses {
 		all.Go(use)
 	}
