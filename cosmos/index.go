@@ -157,7 +157,8 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 // that the next attempt goes on there. Of many drawers none may ever be read in one go.
 func (c *cabinetIndex) keep(extents []extent, filters []filter) {
 	for i, e := range extents {
-		if filters[i] == nil {
+		isEmpty := e.sealed && e.limit == 0 // of which a rollback leaves some
+		if filters[i] == nil && !isEmpty {
 			return
 		}
 		c.seal(e.drawer, e.limit, filters[i])

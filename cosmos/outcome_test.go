@@ -271,15 +271,28 @@ func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
 	const few = 3
 	s := newTrust(t)
-	tiny := Options{DrawerCapacity: 1, Retries: -1}
-	s.save(s.node(tiny, false), 0, repositorytest.Events(4*few+1, s.actor))
+	tiny := Options{DrawerCapacity: 1, Retries: -1, Exclusive: true}
+	dying, line := s.tapped(tiny)
+	var dead atomic.Bool // from the commit on, for to reserve is to create the head
+	commit := at(1, replacesHead, func() error { dead.Store(true); return nil })
+	line.set(func(req *http.Request) error {
+		if _ = commit(req); dead.Load() {
+			return faulty.ErrLost
+		}
+		return nil
+	})
+	_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(2, s.actor))
+	require.Error(t, err, "its drawers are empty for ever")
+	s.save(s.node(Options{DrawerCapacity: 1, Exclusive: true}, false), 0, repositorytest.Events(4*few+1, s.actor))
 	node, again := s.node(tiny, false), repositorytest.Events(1, s.actor)
 	o := node.begin("test")
 	h, err := o.readHead(t.Context(), s.actor)
 	require.NoError(t, err)
 	cabinet := again[0].Cabinet()
-	drawers, err := o.extents(t.Context(), cabinet, h.Cabinets[nameOf(cabinet)], 1, 0)
+	all, err := o.extents(t.Context(), cabinet, h.Cabinets[nameOf(cabinet)], 1, 0)
 	require.NoError(t, err)
+	drawers := slices.DeleteFunc(slices.Clone(all), func(e extent) bool { return e.limit == 0 })
+	require.Len(t, drawers, len(all)-2)
 	for attempt := range 4 {
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
 			isRead := strings.HasSuffix(req.URL.Path, "/docs/"+filterID) && req.Method == http.MethodGet

@@ -281,8 +281,9 @@ func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
 var errStands = errors.New("the head has changed under an intent that stands")
 
 // writeHead replaces w.head by h, or fails with errMoved if it is no longer the
-// head. A refusal is a question: it may have been this very write, sent twice. Then
-// w.head is what is stored now: the retention may have moved since. If the intent in w.head stands, w.head is what is stored now, and the error is
+// head. A refusal is a question: it may have been this very write, sent twice, and
+// then w.head is what is stored now, for the retention may have moved since. If the
+// intent in w.head stands, w.head is what is stored now, too, and the error is
 // errStands.
 func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
 	h.Operation = w.r.newID()

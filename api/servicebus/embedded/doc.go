@@ -32,8 +32,8 @@
 //     which it decides whether to try again.
 //   - What a client sends is bounded: frames, nesting, channels, links, and
 //     the memory that a client takes which does not read.
-//   - A message that is accepted can be received with azservicebus. What that cannot
-//     read, such as a decimal among the properties, its sender is told.
+//   - A message that is accepted can be decoded by the AMQP client of azservicebus. Of
+//     what that cannot decode, such as a decimal among the properties, its sender is told.
 //
 // How near it comes is measured by the tests that ship with the clients: make
 // conformance-servicebus. It has no transactions, no partitioned entities, no
