@@ -11,7 +11,9 @@ import (
 // An actor that finds nothing may listen for something rather than ask again and
 // again. What this node saves wakes it at once, and costs the store nothing. What
 // other nodes save it learns by looking at the actor's watermark every few seconds:
-// one read, of the cheapest kind there is.
+// one read, of the cheapest kind there is. Where reads may be old, the Peek that
+// follows news may not see them yet; so news are told again at the next look, which
+// costs a Peek only if the first has found nothing.
 
 // A Listener hears of events for an actor.
 type Listener struct {
@@ -22,6 +24,7 @@ type Listener struct {
 	woken     chan struct{}   // holds one
 	looks     int             // at the watermark, since it was woken
 	watermark domain.Sequence // as it was seen last; -1: never
+	news      bool            // were told since the last look, or by it
 }
 
 // Listen begins to listen for events for actor in groups; none means all of them.
@@ -50,7 +53,7 @@ func (l *Listener) Wait(ctx context.Context) error {
 		select {
 		case <-l.woken:
 			timer.Stop()
-			l.looks = 0 // a store whose reads are old may show only soon what has come
+			l.looks, l.news = 0, true // a store whose reads are old may show only soon what has come
 			return nil
 		case <-ctx.Done():
 			timer.Stop()
@@ -62,8 +65,9 @@ func (l *Listener) Wait(ctx context.Context) error {
 			return ctx.Err() // unless it has ended, the Peek that follows will meet the trouble, and tell
 		}
 		l.looks++
-		if watermark != l.watermark {
-			l.watermark = watermark
+		first, changed, again := l.watermark < 0, watermark != l.watermark, l.news
+		l.watermark, l.news = watermark, changed && !first
+		if changed || again {
 			return nil
 		}
 	}

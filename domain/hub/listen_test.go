@@ -103,9 +103,39 @@ func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
 		after, err := w.hears(l, 1500*time.Millisecond)
 		require.NoError(t, err, "the watermark has moved")
 		require.Equal(t, time.Second, after)
+		after, err = w.hears(l, 1500*time.Millisecond)
+		require.NoError(t, err, "news are told again")
+		require.Equal(t, time.Second, after)
 		_, err = w.hears(l, 10*time.Second)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
+}
+
+// The Peek that follows may be answered by a replica that is behind.
+func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
+	news := map[string]func(*testing.T, *world){
+		"saved on this node": func(_ *testing.T, w *world) { w.sent(1) },
+		"saved on another": func(t *testing.T, w *world) {
+			_, err := w.store.Save(w.ctx, w.actor, rt.Events(1, w.actor))
+			require.NoError(t, err)
+		},
+	}
+	for name, come := range news {
+		t.Run(name, func(t *testing.T) {
+			listening(t, func(t *testing.T, w *world, _ *ear) {
+				l := w.listens()
+				defer l.Close()
+				_, err := w.hears(l, time.Minute) // and learns the watermark
+				require.NoError(t, err)
+				come(t, w)
+				_, err = w.hears(l, time.Minute)
+				require.NoError(t, err)
+				after, err := w.hears(l, time.Minute)
+				require.NoError(t, err)
+				require.Equal(t, time.Second, after)
+			})
+		})
+	}
 }
 
 func TestWhatWasSavedBeforeIsNoNews(t *testing.T) {
