@@ -150,21 +150,26 @@ func (s *serving) answer(ctx context.Context, session *azservicebus.SessionRecei
 }
 
 // content makes the content of a bundle and puts it into the exchange. Where two
-// attempts for one bundle are under way, they share what one of them makes. It
-// returns false if ctx ended first.
+// attempts for one bundle are under way, they share what one of them makes; but if
+// the time of that one runs out, the other goes on in its own. It returns false if
+// ctx ended first.
 func (s *serving) content(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
+	inTime, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
 	for ctx.Err() == nil {
-		shared, _, _ := s.making.Do(key, func() (any, error) {
-			inTime, cancel := context.WithTimeout(ctx, left)
-			defer cancel()
+		shared, late, _ := s.making.Do(key, func() (any, error) {
 			uri, size, err := s.makeAndPut(inTime, r)
 			if err != nil && ctx.Err() != nil {
 				return nil, ctx.Err() // given up
 			}
-			return Answer{URI: uri, Bytes: size, Failure: s.failure(inTime, r, err)}, nil
+			a := Answer{URI: uri, Bytes: size, Failure: s.failure(inTime, r, err)}
+			if a.Failure != nil {
+				return a, inTime.Err()
+			}
+			return a, nil
 		})
-		if a, ok := shared.(Answer); ok {
+		if a, ok := shared.(Answer); ok && (late == nil || inTime.Err() != nil) {
 			return a, true
 		}
 	}

@@ -229,6 +229,27 @@ func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
 	m.drained()
 }
 
+func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
+	m := newMarket(t)
+	began := make(chan struct{})
+	var made atomic.Int32
+	serve(t, m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+		if made.Add(1) == 1 {
+			close(began)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return text("content"), nil
+	})
+	first := m.ask(bundle{process: "b1_a1", wait: 500 * time.Millisecond})
+	await(t, began)
+	second := m.ask(bundle{process: "b1_a1", wait: 20 * time.Second})
+	reason, _ := m.failure(first)
+	require.Equal(t, "DatasetNotAvailable", reason)
+	m.content(second, "b1_a1")
+	m.drained()
+}
+
 func TestARequestThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 	m := newMarket(t)
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
