@@ -113,6 +113,12 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 	if len(extents) != last.Ordinal-c.next()+1 {
 		return errMissing // a stale read: not every drawer was seen
 	}
+	if len(extents) > 0 && c.drawer != "" && extents[0].drawer == c.drawer { // first, so that what is read behind it can be kept
+		if err := c.readTo(ctx, o, extents[0]); err != nil {
+			return err
+		}
+		extents = extents[1:]
+	}
 	filters := make([]filter, len(extents))
 	var g errgroup.Group // those under way when one fails are not in vain
 	var failed atomic.Bool
@@ -121,7 +127,7 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		if failed.Load() {
 			break
 		}
-		if e.sealed && e.drawer != c.drawer && e.limit > 0 {
+		if e.sealed && e.limit > 0 {
 			g.Go(func() (err error) {
 				filters[i], err = o.readFilter(ctx, c.cabinet, e)
 				if err != nil {
@@ -136,18 +142,10 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		return err
 	}
 	for i, e := range extents {
-		if filters[i] != nil || e.limit == 0 && e.sealed {
-			c.seal(e.drawer, e.limit, filters[i])
-			continue
-		}
-		if c.drawer != e.drawer {
-			c.drawer, c.fill, c.open = e.drawer, 0, make(map[domain.EventID]domain.Digest)
-		}
-		if err := c.readTo(ctx, o, e); err != nil {
-			return err
-		}
 		if e.sealed {
-			c.seal(e.drawer, e.limit, filterOf(c.open))
+			c.seal(e.drawer, e.limit, filters[i])
+		} else if err := c.readTo(ctx, o, e); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -165,11 +163,24 @@ func (c *cabinetIndex) keep(extents []extent, filters []filter) {
 	}
 }
 
-// readTo adds the events of e that are not known yet.
+// readTo adds the events of e that are not known yet, and seals it if nothing more
+// will come into it.
 func (c *cabinetIndex) readTo(ctx context.Context, o *operation, e extent) error {
-	if c.fill >= e.limit {
-		return nil
+	if c.drawer != e.drawer {
+		c.drawer, c.fill, c.open = e.drawer, 0, make(map[domain.EventID]domain.Digest)
 	}
+	if c.fill < e.limit {
+		if err := c.readOn(ctx, o, e); err != nil {
+			return err
+		}
+	}
+	if e.sealed {
+		c.seal(e.drawer, e.limit, filterOf(c.open))
+	}
+	return nil
+}
+
+func (c *cabinetIndex) readOn(ctx context.Context, o *operation, e extent) error {
 	read := o.readDrawer(c.cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, From: c.fill, To: e.limit})
 	for c.fill < e.limit {
 		events, err := read.next(ctx)

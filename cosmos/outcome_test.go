@@ -266,15 +266,25 @@ func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnIndexIsReadOnFromWhereItCouldNotBeRead has a node that knows nothing read many
-// drawers at a store that answers for a few of them at a time.
+// TestAnIndexIsReadOnFromWhereItCouldNotBeRead has a node read many drawers at a
+// store that answers for a few of them at a time.
 func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
+	t.Run("by a node that knows nothing", func(t *testing.T) { readsOn(t, 0) })
+	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
+}
+
+// readsOn has a node that knows so many drawers read the others.
+func readsOn(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
 	tiny := Options{DrawerCapacity: 1, Retries: -1, Exclusive: true}
+	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one to learn that its head is old
+	for range known {
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+	}
 	dying, line := s.tapped(tiny)
-	var dead atomic.Bool // from the commit on, for to reserve is to create the head
-	commit := at(1, replacesHead, func() error { dead.Store(true); return nil })
+	var dead atomic.Bool // from the commit on, which follows the reservation; the first of all creates the head
+	commit := at(1+known, replacesHead, func() error { dead.Store(true); return nil })
 	line.set(func(req *http.Request) error {
 		if _ = commit(req); dead.Load() {
 			return faulty.ErrLost
@@ -284,8 +294,8 @@ func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
 	_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(2, s.actor))
 	require.Error(t, err, "its drawers are empty for ever")
 	s.save(s.node(Options{DrawerCapacity: 1, Exclusive: true}, false), 0, repositorytest.Events(4*few+1, s.actor))
-	node, again := s.node(tiny, false), repositorytest.Events(1, s.actor)
-	o := node.begin("test")
+	again := repositorytest.Events(1, s.actor)
+	o := s.node(tiny, false).begin("test")
 	h, err := o.readHead(t.Context(), s.actor)
 	require.NoError(t, err)
 	cabinet := again[0].Cabinet()
@@ -293,6 +303,7 @@ func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	drawers := slices.DeleteFunc(slices.Clone(all), func(e extent) bool { return e.limit == 0 })
 	require.Len(t, drawers, len(all)-2)
+	drawers = drawers[known:]
 	for attempt := range 4 {
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
 			isRead := strings.HasSuffix(req.URL.Path, "/docs/"+filterID) && req.Method == http.MethodGet
