@@ -97,7 +97,7 @@ func (w *world) clears(up bool) {
 }
 
 // night lets so much time pass that all that was acknowledged may go. Every other
-// morning comes while the sweeps are about it.
+// morning comes while the sweeps are about it, and a dawn when one begins.
 func (w *world) night() bool {
 	if err := w.noticesArrive(); err != nil {
 		w.fail(err)
@@ -109,7 +109,15 @@ func (w *world) night() bool {
 	if p.d.n(2) == 0 {
 		long = w.plan.retention + time.Duration(p.d.n(4)-1)*time.Minute
 	}
-	if !p.pause(long) {
+	var dawn chan struct{}
+	if w.plan.dawns {
+		dawn, long = w.witness.letsGo, long+time.Hour
+		select {
+		case <-dawn: // of a day that is over
+		default:
+		}
+	}
+	if !p.sleeps(long, dawn) {
 		return false
 	}
 	w.clears(false)

@@ -17,6 +17,7 @@ type features struct {
 	tail      time.Duration // of the weather, after all was sent
 	operators bool
 	days      int    // the nights between them are longer than the retention
+	dawns     bool   // and end when a sweep is about to let go
 	waits     bool   // Peeks wait for something to come
 	hurry     bool   // clients give up requests
 	missets   bool   // some lives of hubs have settings that are wrong

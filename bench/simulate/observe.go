@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 
@@ -18,12 +19,16 @@ type witness struct {
 	gates map[string]string // by recipient: the hub that has written the gate last
 	owes  map[string]bool   // by hub: it has closed a bundle and not written its hints
 	opens map[string]string // by recipient: the hub that shows bundles
+	asks  map[string]string // by recipient: the hub that has committed, and does not know it
+
+	letsGo chan struct{} // holds one when a sweep is about to let something go
 }
 
 func newWitness(w *world) *witness {
 	return &witness{
 		w: w, owner: make(map[string]string), lost: make(map[string]string), gates: make(map[string]string),
-		owes: make(map[string]bool), opens: make(map[string]string),
+		owes: make(map[string]bool), opens: make(map[string]string), asks: make(map[string]string),
+		letsGo: make(chan struct{}, 1),
 	}
 }
 
@@ -35,6 +40,9 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 	written := status < http.StatusMultiStatus
 	refused := status == http.StatusConflict || status == http.StatusPreconditionFailed || status == http.StatusMultiStatus
 	if x.isRead {
+		if name == steps.ReadHead && v.asks[key] == who && status < http.StatusMultiStatus && f == faulty.None {
+			delete(v.asks, key)
+		}
 		return
 	}
 	if x.line.dead.Load() && written {
@@ -44,6 +52,7 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		v.lost[who] = x.more + x.what
 		if name == steps.Commit || name == steps.Reserve {
 			v.w.reached("a commit was carried out, and its answer was lost")
+			v.asks[key] = who
 		}
 		if name == steps.Dequeue {
 			v.w.reached("a Dequeue was carried out, and its answer was lost")
@@ -88,6 +97,15 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		case x.req.Method == http.MethodPost:
 			v.w.reached("a catalog entry was put back on sight")
 		}
+	case steps.Prove:
+		select {
+		case v.letsGo <- struct{}{}:
+		default:
+		}
+	case steps.Retain:
+		if written && v.asks[key] != "" {
+			v.w.reached("a sweep changed a head of which a Save did not know whether it was its own")
+		}
 	case steps.Remove:
 		if written {
 			v.w.reached("a sweep removed what was acknowledged")
@@ -104,4 +122,5 @@ func (v *witness) died(who string) {
 	if v.owes[who] {
 		v.w.reached("a hub died between a Dequeue and its hints")
 	}
+	maps.DeleteFunc(v.asks, func(_, asks string) bool { return asks == who })
 }

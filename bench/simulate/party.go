@@ -49,11 +49,16 @@ func (p *party) turn(what string, faults ...fault) (outcome string, ok bool) {
 }
 
 // pause lets some time pass.
-func (p *party) pause(d time.Duration) bool {
+func (p *party) pause(d time.Duration) bool { return p.sleeps(d, nil) }
+
+// sleeps lets some time pass, but none once it is woken.
+func (p *party) sleeps(d time.Duration, woken <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-woken:
 		return true
 	case <-p.w.ctx.Done():
 		return false

@@ -93,6 +93,12 @@ func (p *plan) shrinks() {
 	p.days, p.retention, p.sweepEvery, p.tail = 1, 0, -1, 0
 }
 
+// wakesUpEarly has a small world sleep some nights, each until a sweep is about to let
+// something go, so that Saves meet it.
+func (p *plan) wakesUpEarly() {
+	p.dawns, p.days, p.retention, p.sweepEvery = true, 4, 30*time.Minute, 5*time.Minute
+}
+
 // ingestion is how much a hub has in hand of the bus.
 func (p *plan) ingestion() servicebus.IngestLimits {
 	if !p.narrow {

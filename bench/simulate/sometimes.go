@@ -18,6 +18,7 @@ var rare = []string{
 	"a request met a frozen queue",
 	"a check was made while the hub ran",
 	"a sweep removed what was acknowledged",
+	"a sweep changed a head of which a Save did not know whether it was its own",
 	"an intent of another process was rolled back",
 	"a commit was carried out, and its answer was lost",
 	"a 409 or 412 that was one's own doing",

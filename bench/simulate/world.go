@@ -68,7 +68,9 @@ func newWorld(o *Options) (*world, error) {
 	d, latest := newDice(o.Seed, 3), newDice(o.Seed, 7)
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5), latest), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox), asked: make(map[string]int)}
 	if isSmall(o.Seed) {
-		w.plan.shrinks()
+		if w.plan.shrinks(); newDice(o.Seed, 9).n(6) == 0 {
+			w.plan.wakesUpEarly()
+		}
 	}
 	if w.plan.vandal {
 		w.shelf = newShelf()
@@ -81,6 +83,9 @@ func newWorld(o *Options) (*world, error) {
 	}
 	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
 	w.mailboxes = newMailboxes(w)
+	if w.plan.dawns { // to have a sweep come upon Saves that do not know what they have done
+		w.weather.usual, w.weather.faults = faulty.ReplyLostAfter.String(), max(w.weather.faults, 150)
+	}
 	if w.plan.days > 1 { // in which a clock that jumps would forget too early
 		w.weather.jumps = 0
 	}
