@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -122,6 +124,9 @@ func (x *exchange) carried(f faulty.Fault) string {
 		return resp, err
 	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
 	x.line.w.stale.Store(0)
+	if errors.Is(err, faulty.ErrLost) {
+		err = x.line.w.broken(f)
+	}
 	outcome := "no answer"
 	if err == nil && f == faulty.Throttled {
 		x.line.w.asksToWait(resp)
@@ -145,6 +150,21 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}
 	x.arrives(a)
 	return outcome
+}
+
+// broken is the error of a connection that has broken: one that tells nothing, as that
+// of an HTTP/2 stream, or one by which Microsoft's client decides whether to ask again.
+func (w *world) broken(f faulty.Fault) error {
+	switch {
+	case !w.plan.sockets:
+		return faulty.ErrLost
+	case f == faulty.RequestLost:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	case w.mishaps.n(2) == 0:
+		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ETIMEDOUT}
+	default:
+		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	}
 }
 
 // asksToWait has an account that is short of request units say for how long to wait, as
@@ -263,7 +283,7 @@ func (x *exchange) isMeddledWith() string {
 func (x *exchange) isLost() string {
 	const keepAlive = 2 * time.Minute
 	x.line.w.wait(&turn{who: x.line.who, what: x.what + ": its connection", more: x.more, late: time.Now().Add(keepAlive), goes: func() string {
-		return x.arrives(answered{nil, errCut})
+		return x.arrives(answered{nil, x.line.w.broken(faulty.ReplyLostAfter)})
 	}})
 	return "nobody hears of it"
 }

@@ -71,6 +71,7 @@ func newWorld(o *Options) (*world, error) {
 		if w.plan.shrinks(); newDice(o.Seed, 9).n(6) == 0 {
 			w.plan.wakesUpEarly()
 		}
+		w.plan.sockets = newDice(o.Seed, 99).n(2) == 0
 	}
 	if w.plan.vandal {
 		w.shelf = newShelf()
