@@ -60,10 +60,10 @@ func Connect(c Connection) (*Database, error) {
 		transport, db.hangUp = own, own.CloseIdleConnections
 	}
 	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: &accountObserver{next: transport, db: db, fixed: c.Consistency != ""},
-		// Every retry is made by an operation, which knows what is at stake. Left
-		// alone, the client repeats a write whose HTTP/2 stream broke and reports
-		// its own success as a conflict.
+		Transport: &accountObserver{next: doubter{transport}, db: db, fixed: c.Consistency != ""},
+		// A write that may have been carried out is sent again by an operation, which
+		// knows what is at stake. Left alone, the client repeats one whose HTTP/2
+		// stream broke and reports its own success as a conflict; see doubter.
 		Retry: policy.RetryOptions{
 			MaxRetries:  -1,
 			ShouldRetry: func(*http.Response, error) bool { return false },

@@ -1,0 +1,48 @@
+package cosmos
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// A doubter has Microsoft's client send no write again that may have been carried
+// out. The client takes a connection that has timed out, or that finds no way any
+// more, for proof that the request never left. While dialing it is; later it is not.
+type doubter struct {
+	next policy.Transporter
+}
+
+func (d doubter) Do(req *http.Request) (*http.Response, error) {
+	resp, err := d.next.Do(req)
+	if err != nil && mayHaveBeenSent(err) {
+		err = brokenOffError{err}
+	}
+	return resp, err
+}
+
+// mayHaveBeenSent reports of an error that the client would take for proof whether it
+// is none.
+func mayHaveBeenSent(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op == "dial" {
+		return false
+	}
+	for _, taken := range []error{
+		syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ECONNREFUSED,
+	} {
+		if errors.Is(err, taken) {
+			return true
+		}
+	}
+	return false
+}
+
+// A brokenOffError is that of an answer that broke off, whatever broke it.
+type brokenOffError struct{ why error }
+
+func (e brokenOffError) Error() string        { return e.why.Error() }
+func (e brokenOffError) Is(target error) bool { return target == io.ErrUnexpectedEOF }
