@@ -96,7 +96,7 @@ func (p *plan) shrinks() {
 // wakesUpEarly has a small world sleep some nights, each until a sweep is about to let
 // something go, so that Saves meet it.
 func (p *plan) wakesUpEarly() {
-	p.dawns, p.days, p.retention, p.sweepEvery = true, 4, 30*time.Minute, 5*time.Minute
+	p.dawns, p.days, p.retention, p.sweepEvery = true, 4, 8*time.Minute, 2*time.Minute
 }
 
 // ingestion is how much a hub has in hand of the bus.

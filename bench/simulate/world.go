@@ -68,7 +68,7 @@ func newWorld(o *Options) (*world, error) {
 	d, latest := newDice(o.Seed, 3), newDice(o.Seed, 7)
 	w := &world{o: o, plan: newPlan(d, newDice(o.Seed, 4), newDice(o.Seed, 5), latest), scheduler: newScheduler(o, newWeather(d)), ledger: newLedger(), poisons: newPoisons(), outbox: make(outbox), asked: make(map[string]int)}
 	if isSmall(o.Seed) {
-		if w.plan.shrinks(); newDice(o.Seed, 9).n(6) == 0 {
+		if w.plan.shrinks(); newDice(o.Seed, 9).n(12) == 0 {
 			w.plan.wakesUpEarly()
 		}
 		w.plan.sockets = newDice(o.Seed, 99).n(2) == 0
