@@ -23,6 +23,7 @@ type features struct {
 	missets   bool   // some lives of hubs have settings that are wrong
 	revokes   bool   // the accounts refuse everybody for a while
 	keeper    bool   // somebody gets the queues of domains wrong for a while
+	hot       bool   // one partition is throttled now and then
 	sockets   bool   // a connection that breaks says how
 	locks     string // how long the bus locks messages for
 	blobs     bool   // what is asked of the blobs goes wrong as often as anything

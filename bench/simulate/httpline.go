@@ -108,7 +108,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 	x.line.w.asked[x.kind()]++
 	x.line.last = x.what + x.query
 	// The request is on its way, whatever has become of whoever sent it.
-	if time.Now().Before(x.line.w.storm) && x.isCosmos && f == faulty.None && !x.line.w.calm {
+	if x.isThrottled() && f == faulty.None {
 		f = faulty.Throttled
 	}
 	status := 0
@@ -150,6 +150,26 @@ func (x *exchange) carried(f faulty.Fault) string {
 	}
 	x.arrives(a)
 	return outcome
+}
+
+// isThrottled reports whether a storm is about where the request goes.
+func (x *exchange) isThrottled() bool {
+	w := x.line.w
+	if !x.isCosmos || w.calm {
+		return false
+	}
+	if !time.Now().Before(w.storm) {
+		w.busy = x.partition()
+		return false
+	}
+	return w.hot == "" || w.hot == x.partition()
+}
+
+// partition names the logical partition that the request is about.
+func (x *exchange) partition() string {
+	_, container, _ := strings.Cut(x.req.URL.Path, "/colls/")
+	container, _, _ = strings.Cut(container, "/")
+	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
 }
 
 // broken is the error of a connection that has broken: one that tells nothing, as that

@@ -58,6 +58,7 @@ var rare = []string{
 	"a domain was slow with its content",
 	"a domain did not take a notice",
 	"the account throttled everybody for a while",
+	"one partition was throttled for a while",
 	"a client gave up a request",
 	"a hub had wrong settings",
 	"an account refused everybody for a while",

@@ -44,6 +44,8 @@ type world struct {
 	hubs   [hubs]*hub // nil: down
 	lives  [hubs]int
 	storm  time.Time    // until then Cosmos throttles everybody
+	hot    string       // or only who asks for this partition; "": all
+	busy   string       // the partition that was asked for last
 	locked time.Time    // until then the accounts refuse everybody
 	away   atomic.Int64 // until then no hub reaches the bus
 	done   bool
@@ -71,7 +73,11 @@ func newWorld(o *Options) (*world, error) {
 		if w.plan.shrinks(); newDice(o.Seed, 9).n(12) == 0 {
 			w.plan.wakesUpEarly()
 		}
-		w.plan.sockets = newDice(o.Seed, 99).n(2) == 0
+		net := newDice(o.Seed, 99)
+		w.plan.sockets, w.plan.hot = net.n(2) == 0, net.n(4) == 0
+	}
+	if w.plan.hot {
+		w.weather.storms = max(w.weather.storms, 200)
 	}
 	if w.plan.vandal {
 		w.shelf = newShelf()
@@ -206,8 +212,15 @@ func (w *world) mishapsOfAll() {
 		w.reached("the bus dropped its connections")
 	case happens(w.weather.storms):
 		d := time.Duration(1+w.mishaps.n(180)) * time.Second
-		w.tell("the account throttles everybody for " + d.String())
 		w.storm = time.Now().Add(d)
+		if w.plan.hot && w.mishaps.n(2) == 0 {
+			w.hot = w.busy
+			w.tell("partition " + w.hot + " is throttled for " + d.String())
+			w.reached("one partition was throttled for a while")
+			return
+		}
+		w.hot = ""
+		w.tell("the account throttles everybody for " + d.String())
 		w.reached("the account throttled everybody for a while")
 	case w.plan.revokes && happens(150):
 		d := time.Duration(1+w.mishaps.n(40)) * time.Second
