@@ -155,7 +155,7 @@ func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	request := m.ask(bundle{process: "b1_a1", wait: 300 * time.Millisecond})
+	request := m.ask(bundle{process: "b1_a1", wait: time.Second})
 	reason, description := m.failure(request)
 	require.Equal(t, "DatasetNotAvailable", reason)
 	require.Equal(t, "the content was not ready in time", description)
@@ -241,7 +241,7 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 		}
 		return text("content"), nil
 	})
-	first := m.ask(bundle{process: "b1_a1", wait: 500 * time.Millisecond})
+	first := m.ask(bundle{process: "b1_a1", wait: 2 * time.Second})
 	await(t, began)
 	second := m.ask(bundle{process: "b1_a1", wait: 20 * time.Second})
 	reason, _ := m.failure(first)
