@@ -121,6 +121,25 @@ func (c *farBus) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// The renewal of a lock waits while the bus is told that its message is done, and
+// finds no lock any more.
+func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT1M", 2))
+		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
+		s.hub.before.Store(new(func(context.Context, []domain.Event) error {
+			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
+			return nil
+		}))
+		s.sender(plain).announces(rt.Event(rt.NewActor()))
+		stop := s.ingests(func(o *servicebus.IngestOptions) { o.SessionQueue = "" })
+		s.stores(1)
+		<-time.After(5 * time.Second)
+		require.Zero(t, s.metric("locks_lost_total"))
+		stop()
+	})
+}
+
 // A bus that is not near says only after the time that it was given that there is no
 // session. That is no trouble.
 func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {

@@ -114,6 +114,13 @@ func (o *ownMessages) remove(m *message) {
 	delete(o.locked, m)
 }
 
+func (o *ownMessages) has(m *message) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, has := o.locked[m]
+	return has
+}
+
 // lose notes that the lock of a message has ended, and reports whether that is news.
 func (o *ownMessages) lose(m *message) bool {
 	o.mu.Lock()
@@ -169,6 +176,9 @@ func (l *lane) keepMessages(ctx context.Context) {
 		}
 		until := time.Now().Add(keptFor)
 		err := l.renew(ctx, until, func(ctx context.Context) error {
+			if !l.messages.has(m) {
+				return nil // it was settled meanwhile, and has no lock any more
+			}
 			return l.messages.RenewMessageLock(ctx, m.ReceivedMessage, nil)
 		})
 		switch {

@@ -29,18 +29,24 @@ func (l *lane) settleAll() {
 	}
 }
 
-// settle takes a message out of the queue: it is stored, or a dead letter.
-func (l *lane) settle(m *message) error {
+// settle takes a message out of the queue: it is stored, or a dead letter. Its lock is
+// given up before anybody can renew it again.
+func (l *lane) settle(m *message) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.in.limits.Settle)
 	defer cancel()
 	if err := l.calls.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer l.calls.Release(1)
+	defer func() {
+		if err == nil && l.messages != nil {
+			l.messages.remove(m)
+		}
+	}()
 	if m.refused == nil {
 		return l.receiver.CompleteMessage(ctx, m.ReceivedMessage, nil)
 	}
-	err := l.receiver.DeadLetterMessage(ctx, m.ReceivedMessage, &azservicebus.DeadLetterOptions{Reason: &m.refused.Reason, ErrorDescription: &m.refused.Description})
+	err = l.receiver.DeadLetterMessage(ctx, m.ReceivedMessage, &azservicebus.DeadLetterOptions{Reason: &m.refused.Reason, ErrorDescription: &m.refused.Description})
 	if err == nil {
 		l.in.metrics.deadLettered.WithLabelValues(m.refused.Reason, l.queue).Inc()
 		l.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.events), "message_id", m.MessageID, "reason", m.refused.Reason)
