@@ -67,6 +67,7 @@ func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
 	api.Harden(server.Config)
 	server.Start()
 	f.url = server.URL
+	document() // once for all tests, which takes seconds on a busy machine and is no part of what they measure
 	transport := &http.Transport{DisableCompression: true}
 	f.client = &http.Client{Transport: &validating{t: t, next: transport}}
 	t.Cleanup(func() {
