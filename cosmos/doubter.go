@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -12,22 +13,41 @@ import (
 
 // A doubter has Microsoft's client send no write again that may have been carried
 // out. The client takes a connection that has timed out, or that finds no way any
-// more, for proof that the request never left. While dialing it is; later it is not.
+// more, for proof that the request never left, even in the middle of its answer.
+// While dialing it is; later it is not.
 type doubter struct {
 	next policy.Transporter
 }
 
 func (d doubter) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.next.Do(req)
-	if err != nil && mayHaveBeenSent(err) {
-		err = brokenOffError{err}
+	if err == nil && resp.Body != nil {
+		resp.Body = doubtedBody{resp.Body}
 	}
-	return resp, err
+	return resp, doubted(err)
+}
+
+type doubtedBody struct{ io.ReadCloser }
+
+func (b doubtedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	return n, doubted(err)
+}
+
+// doubted returns err, as one of an answer that broke off if that is all that it says.
+func doubted(err error) error {
+	if err != nil && mayHaveBeenSent(err) {
+		return brokenOffError{err}
+	}
+	return err
 }
 
 // mayHaveBeenSent reports of an error that the client would take for proof whether it
 // is none.
 func mayHaveBeenSent(err error) bool {
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return record.Conn == nil // else it is that of the first record of all
+	}
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op == "dial" {
 		return false
 	}

@@ -1,12 +1,15 @@
 package cosmos
 
 import (
+	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -17,56 +20,82 @@ import (
 )
 
 func TestMicrosoftsClientSendsNoWriteAgainThatMayHaveBeenCarriedOut(t *testing.T) {
+	broken := []error{tls.RecordHeaderError{Msg: "unsupported TLS version"}}
 	for _, errno := range []syscall.Errno{
 		syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ECONNREFUSED,
 		syscall.ECONNRESET, syscall.EPIPE,
 	} {
-		t.Run(errno.Error(), func(t *testing.T) {
-			sent, err := sends(t, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", errno)})
-			require.ErrorContains(t, err, errno.Error())
-			require.Equal(t, 1, sent)
-		})
+		broken = append(broken, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", errno)})
+	}
+	for _, with := range broken {
+		for where, isAnswered := range map[string]bool{"before the answer": false, "in the answer": true} {
+			for what, write := range differentWrites {
+				t.Run(with.Error()+", "+where+" to "+what, func(t *testing.T) {
+					sent, err := sends(t, write, breaking{with: with, isAnswered: isAnswered})
+					require.ErrorContains(t, err, with.Error())
+					require.Equal(t, 1, sent)
+				})
+			}
+		}
 	}
 }
 
 func TestMicrosoftsClientSendsAWriteAgainThatNeverLeft(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ECONNREFUSED} {
 		t.Run(errno.Error(), func(t *testing.T) {
-			sent, err := sends(t, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)})
+			with := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+			sent, err := sends(t, differentWrites["a replacement"], breaking{with: with})
 			require.ErrorIs(t, err, errno)
 			require.Greater(t, sent, 1)
 		})
 	}
 }
 
-// A breaking line breaks whenever a document is created.
+// differentWrites are those that the client reads the answers of in different ways.
+var differentWrites = map[string]func(*testing.T, *Database) error{
+	"a replacement": func(t *testing.T, db *Database) error {
+		_, err := db.catalog.ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString("p"), "d", []byte(`{"id":"d"}`), nil)
+		return err
+	},
+	"a batch": func(t *testing.T, db *Database) error {
+		batch := db.catalog.NewTransactionalBatch(azcosmos.NewPartitionKeyString("p"))
+		batch.CreateItem([]byte(`{"id":"d"}`), nil)
+		_, err := db.catalog.ExecuteTransactionalBatch(t.Context(), batch, nil)
+		return err
+	},
+}
+
+// A breaking line breaks whenever something is written.
 type breaking struct {
 	faulty.Doer
-	with error
-	sent int
+	with       error
+	isAnswered bool // and then the answer breaks off
+	sent       int
 }
 
 func (b *breaking) Do(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodPost {
+	if req.Method == http.MethodGet {
 		return b.Doer.Do(req)
 	}
 	b.sent++
-	return nil, &url.Error{Op: "Post", URL: req.URL.String(), Err: b.with}
+	if b.isAnswered {
+		return &http.Response{StatusCode: http.StatusOK, Request: req, Body: io.NopCloser(iotest.ErrReader(b.with))}, nil
+	}
+	return nil, &url.Error{Op: req.Method, URL: req.URL.String(), Err: b.with}
 }
 
-// sends has the client create a document over a line that breaks with an error, and
-// returns how often it does.
-func sends(t *testing.T, with error) (sent int, err error) {
+// sends has the client write over a line that breaks, and returns how often it does.
+func sends(t *testing.T, write func(*testing.T, *Database) error, line breaking) (sent int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		engine, broken := embedded.Open(embedded.Options{})
 		require.NoError(t, broken)
 		defer func() { require.NoError(t, engine.Close()) }()
-		line := &breaking{Doer: engine.Transport(), with: with}
-		db, broken := Connect(Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: line})
+		line.Doer = engine.Transport()
+		db, broken := Connect(Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: &line})
 		require.NoError(t, broken)
 		defer db.Close()
-		_, err = db.catalog.CreateItem(t.Context(), azcosmos.NewPartitionKeyString("p"), []byte(`{"id":"d"}`), nil)
+		err = write(t, db)
 		sent = line.sent
 	})
 	return sent, err

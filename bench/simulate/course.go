@@ -30,7 +30,7 @@ func (w *world) course() error {
 	defer close(over)
 	actors := w.actors()
 	for day := range w.plan.days {
-		if day > 0 && !w.night() {
+		if day > 0 && !w.night(day) {
 			return nil
 		}
 		if err := w.day(day, senders, actors); err != nil || w.ctx.Err() != nil {
@@ -96,14 +96,14 @@ func (w *world) clears(up bool) {
 	w.rouse()
 }
 
-// night lets so much time pass that all that was acknowledged may go. Every other
-// morning comes while the sweeps are about it, and a dawn when one begins.
-func (w *world) night() bool {
+// night, before a day, lets so much time pass that all that was acknowledged may go.
+// Every other morning comes while the sweeps are about it, and a dawn when one begins.
+func (w *world) night(day int) bool {
 	if err := w.noticesArrive(); err != nil {
 		w.fail(err)
 		return false
 	}
-	p := w.newParty("night", 80)
+	p := w.newParty("night", uint64(79+day)) //nolint:gosec // there are few
 	w.clears(p.d.n(3) > 0)
 	long := w.plan.retention + time.Duration(5+p.d.n(30))*time.Minute
 	if p.d.n(2) == 0 {

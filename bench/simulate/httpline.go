@@ -127,6 +127,9 @@ func (x *exchange) carried(f faulty.Fault) string {
 	if errors.Is(err, faulty.ErrLost) {
 		err = x.line.w.broken(f)
 	}
+	if err == nil && f == faulty.Truncated && x.line.w.plan.sockets {
+		resp.Body = brokenBody{resp.Body, x.line.w.broken(f)}
+	}
 	outcome := "no answer"
 	if err == nil && f == faulty.Throttled {
 		x.line.w.asksToWait(resp)
@@ -185,6 +188,20 @@ func (w *world) broken(f faulty.Fault) error {
 	default:
 		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	}
+}
+
+// A brokenBody is an answer that breaks off with an error.
+type brokenBody struct {
+	io.ReadCloser
+	with error
+}
+
+func (b brokenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = b.with
+	}
+	return n, err
 }
 
 // asksToWait has an account that is short of request units say for how long to wait, as

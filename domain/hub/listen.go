@@ -13,7 +13,8 @@ import (
 // other nodes save it learns by looking at the actor's watermark every few seconds:
 // one read, of the cheapest kind there is. Where reads may be old, the Peek that
 // follows news may not see them yet; so news are told again at the next look, which
-// costs a Peek only if the first has found nothing.
+// costs a Peek only if the first has found nothing. The first look of all has nothing
+// to compare with, and is told once: a Listener that hears nothing shall stay cheap.
 
 // A Listener hears of events for an actor.
 type Listener struct {

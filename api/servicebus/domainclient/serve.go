@@ -169,7 +169,7 @@ func (s *serving) content(ctx context.Context, r *Request, left time.Duration) (
 			}
 			return a, nil
 		})
-		if a, ok := shared.(Answer); ok && (late == nil || inTime.Err() != nil) {
+		if a, ok := shared.(Answer); ok && (late == nil || ctx.Err() == nil && inTime.Err() != nil) {
 			return a, true
 		}
 	}

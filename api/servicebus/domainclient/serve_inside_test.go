@@ -1,0 +1,37 @@
+package domainclient
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever has the request next has its time, and its own attempt.
+func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := make(chan struct{})
+		s := &serving{make: func(ctx context.Context, _ *Request) (io.Reader, error) {
+			close(began)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		var attempts sync.WaitGroup
+		attempts.Go(func() {
+			a, ok := s.content(t.Context(), new(Request), 2*time.Second)
+			assert.True(t, ok)
+			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
+		})
+		<-began
+		holding, cancel := context.WithTimeout(t.Context(), time.Second) // the lock
+		defer cancel()
+		_, ok := s.content(holding, new(Request), 20*time.Second)
+		require.False(t, ok)
+		attempts.Wait()
+	})
+}
