@@ -48,7 +48,7 @@ func newDamaged(t *testing.T) *damaged {
 	_, err := d.node.Acknowledge(t.Context(), d.actor, b.ID)
 	require.NoError(t, err)
 	d.peeks(2)
-	d.node.hints.wait(t.Context(), d.actor)
+	d.node.Settle(t.Context(), d.actor)
 	require.NoError(t, d.mended(d.actor))
 	require.Empty(t, d.checks(CheckOptions{}).Findings)
 	return d

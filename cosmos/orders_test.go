@@ -37,7 +37,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	s.save(node, 0, []domain.Event{first})
 	s.save(node, 0, []domain.Event{older})
 	require.Equal(t, first.ID, s.next(node))
-	node.hints.wait(t.Context(), s.actor)
+	node.Settle(t.Context(), s.actor)
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)

@@ -90,7 +90,7 @@ func (k *keeper) confirms(n ...int) []repositorytest.Peeked {
 		b := k.asks()
 		_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
 		require.NoError(k, err)
-		k.node.hints.wait(k.Context(), k.actor)
+		k.node.Settle(k.Context(), k.actor)
 		bundles = append(bundles, b)
 	}
 	return bundles

@@ -146,7 +146,7 @@ func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
 	defer node.writers.release(w)
 	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"good"`)))
 	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"bad"`)))
-	require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.queue) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.queue) == 2 }, time.Minute, time.Millisecond)
 	close(mayReserve)
 	refused := 0
 	for range 3 {

@@ -136,7 +136,7 @@ func (k *keeper) takes() repositorytest.Peeked {
 	require.NoError(k, err)
 	_, err = k.node.Acknowledge(k.Context(), k.actor, b.ID)
 	require.NoError(k, err)
-	k.node.hints.wait(k.Context(), k.actor)
+	k.node.Settle(k.Context(), k.actor)
 	return b
 }
 

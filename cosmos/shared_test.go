@@ -51,7 +51,7 @@ func (s *sharing) closes(b domain.Bundle) {
 	s.Helper()
 	_, err := s.node.Acknowledge(s.Context(), s.actor, b.ID)
 	require.NoError(s, err)
-	s.node.hints.wait(s.Context(), s.actor)
+	s.node.Settle(s.Context(), s.actor)
 }
 
 // has demands that the list and the content of a bundle are there, or are gone.

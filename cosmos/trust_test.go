@@ -240,7 +240,7 @@ func peekingByOldPointers(t *testing.T, age int) {
 	s.save(writer, 0, repositorytest.Events(1, s.actor, x))
 	_, err := repositorytest.Drain(t.Context(), s.stores(writer), s.actor, allGroups)
 	require.NoError(t, err)
-	writer.hints.wait(t.Context(), s.actor)
+	writer.Settle(t.Context(), s.actor)
 	events := []domain.Event{repositorytest.Event(s.actor, x), repositorytest.Event(s.actor, y), repositorytest.Event(s.actor, x)}
 	_, err = writer.Save(t.Context(), s.actor, events)
 	require.NoError(t, err)

@@ -128,6 +128,7 @@ func ask(t testing.TB, r *servicebus.Requests, q hub.ContentRequest) (hub.Reply,
 type simulated struct {
 	client  *azservicebus.Client
 	queues  contract.Queues
+	sending sync.Mutex
 	replies *azservicebus.Sender
 	seen    map[string]bool // requests, by id
 }
@@ -216,6 +217,8 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
+	d.sending.Lock() // of those who open the link at the same time, the client forgets all but one
+	defer d.sending.Unlock()
 	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
 	if !assert.NoError(t, err) {
 		return

@@ -137,7 +137,7 @@ func TestPeekGivesUpInTime(t *testing.T) {
 		return false
 	}))
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
-	got := messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--timeout", "1s")
+	got := messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--timeout", "4s")
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (")
 }

@@ -27,6 +27,19 @@ func (m *market) drained() {
 	require.Zero(m.t, m.bus.Stats().DeadLetters)
 }
 
+// serves returns when the first request is answered: opening the connection takes its
+// time, which is not that of the request that a test is about.
+func (m *market) serves(o domainclient.Options, h domainclient.Handler) {
+	m.t.Helper()
+	serve(m.t, o, func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+		if r.IdempotencyID == "first" {
+			return text("content"), nil
+		}
+		return h(ctx, r)
+	})
+	m.content(m.ask(bundle{process: "first"}), "first")
+}
+
 func TestARequestIsAnsweredWithContent(t *testing.T) {
 	m := newMarket(t)
 	o := m.options()
@@ -151,10 +164,11 @@ func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
 	answered := make(chan domainclient.Answer, 1)
 	o := m.options()
 	o.Answered = func(a domainclient.Answer) { answered <- a }
-	serve(t, o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+	m.serves(o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
+	await(t, answered)
 	request := m.ask(bundle{process: "b1_a1", wait: time.Second})
 	reason, description := m.failure(request)
 	require.Equal(t, "DatasetNotAvailable", reason)
@@ -233,7 +247,7 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 	m := newMarket(t)
 	began := make(chan struct{})
 	var made atomic.Int32
-	serve(t, m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
+	m.serves(m.options(), func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 		if made.Add(1) == 1 {
 			close(began)
 			<-ctx.Done()

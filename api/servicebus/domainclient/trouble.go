@@ -77,6 +77,9 @@ func (c *Client) persist(ctx context.Context, what string, try func() error) err
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
+			if !errors.Is(err, ctx.Err()) {
+				err = fmt.Errorf("%w: %w", ctx.Err(), err)
+			}
 			return fmt.Errorf("%w; it is not known whether the last try arrived, and sending the same again is safe", err)
 		case p.endsWith(err):
 			return err
