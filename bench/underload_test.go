@@ -25,7 +25,7 @@ func recorded(scenario string) (*run, map[string]float64) {
 // little is a market that is over at once.
 func little(groups ...market.Group) market.Market {
 	return market.Market{
-		Groups: groups, Lasts: 600 * time.Millisecond,
+		Groups: groups, Lasts: 2 * time.Second,
 		Throughput: market.Throughput{Catalog: 10_000, Cabinet: 10_000, Bundles: 10_000},
 	}
 }
