@@ -48,9 +48,8 @@ func newWard(v *vandal, n int) *ward {
 // fill has events come to the mailbox, and some of them be handed out and confirmed.
 func (b *ward) fill() error {
 	for range 2 + b.v.d.n(5) {
-		r := b.ask(&b.domain, http.MethodPost, "/v1/data-available", eventsJSON(b.events()))
-		if r == nil || r.status != http.StatusAccepted {
-			return fmt.Errorf("its events were answered %v", r)
+		if err := b.receive(b.events()); err != nil {
+			return err
 		}
 		for range b.v.d.n(3) {
 			b.peek("/v1/peek")
@@ -66,6 +65,23 @@ func (b *ward) fill() error {
 		b.peek("/v1/peek")
 	}
 	return nil
+}
+
+// receive has events be accepted. A hub that was told to stop when the weather was bad
+// may still be about it.
+func (b *ward) receive(events []event) error {
+	const patience = 10 * time.Minute
+	for began := time.Now(); ; {
+		r := b.ask(&b.domain, http.MethodPost, "/v1/data-available", eventsJSON(events))
+		switch {
+		case r != nil && r.status == http.StatusAccepted:
+			return nil
+		case r != nil && r.status != http.StatusServiceUnavailable, time.Since(began) > patience:
+			return fmt.Errorf("its events were answered %v", r)
+		case !b.domain.pause(time.Second):
+			return nil
+		}
+	}
 }
 
 func (b *ward) events() []event {
