@@ -264,13 +264,29 @@ func (o *Observer) retentionChanged(r *recipient, key Key, before head) {
 		if is.Floor <= max(before.Retention[name].Floor, 1) {
 			continue
 		}
-		last, at := r.head.Cabinets[name], r.at(name)
-		acknowledged := at.Ordinal
-		if at.Sequence >= last.Sequence {
-			acknowledged = last.Ordinal + 1
-		}
-		if is.Floor > acknowledged {
+		if acknowledged := r.acknowledgedBelow(name); is.Floor > acknowledged {
 			o.violated("retention", key, "the floor of %s rose to %d, but all is acknowledged only below %d", name, is.Floor, acknowledged)
 		}
 	}
+}
+
+// acknowledgedBelow is the ordinal below which a gate has let all of a cabinet through.
+// A drawer before the last one takes no more, so that nothing waits in it behind the
+// gate once the gate stands at its end; one whose Saves were all rolled back is empty.
+func (r *recipient) acknowledgedBelow(cabinet string) int {
+	last, at := r.head.Cabinets[cabinet], r.at(cabinet)
+	if at.Sequence >= last.Sequence {
+		return last.Ordinal + 1
+	}
+	ordinal := at.Ordinal
+	for ; ordinal < last.Ordinal; ordinal++ {
+		through := 0
+		if ordinal == at.Ordinal {
+			through = at.Slot
+		}
+		if d := r.ordinals[cabinet][ordinal]; d != nil && d.fill > through {
+			break
+		}
+	}
+	return ordinal
 }

@@ -173,6 +173,7 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	observe(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(noticed[:7:7], commit{put("bundles", "a", "notice|g|1", nil)}))
 	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
+	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // the gate stands at the end of the first drawer
 	observe(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")})) // below the floor nothing is asked
 }
 
@@ -272,7 +273,7 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a notice that changes", "notices", noticed, commit{noticeOf("b1", 3)}, "has changed"},
 
 		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 0"},
-		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 1"},
+		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 2"},
 		{"a clearing above the floor", "retention", floored, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2, "cleared": 3}})}, "above its floor"},
 		{"a last drawer closed too early", "retention", dequeued, commit{headOf(4, 4, nil, undone)}, "is not done with"},
 		{"a drawer removed above the floor", "retention", dequeued, commit{put("cabinet", "a|"+cab, first, nil)}, "was removed"},
