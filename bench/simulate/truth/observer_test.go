@@ -173,8 +173,8 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	observe(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(noticed[:7:7], commit{put("bundles", "a", "notice|g|1", nil)}))
 	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
-	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // the gate stands at the end of the first drawer
-	observe(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")})) // below the floor nothing is asked
+	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
+	observe(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // below the floor nothing is asked
 }
 
 // TestEveryRuleIsHeld breaks each rule by a commit that follows a history in which
