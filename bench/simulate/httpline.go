@@ -111,6 +111,9 @@ func (x *exchange) carried(f faulty.Fault) string {
 	if x.isThrottled() && f == faulty.None {
 		f = faulty.Throttled
 	}
+	if x.isCosmos && x.line.w.plan.hot {
+		x.line.w.busy = x.partition()
+	}
 	status := 0
 	if time.Now().Before(x.line.w.locked) && !x.line.w.calm {
 		x.arrives(answered{resp: refused(x.req)}) //nolint:bodyclose // whoever asked does
@@ -158,14 +161,7 @@ func (x *exchange) carried(f faulty.Fault) string {
 // isThrottled reports whether a storm is about where the request goes.
 func (x *exchange) isThrottled() bool {
 	w := x.line.w
-	if !x.isCosmos || w.calm {
-		return false
-	}
-	if !time.Now().Before(w.storm) {
-		w.busy = x.partition()
-		return false
-	}
-	return w.hot == "" || w.hot == x.partition()
+	return x.isCosmos && !w.calm && time.Now().Before(w.storm) && (w.hot == "" || w.hot == x.partition())
 }
 
 // partition names the logical partition that the request is about.
