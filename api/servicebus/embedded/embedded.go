@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -74,6 +75,10 @@ type Options struct {
 	// Clock drives locks, expiry and schedules. Default: that of the system.
 	Clock Clock
 
+	// Random returns numbers from 0 to 1, for the jitter of retries. Default:
+	// that of math/rand/v2. It must be safe for concurrent use.
+	Random func() float64
+
 	// MaxConnections bounds the connections at one time. Default: 1000.
 	MaxConnections int
 
@@ -122,6 +127,9 @@ func Open(o Options) (*Namespace, error) {
 	}
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Random == nil {
+		o.Random = rand.Float64 //nolint:gosec // jitter is no secret
+	}
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}

@@ -78,19 +78,14 @@ type serving struct {
 	conns map[net.Conn]struct{} // of which it is not known yet what they speak
 }
 
-func (s *serving) accept(listener net.Listener) error {
-	for {
-		nc, err := listener.Accept()
-		if err != nil {
-			return err
-		}
-		if !s.namespace.begin() {
-			_ = nc.Close()
-			continue
-		}
-		counted := &countedConn{Conn: nc, end: s.namespace.end}
-		s.running.Go(func() { s.serve(counted) })
+// admit serves one connection, or closes it if there are too many.
+func (s *serving) admit(nc net.Conn) {
+	if !s.namespace.begin() {
+		_ = nc.Close()
+		return
 	}
+	counted := &countedConn{Conn: nc, end: s.namespace.end}
+	s.running.Go(func() { s.serve(counted) })
 }
 
 // A countedConn counts as under way until it is closed.
