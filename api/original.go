@@ -118,7 +118,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 
 // ready says what readyz says, in the words of the original.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
-	if err := s.isReady(r.Context()); err != nil {
+	if err := s.checkReadiness(r.Context()); err != nil {
 		rec := recordOf(r.Context())
 		rec.err, rec.problem = err, notReady
 		return writeHealth(w, http.StatusServiceUnavailable, "Unhealthy")

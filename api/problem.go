@@ -110,7 +110,7 @@ var problems = map[problemType]struct {
 	},
 	notReady: {
 		status: 503, title: "Not ready", retry: true,
-		detail: "Something that the hub depends on is not there; its log says what.",
+		detail: "The hub depends on a service that does not work; the log of the hub has the reason.",
 	},
 	damaged: {
 		status: 500, title: "Stored data is damaged",
@@ -142,8 +142,9 @@ type problemError struct {
 	detail  string // for the client
 	faults  []fault
 	stored  *counts // of the events that are not at fault
-	close   bool    // the connection, whose rest is not worth reading
-	cause   error   // for the log
+	checks  []FailedCheck
+	close   bool  // the connection, whose rest is not worth reading
+	cause   error // for the log
 }
 
 // A fault is what is wrong with one place of the body.
@@ -225,12 +226,13 @@ func unanswered(e *hub.UnansweredError) *problemError {
 
 // A problemDocument is the body of RFC 9457.
 type problemDocument struct {
-	Type     string  `json:"type"`
-	Title    string  `json:"title"`
-	Status   int     `json:"status"`
-	Detail   string  `json:"detail"`
-	Instance string  `json:"instance"`
-	Errors   []fault `json:"errors,omitempty"`
+	Type     string        `json:"type"`
+	Title    string        `json:"title"`
+	Status   int           `json:"status"`
+	Detail   string        `json:"detail"`
+	Instance string        `json:"instance"`
+	Errors   []fault       `json:"errors,omitempty"`
+	Checks   []FailedCheck `json:"checks,omitempty"`
 	*counts
 }
 
@@ -268,6 +270,7 @@ func documentOf(requestID string, r *problemError) problemDocument {
 		Detail:   detail,
 		Instance: "urn:messagehub:request:" + requestID,
 		Errors:   r.faults,
+		Checks:   r.checks,
 		counts:   r.stored,
 	}
 }

@@ -115,7 +115,12 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			f := serve(t, func(o *api.Options, _ *hub.Options) {
 				o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 				o.Limits.RequestBody, o.Limits.Events = 700, 20
-				o.Ready = func(context.Context) error { return errors.New("no store") }
+				o.Ready = func(context.Context) error {
+					return fmt.Errorf("secret: %w", &api.NotReadyError{Checks: []api.FailedCheck{
+						{Name: "store", Reason: "the store does not answer", Remedy: "see whether the account is available"},
+						{Name: "disk", Reason: "no room", Remedy: "free space"},
+					}})
+				}
 				if name != "admin-closed" {
 					o.AdminToken = token
 				}

@@ -22,7 +22,7 @@ type Options struct {
 	Logger       *slog.Logger                // default: discards
 	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
-	Ready        func(context.Context) error // whether what the hub depends on is there; default: it is
+	Ready        func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
 	Limits       Limits
 	LocalOnly    bool             // refuse requests that name another host than this machine
 	Deadline     time.Duration    // of a request; default 30 s

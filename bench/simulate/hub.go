@@ -100,8 +100,10 @@ func (h *hub) live() {
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
 		Ingestion: h.w.plan.ingestion(),
-		Clock:     func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
-		Random:    random.next,
+		// Nothing here asks /readyz, and reads every 5 s would fill the long spans of time.
+		ReadinessInterval: -1,
+		Clock:             func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
+		Random:            random.next,
 		WrapHandler: func(handler http.Handler) http.Handler {
 			h.handler = handler
 			return handler

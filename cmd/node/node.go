@@ -47,6 +47,8 @@ type Options struct {
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
+	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
+
 	Ingestion servicebus.IngestLimits // what is in hand of the bus; the zero value is a good one
 
 	// Registry takes the metrics. Default: one that has those of Go and of the process
@@ -70,6 +72,7 @@ type Node struct {
 	domains  *domains
 	hub      *hub.Hub
 	api      *api.Server
+	ready    *readiness
 	door     *door
 	registry *prometheus.Registry
 }
@@ -115,6 +118,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	})
 	n.hub = h
 	n.domains.hear(&cfg, &opts, h, n.registry)
+	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
+	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
 	n.api = api.New(api.Options{
 		Hub:        h,
 		Operator:   hub.NewOperator(h, n.store, opts.Logger),
@@ -123,7 +128,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
-		Ready:      n.store.ready,
+		Ready:      n.ready.Ready,
 		LocalOnly:  !cfg.Insecure,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
@@ -199,6 +204,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts, failed := errgroup.WithContext(ctx)
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
+	parts.Go(func() error { return n.ready.Run(background) })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup

@@ -161,21 +161,3 @@ func (s *store) start(ctx context.Context, cfg *config.Config, db *cosmos.Databa
 	}
 	return s.AdoptGroups(ctx)
 }
-
-// probe is an actor for whom nothing is ever stored.
-var probe = func() domain.ActorID {
-	id, err := domain.ParseActorID("messagehub.readiness")
-	if err != nil {
-		panic(err)
-	}
-	return id
-}()
-
-// ready looks for data that is not there: two reads, from the account or the
-// engine itself.
-func (s *store) ready(ctx context.Context) error {
-	if _, err := s.NextUnacknowledged(ctx, probe, s.groups[:1]); err != nil && !errors.Is(err, domain.ErrNoData) {
-		return err
-	}
-	return nil
-}

@@ -83,8 +83,9 @@ func (o *orders) options(listener net.Listener) node.Options {
 	line := func(conn net.Conn) net.Conn { return newBusLine(conn, f) }
 	return node.Options{
 		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
-		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		WrapTransport: around, WrapBus: line,
+		ReadinessInterval: -1, // its reads would be steps at which the fuse may go off
+		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		WrapTransport:     around, WrapBus: line,
 		Transport: around(http.DefaultClient),
 		DialBus: func(ctx context.Context) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", o.BusAddress)

@@ -75,6 +75,7 @@ type Limits struct {
 	Payload     Size
 	Content     Size // that a domain makes for one bundle
 	Events      int
+	FreeDisk    Size // the node is not ready while a disk of Data has less free
 }
 
 // Default is what a node does if nobody says anything.
@@ -94,7 +95,7 @@ func Default() Config {
 		Retention: 7 * day,
 
 		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
-		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000},
+		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, FreeDisk: 64 << 20},
 	}
 }
 

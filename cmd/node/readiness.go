@@ -1,0 +1,180 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/api"
+)
+
+// A readinessCheck tests one thing that the hub depends on. Its run returns nil, an
+// *unreadyError, or another error, whose text clients never see.
+type readinessCheck struct {
+	name string // for programs: one word, the same in all releases
+	run  func(context.Context) error
+}
+
+// An unreadyError is the error of a check that anonymous clients may read. Its reason
+// and its remedy name no secrets; its cause is for the log alone.
+type unreadyError struct {
+	reason string // what is wrong
+	remedy string // what to do
+	cause  error  // may be nil
+}
+
+func (e *unreadyError) Error() string {
+	if e.cause == nil {
+		return e.reason
+	}
+	return e.reason + ": " + e.cause.Error()
+}
+
+func (e *unreadyError) Unwrap() error { return e.cause }
+
+const (
+	readinessInterval = 5 * time.Second
+	readinessTimeout  = 5 * time.Second // of one check
+
+	// maxMissedRuns is how many runs of a check may be missing before it counts as
+	// failed, because it hangs.
+	maxMissedRuns = 6
+)
+
+// A readiness runs checks in the background and caches their results, so that a
+// request to /readyz costs nothing. It is safe for concurrent use.
+type readiness struct {
+	checks   []readinessCheck
+	interval time.Duration
+	now      func() time.Time
+	logger   *slog.Logger
+	passed   *prometheus.GaugeVec // by check
+
+	mu      sync.Mutex
+	results map[string]readinessResult // by check; none until it has run
+}
+
+// A readinessResult is the outcome of a check.
+type readinessResult struct {
+	at     time.Time
+	failed *api.FailedCheck // nil: passed
+}
+
+// newReadiness returns a readiness that runs checks every interval; 0 stands for the
+// default. With a negative interval it runs none, and the node is always ready.
+func newReadiness(checks []readinessCheck, interval time.Duration, logger *slog.Logger, metrics prometheus.Registerer) *readiness {
+	interval = cmp.Or(interval, readinessInterval)
+	if interval < 0 {
+		checks = nil
+	}
+	return &readiness{
+		checks: checks, interval: interval, now: time.Now, logger: logger,
+		passed: promauto.With(metrics).NewGaugeVec(prometheus.GaugeOpts{
+			Name: "messagehub_readiness_check_passed",
+			Help: "Whether the last run of a readiness check passed (1) or failed (0), by check.",
+		}, []string{"check"}),
+		results: make(map[string]readinessResult),
+	}
+}
+
+// Run repeats each check every interval until ctx ends.
+func (r *readiness) Run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	for _, c := range r.checks {
+		loops.Go(func() { // one for each check, so that one that hangs delays no other
+			ticker := time.NewTicker(r.interval)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+					r.runCheck(ctx, c)
+				}
+			}
+		})
+	}
+	loops.Wait()
+	return nil
+}
+
+// runChecks runs each check once.
+func (r *readiness) runChecks(ctx context.Context) {
+	var runs sync.WaitGroup
+	for _, c := range r.checks {
+		runs.Go(func() { r.runCheck(ctx, c) })
+	}
+	runs.Wait()
+}
+
+// runCheck runs c and caches its result. A change of the result is logged.
+func (r *readiness) runCheck(ctx context.Context, c readinessCheck) {
+	attempt, cancel := context.WithTimeout(ctx, readinessTimeout)
+	defer cancel()
+	err := c.run(attempt)
+	if ctx.Err() != nil {
+		return // the node stops: an error would only say so
+	}
+	result := readinessResult{at: r.now()}
+	if err != nil {
+		result.failed = failedCheck(c.name, err)
+	}
+	r.mu.Lock()
+	before := r.results[c.name]
+	r.results[c.name] = result
+	r.mu.Unlock()
+
+	if err == nil {
+		r.passed.WithLabelValues(c.name).Set(1)
+		if before.failed != nil {
+			r.logger.Info("readiness check passes again", "check", c.name)
+		}
+		return
+	}
+	r.passed.WithLabelValues(c.name).Set(0)
+	if before.failed == nil || before.failed.Reason != result.failed.Reason {
+		r.logger.Warn("readiness check failed; /readyz answers 503",
+			"check", c.name, "reason", result.failed.Reason, "remedy", result.failed.Remedy, "error", err)
+	}
+}
+
+// failedCheck returns what clients may know of the error of a check.
+func failedCheck(name string, err error) *api.FailedCheck {
+	if e, ok := errors.AsType[*unreadyError](err); ok {
+		return &api.FailedCheck{Name: name, Reason: e.reason, Remedy: e.remedy}
+	}
+	return &api.FailedCheck{Name: name, Reason: "the check failed", Remedy: "see the log of the hub"}
+}
+
+// Ready returns nil if the last run of every check passed, else an *api.NotReadyError.
+// It reads cached results only.
+func (r *readiness) Ready(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var failed []api.FailedCheck
+	for _, c := range r.checks {
+		result, hasRun := r.results[c.name]
+		switch age := r.now().Sub(result.at); {
+		case !hasRun:
+			failed = append(failed, api.FailedCheck{Name: c.name, Reason: "the check has not run yet", Remedy: "repeat the request in a few seconds"})
+		case age > maxMissedRuns*r.interval+readinessTimeout:
+			failed = append(failed, api.FailedCheck{
+				Name: c.name, Reason: fmt.Sprintf("the check has not finished for %s", age.Round(time.Second)),
+				Remedy: "see whether the disk and the network of the hub hang",
+			})
+		case result.failed != nil:
+			failed = append(failed, *result.failed)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return &api.NotReadyError{Checks: failed}
+}

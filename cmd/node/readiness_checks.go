@@ -1,0 +1,102 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// readinessChecks returns the checks behind /readyz, in the order in which it reports
+// them.
+func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
+	checks := []readinessCheck{{"store", n.store.checkAnswers}}
+	if folders := dataFolders(cfg); len(folders) > 0 {
+		disk := &diskCheck{folders: folders, floor: cfg.Limits.FreeDisk, measure: measureDisk}
+		checks = append(checks, readinessCheck{"disk", disk.run})
+	}
+	return checks
+}
+
+// probe is an actor without data.
+var probe = func() domain.ActorID {
+	id, err := domain.ParseActorID("messagehub.readiness")
+	if err != nil {
+		panic(err)
+	}
+	return id
+}()
+
+// checkAnswers makes two reads for an actor that has no data. A store that throttles
+// requests has answered: to send the clients to other nodes would not help it.
+func (s *store) checkAnswers(ctx context.Context) error {
+	_, err := s.NextUnacknowledged(ctx, probe, s.groups[:1])
+	switch {
+	case err == nil, errors.Is(err, domain.ErrNoData), errors.Is(err, repository.ErrFrozen), domain.KindOf(err) == domain.Busy:
+		return nil
+	case domain.KindOf(err) == domain.Unavailable:
+		return &unreadyError{"the store does not answer", "see whether the Cosmos account is available and the hub can reach it", err}
+	}
+	return &unreadyError{"the store refuses to read", "see the log of the hub", err}
+}
+
+// dataFolders returns the folders in which the node stores data. Each may be a mount
+// of its own.
+func dataFolders(cfg *config.Config) []string {
+	if cfg.InMemory || !cfg.UsesFolder() {
+		return nil
+	}
+	folders := []string{cfg.Data}
+	if cfg.Embedded() {
+		folders = append(folders, filepath.Join(cfg.Data, "cosmos"))
+	}
+	if cfg.EmbeddedBus() {
+		folders = append(folders, filepath.Join(cfg.Data, "bus"))
+	}
+	if cfg.EmbeddedBlob() {
+		folders = append(folders, filepath.Join(cfg.Data, "content"), filepath.Join(cfg.Data, "exchange"))
+	}
+	return folders
+}
+
+// diskUsage is what a file system reports about itself. A system without such reports
+// has the zero value.
+type diskUsage struct {
+	isKnown    bool
+	free       uint64 // bytes that the hub may still write
+	noMoreFile bool   // because the file system has no more inodes
+	isReadOnly bool
+}
+
+// A diskCheck fails if a folder of the hub can hold no more data.
+type diskCheck struct {
+	folders []string
+	floor   config.Size // free bytes
+	measure func(folder string) (diskUsage, error)
+}
+
+func (d *diskCheck) run(context.Context) error {
+	for _, folder := range d.folders {
+		usage, err := d.measure(folder)
+		name := filepath.Base(folder)
+		switch {
+		case err != nil:
+			return &unreadyError{fmt.Sprintf("folder %s cannot be read", name), "see whether its disk is mounted and the hub may read it", err}
+		case !usage.isKnown:
+		case usage.isReadOnly:
+			return &unreadyError{fmt.Sprintf("the disk of folder %s is read-only", name), "mount it for writing", nil}
+		case usage.free < uint64(d.floor): //nolint:gosec // a size is positive
+			return &unreadyError{
+				fmt.Sprintf("the disk of folder %s has %d MB free, less than limits.free-disk = %s", name, usage.free>>20, d.floor),
+				"free space on it, or lower that setting", nil,
+			}
+		case usage.noMoreFile:
+			return &unreadyError{fmt.Sprintf("the disk of folder %s has no inodes left", name), "remove files from it", nil}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// failing returns the checks that r reports as failed.
+func failing(t *testing.T, r *readiness) []api.FailedCheck {
+	t.Helper()
+	err := r.Ready(t.Context())
+	if err == nil {
+		return nil
+	}
+	var notReady *api.NotReadyError
+	require.ErrorAs(t, err, &notReady)
+	return notReady.Checks
+}
+
+func newTestReadiness(checks ...readinessCheck) *readiness {
+	return newReadiness(checks, 0, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+}
+
+// runReadiness runs r until the returned function is called.
+func runReadiness(t *testing.T, r *readiness) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
+	r := newTestReadiness(readinessCheck{"store", func(context.Context) error { return nil }})
+	require.Equal(t, []api.FailedCheck{{Name: "store", Reason: "the check has not run yet", Remedy: "repeat the request in a few seconds"}}, failing(t, r))
+	r.runChecks(t.Context())
+	require.Empty(t, failing(t, r))
+}
+
+func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fault error
+		r := newTestReadiness(
+			readinessCheck{"store", func(context.Context) error { return nil }},
+			readinessCheck{"disk", func(context.Context) error { return fault }},
+		)
+		r.runChecks(t.Context())
+		stop := runReadiness(t, r)
+		defer stop()
+
+		fault = &unreadyError{"no room", "make some", errors.New("a path")}
+		time.Sleep(readinessInterval + time.Millisecond) //nolint:forbidigo // of the bubble's clock
+		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "no room", Remedy: "make some"}}, failing(t, r))
+		require.Zero(t, testutil.ToFloat64(r.passed.WithLabelValues("disk")))
+
+		fault = errors.New("a secret")
+		time.Sleep(readinessInterval) //nolint:forbidigo // of the bubble's clock
+		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "the check failed", Remedy: "see the log of the hub"}}, failing(t, r))
+
+		fault = nil
+		time.Sleep(readinessInterval) //nolint:forbidigo // of the bubble's clock
+		require.Empty(t, failing(t, r))
+	})
+}
+
+func TestReadiness_TakesACheckThatHangsForFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang, released := false, make(chan struct{})
+		r := newTestReadiness(readinessCheck{"disk", func(context.Context) error {
+			if hang {
+				<-released
+			}
+			return nil
+		}}, readinessCheck{"store", func(context.Context) error { return nil }})
+		r.runChecks(t.Context())
+		hang = true
+		stop := runReadiness(t, r)
+		time.Sleep(maxMissedRuns*readinessInterval + readinessTimeout + time.Second) //nolint:forbidigo // of the bubble's clock
+		failed := failing(t, r)
+		require.Len(t, failed, 1, "the other check runs on")
+		require.Equal(t, "the check has not finished for 36s", failed[0].Reason)
+		close(released)
+		stop()
+	})
+}
+
+func TestReadiness_AsksNothingWhenItIsRead(t *testing.T) {
+	runs := 0
+	r := newTestReadiness(readinessCheck{"store", func(context.Context) error { runs++; return nil }})
+	r.runChecks(t.Context())
+	for range 1000 {
+		require.Empty(t, failing(t, r))
+	}
+	require.Equal(t, 1, runs)
+}
+
+func TestReadiness_IsAlwaysReadyWithoutChecks(t *testing.T) {
+	r := newReadiness([]readinessCheck{{"store", func(context.Context) error { return errors.New("no") }}}, -1, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	r.runChecks(t.Context())
+	require.NoError(t, r.Run(t.Context()))
+	require.Empty(t, failing(t, r))
+}
+
+func TestDiskCheck_NamesTheFolderThatCanHoldNoMore(t *testing.T) {
+	const roomy = 1 << 30
+	for _, tc := range []struct {
+		name  string
+		usage diskUsage
+		err   error
+		want  string // "": passes
+	}{
+		{"room", diskUsage{isKnown: true, free: roomy}, nil, ""},
+		{"a system without reports", diskUsage{}, nil, ""},
+		{"exactly the floor", diskUsage{isKnown: true, free: 64 << 20}, nil, ""},
+		{"less than the floor", diskUsage{isKnown: true, free: 63<<20 + 5}, nil, "the disk of folder content has 63 MB free, less than limits.free-disk = 64MB"},
+		{"no inodes", diskUsage{isKnown: true, free: roomy, noMoreFile: true}, nil, "the disk of folder content has no inodes left"},
+		{"read-only", diskUsage{isKnown: true, free: roomy, isReadOnly: true}, nil, "the disk of folder content is read-only"},
+		{"gone", diskUsage{}, errors.New("stale handle"), "folder content cannot be read: stale handle"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := diskCheck{folders: []string{"/d", "/d/content"}, floor: 64 << 20, measure: func(folder string) (diskUsage, error) {
+				if folder == "/d" {
+					return diskUsage{isKnown: true, free: roomy}, nil
+				}
+				return tc.usage, tc.err
+			}}
+			err := d.run(t.Context())
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			var unready *unreadyError
+			require.ErrorAs(t, err, &unready)
+			require.Equal(t, tc.want, err.Error())
+			require.NotEmpty(t, unready.remedy)
+		})
+	}
+}
+
+func TestDataFolders_AreThoseThatTheNodeWrites(t *testing.T) {
+	cfg := config.Default()
+	cfg.Data = "/d"
+	require.Equal(t, []string{"/d", "/d/cosmos", "/d/bus", "/d/content", "/d/exchange"}, dataFolders(&cfg))
+	cfg.Cosmos.Endpoint = "https://a.example/"
+	require.Equal(t, []string{"/d", "/d/bus", "/d/content", "/d/exchange"}, dataFolders(&cfg))
+	cfg.ServiceBus.Namespace, cfg.Blob.Endpoint = "b.example", "https://c.example/"
+	require.Empty(t, dataFolders(&cfg))
+	cfg = config.Default()
+	cfg.InMemory = true
+	require.Empty(t, dataFolders(&cfg))
+}
