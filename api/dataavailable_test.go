@@ -51,6 +51,10 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 		{"no object", `[7, "x", null, [], true]`, []string{"/0: got a number", "/1: got a string", "/2: got null", "/3: got an array", "/4: got a boolean"}},
 		{"payload over the event's weight", array(newEvent(1, "payload", strings.Repeat("x", 1023))), []string{"/0/payload: has 1025 bytes, more than the weight of its event allows (1 KB)"}},
 		{"payload over 1 MB", array(newEvent(1, "weight", 2000, "payload", strings.Repeat("x", 1<<20))), []string{"/0/payload: want at most 1048576 bytes, got 1048578"}},
+		{"payload nested too deep", payload(strings.Repeat("[", 65) + strings.Repeat("]", 65)), []string{"/0/payload" + strings.Repeat("/0", 64) + ": payload: want at most 64 levels of nesting"}},
+		{"payload with a long number", payload(`{"a":[` + strings.Repeat("9", 401) + `]}`), []string{"/0/payload/a/0: payload: want numbers of at most 400 characters, got 401"}},
+		{"payload with a name twice", payload(`{"a":{"b":1,"b":2}}`), []string{"/0/payload/a/b: payload: want each name once in an object"}},
+		{"payload with half of a surrogate pair", payload(`{"a":"\ud800"}`), []string{`/0/payload/a: payload: want both halves of a surrogate pair, got only \ud800`}},
 		{
 			"every fault of every event, in order",
 			array(newEvent(1, "id", "x", "weight", 0), newEvent(2), newEvent(3, "origin", "Gas"), newEvent(4, "colour", "red"), newEvent(2, "weight", 2)),
@@ -74,6 +78,43 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 			f.do("GET", "/v1/peek", "").wants(204) // nothing was stored
 		})
 	}
+}
+
+// payload is a request of one event with a payload.
+func payload(text string) string { return `[{` + fields + `,"weight":1,"payload":` + text + `}]` }
+
+func TestLogHasNoNamesOfAPayload(t *testing.T) {
+	f := serve(t)
+	f.do("POST", "/v1/data-available", payload(`{"canary":{"canary":1,"canary":2}}`)).problem(400, "invalid")
+	f.logs.wait(t, "/0/payload: payload: want each name once in an object")
+	require.NotContains(t, f.logs.String(), "canary")
+}
+
+func TestPayload_LimitsOfItsShapeAreOptions(t *testing.T) {
+	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Limits.PayloadDepth, o.Limits.PayloadNumber = 1, 2 })
+	p := f.do("POST", "/v1/data-available", payload(`[[]]`)).problem(400, "invalid")
+	require.Equal(t, []string{"/0/payload/0"}, p.pointers())
+	p = f.do("POST", "/v1/data-available", payload(`123`)).problem(400, "invalid")
+	require.Equal(t, []string{"/0/payload"}, p.pointers())
+	f.do("POST", "/v1/data-available", payload(`[12]`)).wants(202)
+}
+
+// Payloads that were stored before there was a limit stay readable.
+func TestPeek_ServesStoredPayloadsBeyondTheLimits(t *testing.T) {
+	f := serve(t)
+	deep := strings.Repeat("[", 5_000) + strings.Repeat("9", 500) + strings.Repeat("]", 5_000)
+	recipient, err := domain.ParseActorID(actor)
+	require.NoError(t, err)
+	stored := domain.Event{Recipient: recipient, Origin: domain.TimeSeries, Weight: 20, Payload: []byte(deep)}
+	stored.ID, err = domain.ParseEventID(id(1))
+	require.NoError(t, err)
+	stored.ContentType, err = domain.ParseContentType("c")
+	require.NoError(t, err)
+	stored.DocumentType, err = domain.ParseDocumentType("D")
+	require.NoError(t, err)
+	_, err = f.hub.Ingest(t.Context(), []domain.Event{stored})
+	require.NoError(t, err)
+	require.Contains(t, f.do("GET", "/v1/peek", "").wants(200).body, deep)
 }
 
 func TestTextThatIsNoArrayOfEventsIsRefusedWhole(t *testing.T) {

@@ -12,7 +12,9 @@ import (
 // Events that have faults of their own are told apart from the others. It fails if
 // nothing can be said about the rest of the body.
 func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
-	sent, err := eventjson.Read(r, eventjson.Limits{Events: limits.Events, Payload: limits.Payload})
+	sent, err := eventjson.Read(r, eventjson.Limits{
+		Events: limits.Events, Payload: limits.Payload, PayloadDepth: limits.PayloadDepth, PayloadNumber: limits.PayloadNumber,
+	})
 	if err == nil {
 		return sent, nil
 	}
@@ -49,5 +51,5 @@ func faultsOf(list []eventjson.Fault) []fault {
 }
 
 func faultOf(f eventjson.Fault) fault {
-	return fault{Pointer: f.Pointer, Detail: f.Detail, index: f.Index}
+	return fault{Pointer: f.Pointer + f.Inside, Detail: f.Detail, index: f.Index, inside: len(f.Inside)}
 }

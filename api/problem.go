@@ -152,8 +152,12 @@ type fault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 
-	index int // of the event
+	index  int // of the event
+	inside int // length of the last part of Pointer, which is inside a payload
 }
+
+// logged returns the fault without the names in a payload, which are data.
+func (f *fault) logged() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
 // counts are the members of an answer to POST /v1/data-available.
 type counts struct {
@@ -172,7 +176,7 @@ func (r *problemError) Error() string {
 	case r.cause != nil:
 		return text + ": " + r.cause.Error()
 	case len(r.faults) > 0:
-		return text + ": " + r.faults[0].Pointer + ": " + r.faults[0].Detail
+		return text + ": " + r.faults[0].logged()
 	case r.detail != "":
 		return text + ": " + r.detail
 	}

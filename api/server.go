@@ -34,9 +34,13 @@ type Options struct {
 type Limits struct {
 	RequestBody int64 // bytes; default 32 MB
 	Payload     int   // bytes of one payload in compact form; default 1 MB
-	Events      int   // of one request; default 10,000
-	Bodies      int64 // bytes of all request bodies in memory at the same time; default 128 MB, and four RequestBody at least
-	Peeks       int64 // under way at the same time, for one actor half of them; default 32. A big bundle takes some 20 MB while it is sent
+
+	PayloadDepth  int // levels of nesting in one payload; default 64
+	PayloadNumber int // characters of a number in a payload; default 400
+
+	Events int   // of one request; default 10,000
+	Bodies int64 // bytes of all request bodies in memory at the same time; default 128 MB, and four RequestBody at least
+	Peeks  int64 // under way at the same time, for one actor half of them; default 32. A big bundle takes some 20 MB while it is sent
 
 	Wait time.Duration // the longest that a Peek waits for data; default 1 min
 }

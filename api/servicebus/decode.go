@@ -18,9 +18,11 @@ import (
 
 // Limits of one announcement. A zero limit is the default.
 type Limits struct {
-	Body    int // bytes; default 32 MB
-	Payload int // bytes of one payload in compact form; default 1 MB
-	Events  int // default 10,000
+	Body          int // bytes; default 32 MB
+	Payload       int // bytes of one payload in compact form; default 1 MB
+	PayloadDepth  int // levels of nesting in one payload; default 64
+	PayloadNumber int // characters of a number in a payload; default 400
+	Events        int // default 10,000
 }
 
 // A decoder reads announcements: which events a message brings, or why it never
@@ -36,9 +38,11 @@ func newDecoder(limits Limits, check func([]domain.Event) error) *decoder {
 	const megabyte = 1 << 20
 	return &decoder{
 		limits: Limits{
-			Body:    cmp.Or(limits.Body, 32*megabyte),
-			Payload: cmp.Or(limits.Payload, megabyte),
-			Events:  cmp.Or(limits.Events, 10_000),
+			Body:          cmp.Or(limits.Body, 32*megabyte),
+			Payload:       cmp.Or(limits.Payload, megabyte),
+			PayloadDepth:  limits.PayloadDepth,
+			PayloadNumber: limits.PayloadNumber,
+			Events:        cmp.Or(limits.Events, 10_000),
 		},
 		check: check,
 	}
@@ -112,7 +116,9 @@ func (d *decoder) read(m *azservicebus.ReceivedMessage) (*announcement, *rejecti
 	default:
 		return nil, rejected
 	}
-	sent, err := parse(m.Body, eventjson.Limits{Events: d.limits.Events, Payload: d.limits.Payload})
+	sent, err := parse(m.Body, eventjson.Limits{
+		Events: d.limits.Events, Payload: d.limits.Payload, PayloadDepth: d.limits.PayloadDepth, PayloadNumber: d.limits.PayloadNumber,
+	})
 	if err != nil {
 		return nil, unreadable(err, media)
 	}

@@ -1,6 +1,7 @@
 package servicebus
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -184,6 +185,11 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"bytes instead of data", inJSON(t, "application/cloudevents+json", map[string]any{"specversion": "1.0", "id": "1", "source": "s", "type": "t", "data_base64": "AAAA"}), "invalid", []string{"\n/data_base64: data_base64: want the event as JSON in data instead"}},
 		{"a payload heavier than its event", inJSON(t, "application/json", event("payload", strings.Repeat("x", 3<<10))), "invalid", []string{"/payload: payload: has 3074 bytes, more than the weight"}},
 		{"a payload over the limit", inJSON(t, "application/json", heavy), "invalid", []string{"/payload: payload: want at most 1048576 bytes, got 1048578"}},
+		{"a payload nested too deep", inJSON(t, "application/json", withPayload(strings.Repeat("[", 65)+strings.Repeat("]", 65))), "invalid", []string{"\n/payload: payload: want at most 64 levels of nesting"}},
+		{"a payload with a long number", inJSON(t, "application/cloudevents+json", `{"specversion":"1.0","id":"1","source":"s","type":"t","data":`+withPayload(strings.Repeat("9", 401))+`}`), "invalid", []string{"\n/data/payload: payload: want numbers of at most 400 characters, got 401"}},
+		{"a payload with a name twice", inJSON(t, "application/cloudevents-batch+json", `[{"specversion":"1.0","id":"1","source":"s","type":"t","data":`+withPayload(`{"a":1,"a":1}`)+`}]`), "invalid", []string{"\n/0/data/payload: payload: want each name once in an object"}},
+		{"a payload with half of a surrogate pair", inJSON(t, "application/json", "["+withPayload(`"\ud800"`)+"]"), "invalid", []string{"\n/0/payload: payload: want both halves of a surrogate pair"}},
+		{"a payload that is not UTF-8", inJSON(t, "application/json", "["+withPayload("\"\xff\"")+"]"), "not-json", []string{"/0: want UTF-8"}},
 		{"an origin that the hub does not know", inJSON(t, "application/json", event("origin", "Gas")), "invalid", []string{`/origin: origin: "Gas" is unknown here; known are Aggregations`}},
 		{"the original's name of an origin in JSON", inJSON(t, "application/json", event("origin", "Wholesale")), "invalid", []string{`"Wholesale" is unknown here; known are Aggregations`}},
 		{"content that is sent along, and is not there", inJSON(t, "application/json", inline), "invalid", []string{"/payload: payload: missing"}},
@@ -269,6 +275,12 @@ func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
 	fields["payload"] = strings.Repeat("x", 9)
 	_, rejected = d.decode(inJSON(t, "application/json", fields))
 	require.Contains(t, rejected.Description, "want at most 10 bytes, got 11")
+
+	d = testDecoder(Limits{PayloadDepth: 1, PayloadNumber: 2})
+	_, rejected = d.decode(inJSON(t, "application/json", withPayload("[[]]")))
+	require.Contains(t, rejected.Description, "want at most 1 levels of nesting")
+	_, rejected = d.decode(inJSON(t, "application/json", withPayload("123")))
+	require.Contains(t, rejected.Description, "want numbers of at most 2 characters, got 3")
 }
 
 func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
@@ -286,8 +298,19 @@ func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
 	requireFits(t, rejected)
 }
 
+// withPayload is a sound event with a payload.
+func withPayload(text string) string {
+	event, err := json.Marshal(soundFields())
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(string(event), "}") + `,"payload":` + text + "}"
+}
+
 func TestADeadLetterTellsNoPayload(t *testing.T) {
 	const secret = "canary-4711"
+	_, repeated := testDecoder(Limits{}).decode(inJSON(t, "application/json", withPayload(`{"`+secret+`":1,"`+secret+`":2}`)))
+	require.NotContains(t, repeated.Description, secret)
 	fields := soundFields()
 	fields["payload"] = strings.Repeat(secret, 1000)
 	_, rejected := testDecoder(Limits{}).decode(inJSON(t, "application/json", fields))

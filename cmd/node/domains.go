@@ -43,9 +43,12 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = servicebus.NewIngestion(servicebus.IngestOptions{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
-		Message: servicebus.Limits{Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events},
-		Limits:  opts.Ingestion,
-		Grace:   opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
+		Message: servicebus.Limits{
+			Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events,
+			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
+		},
+		Limits: opts.Ingestion,
+		Grace:  opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
 	})
 }
 

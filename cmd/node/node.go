@@ -134,6 +134,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			RequestBody: int64(cfg.Limits.RequestBody),
 			Payload:     int(cfg.Limits.Payload),
 			Events:      cfg.Limits.Events,
+
+			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
 		},
 	})
 	handler := n.api.Handler()

@@ -48,7 +48,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 // cloudEvent takes the events of the CloudEvent at a place and an offset.
 func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 	at.number = t.events.Count
-	c := cloudEvent{faults: &t.events.Faults, place: at}
+	c := cloudEvent{faults: &t.events.Faults, place: at, shape: &t.decoder.shape}
 	data, err := c.read(text)
 	if err != nil {
 		return placed(err, offset, at)
@@ -77,6 +77,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 type cloudEvent struct {
 	faults *Faults
 	place  place
+	shape  *shapeChecker
 
 	id, subject string
 }
@@ -129,6 +130,10 @@ func (c *cloudEvent) read(text []byte) (data Member, err error) {
 func (c *cloudEvent) attribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
+	}
+	if f := c.shape.check(m.Value); f != nil {
+		c.faults.addInside(c.place, name, f.pointer, name+": "+f.detail)
+		return nil
 	}
 	switch name {
 	case "specversion", "id", "source", "type":

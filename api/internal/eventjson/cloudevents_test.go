@@ -39,7 +39,7 @@ func TestAnEventTakesWhatItLeavesOutFromItsCloudEvent(t *testing.T) {
 func TestEventsOfOneCloudEventHaveIdsOfTheirOwn(t *testing.T) {
 	got, err := ParseCloudEvent([]byte(around(`[`+lean+`]`, `"subject":"a"`)), defaultLimits)
 	require.NoError(t, err)
-	require.Equal(t, []Fault{{"/data/0/id", "id: missing", 0}}, got.Faults.List)
+	require.Equal(t, []Fault{{Pointer: "/data/0/id", Detail: "id: missing"}}, got.Faults.List)
 }
 
 func TestFaultsOfACloudEventAreNamedByPointer(t *testing.T) {
@@ -103,9 +103,9 @@ func TestWhatIsSaidLaterOfAnEventPointsToItsPlaceInABatch(t *testing.T) {
 	got, err := ParseCloudEvents([]byte(`[`+around(`[]`)+`,`+around(`[{},`+sound+`]`)+`,`+around(sound)+`,`+around(`[]`)+`,`+around(`[`+sound+`]`)+`]`), defaultLimits)
 	require.NoError(t, err)
 	require.Len(t, got.Events, 3)
-	require.Equal(t, Fault{"/1/data/1/origin", "unknown", 1}, got.Fault(0, "origin", "unknown"))
-	require.Equal(t, Fault{"/2/data/origin", "unknown", 2}, got.Fault(1, "origin", "unknown"))
-	require.Equal(t, Fault{"/4/data/0/origin", "unknown", 3}, got.Fault(2, "origin", "unknown"))
+	require.Equal(t, Fault{Pointer: "/1/data/1/origin", Detail: "unknown", Index: 1}, got.Fault(0, "origin", "unknown"))
+	require.Equal(t, Fault{Pointer: "/2/data/origin", Detail: "unknown", Index: 2}, got.Fault(1, "origin", "unknown"))
+	require.Equal(t, Fault{Pointer: "/4/data/0/origin", Detail: "unknown", Index: 3}, got.Fault(2, "origin", "unknown"))
 }
 
 func TestCloudEventsThatAreNoJSONAreRefusedWhole(t *testing.T) {

@@ -34,6 +34,7 @@ type eventDecoder struct {
 	faults  *Faults
 	place   place // of the event at hand
 	compact bytes.Buffer
+	shape   shapeChecker
 
 	recipients    words[domain.ActorID]
 	origins       words[domain.Origin]
@@ -45,6 +46,7 @@ func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 	return &eventDecoder{
 		limits:        limits,
 		faults:        f,
+		shape:         newShapeChecker(limits),
 		recipients:    newWords(domain.ParseActorID),
 		origins:       newWords(domain.ParseOrigin),
 		contentTypes:  newWords(domain.ParseContentType),
@@ -221,6 +223,11 @@ func (d *eventDecoder) payload(m Member, payload *[]byte) error {
 	d.compact.Reset()
 	if err := json.Compact(&d.compact, m.Value); err != nil {
 		return notJSONAt(err, m.at)
+	}
+	if f := d.shape.check(d.compact.Bytes()); f != nil {
+		name := fieldNames[fieldPayload]
+		d.faults.addInside(d.place, name, f.pointer, name+": "+f.detail)
+		return nil
 	}
 	*payload = bytes.Clone(d.compact.Bytes())
 	return nil

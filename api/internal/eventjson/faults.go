@@ -12,6 +12,7 @@ const MaxFaults = 100
 // A Fault is what is wrong with one place of a text.
 type Fault struct {
 	Pointer string // RFC 6901
+	Inside  string // continues Pointer within a payload; its names are data, which no log has
 	Detail  string
 	Index   int // of the event, among all of the text
 }
@@ -23,9 +24,14 @@ type Faults struct {
 }
 
 func (f *Faults) add(p place, field, detail string) {
+	f.addInside(p, field, "", detail)
+}
+
+// addInside adds a fault of the value that the pointer inside leads to within a field.
+func (f *Faults) addInside(p place, field, inside, detail string) {
 	f.Total++
 	if len(f.List) < MaxFaults {
-		f.List = append(f.List, Fault{p.pointer(field), detail, p.number})
+		f.List = append(f.List, Fault{Pointer: p.pointer(field), Inside: inside, Detail: detail, Index: p.number})
 	}
 }
 
@@ -45,9 +51,14 @@ func (p place) pointer(field string) string {
 		pointer += "/" + strconv.Itoa(p.index)
 	}
 	if field != "" {
-		pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(Clip(field))
+		pointer += "/" + escapePointer(Clip(field))
 	}
 	return pointer
+}
+
+// escapePointer returns a name as a JSON pointer has it.
+func escapePointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 // A SyntaxError says why a text is not the JSON that it should be.

@@ -48,9 +48,9 @@ func TestAPointerBeginsWhereTheTextDoes(t *testing.T) {
 
 func TestWhatIsSaidLaterOfAnEventPointsToItsPlace(t *testing.T) {
 	for text, want := range map[string]Fault{
-		`{` + fields + `,"weight":1}`:         {"/origin", "unknown", 0},
-		`[{},7,{` + fields + `,"weight":1}]`:  {"/2/origin", "unknown", 2},
-		` [{` + fields + `,"weight":1},null]`: {"/0/origin", "unknown", 0},
+		`{` + fields + `,"weight":1}`:         {"/origin", "", "unknown", 0},
+		`[{},7,{` + fields + `,"weight":1}]`:  {"/2/origin", "", "unknown", 2},
+		` [{` + fields + `,"weight":1},null]`: {"/0/origin", "", "unknown", 0},
 	} {
 		got, err := Parse([]byte(text), defaultLimits)
 		require.NoError(t, err)

@@ -12,8 +12,10 @@ import (
 
 // Limits bound what one text may hold.
 type Limits struct {
-	Events  int
-	Payload int // bytes in compact form
+	Events        int
+	Payload       int // bytes in compact form
+	PayloadDepth  int // levels of nesting in one payload; default 64
+	PayloadNumber int // characters of a number in a payload; default 400
 }
 
 // Events are what a text holds.

@@ -76,6 +76,9 @@ type Limits struct {
 	Content     Size // that a domain makes for one bundle
 	Events      int
 	FreeDisk    Size // the node is not ready while a disk of Data has less free
+
+	PayloadDepth  int // levels of nesting in a payload
+	PayloadNumber int // characters of a number in a payload
 }
 
 // Default is what a node does if nobody says anything.
@@ -95,7 +98,10 @@ func Default() Config {
 		Retention: 7 * day,
 
 		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
-		Limits: Limits{RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, FreeDisk: 64 << 20},
+		Limits: Limits{
+			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, FreeDisk: 64 << 20,
+			PayloadDepth: 64, PayloadNumber: 400,
+		},
 	}
 }
 

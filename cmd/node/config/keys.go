@@ -65,6 +65,8 @@ var keys = []key{
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
 	{"limits.payload", false, "the most bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
+	{"limits.payload-depth", false, "maximum levels of nesting in one payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadDepth) }},
+	{"limits.payload-number", false, "maximum characters of a number in a payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadNumber) }},
 	{"limits.content", false, "the most bytes that a domain may make for one bundle", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
 	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},

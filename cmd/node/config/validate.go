@@ -34,6 +34,12 @@ func (c *Config) Validate() error {
 	if c.Limits.Payload > c.Limits.RequestBody {
 		fault("limits.payload", "a request has at most limits.request-body = %s; raise that, or lower this", c.Limits.RequestBody)
 	}
+	if c.Limits.PayloadDepth > maxPayloadShape {
+		fault("limits.payload-depth", "want at most %d; common JSON parsers refuse deeper bundles", maxPayloadShape)
+	}
+	if c.Limits.PayloadNumber > maxPayloadShape {
+		fault("limits.payload-number", "want at most %d; common JSON parsers refuse longer numbers", maxPayloadShape)
+	}
 	if n := len(c.Groups().All()); n > mostGroups {
 		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, mostGroups)
 	}
@@ -43,6 +49,10 @@ func (c *Config) Validate() error {
 // mostGroups is what one batch has room for: a Freeze writes the gates of all groups and
 // a record, and Cosmos takes a hundred operations.
 const mostGroups = 99
+
+// maxPayloadShape is what Jackson reads by default, in levels of nesting and in
+// characters of a number, less the two levels of a bundle around a payload.
+const maxPayloadShape = 998
 
 type faultFunc = func(name, format string, args ...any)
 

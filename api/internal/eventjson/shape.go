@@ -1,0 +1,265 @@
+package eventjson
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Default limits of the shape of a payload. Parsers differ in what they read beyond
+// them: .NET stops at 64 levels, and Jackson at numbers of 1,000 characters.
+const (
+	DefaultPayloadDepth  = 64
+	DefaultPayloadNumber = 400
+)
+
+// A shapeChecker reports what is valid JSON but not read alike by all parsers:
+// nesting that is too deep, numbers that are too long, names that are repeated in an
+// object, and halves of surrogate pairs. Its memory is reused from text to text.
+type shapeChecker struct {
+	maxDepth  int
+	maxNumber int
+
+	levels  []level
+	names   [][]byte // of all open objects, outermost first
+	decoded []byte   // holds the names that are written with escapes
+}
+
+func newShapeChecker(limits Limits) shapeChecker {
+	return shapeChecker{
+		maxDepth:  cmp.Or(limits.PayloadDepth, DefaultPayloadDepth),
+		maxNumber: cmp.Or(limits.PayloadNumber, DefaultPayloadNumber),
+	}
+}
+
+// A level is an open object or array.
+type level struct {
+	object bool
+	index  int // of the current element of an array
+	first  int // index in names of the first name of an object
+}
+
+// A shapeFault is the first fault of a text.
+type shapeFault struct {
+	pointer string // to the value at fault, within the text
+	detail  string
+}
+
+// check checks a text that is one valid JSON value. It returns nil if there is no
+// fault.
+func (c *shapeChecker) check(text []byte) *shapeFault {
+	c.levels, c.names, c.decoded = c.levels[:0], c.names[:0], c.decoded[:0]
+	isName := false // the next string is the name of a member
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; b {
+		case '{', '[':
+			if len(c.levels) == c.maxDepth {
+				return c.fault(fmt.Sprintf("want at most %d levels of nesting", c.maxDepth))
+			}
+			c.levels = append(c.levels, level{object: b == '{', first: len(c.names)})
+			isName = b == '{'
+		case '}':
+			if f := c.closeObject(); f != nil {
+				return f
+			}
+			isName = false
+		case ']':
+			c.pop()
+		case ',':
+			top := &c.levels[len(c.levels)-1]
+			top.index++
+			isName = top.object
+		case ':':
+			isName = false
+		case '"':
+			end, escaped, lone := scanString(text, i)
+			if lone >= 0 {
+				if isName { // which no pointer can name
+					c.pop()
+				}
+				return c.fault(`want both halves of a surrogate pair, got only ` + string(text[lone:lone+6]))
+			}
+			if isName {
+				c.addName(text[i+1:end], escaped)
+			}
+			i = end
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			end := numberEnd(text, i)
+			if n := end - i; n > c.maxNumber {
+				return c.fault(fmt.Sprintf("want numbers of at most %d characters, got %d", c.maxNumber, n))
+			}
+			i = end - 1
+		}
+	}
+	return nil
+}
+
+// scanString returns the index of the quote that closes the string at start, whether
+// the string has escapes, and the index of an escape that is half of a surrogate
+// pair, or -1.
+func scanString(text []byte, start int) (end int, escaped bool, lone int) {
+	for i := start + 1; ; i++ {
+		switch text[i] {
+		case '"':
+			return i, escaped, -1
+		case '\\':
+			escaped = true
+			if text[i+1] != 'u' {
+				i++
+				continue
+			}
+			switch {
+			case !isSurrogate(text[i:]):
+				i += 5
+			case isHigh(text[i:]) && isSurrogate(text[i+6:]) && !isHigh(text[i+6:]):
+				i += 11
+			default:
+				return 0, escaped, i
+			}
+		}
+	}
+}
+
+// isSurrogate reports whether text begins with an escape from \ud800 to \udfff.
+func isSurrogate(text []byte) bool {
+	return len(text) >= 6 && text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && text[3] >= '8'
+}
+
+// isHigh reports whether a surrogate is the first of a pair, up to \udbff.
+func isHigh(surrogate []byte) bool {
+	c := surrogate[3] | 0x20
+	return surrogate[3] <= '9' || c == 'a' || c == 'b'
+}
+
+// numberEnd returns the index behind the number at start.
+func numberEnd(text []byte, start int) int {
+	for i := start; i < len(text); i++ {
+		switch text[i] {
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '-', '+', '.', 'e', 'E':
+		default:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// addName adds a name of the innermost object.
+func (c *shapeChecker) addName(name []byte, escaped bool) {
+	if escaped {
+		start := len(c.decoded)
+		c.decoded = appendUnescaped(c.decoded, name)
+		name = c.decoded[start:]
+	}
+	c.names = append(c.names, name)
+}
+
+// appendUnescaped appends what the inside of a JSON string stands for.
+func appendUnescaped(to, text []byte) []byte {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			to = append(to, text[i])
+			continue
+		}
+		i++
+		switch text[i] {
+		case 'b':
+			to = append(to, '\b')
+		case 'f':
+			to = append(to, '\f')
+		case 'n':
+			to = append(to, '\n')
+		case 'r':
+			to = append(to, '\r')
+		case 't':
+			to = append(to, '\t')
+		case 'u':
+			r := hexRune(text[i+1:])
+			i += 4
+			if utf16.IsSurrogate(r) {
+				r = utf16.DecodeRune(r, hexRune(text[i+3:]))
+				i += 6
+			}
+			to = utf8.AppendRune(to, r)
+		default:
+			to = append(to, text[i])
+		}
+	}
+	return to
+}
+
+// hexRune reads the four hexadecimal digits that text begins with.
+func hexRune(text []byte) rune {
+	n, _ := strconv.ParseUint(string(text[:4]), 16, 32) // they are digits: the text is valid JSON
+	return rune(n) //nolint:gosec // at most 0xffff
+}
+
+// closeObject ends the innermost object and reports a name that it has twice. The
+// time is that of sorting the names, so that no object makes it quadratic.
+func (c *shapeChecker) closeObject() *shapeFault {
+	first := c.levels[len(c.levels)-1].first
+	if repeated, ok := repeatedName(c.names[first:]); ok {
+		c.names = append(c.names[:first], repeated)
+		return c.fault("want each name once in an object")
+	}
+	c.pop()
+	return nil
+}
+
+// pop removes the innermost level.
+func (c *shapeChecker) pop() {
+	last := len(c.levels) - 1
+	c.names = c.names[:c.levels[last].first]
+	c.levels = c.levels[:last]
+}
+
+// repeatedName returns a name that appears more than once. It may change the order
+// of the names.
+func repeatedName(names [][]byte) ([]byte, bool) {
+	const maxPairwise = 12
+	if len(names) > maxPairwise {
+		slices.SortFunc(names, bytes.Compare)
+		for i := 1; i < len(names); i++ {
+			if bytes.Equal(names[i-1], names[i]) {
+				return names[i], true
+			}
+		}
+		return nil, false
+	}
+	for i := range names {
+		for j := range i {
+			if bytes.Equal(names[i], names[j]) {
+				return names[i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// fault returns a fault of the current value. Its pointer leads to the value, or to
+// the innermost value around it whose pointer is short.
+func (c *shapeChecker) fault(detail string) *shapeFault {
+	const maxPointer = 200
+	var pointer strings.Builder
+	for i, l := range c.levels {
+		var token string
+		if l.object {
+			last := len(c.names) // names of this level end where those of the next begin
+			if i+1 < len(c.levels) {
+				last = c.levels[i+1].first
+			}
+			token = escapePointer(string(c.names[last-1]))
+		} else {
+			token = strconv.Itoa(l.index)
+		}
+		if pointer.Len()+1+len(token) > maxPointer {
+			break
+		}
+		pointer.WriteString("/" + token)
+	}
+	return &shapeFault{pointer.String(), detail}
+}
