@@ -23,19 +23,19 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))
 	actor := actorOf(r.Context())
-	if err := s.peeks.take(r.Context(), actor); err != nil {
+	slot, err := s.newStoreSlot(r.Context(), actor)
+	if err != nil {
 		return err
 	}
-	place := &place{of: s.peeks, actor: actor, held: true}
-	defer place.leave()
+	defer slot.release()
 	peeked, err := s.opts.Hub.Bundle(r.Context(), hub.PeekRequest{
-		Actor: actor, BundleID: id, By: s.domainHasUntil(), Pause: place.pause,
+		Actor: actor, BundleID: id, By: s.domainHasUntil(), Pause: slot.pause,
 	})
 	if err != nil {
 		return asNotOpen(id, err)
 	}
 	rec.note(slog.Int("events", peeked.Count))
-	return s.sendBundle(w, r, peeked)
+	return s.sendBundle(w, r, peeked, slot)
 }
 
 // asNotOpen words a NotFound. Unknown, another actor's and dequeued before are one

@@ -19,9 +19,10 @@ import (
 )
 
 // sendBundle answers with the body of a bundle, or with the parts of it that the
-// client asks for. What a condition or a range means is left to net/http.
-func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked) error {
-	body, err := peeked.Open(r.Context())
+// client asks for. What a condition or a range means is left to net/http. It holds
+// slot while it reads the store, and not while the client takes what was read.
+func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked, slot *storeSlot) error {
+	body, err := openSlotted(r.Context(), peeked, slot)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	if req.OpenOnly = known || r.Method == http.MethodHead; req.OpenOnly {
 		wait = 0
 	}
-	peeked, leave, err := s.fetch(r.Context(), req, wait)
+	peeked, slot, err := s.fetch(r.Context(), req, wait)
 	switch {
 	case errors.Is(err, domain.ErrNoData) && known:
 		return errPrecondition
@@ -47,7 +47,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	case err != nil:
 		return err
 	}
-	defer leave()
+	defer slot.release()
 	s.metrics.backlog.Observe(float64(peeked.Backlog))
 	rec := recordOf(r.Context())
 	rec.note(
@@ -55,7 +55,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 		slog.Int("events", peeked.Count),
 		slog.Int64("backlog", peeked.Backlog),
 	)
-	return s.sendBundle(w, r, peeked)
+	return s.sendBundle(w, r, peeked, slot)
 }
 
 func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Duration, err error) {

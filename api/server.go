@@ -55,8 +55,8 @@ const (
 type Server struct {
 	opts     Options
 	metrics  *metrics
-	bodies   *admission
-	peeks    *shares
+	bodies   *limiter
+	peeks    *perActorLimiter
 	checks   *semaphore.Weighted
 	handler  http.Handler
 	draining context.Context //nolint:containedctx // ends when the server is told to drain
@@ -69,8 +69,8 @@ func New(opts Options) *Server {
 	opts.setDefaults()
 	s := &Server{
 		opts: opts, metrics: newMetrics(opts.Registerer),
-		bodies: newAdmission(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
-		peeks: newShares(newAdmission(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
+		bodies: newLimiter(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
+		peeks: newPerActorLimiter(newLimiter(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
 			max(1, opts.Limits.Peeks/2)),
 		checks: semaphore.NewWeighted(1),
 	}

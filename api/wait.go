@@ -10,10 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// fetch returns a bundle that is admitted, and leave to call once it is sent. If
-// nothing is there, it waits so long for something to come. A request that waits
-// takes nothing from those that fetch; when the server drains, it waits no longer.
-func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, leave func(), err error) {
+// fetch returns a bundle and the store slot that it was read with, which the caller
+// releases. If nothing is there, it waits up to wait for something to come. A request
+// that waits takes nothing from those that fetch; when the server drains, it waits no
+// longer.
+func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
 	if wait == 0 {
 		return s.fetchNow(ctx, req)
 	}
@@ -26,9 +27,9 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 	defer cancel()
 	defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
 	for {
-		peeked, leave, err = s.fetchNow(ctx, req)
+		peeked, slot, err = s.fetchNow(ctx, req)
 		if !errors.Is(err, domain.ErrNoData) {
-			return peeked, leave, err
+			return peeked, slot, err
 		}
 		if full != nil {
 			return nil, nil, full
@@ -47,49 +48,24 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 }
 
 // fetchNow returns what is there.
-func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, func(), error) {
-	if err := s.peeks.take(ctx, req.Actor); err != nil {
+func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, *storeSlot, error) {
+	slot, err := s.newStoreSlot(ctx, req.Actor)
+	if err != nil {
 		return nil, nil, err
 	}
-	place := &place{of: s.peeks, actor: req.Actor, held: true}
-	req.By, req.Pause = s.domainHasUntil(), place.pause
+	req.By, req.Pause = s.domainHasUntil(), slot.pause
 	peeked, err := s.opts.Hub.Peek(ctx, req)
 	if err != nil {
-		place.leave()
+		slot.release()
 		return nil, nil, err
 	}
-	return peeked, place.leave, nil
+	return peeked, slot, nil
 }
 
 // domainHasUntil is when a domain has to have made the content of a bundle for it
 // to reach the actor before the deadline.
 func (s *Server) domainHasUntil() time.Time {
 	return time.Now().Add(s.opts.Deadline - s.opts.Deadline/30)
-}
-
-// A place is the room of one request that fetches a bundle. It is the others' while
-// a domain is asked, so that a domain that does not answer holds up nobody but its
-// own actors.
-type place struct {
-	of    *shares
-	actor domain.ActorID
-	held  bool
-}
-
-func (p *place) pause() func(context.Context) error {
-	p.leave()
-	return func(ctx context.Context) error {
-		err := p.of.take(ctx, p.actor)
-		p.held = err == nil
-		return err
-	}
-}
-
-func (p *place) leave() {
-	if p.held {
-		p.of.leave(p.actor)
-		p.held = false
-	}
 }
 
 // parseWait accepts a duration such as 20s or 1m30s, or a number of seconds.

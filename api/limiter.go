@@ -10,27 +10,32 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An admission bounds what is in memory at the same time for all requests of a
-// kind. Who finds no room waits for a while, and is then asked to come again.
-type admission struct {
-	room     *semaphore.Weighted
-	patience time.Duration // with those who are in front
-	full     string        // says what takes the room
+// A limiter bounds what all requests of a kind hold at the same time. A request that
+// finds no room waits up to timeout, and then fails with Busy.
+type limiter struct {
+	room    *semaphore.Weighted
+	timeout time.Duration
+	full    string // the text of the error
 }
 
-func newAdmission(room int64, patience time.Duration, full string) *admission {
-	return &admission{semaphore.NewWeighted(room), patience, full}
+func newLimiter(room int64, timeout time.Duration, full string) *limiter {
+	return &limiter{semaphore.NewWeighted(room), timeout, full}
 }
 
-// take waits for room, or fails with Busy.
-func (a *admission) take(ctx context.Context, n int64) error {
-	if a.room.TryAcquire(n) {
+// acquire waits for room, or fails with Busy.
+func (l *limiter) acquire(ctx context.Context, n int64) error {
+	if l.room.TryAcquire(n) {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, a.patience)
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	if a.room.Acquire(waiting, n) != nil {
-		return domain.Errorf(domain.Busy, "%s", a.full)
+	return l.wait(ctx, n)
+}
+
+// wait is acquire without a timeout.
+func (l *limiter) wait(ctx context.Context, n int64) error {
+	if l.room.Acquire(ctx, n) != nil {
+		return domain.Errorf(domain.Busy, "%s", l.full)
 	}
 	return nil
 }
@@ -43,13 +48,13 @@ const freeBytes = 64 * kilobyte
 type admitted struct {
 	io.Reader
 	ctx   context.Context //nolint:containedctx // a Reader has nowhere else to get it from
-	by    *admission
+	by    *limiter
 	read  int64
 	taken int64
 }
 
-func (a *admission) admit(ctx context.Context, body io.Reader) *admitted {
-	return &admitted{Reader: body, ctx: ctx, by: a}
+func (l *limiter) admit(ctx context.Context, body io.Reader) *admitted {
+	return &admitted{Reader: body, ctx: ctx, by: l}
 }
 
 // Read fails with Busy if there is no room in time for what has arrived. Then the
@@ -58,7 +63,7 @@ func (b *admitted) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p[:min(len(p), freeBytes)])
 	b.read += int64(n)
 	if b.read > b.taken+freeBytes {
-		if err := b.by.take(b.ctx, freeBytes); err != nil {
+		if err := b.by.acquire(b.ctx, freeBytes); err != nil {
 			return 0, err
 		}
 		b.taken += freeBytes

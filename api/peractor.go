@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A perActorLimiter gives each actor a share of a limiter and no more, so that an
+// actor whose requests take long leaves room for the others.
+type perActorLimiter struct {
+	all   *limiter
+	share int64
+
+	mu     sync.Mutex
+	actors map[domain.ActorID]*actorShare // of actors that hold something or wait for it
+}
+
+// An actorShare is what one actor may hold.
+type actorShare struct {
+	room  *semaphore.Weighted
+	users int // requests that hold some of it or wait for it
+}
+
+func newPerActorLimiter(all *limiter, share int64) *perActorLimiter {
+	return &perActorLimiter{all: all, share: share, actors: make(map[domain.ActorID]*actorShare)}
+}
+
+// acquire waits for room in the actor's share and then among all, or fails with Busy
+// after the limiter's timeout. A request that waits for the former takes nothing of
+// the latter.
+func (l *perActorLimiter) acquire(ctx context.Context, actor domain.ActorID) error {
+	ctx, cancel := context.WithTimeout(ctx, l.all.timeout)
+	defer cancel()
+	return l.wait(ctx, actor)
+}
+
+// wait is acquire without a timeout.
+func (l *perActorLimiter) wait(ctx context.Context, actor domain.ActorID) error {
+	own := l.join(actor)
+	if own.room.Acquire(ctx, 1) != nil {
+		l.leave(actor, own)
+		return domain.Errorf(domain.Busy, "%s for this actor", l.all.full)
+	}
+	if err := l.all.wait(ctx, 1); err != nil {
+		own.room.Release(1)
+		l.leave(actor, own)
+		return err
+	}
+	return nil
+}
+
+// release gives back what acquire or wait has taken.
+func (l *perActorLimiter) release(actor domain.ActorID) {
+	l.all.room.Release(1)
+	l.mu.Lock()
+	own := l.actors[actor]
+	l.mu.Unlock()
+	own.room.Release(1)
+	l.leave(actor, own)
+}
+
+func (l *perActorLimiter) join(actor domain.ActorID) *actorShare {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := l.actors[actor]
+	if own == nil {
+		own = &actorShare{room: semaphore.NewWeighted(l.share)}
+		l.actors[actor] = own
+	}
+	own.users++
+	return own
+}
+
+func (l *perActorLimiter) leave(actor domain.ActorID, own *actorShare) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if own.users--; own.users == 0 {
+		delete(l.actors, actor)
+	}
+}

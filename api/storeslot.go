@@ -1,0 +1,111 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A storeSlot is the right of one request to work on the store. Its request gives it
+// back while it waits for something else: a domain, or its client.
+type storeSlot struct {
+	of    *perActorLimiter
+	actor domain.ActorID
+	held  bool
+}
+
+// newStoreSlot waits for a slot, or fails with Busy.
+func (s *Server) newStoreSlot(ctx context.Context, actor domain.ActorID) (*storeSlot, error) {
+	slot := &storeSlot{of: s.peeks, actor: actor}
+	if err := slot.acquire(ctx); err != nil {
+		return nil, err
+	}
+	return slot, nil
+}
+
+func (s *storeSlot) acquire(ctx context.Context) error {
+	if s.held {
+		return nil
+	}
+	err := s.of.acquire(ctx, s.actor)
+	s.held = err == nil
+	return err
+}
+
+// resume waits for the slot as long as ctx allows: the answer has begun, so it is too
+// late to refuse the request.
+func (s *storeSlot) resume(ctx context.Context) error {
+	if s.held {
+		return nil
+	}
+	err := s.of.wait(ctx, s.actor)
+	s.held = err == nil
+	return err
+}
+
+func (s *storeSlot) release() {
+	if s.held {
+		s.of.release(s.actor)
+		s.held = false
+	}
+}
+
+// pause releases the slot and returns a function that acquires it again.
+func (s *storeSlot) pause() func(context.Context) error {
+	s.release()
+	return s.acquire
+}
+
+// A slottedBody is the body of a bundle that holds a store slot during each Read, and
+// never while the client takes what was read.
+type slottedBody struct {
+	hub.Body
+	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
+	cancel context.CancelFunc
+
+	mu   sync.Mutex // ServeContent reads the parts of a multipart answer in another goroutine
+	slot *storeSlot
+	err  error // of resume
+}
+
+// openSlotted opens the body of peeked. From then on slot belongs to the body.
+func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot) (*slottedBody, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	body, err := peeked.Open(ctx)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return &slottedBody{Body: body, ctx: ctx, cancel: cancel, slot: slot}, nil
+}
+
+// Read implements io.Reader.
+func (b *slottedBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.slot.resume(b.ctx); err != nil {
+		b.err = err
+		return 0, err
+	}
+	defer b.slot.release()
+	return b.Body.Read(p)
+}
+
+// Err returns the error with which a Read failed, if any did.
+func (b *slottedBody) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return cmp.Or(b.err, b.Body.Err())
+}
+
+// Close ends a Read that waits, and releases the slot.
+func (b *slottedBody) Close() error {
+	b.cancel()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slot.release()
+	return b.Body.Close()
+}
