@@ -43,7 +43,8 @@
 // is read, so net/http's ServeContent does ranges and conditions (download.go).
 // What stands between the two keeps the rule above: the answer begins with the
 // first byte, and what ServeContent would say of a refusal is told as a problem.
-// Compressed bodies have a tag of their own and no ranges.
+// Compressed bodies have a tag of their own and no ranges. ranges.go bounds what a set of
+// ranges costs: a request reads a body at most once, in ascending order.
 //
 // A Peek with a Range answers about the bundle that it would have answered with
 // anyway, which may be the next one: whoever goes on with a download says which

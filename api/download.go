@@ -28,10 +28,10 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	}
 	defer func() { _ = body.Close() }() // an error of what was read has been told by then
 	rec := recordOf(r.Context())
-	r = ranged(r)
+	r, content := limitRanges(r, body, peeked.Body.Length)
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && acceptsGzip(r.Header))
 	s.tellBacklog(d.header, peeked.Behind)
-	http.ServeContent(d, r, "", time.Time{}, body)
+	http.ServeContent(d, r, "", time.Time{}, content)
 	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {
 		if !d.begun {
 			return err

@@ -49,6 +49,10 @@ type assembly struct {
 	stop     func()
 }
 
+// maxReadAhead is how many bytes of an open object are read and discarded to get to
+// the next byte that is wanted. Beyond them the object is opened again.
+const maxReadAhead = 128 << 10
+
 var errClosed = errors.New("the body of the bundle was closed")
 
 // Open returns the body of the bundle, which the caller closes. It reads nothing
@@ -146,7 +150,10 @@ func (b *assembly) read(p []byte) (int, error) {
 	case skip >= b.left:
 		b.at += b.left
 		b.payload = nil
-		return 0, b.payloads.close() // what is wanted next may be far away in the object
+		if skip-b.left < maxReadAhead {
+			return 0, nil // to read up to there costs less than to open the object again
+		}
+		return 0, b.payloads.close()
 	case b.payloads.of != b.payload:
 		return 0, b.beginPayload()
 	case skip > 0: // it is read from its beginning, for its checksum

@@ -36,6 +36,45 @@ func TestTheDownloadOfABundleCanGoOnAnywhere(t *testing.T) {
 	require.Equal(t, content, w.body(found))
 }
 
+// countedContent counts how often an object is opened.
+type countedContent struct {
+	repository.Content
+	opened int
+}
+
+func (c *countedContent) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
+	c.opened++
+	return c.Content.Open(ctx, at)
+}
+
+func TestSeek_ReadsOverShortGapsOfContentThatADomainMade(t *testing.T) {
+	w, d := newAsking(t)
+	content := strings.Repeat("0123456789", 100_000)
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, content) }
+	counted := &countedContent{Content: w.store}
+	h := hub.New(w.store, w.store, counted, hub.Options{
+		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+		Requester: d, Exchange: d.exchange, Answers: w.store,
+	})
+	defer h.Close()
+	w.sent(1, charges)
+	peeked, err := h.Peek(w.ctx, w.request())
+	require.NoError(t, err)
+	for step, want := range map[int64]int{50_000: 1, 250_000: 4} {
+		counted.opened = 0
+		body, err := peeked.Open(w.ctx)
+		require.NoError(t, err)
+		for at := int64(0); at < int64(len(content)); at += step {
+			require.Equal(t, "0123456789", w.from(body, at, 10))
+		}
+		require.Equal(t, want, counted.opened)
+		rest, err := io.ReadAll(body) // the checksum holds for what was skipped too
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(content, string(rest)))
+		require.NoError(t, body.Close())
+	}
+}
+
 // turned is a content store that gives back other bytes than it got.
 type turned struct{ repository.Content }
 

@@ -56,10 +56,8 @@ func (r *recording) Read(p []byte) (n int, err error) {
 }
 
 func (r *recording) read(p []byte) (int, error) {
-	if r.source == nil || r.at != r.want {
-		if err := r.begin(); err != nil {
-			return 0, err
-		}
+	if err := r.seekSource(); err != nil {
+		return 0, err
 	}
 	n, err := r.source.Read(p[:min(int64(len(p)), r.bundle.Body.Length-r.at)])
 	r.at += int64(n)
@@ -72,10 +70,34 @@ func (r *recording) read(p []byte) (int, error) {
 		return n, r.check()
 	case err == nil, n > 0 && errors.Is(err, io.EOF):
 		return n, nil
-	case errors.Is(err, io.EOF):
-		return 0, domain.Errorf(domain.Damaged, "object %s ends before its time: %w", r.bundle.Object, io.ErrUnexpectedEOF)
 	}
-	return 0, err
+	return 0, r.asDamaged(err)
+}
+
+// asDamaged turns an EOF of the object before the end of the content into damage.
+func (r *recording) asDamaged(err error) error {
+	if errors.Is(err, io.EOF) {
+		return domain.Errorf(domain.Damaged, "object %s ends before its time: %w", r.bundle.Object, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// seekSource makes the next Read of source begin at want.
+func (r *recording) seekSource() error {
+	gap := r.want - r.at
+	switch {
+	case r.source == nil || gap < 0 || gap > maxReadAhead:
+		return r.begin()
+	case gap == 0:
+		return nil
+	}
+	skipped := io.Discard
+	if r.sum != nil {
+		skipped = r.sum
+	}
+	n, err := io.CopyN(skipped, r.source, gap)
+	r.at += n
+	return r.asDamaged(err)
 }
 
 // begin opens the object at the place that is wanted.

@@ -238,3 +238,23 @@ func TestAPeekOfOpenBundlesOpensNone(t *testing.T) {
 	_, err = w.hub.Bundle(w.ctx, hub.PeekRequest{Actor: w.actor, BundleID: open.ID})
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
+
+func TestSeek_ReadsOverShortGapsInsteadOfOpeningTheObjectAgain(t *testing.T) {
+	s := newShelf(t)
+	s.fill(100, 10_000) // side by side in one object
+	peeked := s.peeked()
+	whole := s.body(peeked)
+	read := func(step int) (opened int) {
+		s.opened, s.closed = 0, 0
+		body, err := peeked.Open(s.ctx)
+		require.NoError(t, err)
+		for at := 0; at+10 <= len(whole); at += step {
+			require.Equal(t, whole[at:at+10], s.from(body, int64(at), 10))
+		}
+		require.NoError(t, body.Close())
+		require.Equal(t, s.opened, s.closed)
+		return s.opened
+	}
+	require.Equal(t, 1, read(50_000))
+	require.Equal(t, 5, read(250_000), "to read that far would cost more")
+}
