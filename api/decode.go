@@ -36,6 +36,9 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, &problemError{problem: bodyCut, detail: "Nothing was stored: the connection ended before the body did. Send the request again.", cause: err}
 	}
+	if e, ok := errors.AsType[*bodyError](err); ok {
+		return nil, e.problem("Nothing was stored")
+	}
 	return nil, err
 }
 

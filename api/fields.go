@@ -104,5 +104,8 @@ func (f fields) unreadable(err error, most int64) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return &problemError{problem: bodyCut, detail: "Nothing was done: the connection ended before the body did. Send the request again.", cause: err}
 	}
+	if e, ok := errors.AsType[*bodyError](err); ok {
+		return e.problem("Nothing was done")
+	}
 	return err
 }

@@ -146,6 +146,9 @@ type countedBody struct {
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)
+	if err != nil && err != io.EOF {
+		err = &bodyError{err}
+	}
 	return n, err
 }
 

@@ -1,0 +1,25 @@
+package api
+
+import (
+	"errors"
+	"net"
+)
+
+// A bodyError is the error with which a read of a request's body failed. The sender
+// is its cause, never the hub.
+type bodyError struct{ cause error }
+
+func (e *bodyError) Error() string { return "read the body: " + e.cause.Error() }
+
+func (e *bodyError) Unwrap() error { return e.cause }
+
+// problem returns the 400 for e. outcome says what the request has done: nothing.
+func (e *bodyError) problem(outcome string) error {
+	if _, ok := errors.AsType[net.Error](e.cause); ok {
+		return &problemError{problem: bodyCut, detail: outcome + ": the connection ended before the body did. Send the request again.", cause: e}
+	}
+	return &problemError{
+		problem: invalid, close: true, cause: e,
+		detail: outcome + ": the body is not in a valid chunked transfer coding (RFC 9112). Correct the sender.",
+	}
+}
