@@ -37,6 +37,8 @@ type cosmosEmulator struct {
 	stale                 int
 	lag                   time.Duration
 	rangeBytes            int64
+	querySteps            int64
+	queryMemory           int64
 }
 
 func (p *process) emulatorCommand() *cobra.Command {
@@ -53,8 +55,8 @@ func (p *process) emulatorCosmosCommand() *cobra.Command {
 		Long: "Run a Cosmos DB account (API for NoSQL) that any client can use.\n\n" +
 			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
 			"The account key is the well-known key of emulators unless --key says otherwise.\n" +
-			"GET /healthz answers 200 once the account can be used. SIGTERM finishes what has\n" +
-			"begun and stops.",
+			"GET /healthz answers 200 once the account can be used. SIGTERM completes writes, ends\n" +
+			"queries and stops.",
 		Example: "  messagehub emulator cosmos --in-memory\n" +
 			"  messagehub emulator cosmos --data ./account --tls --cert emulator.crt\n" +
 			"  messagehub emulator cosmos --throttle --latency 2ms --latency-jitter 1ms --log-requests",
@@ -91,6 +93,8 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&e.stale, "stale", 0, "let reads without a session token be up to `N` commits old (in memory only)")
 	f.DurationVar(&e.lag, "lag", 0, "let reads without a session token be up to `TIME` old (in memory only)")
 	f.Int64Var(&e.rangeBytes, "range-bytes", 0, "split a physical partition that has more than `N` bytes of documents; default 50 GB")
+	f.Int64Var(&e.querySteps, "query-steps", 100_000_000, "end a query page after `N` steps of 10 to 50 ns, and refuse a query that cannot continue")
+	f.Int64Var(&e.queryMemory, "query-memory", 128<<20, "refuse a query that keeps more than `N` bytes for a page")
 	f.DurationVar(&e.sweep, "sweep", time.Minute, "remove expired documents every so often")
 	f.BoolVar(&e.logRequests, "log-requests", false, "print each request on stderr, with its status and its request units")
 }
@@ -99,6 +103,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 func (e *cosmosEmulator) options() embedded.Options {
 	o := embedded.Options{
 		Dir: e.data, Key: e.key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, RangeBytes: e.rangeBytes,
+		QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
 	}
 	if e.inMemory {
 		o.Dir = ""
@@ -187,7 +192,12 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: p.emulatorHandler(e, engine.HandlerOf(door)), ReadHeaderTimeout: time.Minute}
+	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	server := &http.Server{
+		Handler: p.emulatorHandler(e, engine.HandlerOf(door)), ReadHeaderTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return requests },
+	}
 	served := make(chan error, 1)
 	scheme := "http"
 	if cert != nil {
@@ -198,11 +208,19 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	}
 	fmt.Fprintf(p.out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", version, scheme, listener.Addr(), engine.Key())
 	fmt.Fprintln(p.err, "ready")
-	return e.run(ctx, engine, server, served)
+	return e.run(ctx, engine, server, served, cancelRequests)
 }
 
-// run sweeps until the context ends, and then lets requests finish.
-func (e *cosmosEmulator) run(ctx context.Context, engine *embedded.Engine, server *http.Server, served <-chan error) error {
+// queryGrace is how long requests may take before they are cancelled, once the
+// emulator is asked to stop.
+const queryGrace = 250 * time.Millisecond
+
+// stopLimit is how long a client may take to send the rest of a request.
+const stopLimit = 5 * time.Second
+
+// run sweeps until the context ends. Then it lets writes complete, and cancels
+// the requests that can be: queries, and answers that are delayed.
+func (e *cosmosEmulator) run(ctx context.Context, engine *embedded.Engine, server *http.Server, served <-chan error, cancelRequests func()) error {
 	sweep := time.NewTicker(max(e.sweep, time.Millisecond))
 	defer sweep.Stop()
 	for {
@@ -214,11 +232,14 @@ func (e *cosmosEmulator) run(ctx context.Context, engine *embedded.Engine, serve
 		case err := <-served:
 			return err
 		case <-ctx.Done():
-			const patience = 20 * time.Second
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 			defer cancel()
-			if err := server.Shutdown(end); err != nil {
-				return errors.Join(err, server.Close())
+			ending := time.AfterFunc(queryGrace, cancelRequests)
+			defer ending.Stop()
+			if err := server.Shutdown(end); err != nil { // a client has not sent all of its request
+				if err := server.Close(); err != nil {
+					return err
+				}
 			}
 			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/wire"
 )
 
@@ -78,6 +79,18 @@ type Options struct {
 
 	// Latency makes requests for documents take time. Default: none.
 	Latency *Latency
+
+	// QuerySteps bounds the work of one page of a query, and a 200th of it the work
+	// for one document. A step takes 10 to 50 ns: an operator, an item of a list, a
+	// row, or 16 bytes of a value that is read or made. A query whose documents have
+	// results of their own continues on another page; any other is refused with 400.
+	// Default: 100 million.
+	QuerySteps int64
+
+	// QueryMemory bounds the bytes of results, sort keys and groups that a query
+	// keeps until its page is complete; beyond it, the query is refused with 400.
+	// Default: 128 MB.
+	QueryMemory int64
 
 	// RangeBytes is how many bytes of documents a physical partition holds
 	// before it splits. Default: 50 GB.
@@ -150,9 +163,21 @@ func Open(o Options) (*Engine, error) {
 	return e, nil
 }
 
+func queryLimits(o Options) query.Limits {
+	limits := query.DefaultLimits
+	if o.QuerySteps > 0 {
+		limits.Steps, limits.Document = o.QuerySteps, int(max(1, o.QuerySteps/200))
+	}
+	if o.QueryMemory > 0 {
+		limits.Memory = o.QueryMemory
+	}
+	return limits
+}
+
 func open(store disk.Store, o Options) (*Engine, error) {
 	inner, err := engine.Open(store, engine.Options{
 		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, RangeBytes: o.RangeBytes, Committed: o.Committed,
+		Limits: queryLimits(o),
 	})
 	if err != nil {
 		return nil, err

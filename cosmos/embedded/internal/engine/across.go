@@ -29,6 +29,9 @@ func (r *run) across() {
 			r.continueAfter(position{seq: last})
 			return
 		}
+		if r.endsPage(last, r.skip) {
+			return
+		}
 		first := lanes[0]
 		full := false
 		next := uint64(0)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
 // Options are what an Engine needs besides its store.
@@ -22,6 +23,7 @@ type Options struct {
 	Pessimistic bool                 // charge queries a point read for each document
 	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
 	Committed   func([]Change)       // nil: nobody is told
+	Limits      query.Limits         // of a query page; zero: query.DefaultLimits
 }
 
 // A Change is a document after a commit.
@@ -45,6 +47,7 @@ type Engine struct {
 	commits     []time.Time // of the last commits, guarded by lagging
 	identity    uint64
 	rangeBytes  int64
+	limits      query.Limits
 	sizes       sync.Map // container number to *atomic.Int64, its bytes of documents
 
 	changing sync.Mutex   // held while a database or container is changed
@@ -57,7 +60,7 @@ type Engine struct {
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
 		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
-		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes),
+		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {
 		if tx.Get(identityKey) == nil {

@@ -44,7 +44,7 @@ func FuzzPatch(f *testing.F) {
 	}
 	_, c := testContainer(f, defaultPolicy)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := c.ParsePatch(body)
+		p, err := c.ParsePatch(t.Context(), body)
 		if err != nil {
 			return
 		}
@@ -73,7 +73,7 @@ func FuzzContinuation(f *testing.F) {
 	require.NoError(f, err)
 	_, err = e.Write(f.Context(), c, `["p"]`, []Op{{Kind: Create, Doc: doc}}, Consistency{})
 	require.NoError(f, err)
-	q, err := query.Parse("SELECT * FROM c ORDER BY c.n", nil)
+	q, err := query.Parse(f.Context(), "SELECT * FROM c ORDER BY c.n", nil)
 	require.NoError(f, err)
 	req := QueryRequest{Query: q, Text: "text", Partition: `["p"]`, Scoped: true, MaxItems: 1}
 	for _, p := range []position{
@@ -90,10 +90,10 @@ func FuzzContinuation(f *testing.F) {
 	}
 	f.Add("")
 	f.Add("AAAA")
-	f.Fuzz(func(_ *testing.T, token string) {
+	f.Fuzz(func(t *testing.T, token string) {
 		req := req
 		req.Continuation = token
-		_, _ = e.Query(c, req)
+		_, _ = e.Query(t.Context(), c, req)
 	})
 }
 
@@ -181,7 +181,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 		case 0:
 			write(Op{Kind: Delete, ID: id})
 		case 1:
-			p, err := c.ParsePatch([]byte(`{"operations":[{"op":"set","path":"/data","value":"short"}]}`))
+			p, err := c.ParsePatch(t.Context(), []byte(`{"operations":[{"op":"set","path":"/data","value":"short"}]}`))
 			require.NoError(t, err)
 			write(Op{Kind: Patch, ID: id, Patch: p})
 		default:

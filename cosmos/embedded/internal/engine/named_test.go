@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -31,11 +32,11 @@ func filled(t testing.TB) (*Engine, *Container) {
 // ask reads all pages of a query and returns the results, and how many
 // documents were looked at.
 func ask(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
-	q, err := e.ParseQuery(text, nil)
+	q, err := e.ParseQuery(context.Background(), text, nil)
 	require.NoError(t, err)
 	req := QueryRequest{Query: q, Text: text, Partition: pk, Scoped: pk != "", AllowCross: true, MaxItems: page}
 	for {
-		got, err := e.Query(c, req)
+		got, err := e.Query(context.Background(), c, req)
 		require.NoError(t, err, text)
 		var body struct{ Documents []json.RawMessage }
 		require.NoError(t, json.Unmarshal(got.JSON, &body))
@@ -110,10 +111,12 @@ func TestAnyConditionFindsWhatAPlainLoopFinds(t *testing.T) {
 		pk := rapid.SampledFrom([]Partition{"", `["p"]`, `["q"]`}).Draw(r, "partition")
 		page := rapid.SampledFrom([]int{-1, 1, 7}).Draw(r, "page")
 
-		plain, err := query.Parse("SELECT *"+where, nil)
+		plain, err := query.Parse(t.Context(), "SELECT *"+where, nil)
 		require.NoError(r, err)
+		slots := plain.NewSlots(t.Context(), query.DefaultLimits)
 		want := slices.DeleteFunc(slices.Clone(everything), func(doc string) bool {
-			return pk != "" && !strings.Contains(doc, fmt.Sprintf(`"pk":%q`, strings.Trim(string(pk), `[]"`))) || !plain.Holds([]byte(doc))
+			plain.Extract([]byte(doc), slots)
+			return pk != "" && !strings.Contains(doc, fmt.Sprintf(`"pk":%q`, strings.Trim(string(pk), `[]"`))) || !plain.Holds(slots)
 		})
 		got, _ := ask(r, e, c, "SELECT *"+where, pk, page)
 		require.Equal(r, strings.Join(want, "\n"), strings.Join(got, "\n"), where)

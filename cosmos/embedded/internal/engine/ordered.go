@@ -44,6 +44,9 @@ func (r *run) ordered() {
 			return
 		}
 		doc := r.json(best[i].s)
+		if r.broken != nil {
+			return
+		}
 		r.q.Query.Extract(doc, r.slots)
 		if !r.add(best[i].s, doc) {
 			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true, inOrder: inOrder, written: written})
@@ -81,6 +84,7 @@ func (r *run) smallest(n int) (best []candidate, inOrder bool) {
 	inOrder = r.q.Scoped
 	var key, previous []query.Value
 	r.scanAll(func(seq uint64, s stored, doc []byte) bool {
+		r.slots.RefuseIfExhausted()
 		if !r.matches(s, doc) {
 			return true
 		}
@@ -98,8 +102,15 @@ func (r *run) smallest(n int) (best []candidate, inOrder bool) {
 		}
 		this.key = clone(key, nil)
 		best = append(best, this)
+		if !r.slots.Hold(sizeOf(this)) {
+			return false
+		}
 		if n > 0 && len(best) >= 2*n+64 {
 			slices.SortFunc(best, order)
+			for _, dropped := range best[n:] {
+				r.slots.Hold(-sizeOf(dropped))
+			}
+			clear(best[n:])
 			best, full = best[:n], true
 		}
 		return true
@@ -109,6 +120,16 @@ func (r *run) smallest(n int) (best []candidate, inOrder bool) {
 		best = best[:n]
 	}
 	return best, inOrder
+}
+
+// sizeOf is about how many bytes a candidate takes.
+func sizeOf(c candidate) int {
+	const fields = 160
+	n := fields
+	for _, v := range c.key {
+		n += fields/2 + len(v.Text)
+	}
+	return n
 }
 
 // clone copies a sort key out of the documents it points into, reusing what
@@ -135,6 +156,7 @@ func (r *run) inInsertionOrder(written uint64) {
 		if r.left() == 0 {
 			return false
 		}
+		r.slots.RefuseIfExhausted()
 		before := r.page
 		if !r.matches(s, doc) {
 			return true

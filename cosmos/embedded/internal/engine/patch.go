@@ -2,7 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -28,9 +30,23 @@ type patchOp struct {
 	value []byte // compact JSON, nil of remove
 }
 
+// conditionLimits are those of the condition of a patch. It is evaluated while no
+// other write can happen.
+var conditionLimits = query.Limits{Document: query.DefaultLimits.Document / 10}
+
+// holds reports whether the condition of the patch is true of doc.
+func (p *PatchDoc) holds(ctx context.Context, doc []byte) (bool, error) {
+	if p.condition == nil {
+		return true, nil
+	}
+	slots := p.condition.NewSlots(ctx, conditionLimits)
+	p.condition.Extract(doc, slots)
+	return p.condition.Holds(slots), slots.Failure()
+}
+
 // ParsePatch checks the body of a patch request. Operations without a condition
 // may come as a bare array.
-func (c *Container) ParsePatch(body []byte) (*PatchDoc, error) {
+func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, error) {
 	var raw struct {
 		Condition  *string `json:"condition"`
 		Operations []struct {
@@ -53,9 +69,12 @@ func (c *Container) ParsePatch(body []byte) (*PatchDoc, error) {
 	}
 	p := &PatchDoc{}
 	if raw.Condition != nil {
-		condition, err := query.ParseCondition(*raw.Condition, query.WithClock(c.clock))
+		condition, err := query.ParseCondition(ctx, *raw.Condition, query.WithClock(c.clock))
+		if wrong, ok := errors.AsType[*query.Error](err); ok {
+			return nil, badRequest("patch condition: %v", wrong)
+		}
 		if err != nil {
-			return nil, badRequest("patch condition: %v", err)
+			return nil, err
 		}
 		p.condition = condition
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,12 +49,12 @@ const NeedsPlan = 1004
 
 // ParseQuery reads a query. Its functions of the current time have the clock
 // of the engine.
-func (e *Engine) ParseQuery(text string, params map[string]query.Value) (*query.Query, error) {
-	return query.Parse(text, params, query.WithClock(e.clock))
+func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]query.Value) (*query.Query, error) {
+	return query.Parse(ctx, text, params, query.WithClock(e.clock))
 }
 
-// Query reads one result page.
-func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
+// Query reads one result page. It ends early, with an error, when ctx does.
+func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
 		return Page{}, err
 	}
@@ -67,7 +68,7 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	if !alone && !q.Query.Simple() {
 		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
-	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: make([][]byte, q.Query.Slots())}
+	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
 	}
@@ -79,7 +80,7 @@ func (e *Engine) Query(c *Container, q QueryRequest) (Page, error) {
 	}
 	err := e.view(q.Consistency, r.read)
 	if err == nil {
-		err = cmp.Or(r.broken, q.Query.Failure(r.slots))
+		err = cmp.Or(r.broken, r.slots.Failure())
 	}
 	return r.page, err
 }
@@ -96,9 +97,10 @@ type run struct {
 	ids   []string               // that the condition names; nil: any
 	found map[Partition][]uint64 // which documents have them, in the order of insertion
 
+	ctx    context.Context //nolint:containedctx // that of the request, as long as the run
 	reader disk.Reader
 	now    time.Time
-	slots  [][]byte
+	slots  *query.Slots
 	page   Page
 
 	skip    int    // results of a JOIN that OFFSET leaves out
@@ -170,7 +172,12 @@ func (r *run) scanAll(visit func(seq uint64, s stored, doc []byte) bool) {
 	}
 }
 
+// json returns the document, nil if it cannot be read or the run has to stop.
 func (r *run) json(s stored) []byte {
+	if err := cmp.Or(r.broken, r.ctx.Err(), r.slots.Failure()); err != nil {
+		r.broken = err
+		return nil
+	}
 	doc, err := s.json(r.reader, r.c)
 	if err != nil {
 		r.broken = err
@@ -243,10 +250,15 @@ func (r *run) inserted() {
 		skip = 0 // the first page went past it
 	}
 	last := r.at.seq
+	scanned := last // the last document that was looked at
 	r.scan(r.q.Partition, last, func(seq uint64, s stored, doc []byte) bool {
 		if r.left() == 0 {
 			return false
 		}
+		if r.endsPage(scanned, skip) {
+			return false
+		}
+		scanned = seq
 		before := r.page
 		if !r.matches(s, doc) {
 			return true
@@ -266,6 +278,21 @@ func (r *run) inserted() {
 		last = seq
 		return true
 	})
+}
+
+// endsPage ends a page that has done all the work it may: the next one begins after
+// the document last. It fails the query if results are yet to be skipped, which a
+// continuation does not know.
+func (r *run) endsPage(last uint64, skip int) bool {
+	if !r.slots.Exhausted() {
+		return false
+	}
+	if skip > 0 {
+		r.slots.RefuseIfExhausted()
+	} else {
+		r.continueAfter(position{seq: last})
+	}
+	return true
 }
 
 func (r *run) continueAfter(p position) {

@@ -79,6 +79,9 @@ func (r *run) joined() {
 			return false
 		}
 		before := r.page
+		if r.endsPage(last, r.skip) {
+			return false
+		}
 		if !r.give(seq, s, doc) {
 			if r.page.Count == before.Count { // it only looked ahead, as inserted does
 				r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
@@ -107,11 +110,13 @@ func (r *run) collected() {
 	} else {
 		r.scanAll(func(_ uint64, s stored, doc []byte) bool {
 			if !r.matches(s, doc) {
+				r.slots.RefuseIfExhausted()
 				return true
 			}
 			if r.plan.IndexOnly() && !r.q.Query.Counts() {
 				r.load(s)
 			}
+			r.slots.RefuseIfExhausted()
 			return c.Add(doc, r.slots)
 		})
 	}

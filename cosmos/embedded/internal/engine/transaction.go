@@ -33,7 +33,7 @@ func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []Placed, cons
 func (e *Engine) write(ctx context.Context, c *Container, consistency Consistency, do func(*writer) error) (Written, error) {
 	// The transaction writes into w. It is only looked at when the
 	// transaction is over: a caller that gives up gets an error instead.
-	w := &writer{e: e, c: c, now: e.clock(), double: consistency.Double}
+	w := &writer{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
 		if err := w.begin(tx); err != nil {
 			return err
@@ -60,6 +60,7 @@ func (e *Engine) write(ctx context.Context, c *Container, consistency Consistenc
 
 // A writer is one write transaction.
 type writer struct {
+	ctx     context.Context //nolint:containedctx // that of the request
 	e       *Engine
 	c       *Container
 	pk      Partition

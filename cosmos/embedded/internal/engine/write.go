@@ -239,7 +239,12 @@ func (w *writer) patch(op *Op, old stored, seq uint64) Result {
 		w.broken = err
 		return Result{}
 	}
-	if op.Patch.condition != nil && !op.Patch.condition.Holds(before) {
+	holds, err := op.Patch.holds(w.ctx, before)
+	if err != nil {
+		w.broken = err
+		return Result{}
+	}
+	if !holds {
 		return failure(http.StatusPreconditionFailed, refusedCharge(old.size), "the condition of the patch is not true of the document")
 	}
 	doc := append(append(make([]byte, 0, old.user+op.Patch.grows+roomForSystem), before[:old.user]...), '}')

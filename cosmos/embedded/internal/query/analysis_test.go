@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func BenchmarkRun(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			q := parse(b, text, nil)
-			slots := make([][]byte, q.Slots())
+			slots := q.NewSlots(context.Background(), DefaultLimits)
 			plan := q.Plan(func(rawjson.Path) bool { return true })
 			given := 0
 			one := func() {

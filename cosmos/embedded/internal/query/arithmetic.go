@@ -9,7 +9,7 @@ type arithmetic struct {
 	left, right expr
 }
 
-func (e arithmetic) eval(slots [][]byte) Value {
+func (e arithmetic) eval(slots *Slots) Value {
 	return e.op(e.left.eval(slots), e.right.eval(slots))
 }
 
@@ -66,7 +66,7 @@ type sign struct {
 	factor  float64
 }
 
-func (e sign) eval(slots [][]byte) Value {
+func (e sign) eval(slots *Slots) Value {
 	v := e.operand.eval(slots)
 	if v.Kind != Number {
 		return undefined
@@ -76,7 +76,7 @@ func (e sign) eval(slots [][]byte) Value {
 
 type complement struct{ operand expr }
 
-func (e complement) eval(slots [][]byte) Value {
+func (e complement) eval(slots *Slots) Value {
 	v := e.operand.eval(slots)
 	if v.Kind != Number {
 		return undefined

@@ -35,7 +35,7 @@ func (q *Query) Collect(want int) *Collector {
 
 // Add takes in a document for which the condition holds. It reports false
 // when no further document can change the results.
-func (c *Collector) Add(doc []byte, slots [][]byte) bool {
+func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	if c.groups != nil && len(c.query.sources)+len(c.query.where) == 0 { // a document is one row
 		c.groups.add(slots)
 		return true
@@ -53,14 +53,32 @@ func (c *Collector) Add(doc []byte, slots [][]byte) bool {
 		for _, v := range c.query.SortKey(nil, slots) {
 			key = append(key, v.Clone())
 		}
-		c.found = append(c.found, collected{key, result})
+		this := collected{key, result}
+		if c.found = append(c.found, this); !slots.Hold(this.size()) {
+			return false
+		}
 		if key != nil && c.want != NoLimit && len(c.found) >= 2*c.want+64 {
 			c.sort()
-			c.found = c.found[:min(c.want, len(c.found))]
+			kept := c.found[:min(c.want, len(c.found))]
+			for _, dropped := range c.found[len(kept):] {
+				slots.Hold(-dropped.size())
+			}
+			clear(c.found[len(kept):])
+			c.found = kept
 		}
 		return !c.full()
 	})
-	return !c.full()
+	return slots.Failure() == nil && !c.full()
+}
+
+// size is about how many bytes a result takes, twice with DISTINCT.
+func (c collected) size() int {
+	const fields = 96
+	n := fields + 2*len(c.result)
+	for _, v := range c.key {
+		n += fields + len(v.Text)
+	}
+	return n
 }
 
 // sort puts what was found in order. Equal results may have different keys, so
@@ -79,13 +97,17 @@ func (c *Collector) full() bool {
 
 // Results returns the results, in order, as OFFSET and LIMIT say. slots are
 // those of Add. It can be called once.
-func (c *Collector) Results(slots [][]byte) [][]byte {
+func (c *Collector) Results(slots *Slots) [][]byte {
 	if c.groups != nil {
 		c.groups.each(slots, func() bool {
+			slots.next()
+			slots.RefuseIfExhausted()
 			if result := c.query.result(nil, slots); result != nil && c.seen.first(result) {
-				c.found = append(c.found, collected{result: result})
+				this := collected{result: result}
+				c.found = append(c.found, this)
+				slots.Hold(this.size())
 			}
-			return true
+			return slots.Failure() == nil
 		})
 	}
 	if len(c.query.orders) > 0 {

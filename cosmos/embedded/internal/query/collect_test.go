@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestACollectorKeepsTheFirstResultsOfAll(t *testing.T) {
 			docs = append(docs, fmt.Appendf(nil, `{"id":"%d","n":%d,"l":[%d,%d,%d]}`, i, n, i, n, i*n%7))
 		}
 		q := parse(t, rapid.SampledFrom(queries).Draw(r, "query"), nil)
-		slots := make([][]byte, q.Slots())
+		slots := q.NewSlots(context.Background(), DefaultLimits)
 		holds := func(doc []byte) bool {
 			q.Extract(doc, slots)
 			return true

@@ -17,6 +17,8 @@ type compiler struct {
 	used  int // of them
 	paths []rawjson.Path
 
+	slots *Slots // for expressions of constants, which are evaluated once
+
 	// perRow is set by every expression that depends on an alias of the
 	// outermost JOIN, so that it has to be evaluated again for each row.
 	perRow bool
@@ -87,19 +89,19 @@ func (c *compiler) expr(n node, s *scope) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fold(ternary{e[0], e[1], e[2]}, e), nil
+		return c.fold(ternary{e[0], e[1], e[2]}, e), nil
 	case inNode:
 		e, err := c.exprs(s, append([]node{n.operand}, n.list...)...)
 		if err != nil {
 			return nil, err
 		}
-		return fold(membership{e[0], e[1:]}, e), nil
+		return c.fold(membership{e[0], e[1:]}, e), nil
 	case betweenNode:
 		e, err := c.exprs(s, n.operand, n.low, n.high)
 		if err != nil {
 			return nil, err
 		}
-		return fold(logical{true, comparison{">=", e[0], e[1]}, comparison{"<=", e[0], e[2]}}, e), nil
+		return c.fold(logical{true, comparison{">=", e[0], e[1]}, comparison{"<=", e[0], e[2]}}, e), nil
 	case likeNode:
 		return c.like(n, s)
 	case callNode:
@@ -109,13 +111,13 @@ func (c *compiler) expr(n node, s *scope) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return fold(object{n.names, e}, e), nil
+		return c.fold(object{n.names, e}, e), nil
 	case arrayNode:
 		e, err := c.exprs(s, n.items...)
 		if err != nil {
 			return nil, err
 		}
-		return fold(array{e}, e), nil
+		return c.fold(array{e}, e), nil
 	case subqueryNode:
 		body, err := c.selection(n.body, s, false)
 		return subquery{n.kind, n.at(), body}, err
@@ -136,9 +138,9 @@ func (c *compiler) exprs(s *scope, nodes ...node) ([]expr, error) {
 }
 
 // fold evaluates e if all its parts are constant.
-func fold(e expr, parts []expr) expr {
+func (c *compiler) fold(e expr, parts []expr) expr {
 	if isConstant(parts) {
-		return constant{e.eval(nil)}
+		return constant{e.eval(c.slots)}
 	}
 	return e
 }
@@ -171,7 +173,7 @@ func (c *compiler) steps(n node, s *scope) (expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fold(element{base, index}, []expr{base, index}), nil
+	return c.fold(element{base, index}, []expr{base, index}), nil
 }
 
 // asPath takes apart a name and constant steps after it.
@@ -226,7 +228,7 @@ func (c *compiler) unary(n unaryNode, s *scope) (expr, error) {
 	default:
 		e = sign{operand, 1}
 	}
-	return fold(e, []expr{operand}), nil
+	return c.fold(e, []expr{operand}), nil
 }
 
 func (c *compiler) binary(n binaryNode, s *scope) (expr, error) {
@@ -247,7 +249,7 @@ func (c *compiler) binary(n binaryNode, s *scope) (expr, error) {
 			e = comparison{n.op, both[0], both[1]}
 		}
 	}
-	return fold(e, both), nil
+	return c.fold(e, both), nil
 }
 
 func (c *compiler) call(n callNode, s *scope) (expr, error) {
@@ -261,7 +263,7 @@ func (c *compiler) call(n callNode, s *scope) (expr, error) {
 	if make, ok := special[n.name]; ok {
 		return make(c, n, args)
 	}
-	return fold(call{n.name, functions[n.name].fn, args}, args), nil
+	return c.fold(call{n.name, functions[n.name].fn, args}, args), nil
 }
 
 // aggregate gives an aggregate the slot that its group will put the result in.

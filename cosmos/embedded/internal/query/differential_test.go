@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -301,7 +302,7 @@ func TestAnyQueryGivesWhatThePlainModelGives(t *testing.T) {
 		}
 		for range 10 {
 			model, text := draw{r, []string{"c"}}.query()
-			q, err := Parse(text, nil)
+			q, err := Parse(context.Background(), text, nil)
 			require.NoError(r, err, text)
 			results, err := answer(q, docs)
 			require.NoError(r, err, text)

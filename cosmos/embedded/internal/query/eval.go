@@ -4,23 +4,19 @@ import (
 	"slices"
 )
 
-// Slots is the number of slots that a run needs.
-func (q *Query) Slots() int { return q.extra + q.extractor.Slots() }
-
-// Extract finds the values of all paths of the query in doc.
-func (q *Query) Extract(doc []byte, slots [][]byte) {
-	clear(slots[effortSlot])
-	if paths := slots[q.extra:]; len(paths) > 0 {
+// Extract begins a document: it finds the values of all paths of the query in
+// doc.
+func (q *Query) Extract(doc []byte, slots *Slots) {
+	slots.next()
+	if paths := slots.values[q.extra:]; len(paths) > 0 {
+		slots.spend(1 + len(paths)/bytesPerStep)
 		q.extractor.Extract(doc, paths)
 	}
 }
 
-// Holds reports whether the condition is true of doc.
-func (q *Query) Holds(doc []byte) bool {
-	slots := make([][]byte, q.Slots())
-	q.Extract(doc, slots)
-	return allTrue(q.document, slots)
-}
+// Holds reports whether the condition is true of the document that Extract has
+// read.
+func (q *Query) Holds(slots *Slots) bool { return allTrue(q.document, slots) }
 
 // Orders returns the paths of ORDER BY, none if there is no such clause.
 func (q *Query) Orders() []Order { return q.orders }
@@ -72,9 +68,9 @@ func (q *Query) Local() bool {
 func (q *Query) Simple() bool { return q.Local() && q.limit == NoLimit && q.offset == 0 }
 
 // SortKey appends the values to sort by. They may be parts of the document.
-func (q *Query) SortKey(dst []Value, slots [][]byte) []Value {
+func (q *Query) SortKey(dst []Value, slots *Slots) []Value {
 	for _, o := range q.orders {
-		dst = append(dst, ParseValue(slots[o.slot]))
+		dst = append(dst, ParseValue(slots.values[o.slot]))
 	}
 	return dst
 }
@@ -95,7 +91,7 @@ func (q *Query) CompareKeys(a, b []Value) int {
 // Gives reports whether the query has a result for a document that the
 // condition holds for: SELECT VALUE of something undefined has none. It says
 // nothing about a query that does not stream.
-func (q *Query) Gives(slots [][]byte) bool {
+func (q *Query) Gives(slots *Slots) bool {
 	if !q.Streams() {
 		return true
 	}
@@ -109,7 +105,7 @@ func (q *Query) Gives(slots [][]byte) bool {
 }
 
 // Project appends what the query selects of doc, for which it Gives a result.
-func (q *Query) Project(dst, doc []byte, slots [][]byte) []byte {
+func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	switch value := q.value.(type) {
 	case nil:
 		return append(dst, doc...)
@@ -123,14 +119,14 @@ func (q *Query) Project(dst, doc []byte, slots [][]byte) []byte {
 // Results calls visit with each result of a document for which the condition
 // holds, in order, until visit returns false. It is for queries that are
 // Local. The result belongs to visit.
-func (q *Query) Results(doc []byte, slots [][]byte, visit func(result []byte) bool) {
+func (q *Query) Results(doc []byte, slots *Slots, visit func(result []byte) bool) {
 	q.rows(slots, func() bool {
 		result := q.result(doc, slots)
 		return result == nil || visit(result)
 	})
 }
 
-func (q *Query) result(doc []byte, slots [][]byte) []byte {
+func (q *Query) result(doc []byte, slots *Slots) []byte {
 	if q.star {
 		return slices.Clone(doc)
 	}

@@ -7,17 +7,17 @@ import (
 // An expr is a compiled expression. slots holds, as raw JSON, everything that
 // changes from one row to the next; see Query for their order.
 type expr interface {
-	eval(slots [][]byte) Value
+	eval(slots *Slots) Value
 }
 
 // A verbatim expression can give its value as it is written in the document,
 // so that a number or a string keeps its form. nil is undefined.
 type verbatim interface {
-	raw(slots [][]byte) []byte
+	raw(slots *Slots) []byte
 }
 
 // rawOf is the value of e as JSON, nil if it is undefined.
-func rawOf(e expr, slots [][]byte) []byte {
+func rawOf(e expr, slots *Slots) []byte {
 	if v, ok := e.(verbatim); ok {
 		return v.raw(slots)
 	}
@@ -25,7 +25,7 @@ func rawOf(e expr, slots [][]byte) []byte {
 }
 
 // appendExpr appends the value of e, nothing if it is undefined.
-func appendExpr(dst []byte, e expr, slots [][]byte) ([]byte, bool) {
+func appendExpr(dst []byte, e expr, slots *Slots) ([]byte, bool) {
 	if v, ok := e.(verbatim); ok {
 		raw := v.raw(slots)
 		return append(dst, raw...), raw != nil
@@ -36,13 +36,13 @@ func appendExpr(dst []byte, e expr, slots [][]byte) ([]byte, bool) {
 
 type constant struct{ value Value }
 
-func (e constant) eval([][]byte) Value { return e.value }
+func (e constant) eval(*Slots) Value { return e.value }
 
 // A property is a path into the document.
 type property struct{ slot int }
 
-func (e property) eval(slots [][]byte) Value { return ParseValue(slots[e.slot]) }
-func (e property) raw(slots [][]byte) []byte { return slots[e.slot] }
+func (e property) eval(slots *Slots) Value { return ParseValue(slots.values[e.slot]) }
+func (e property) raw(slots *Slots) []byte { return slots.values[e.slot] }
 
 // A variable is what an alias of FROM or JOIN stands for in this row, or a
 // path into it, or the key or an aggregate of a group.
@@ -51,10 +51,10 @@ type variable struct {
 	path rawjson.Path
 }
 
-func (e variable) eval(slots [][]byte) Value { return ParseValue(e.raw(slots)) }
+func (e variable) eval(slots *Slots) Value { return ParseValue(e.raw(slots)) }
 
-func (e variable) raw(slots [][]byte) []byte {
-	at := slots[e.slot]
+func (e variable) raw(slots *Slots) []byte {
+	at := slots.values[e.slot]
 	for _, step := range e.path {
 		at = follow(at, step)
 	}
@@ -88,9 +88,9 @@ func follow(raw []byte, step rawjson.Step) (found []byte) {
 // An element is a step into a value that is no path.
 type element struct{ base, index expr }
 
-func (e element) eval(slots [][]byte) Value { return ParseValue(e.raw(slots)) }
+func (e element) eval(slots *Slots) Value { return ParseValue(e.raw(slots)) }
 
-func (e element) raw(slots [][]byte) []byte {
+func (e element) raw(slots *Slots) []byte {
 	switch index := e.index.eval(slots); index.Kind {
 	case String:
 		return follow(rawOf(e.base, slots), rawjson.Step{Name: string(index.Text)})
@@ -109,11 +109,11 @@ type object struct {
 	values []expr
 }
 
-func (e object) eval(slots [][]byte) Value {
+func (e object) eval(slots *Slots) Value {
 	return Value{Kind: Object, Text: e.append(nil, slots)}
 }
 
-func (e object) append(dst []byte, slots [][]byte) []byte {
+func (e object) append(dst []byte, slots *Slots) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, value := range e.values {
@@ -136,7 +136,7 @@ func (e object) append(dst []byte, slots [][]byte) []byte {
 // An array leaves out items that are undefined.
 type array struct{ items []expr }
 
-func (e array) eval(slots [][]byte) Value {
+func (e array) eval(slots *Slots) Value {
 	var b listBuilder
 	for _, item := range e.items {
 		b.add(rawOf(item, slots))
@@ -168,7 +168,7 @@ func (b *listBuilder) value() Value {
 
 type ternary struct{ condition, then, otherwise expr }
 
-func (e ternary) eval(slots [][]byte) Value {
+func (e ternary) eval(slots *Slots) Value {
 	if e.condition.eval(slots).IsTrue() {
 		return e.then.eval(slots)
 	}
@@ -178,7 +178,7 @@ func (e ternary) eval(slots [][]byte) Value {
 // A coalesce is its second value where the first is undefined. null is a value.
 type coalesce struct{ first, second expr }
 
-func (e coalesce) eval(slots [][]byte) Value {
+func (e coalesce) eval(slots *Slots) Value {
 	if v := e.first.eval(slots); v.Kind != Undefined {
 		return v
 	}
@@ -192,7 +192,7 @@ type call struct {
 	args []expr
 }
 
-func (e call) eval(slots [][]byte) Value {
+func (e call) eval(slots *Slots) Value {
 	var few [3]Value
 	args := few[:0]
 	for _, a := range e.args {

@@ -41,7 +41,7 @@ type clock struct {
 	form func(time.Time) Value
 }
 
-func (e clock) eval([][]byte) Value { return e.form(e.now()) }
+func (e clock) eval(*Slots) Value { return e.form(e.now()) }
 
 func current(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return clock{c.now, form}, nil }
@@ -59,12 +59,12 @@ type regex struct {
 	ready *regexp.Regexp // of constant pattern and modifiers
 }
 
-func compileRegex(_ *compiler, n callNode, args []expr) (expr, error) {
+func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
 	e := regex{at: n.at(), args: args}
 	if !isConstant(args[1:]) {
 		return e, nil
 	}
-	pattern, ok := e.pattern(nil)
+	pattern, ok := e.pattern(c.slots)
 	if !ok {
 		return constant{undefined}, nil
 	}
@@ -73,11 +73,11 @@ func compileRegex(_ *compiler, n callNode, args []expr) (expr, error) {
 		return nil, &Error{n.args[1].at(), badRegex}
 	}
 	e.ready = re
-	return fold(e, args[:1]), nil
+	return c.fold(e, args[:1]), nil
 }
 
 // pattern writes the modifiers m, s, i and x the way package regexp has them.
-func (e regex) pattern(slots [][]byte) (string, bool) {
+func (e regex) pattern(slots *Slots) (string, bool) {
 	pattern := e.args[1].eval(slots)
 	if pattern.Kind != String {
 		return "", false
@@ -106,16 +106,16 @@ func (e regex) pattern(slots [][]byte) (string, bool) {
 	return s, true
 }
 
-func (e regex) eval(slots [][]byte) Value {
+func (e regex) eval(slots *Slots) Value {
 	re := e.ready
 	if re == nil {
 		pattern, ok := e.pattern(slots)
-		if !ok || !spend(slots, perRegex) {
+		if !ok || !slots.spend(perRegex) {
 			return undefined
 		}
 		var err error
 		if re, err = regexp.Compile(pattern); err != nil {
-			fail(slots, e.at, badRegex)
+			slots.fail(e.at, badRegex)
 			return undefined
 		}
 	}

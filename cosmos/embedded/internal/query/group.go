@@ -58,6 +58,9 @@ type groups struct {
 	buffer []byte
 }
 
+// groupSize is about how many bytes a group takes, and each of its parts.
+const groupSize = 96
+
 type group struct {
 	keys [][]byte
 	sums []accumulator
@@ -78,14 +81,14 @@ func (g *groups) open(keys [][]byte) *group {
 }
 
 // add takes in the row that slots hold.
-func (g *groups) add(slots [][]byte) {
+func (g *groups) add(slots *Slots) {
 	this := g.find(slots)
 	for i, a := range g.of.aggregates {
 		this.sums[i].add(a.function, a.arg.eval(slots))
 	}
 }
 
-func (g *groups) find(slots [][]byte) *group {
+func (g *groups) find(slots *Slots) *group {
 	if len(g.of.keys) == 0 {
 		return g.inTurn[0]
 	}
@@ -102,20 +105,21 @@ func (g *groups) find(slots [][]byte) *group {
 		}
 		this = g.open(keys)
 		g.byKey[string(name)] = this
+		slots.Hold(groupSize*(1+len(keys)+len(this.sums)) + 2*len(name))
 	}
 	return this
 }
 
 // each calls visit for each group, with keys and aggregates in their slots.
-func (g *groups) each(slots [][]byte, visit func() bool) {
+func (g *groups) each(slots *Slots, visit func() bool) {
 	for _, this := range g.inTurn {
 		for i, k := range g.of.keys {
-			slots[k.slot] = this.keys[i]
+			slots.values[k.slot] = this.keys[i]
 		}
 		for i, a := range g.of.aggregates {
-			slots[a.slot] = this.sums[i].result(a.function).Append(nil)
+			slots.values[a.slot] = this.sums[i].result(a.function).Append(nil)
 		}
-		if !visit() {
+		if slots.failure != nil || !visit() {
 			return
 		}
 	}

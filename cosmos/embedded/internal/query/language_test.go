@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -115,12 +116,12 @@ func TestEachClauseMeansWhatItDoesInCosmos(t *testing.T) {
 		{"properties may be called as keywords", `SELECT VALUE {"value": 1}.value`, `1`},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			q, err := Parse(tc.query, params)
+			q, err := Parse(t.Context(), tc.query, params)
 			require.NoError(t, err, tc.query)
 			got, err := answer(q, docs)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, strings.Join(got, " "), tc.query)
-			again, err := Parse(q.Print(), params)
+			again, err := Parse(context.Background(), q.Print(), params)
 			require.NoError(t, err, q.Print())
 			same, err := answer(again, docs)
 			require.NoError(t, err)

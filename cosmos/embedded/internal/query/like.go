@@ -27,14 +27,14 @@ func (c *compiler) like(n likeNode, s *scope) (expr, error) {
 		}
 	}
 	if isConstant(e[1:]) {
-		l.ready, l.known = l.parts(nil)
+		l.ready, l.known = l.parts(c.slots)
 	}
-	return fold(l, e), nil
+	return c.fold(l, e), nil
 }
 
 // parts reads the pattern; ok is false if it is no string, or escape is not
 // one character.
-func (e like) parts(slots [][]byte) (parts []likePart, ok bool) {
+func (e like) parts(slots *Slots) (parts []likePart, ok bool) {
 	pattern := e.pattern.eval(slots)
 	escape := utf8.RuneError
 	if e.escape != nil {
@@ -50,7 +50,7 @@ func (e like) parts(slots [][]byte) (parts []likePart, ok bool) {
 	return likeParts([]rune(string(pattern.Text)), escape, e.escape != nil), true
 }
 
-func (e like) eval(slots [][]byte) Value {
+func (e like) eval(slots *Slots) Value {
 	parts, ok := e.ready, e.known
 	if !ok {
 		parts, ok = e.parts(slots)

@@ -5,7 +5,7 @@ type comparison struct {
 	left, right expr
 }
 
-func (e comparison) eval(slots [][]byte) Value {
+func (e comparison) eval(slots *Slots) Value {
 	return compareBy(e.op, e.left.eval(slots), e.right.eval(slots))
 }
 
@@ -42,7 +42,7 @@ type logical struct {
 	left, right expr
 }
 
-func (e logical) eval(slots [][]byte) Value {
+func (e logical) eval(slots *Slots) Value {
 	left := e.left.eval(slots)
 	if left.Kind == Bool && left.Bool != e.and {
 		return left // false AND …, true OR …
@@ -59,7 +59,7 @@ func (e logical) eval(slots [][]byte) Value {
 
 type negation struct{ operand expr }
 
-func (e negation) eval(slots [][]byte) Value {
+func (e negation) eval(slots *Slots) Value {
 	if v := e.operand.eval(slots); v.Kind == Bool {
 		return boolean(!v.Bool)
 	}
@@ -71,7 +71,7 @@ type membership struct {
 	list    []expr
 }
 
-func (e membership) eval(slots [][]byte) Value {
+func (e membership) eval(slots *Slots) Value {
 	v := e.operand.eval(slots)
 	if v.Kind == Undefined {
 		return undefined

@@ -38,10 +38,10 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 
 // Loads reports whether the document has to be loaded, because the indexed
 // part of the condition holds.
-func (p Plan) Loads(slots [][]byte) bool { return allTrue(p.indexed, slots) }
+func (p Plan) Loads(slots *Slots) bool { return allTrue(p.indexed, slots) }
 
 // Keeps reports whether the rest of the condition holds as well.
-func (p Plan) Keeps(slots [][]byte) bool { return allTrue(p.rest, slots) }
+func (p Plan) Keeps(slots *Slots) bool { return allTrue(p.rest, slots) }
 
 // IndexOnly reports whether an index alone answers the condition.
 func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
@@ -56,7 +56,7 @@ func (q *Query) OnlySorted(p Plan) Plan {
 	return p
 }
 
-func allTrue(conditions []expr, slots [][]byte) bool {
+func allTrue(conditions []expr, slots *Slots) bool {
 	for _, c := range conditions {
 		if !c.eval(slots).IsTrue() {
 			return false

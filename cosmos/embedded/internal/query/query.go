@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -12,8 +13,8 @@ const NoLimit = -1
 // A Query is a parsed query with its parameters. It is immutable.
 //
 // Everything that changes while it runs is in slots, which belong to one run:
-// first two of evaluation itself, then those of aliases, keys of groups and
-// aggregates, then the values of the paths into the document.
+// first those of aliases, keys of groups and aggregates, then the values of the
+// paths into the document.
 type Query struct {
 	selection // where has what depends on a row of FROM
 
@@ -44,7 +45,7 @@ func WithClock(now func() time.Time) Option { return func(c *compiler) { c.now =
 
 // Parse reads text. params gives each @name its value, as rawjson.Compact
 // wrote it.
-func Parse(text string, params map[string]Value, options ...Option) (*Query, error) {
+func Parse(ctx context.Context, text string, params map[string]Value, options ...Option) (*Query, error) {
 	p, err := newParser(text, params)
 	if err != nil {
 		return nil, err
@@ -56,11 +57,11 @@ func Parse(text string, params map[string]Value, options ...Option) (*Query, err
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	return p.compile(n, options)
+	return p.compile(ctx, n, options)
 }
 
 // ParseCondition reads the condition of a patch: FROM alias WHERE condition.
-func ParseCondition(text string, options ...Option) (*Query, error) {
+func ParseCondition(ctx context.Context, text string, options ...Option) (*Query, error) {
 	p, err := newParser(text, nil)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func ParseCondition(text string, options ...Option) (*Query, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	q, err := p.compile(n, options)
+	q, err := p.compile(ctx, n, options)
 	if err == nil && len(q.sources) > 0 {
 		return nil, &Error{n.sources[0].at(), "a patch condition is about the document: FROM wants one name"}
 	}
@@ -90,8 +91,8 @@ func ParseCondition(text string, options ...Option) (*Query, error) {
 }
 
 // compile makes the query of the whole text.
-func (p *parser) compile(n *selectNode, options []Option) (*Query, error) {
-	c := &compiler{now: time.Now, extra: ownSlots + p.extra, used: ownSlots - 1}
+func (p *parser) compile(ctx context.Context, n *selectNode, options []Option) (*Query, error) {
+	c := &compiler{now: time.Now, extra: p.extra, used: -1, slots: &Slots{ctx: ctx, limits: DefaultLimits, check: checkEvery}}
 	for _, option := range options {
 		option(c)
 	}
@@ -132,6 +133,9 @@ func (p *parser) compile(n *selectNode, options []Option) (*Query, error) {
 	}
 	if n.limit != nil {
 		q.offset, q.limit = n.offset.n, n.limit.n
+	}
+	if err := c.slots.Failure(); err != nil {
+		return nil, err
 	}
 	q.paths = c.paths
 	q.extractor = rawjson.NewExtractor(c.paths)

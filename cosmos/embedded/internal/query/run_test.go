@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 123_456_700, time.UTC)
 
 func parse(t testing.TB, text string, params map[string]Value) *Query {
 	t.Helper()
-	q, err := Parse(text, params, WithClock(func() time.Time { return noon }))
+	q, err := Parse(context.Background(), text, params, WithClock(func() time.Time { return noon }))
 	require.NoError(t, err, text)
 	return q
 }
@@ -30,7 +31,7 @@ func compact(t testing.TB, text string) []byte {
 // answer runs q over docs as the engine runs it over a partition: a stream
 // where it can, collected where it must.
 func answer(q *Query, docs [][]byte) ([]string, error) {
-	slots := make([][]byte, q.Slots())
+	slots := q.NewSlots(context.Background(), DefaultLimits)
 	plan := q.Plan(func(path rawjson.Path) bool { return len(path) == 1 })
 	holds := func(doc []byte) bool {
 		q.Extract(doc, slots)
@@ -53,15 +54,15 @@ func answer(q *Query, docs [][]byte) ([]string, error) {
 				})
 			}
 		}
-		return results, q.Failure(slots)
+		return results, slots.Failure()
 	}
 	for _, result := range collect(q, docs, NoLimit, slots, holds) {
 		results = append(results, string(result))
 	}
-	return results, q.Failure(slots)
+	return results, slots.Failure()
 }
 
-func collect(q *Query, docs [][]byte, want int, slots [][]byte, holds func(doc []byte) bool) [][]byte {
+func collect(q *Query, docs [][]byte, want int, slots *Slots, holds func(doc []byte) bool) [][]byte {
 	c := q.Collect(want)
 	for _, doc := range docs {
 		if holds(doc) && !c.Add(doc, slots) {
@@ -69,4 +70,11 @@ func collect(q *Query, docs [][]byte, want int, slots [][]byte, holds func(doc [
 		}
 	}
 	return c.Results(slots)
+}
+
+// matchesDocument reports whether the condition of q is true of doc.
+func matchesDocument(q *Query, doc []byte) bool {
+	slots := q.NewSlots(context.Background(), DefaultLimits)
+	q.Extract(doc, slots)
+	return q.Holds(slots)
 }

@@ -170,20 +170,20 @@ type source struct {
 
 // bind calls visit for each value, with the value in its slot, until visit
 // returns false.
-func (s source) bind(slots [][]byte, visit func() bool) bool {
+func (s source) bind(slots *Slots, visit func() bool) bool {
 	more := true
 	one := func(raw []byte) bool {
 		if raw == nil {
 			return true // nothing there: no row
 		}
 		if !s.each {
-			slots[s.slot] = raw
+			slots.values[s.slot] = raw
 			more = visit()
 			return more
 		}
 		if raw[0] == '[' {
 			_ = rawjson.EachElement(raw, func(item []byte) bool { // it was checked when stored
-				slots[s.slot] = item
+				slots.values[s.slot] = item
 				more = visit()
 				return more
 			})
@@ -200,19 +200,19 @@ func (s source) bind(slots [][]byte, visit func() bool) bool {
 
 // rows calls visit for each combination of values for which the condition
 // holds, until visit returns false.
-func (s *selection) rows(slots [][]byte, visit func() bool) {
+func (s *selection) rows(slots *Slots, visit func() bool) {
 	var from func(i int) bool
 	from = func(i int) bool {
 		if i < len(s.sources) {
 			return s.sources[i].bind(slots, func() bool { return from(i + 1) })
 		}
-		return spend(slots, 1) && (!allTrue(s.where, slots) || visit())
+		return slots.spend(1) && (!allTrue(s.where, slots) || visit())
 	}
 	from(0)
 }
 
 // results calls visit with each result as JSON until visit returns false.
-func (s *selection) results(slots [][]byte, visit func(raw []byte) bool) {
+func (s *selection) results(slots *Slots, visit func(raw []byte) bool) {
 	seen := newSeen(s.distinct)
 	give := func() bool {
 		raw := rawOf(s.value, slots)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -39,7 +40,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	ops, at, err := parseBatch(c, pk, body, r.anyID())
+	ops, at, err := parseBatch(r.Context(), c, pk, body, r.anyID())
 	var wrong *engine.Error
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
 		return Response{}, err
@@ -65,14 +66,14 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 
 // parseBatch reads the operations. If one of them is wrong, at is its place;
 // it is -1 if the batch is wrong as a whole.
-func parseBatch(c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
+func parseBatch(ctx context.Context, c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
 	parts, err := splitBatch(body)
 	if err != nil {
 		return nil, -1, err
 	}
 	ops = make([]engine.Op, len(parts))
 	for i, part := range parts {
-		if err := parseOperation(c, pk, part, &ops[i], anyID, nil); err != nil {
+		if err := parseOperation(ctx, c, pk, part, &ops[i], anyID, nil); err != nil {
 			return ops, i, err
 		}
 	}
@@ -97,7 +98,7 @@ func splitBatch(body []byte) (parts [][]byte, err error) {
 
 // parseOperation reads one operation. In a bulk request each names its
 // partition; that goes to bulk, which is nil for a transactional batch.
-func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
+func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
 	var body []byte
 	var kind string
 	var wrong error
@@ -141,7 +142,7 @@ func parseOperation(c *engine.Container, pk engine.Partition, part []byte, op *e
 	if op.Kind == engine.Delete || op.Kind == engine.Read {
 		return nil
 	}
-	return fill(c, pk, op, body, anyID)
+	return fill(ctx, c, pk, op, body, anyID)
 }
 
 // rejected is the outcome of a batch of n operations of which one is wrong.

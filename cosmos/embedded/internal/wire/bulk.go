@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -36,7 +37,7 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 	var ops []engine.Placed
 	var places []int // of ops among the results
 	for i, part := range parts {
-		op, err := parsePlaced(c, at, part, r.anyID())
+		op, err := parsePlaced(r.Context(), c, at, part, r.anyID())
 		var wrong *engine.Error
 		switch {
 		case errors.As(err, &wrong):
@@ -69,10 +70,10 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 
 // parsePlaced reads an operation that says where it belongs. One that is not
 // of this range was routed before the range split.
-func parsePlaced(c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.Placed, error) {
+func parsePlaced(ctx context.Context, c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.Placed, error) {
 	var op engine.Placed
 	var key string
-	if err := parseOperation(c, "", part, &op.Op, anyID, &key); err != nil {
+	if err := parseOperation(ctx, c, "", part, &op.Op, anyID, &key); err != nil {
 		return op, err
 	}
 	var err error

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -116,7 +117,7 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 		if err != nil {
 			return Response{}, err
 		}
-		if err := fill(c, pk, &op, body, r.anyID()); err != nil {
+		if err := fill(r.Context(), c, pk, &op, body, r.anyID()); err != nil {
 			return Response{}, err
 		}
 	}
@@ -131,9 +132,9 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 }
 
 // fill reads the body of an operation into it.
-func fill(c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
+func fill(ctx context.Context, c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
 	if op.Kind == engine.Patch {
-		op.Patch, err = c.ParsePatch(body)
+		op.Patch, err = c.ParsePatch(ctx, body)
 		return err
 	}
 	if op.Doc, err = c.ParseDocument(body, anyID); err != nil {
@@ -237,7 +238,7 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 	if err := s.admit(r, c, at); err != nil {
 		return Response{}, err
 	}
-	page, err := s.engine.Query(c, req)
+	page, err := s.engine.Query(r.Context(), c, req)
 	if err != nil {
 		advise(r, c, req, err)
 		return Response{}, err

@@ -56,7 +56,7 @@ func failed(r *request, err error) Response {
 	case errors.As(err, &syntax):
 		known = &engine.Error{Status: http.StatusBadRequest, Message: syntax.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		known = &engine.Error{Status: http.StatusRequestTimeout, Message: "the client gave up: " + err.Error()}
+		known = &engine.Error{Status: http.StatusRequestTimeout, Message: "the request was cancelled before its answer was complete: " + err.Error()}
 	case errors.Is(err, disk.ErrClosed):
 		known = &engine.Error{Status: http.StatusServiceUnavailable, Message: err.Error()}
 	default:

@@ -84,7 +84,7 @@ func startOf(r *request, q *engine.FeedRequest) error {
 // readAll gives the documents as a query without a condition would.
 func (s *Server) readAll(r *request, c *engine.Container) (Response, error) {
 	const text = "SELECT * FROM c"
-	q, err := s.engine.ParseQuery(text, nil)
+	q, err := s.engine.ParseQuery(r.Context(), text, nil)
 	if err != nil {
 		return Response{}, err
 	}

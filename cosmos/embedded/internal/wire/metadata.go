@@ -172,11 +172,14 @@ func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Respo
 		if !q.Simple() || !q.Streams() {
 			return Response{}, unsupported("a query over %s with more than a condition", name)
 		}
-		slots := make([][]byte, q.Slots())
+		slots := q.NewSlots(r.Context(), query.DefaultLimits)
 		for _, doc := range all {
 			q.Extract(doc, slots)
-			if q.Holds(doc) && q.Gives(slots) {
+			if q.Holds(slots) && q.Gives(slots) {
 				list = append(list, q.Project(nil, doc, slots))
+			}
+			if err := slots.Failure(); err != nil {
+				return Response{}, err
 			}
 		}
 	}
@@ -211,6 +214,6 @@ func (s *Server) parseQuery(r *request) (*query.Query, []byte, error) {
 		}
 		params[param.Name] = query.ParseValue(text)
 	}
-	q, err := s.engine.ParseQuery(*p.Query, params)
+	q, err := s.engine.ParseQuery(r.Context(), *p.Query, params)
 	return q, body, err
 }

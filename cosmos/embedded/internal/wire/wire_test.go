@@ -50,7 +50,7 @@ func FuzzBatch(f *testing.F) {
 	c, err := e.CreateContainer(f.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"]}}`), engine.Throughput{})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		ops, at, err := parseBatch(c, `["p"]`, body, false)
+		ops, at, err := parseBatch(t.Context(), c, `["p"]`, body, false)
 		if err == nil {
 			require.NotEmpty(t, ops)
 			return
