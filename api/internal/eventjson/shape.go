@@ -195,7 +195,7 @@ func appendUnescaped(to, text []byte) []byte {
 // hexRune reads the four hexadecimal digits that text begins with.
 func hexRune(text []byte) rune {
 	n, _ := strconv.ParseUint(string(text[:4]), 16, 32) // they are digits: the text is valid JSON
-	return rune(n) //nolint:gosec // at most 0xffff
+	return rune(n)                                      //nolint:gosec // at most 0xffff
 }
 
 // closeObject ends the innermost object and reports a name that it has twice. The

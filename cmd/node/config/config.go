@@ -97,7 +97,7 @@ func Default() Config {
 
 		Retention: 7 * day,
 
-		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
+		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{
 			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, FreeDisk: 64 << 20,
 			PayloadDepth: 64, PayloadNumber: 400,
