@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -146,7 +147,7 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 		for _, stray := range strays {
-			c.add([]Finding{{Rule: "H1", Kind: unreadable, Where: "a head", Text: stray.Error(), Damage: true}})
+			c.unreadableHead(stray)
 		}
 		for _, recipient := range recipients {
 			if err := c.recipient(ctx, recipient); err != nil {
@@ -214,11 +215,15 @@ func heads(o *operation) *query {
 }
 
 // nextRecipients returns some more recipients. strays are the heads that lie where no
-// recipient is: they are told of, and hold up nobody.
+// recipient is, or are damaged: they are reported, and do not affect the others.
 func nextRecipients(ctx context.Context, q *query, size int) (recipients []domain.ActorID, strays []error, err error) {
 	items, err := q.next(ctx, size)
 	if err != nil {
-		return nil, nil, classified("list recipients", err)
+		err = classified("list recipients", err)
+		if q.skipDamage(err) {
+			return nil, []error{err}, nil
+		}
+		return nil, nil, err
 	}
 	for _, item := range items {
 		var h head
@@ -300,10 +305,24 @@ func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, [
 // what it should be. The others can.
 func (c *checker) unreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
+	c.addUnreadable(recipient, err)
+	c.tell(false)
+}
+
+func (c *checker) addUnreadable(recipient domain.ActorID, err error) {
 	c.add([]Finding{{
 		Rule: "H1", Kind: unreadable, Recipient: recipient.String(), Where: "a document of this recipient", Text: err.Error(), Damage: true,
 	}})
-	c.tell(false)
+}
+
+// unreadableHead notes a head that cannot be read, of a recipient whose name is known
+// only if the store says so.
+func (c *checker) unreadableHead(err error) {
+	f := Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}
+	if damage, ok := errors.AsType[*failure](err); ok {
+		f.Recipient = damage.partition
+	}
+	c.add([]Finding{f})
 }
 
 // mend repairs what can be repaired, and looks whether that helped.
@@ -345,6 +364,10 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 			continue
 		}
 		h, err := c.outlasting(ctx, u, dead)
+		if domain.KindOf(err) == domain.Damaged {
+			c.addUnreadable(u.recipient, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -356,7 +379,10 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
 		}
 		if c.opts.Repair {
-			if f.Mended, err = c.undo(ctx, u); err != nil {
+			f.Mended, err = c.undo(ctx, u)
+			if domain.KindOf(err) == domain.Damaged {
+				c.addUnreadable(u.recipient, err)
+			} else if err != nil {
 				return err
 			}
 		}

@@ -311,6 +311,17 @@ func (q *query) next(ctx context.Context, size int) ([][]byte, error) {
 	return items, err
 }
 
+// skipDamage reports whether err is a damaged document, and makes the query resume
+// behind it.
+func (q *query) skipDamage(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || !f.damage || f.resume == "" {
+		return false
+	}
+	q.continuation = &f.resume
+	return true
+}
+
 // all returns every item of the query, decoded.
 func all[T any](ctx context.Context, q *query) ([]T, error) {
 	var found []T

@@ -145,6 +145,10 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 	}
 	for pages := 0; !q.done && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
 		items, err := q.next(ctx, most-len(waiting))
+		if q.skipDamage(err) {
+			strays = err
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}

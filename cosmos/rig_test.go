@@ -35,6 +35,12 @@ func newRig(t testing.TB, opts embedded.Options) *rig {
 	engine, err := embedded.Open(opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	return rigOn(t, engine)
+}
+
+// rigOn returns a rig on an engine that the caller closes.
+func rigOn(t testing.TB, engine *embedded.Engine) *rig {
+	t.Helper()
 	r := &rig{t: t, engine: engine, line: &faulty.Transport{Next: engine.Transport()}, content: memory.NewContent()}
 	require.NoError(t, r.connect().Provision(t.Context()))
 	return r

@@ -26,6 +26,9 @@ type failure struct {
 	after     time.Duration // how long Cosmos asks to wait
 	charge    float32       // a refusal has its price, too
 	operation int           // which operation of a batch failed, else 0
+	damage    bool          // the file of an embedded engine is damaged there
+	partition string        // the key of the damaged partition; "" if it is not known
+	resume    string        // the continuation of a query that leads past the damage
 	err       error
 }
 
@@ -49,6 +52,7 @@ func failureOf(err error) *failure {
 			f.after = time.Duration(ms) * time.Millisecond
 			charge, _ := strconv.ParseFloat(answer.RawResponse.Header.Get("x-ms-request-charge"), 32)
 			f.charge = float32(charge)
+			f.readDamage(answer.RawResponse.Header)
 		}
 		// The text of a ResponseError is a page long; what the body says is enough.
 		f.err = fmt.Errorf("cosmos answered %d %s%s (activity %s)", f.status, http.StatusText(f.status), messageOf(answer), activityOf(answer))
@@ -57,6 +61,22 @@ func failureOf(err error) *failure {
 		}
 	}
 	return f
+}
+
+// damageHeader marks an answer of an embedded engine whose file is damaged. Cosmos
+// DB has no such header.
+const damageHeader = "x-messagehub-damage"
+
+// readDamage reads what an embedded engine says of its damaged file.
+func (f *failure) readDamage(h http.Header) {
+	if f.status != http.StatusInternalServerError || h.Get(damageHeader) == "" {
+		return
+	}
+	f.damage, f.resume = true, h.Get("x-ms-continuation")
+	var key []string
+	if json.Unmarshal([]byte(h.Get("x-ms-documentdb-partitionkey")), &key) == nil && len(key) == 1 {
+		f.partition = key[0]
+	}
 }
 
 // messageOf returns what Cosmos says about its answer, the first line of it.
@@ -90,6 +110,9 @@ func (f *failure) retriable() bool {
 	if f.behind || f.moving {
 		return true
 	}
+	if f.damage {
+		return false
+	}
 	switch f.status {
 	case 0, http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests, statusRetryWith,
 		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -110,6 +133,9 @@ func (f *failure) happened() bool {
 
 // kind says what a caller of the port can do.
 func (f *failure) kind() domain.Kind {
+	if f.damage {
+		return domain.Damaged
+	}
 	switch f.status {
 	case http.StatusNotFound:
 		if f.missing || f.behind {

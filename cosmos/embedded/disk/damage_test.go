@@ -92,7 +92,7 @@ func TestDamageDuringWorkIsAnErrorAndNoCrash(t *testing.T) {
 			}
 			require.NoError(t, damage(filepath.Join(dir, FileName)))
 			require.ErrorIs(t, s.View(func(r Reader) error { r.Get([]byte("7")); return nil }), ErrDamaged)
-			require.Error(t, s.Update(t.Context(), func(tx Tx) error { tx.Get([]byte("7")); return nil }))
+			require.ErrorIs(t, s.Update(t.Context(), func(tx Tx) error { tx.Get([]byte("7")); return nil }), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), put("7", "new")), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), put("8", "new")), ErrBroken)
 			_ = s.Close() // it has to return, and may say what is wrong

@@ -92,12 +92,15 @@ type Store interface {
 	Close() error
 }
 
+// errPanic reports a panic of the function of an update.
+var errPanic = errors.New("update failed: panic")
+
 // call turns a panic of fn into its error: it must not end the one goroutine
 // that all other writers of a file depend on.
 func call(fn func(Tx) error, tx Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("update failed: panic: %v", r)
+			err = fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
 	return fn(tx)

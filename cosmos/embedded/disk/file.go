@@ -138,6 +138,9 @@ func (f *file) try(waiting []*update, outcomes []error) (err error) {
 		}
 		o := &overlay{bucket: bucket}
 		if outcomes[i] = call(u.fn, o); outcomes[i] != nil {
+			if errors.Is(outcomes[i], errPanic) { // as in View
+				outcomes[i] = fmt.Errorf("%w: reading it failed: %w", ErrDamaged, outcomes[i])
+			}
 			continue
 		}
 		wrote = wrote || o.writes != nil

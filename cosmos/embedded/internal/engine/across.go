@@ -44,7 +44,18 @@ func (r *run) across() {
 			full = !r.give(seq, s, doc)
 			return !full
 		})
+		if r.brokenAt > first.seq { // it is reported in its turn
+			next = r.brokenAt
+			r.broken, r.brokenAt = nil, 0
+		}
 		switch {
+		case r.brokenAt != 0 && r.page.Count > 0: // the next page begins with the error
+			r.broken, r.brokenAt = nil, 0
+			r.continueAfter(position{seq: last})
+			return
+		case r.brokenAt != 0:
+			r.continueAfter(position{seq: first.seq})
+			return
 		case r.broken != nil:
 			return
 		case full:

@@ -256,13 +256,14 @@ func (s stored) unchecked(r disk.Reader, c *Container) []byte {
 
 // damaged says which document is not what was written, and the way out.
 func (c *Container) damaged(s stored) error {
-	place := string(s.key)
+	place, pk := string(s.key), Partition("")
 	if n := len(s.key); n > 7+8 {
-		place = fmt.Sprintf("partition %s, number %d", s.key[7:n-8], number(s.key[n-8:]))
+		pk = partitionOfKey(s.key)
+		place = fmt.Sprintf("partition %s, number %d", pk, number(s.key[n-8:]))
 	}
-	return fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
 		"the check command lists all such places, and deleting the document or restoring the folder from a copy mends this one",
-		disk.ErrDamaged, c.Database, c.ID, place)
+		disk.ErrDamaged, c.Database, c.ID, place)}
 }
 
 // finished appends the system properties to doc, which ends in compact JSON of

@@ -23,6 +23,17 @@ func errorf(status int, format string, args ...any) *Error {
 	return &Error{Status: status, Message: fmt.Sprintf(format, args...)}
 }
 
+// A DamageError reports a damaged place in the file. It wraps disk.ErrDamaged.
+type DamageError struct {
+	Partition Partition // in which the place is; "" if that is not known
+	err       error
+}
+
+func (e *DamageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error that describes the place.
+func (e *DamageError) Unwrap() error { return e.err }
+
 func badRequest(format string, args ...any) *Error {
 	return errorf(http.StatusBadRequest, format, args...)
 }

@@ -21,8 +21,12 @@ func (c *Container) find(r disk.Reader, pk Partition, id string) (s stored, seq 
 	if b != nil && (hasID(s.unchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged one says so itself, and can be deleted
 		return s, seq, true, nil
 	}
-	return stored{}, 0, false, fmt.Errorf("%w: database %q, container %q, partition %s: the id index does not lead to document %q; "+
-		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)
+	return stored{}, 0, false, c.damagedIndex(pk, id)
+}
+
+func (c *Container) damagedIndex(pk Partition, id string) error {
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index does not lead to document %q; "+
+		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
 }
 
 // hasID reports whether id is the id of a document.

@@ -30,8 +30,13 @@ func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, 
 	seqs, known := r.found[pk]
 	if !known {
 		for _, id := range r.ids {
-			if seq := r.reader.Get(idKey(r.c.number, pk, id)); seq != nil {
-				seqs = append(seqs, number(seq))
+			_, seq, found, err := r.c.find(r.reader, pk, id)
+			if err != nil {
+				r.broken, r.brokenAt = err, last+1
+				return
+			}
+			if found {
+				seqs = append(seqs, seq)
 			}
 		}
 		slices.Sort(seqs)
@@ -42,7 +47,7 @@ func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, 
 		key := documentKey(r.c.number, pk, seq)
 		s := readStored(key, r.reader.Get(key))
 		r.page.Scanned++
-		doc := r.json(s)
+		doc := r.json(seq, s)
 		if r.broken != nil || !visit(seq, s, doc) {
 			return
 		}

@@ -43,7 +43,7 @@ func (r *run) ordered() {
 		if r.left() == 0 {
 			return
 		}
-		doc := r.json(best[i].s)
+		doc := r.json(best[i].seq, best[i].s)
 		if r.broken != nil {
 			return
 		}

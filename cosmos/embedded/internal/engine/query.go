@@ -53,7 +53,9 @@ func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]
 	return query.Parse(ctx, text, params, query.WithClock(e.clock))
 }
 
-// Query reads one result page. It ends early, with an error, when ctx does.
+// Query reads one result page. It ends early, with an error, when ctx does. When a
+// query over several partitions fails with a DamageError, the continuation of the
+// Page leads past the damaged document.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
 		return Page{}, err
@@ -107,7 +109,8 @@ type run struct {
 	partial uint64 // the document within which the page ends …
 	row     int    // … after so many of its results
 
-	broken error // a document that could not be read ends the query
+	broken   error  // a document that could not be read ends the query
+	brokenAt uint64 // sequence number of that document if it is damaged, else 0
 }
 
 func (r *run) read(reader disk.Reader) error {
@@ -148,8 +151,9 @@ func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, d
 	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {
 		s := readStored(key, value)
 		r.page.Scanned++
-		doc := r.json(s)
-		return r.broken == nil && visit(number(key[len(key)-8:]), s, doc)
+		seq := number(key[len(key)-8:])
+		doc := r.json(seq, s)
+		return r.broken == nil && visit(seq, s, doc)
 	})
 }
 
@@ -173,14 +177,14 @@ func (r *run) scanAll(visit func(seq uint64, s stored, doc []byte) bool) {
 }
 
 // json returns the document, nil if it cannot be read or the run has to stop.
-func (r *run) json(s stored) []byte {
+func (r *run) json(seq uint64, s stored) []byte {
 	if err := cmp.Or(r.broken, r.ctx.Err(), r.slots.Failure()); err != nil {
 		r.broken = err
 		return nil
 	}
 	doc, err := s.json(r.reader, r.c)
 	if err != nil {
-		r.broken = err
+		r.broken, r.brokenAt = err, seq
 	}
 	return doc
 }

@@ -240,6 +240,9 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 	}
 	page, err := s.engine.Query(r.Context(), c, req)
 	if err != nil {
+		if page.Continuation != "" {
+			r.answer.Set("x-ms-continuation", page.Continuation)
+		}
 		advise(r, c, req, err)
 		return Response{}, err
 	}

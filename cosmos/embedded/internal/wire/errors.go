@@ -14,6 +14,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
+// damageHeader marks a 500 whose cause is a damaged file. Cosmos DB has no such
+// header: clients that do not know it see a 500.
+const damageHeader = "x-messagehub-damage"
+
 // statusRetryWith tells that a write met another one; it was not done.
 const statusRetryWith = 449
 
@@ -59,6 +63,12 @@ func failed(r *request, err error) Response {
 		known = &engine.Error{Status: http.StatusRequestTimeout, Message: "the request was cancelled before its answer was complete: " + err.Error()}
 	case errors.Is(err, disk.ErrClosed):
 		known = &engine.Error{Status: http.StatusServiceUnavailable, Message: err.Error()}
+	case errors.Is(err, disk.ErrDamaged) && !errors.Is(err, disk.ErrBroken):
+		r.answer.Set(damageHeader, "1")
+		if damage, ok := errors.AsType[*engine.DamageError](err); ok && damage.Partition != "" {
+			r.answer.Set("x-ms-documentdb-partitionkey", string(damage.Partition))
+		}
+		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	default:
 		// Among these is a failed commit: the write may be on disk or not.
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
