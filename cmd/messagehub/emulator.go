@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -31,6 +32,7 @@ type cosmosEmulator struct {
 	logRequests                bool
 	sweep                      time.Duration
 
+	access                emulatorAccess
 	key, consistency      string
 	throttle, pessimistic bool
 	latency               embedded.Latency
@@ -54,9 +56,8 @@ func (p *process) emulatorCosmosCommand() *cobra.Command {
 		Short: "Run a Cosmos DB account",
 		Long: "Run a Cosmos DB account (API for NoSQL) that any client can use.\n\n" +
 			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
-			"The account key is the well-known key of emulators unless --key says otherwise.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM completes writes, ends\n" +
-			"queries and stops.",
+			"queries and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator cosmos --in-memory\n" +
 			"  messagehub emulator cosmos --data ./account --tls --cert emulator.crt\n" +
 			"  messagehub emulator cosmos --throttle --latency 2ms --latency-jitter 1ms --log-requests",
@@ -82,7 +83,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
 	f.StringVar(&e.advertise, "advertise", "", "tell clients to send their requests to `HOST:PORT`; default: where they found the account")
 	f.StringVar(&e.gateway, "gateway", "routing", "document ids are those of this gateway: routing, compute, or strict for what both can find")
-	f.StringVar(&e.key, "key", "", "account `KEY` in base64")
+	e.access.addFlags(f, "account `KEY` in base64")
 	f.StringVar(&e.consistency, "consistency", "", "default `LEVEL` of the account: Strong, BoundedStaleness, Session, ConsistentPrefix, Eventual")
 	f.BoolVar(&e.throttle, "throttle", false, "hold every physical partition to its throughput: 429 beyond it")
 	f.BoolVar(&e.pessimistic, "pessimistic", false, "charge queries a point read for each document they load")
@@ -176,6 +177,15 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	if e.cert != "" && !e.tls {
 		return p.usage("--cert needs --tls")
 	}
+	if e.key, err = e.access.readKey(p); err != nil {
+		return err
+	}
+	isKnown := cmp.Or(e.key, embedded.WellKnownKey) == embedded.WellKnownKey
+	if isKnown {
+		if err := e.access.checkAddress(e.listen, knownKey); err != nil {
+			return p.usage("%w", err)
+		}
+	}
 	engine, err := embedded.Open(e.options()) //nolint:contextcheck // opening is not to be given up half-way
 	if err != nil {
 		return err
@@ -195,7 +205,7 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
 	server := &http.Server{
-		Handler: p.emulatorHandler(e, engine.HandlerOf(door)), ReadHeaderTimeout: time.Minute,
+		Handler: e.access.checkHosts(listener.Addr(), p.emulatorHandler(e, engine.HandlerOf(door))), ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return requests },
 	}
 	served := make(chan error, 1)
@@ -206,7 +216,11 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	} else {
 		go func() { served <- server.Serve(listener) }()
 	}
-	fmt.Fprintf(p.out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", version, scheme, listener.Addr(), engine.Key())
+	shown := "its own"
+	if isKnown {
+		shown = engine.Key()
+	}
+	fmt.Fprintf(p.out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", version, scheme, listener.Addr(), shown)
 	fmt.Fprintln(p.err, "ready")
 	return e.run(ctx, engine, server, served, cancelRequests)
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,7 @@ type blobEmulator struct {
 	listen     string
 	data       string
 	inMemory   bool
-	key        string
+	access     emulatorAccess
 	containers []string
 }
 
@@ -33,9 +35,9 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 			"http://127.0.0.1:10000/" + embedded.WellKnownAccount + "/CONTAINER/BLOB.\n\n" +
 			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
 			"It has containers and block blobs, and no more; requests are signed with the account's\n" +
-			"key, which is the one of Azurite unless --key says otherwise. Clients make containers.\n" +
+			"key, which is the one of Azurite by default. Clients make containers.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM closes the connections\n" +
-			"and stops.",
+			"and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator blob --in-memory\n" +
 			"  messagehub emulator blob --data ./blobs --container messagehub-exchange",
 		Args: cobra.NoArgs,
@@ -53,13 +55,23 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.listen, "listen", "127.0.0.1:10000", "serve on `HOST:PORT`")
 	f.StringVar(&e.data, "data", "./blob-data", "keep the account in folder `DIR`")
 	f.BoolVar(&e.inMemory, "in-memory", false, "keep the account in memory, until it stops")
-	f.StringVar(&e.key, "key", "", "account `KEY` in base64; default: that of Azurite")
+	e.access.addFlags(f, "account `KEY` in base64; default: that of Azurite")
 	f.StringSliceVar(&e.containers, "container", nil, "make container `NAME`; may be given more than once")
 }
 
 func (p *process) emulateBlob(ctx context.Context, e *blobEmulator) (err error) {
+	key, err := e.access.readKey(p)
+	if err != nil {
+		return err
+	}
+	isKnown := cmp.Or(key, embedded.WellKnownKey) == embedded.WellKnownKey
+	if isKnown {
+		if err := e.access.checkAddress(e.listen, knownKey); err != nil {
+			return p.usage("%w", err)
+		}
+	}
 	o := embedded.Options{
-		Dir: e.data, Key: e.key, Containers: e.containers,
+		Dir: e.data, Key: key, Containers: e.containers,
 		Logger: slog.New(slog.NewTextHandler(p.err, nil)),
 	}
 	if e.inMemory {
@@ -77,10 +89,13 @@ func (p *process) emulateBlob(ctx context.Context, e *blobEmulator) (err error) 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "Blob Storage emulator %s listens on %s with connection string %s\n",
-		version, listener.Addr(), account.ConnectionString(listener.Addr().String()))
+	shown := account.ConnectionString(listener.Addr().String())
+	if !isKnown {
+		shown = strings.ReplaceAll(shown, key, "...")
+	}
+	fmt.Fprintf(p.out, "Blob Storage emulator %s listens on %s with connection string %s\n", version, listener.Addr(), shown)
 	fmt.Fprintln(p.err, "ready")
-	return account.Serve(ctx, listener, embedded.Door{HTTP: blobHandler(account)})
+	return account.Serve(ctx, listener, embedded.Door{HTTP: e.access.checkHosts(listener.Addr(), blobHandler(account)), AnyHost: true})
 }
 
 // blobHandler adds to the account what is not Blob Storage: health.

@@ -28,7 +28,7 @@ type busEmulator struct {
 	createOnUse    bool
 	tls            bool
 	cert           string
-	key            string
+	access         emulatorAccess
 	keys           []string
 	anonymous      bool
 	trustTokens    bool
@@ -46,7 +46,7 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 			"Entities come from a file, from a management client, or with --create-on-use from their\n" +
 			"first use. The file is a namespace of the config.json of Microsoft's emulator, or all of\n" +
 			"it. GET /healthz answers 200 once the namespace can be used, GET /metrics counts.\n" +
-			"SIGTERM closes the connections and stops.",
+			"SIGTERM closes the connections and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator servicebus --in-memory --create-on-use\n" +
 			"  messagehub emulator servicebus --data ./bus --entities config.json\n" +
 			"  messagehub emulator servicebus --listen 127.0.0.1:5671 --tls --cert emulator.crt --log-frames",
@@ -69,8 +69,8 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.createOnUse, "create-on-use", false, "make a queue, or a subscription, when a client first uses it")
 	f.BoolVar(&e.tls, "tls", false, "let clients use TLS, with a self-signed certificate that is kept in the folder")
 	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
-	f.StringVar(&e.key, "key", "", "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: that of Microsoft's emulator")
-	f.StringSliceVar(&e.keys, "add-key", nil, "one more key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen")
+	e.access.addFlags(f, "`SECRET` of the key "+embedded.WellKnownKeyName+"; default: that of Microsoft's emulator")
+	f.StringSliceVar(&e.keys, "add-key", nil, "one more key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen; NAME=@FILE:RIGHTS reads the secret from a file")
 	f.BoolVar(&e.anonymous, "anonymous", false, "let everybody do everything, without any token")
 	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
 	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
@@ -80,7 +80,17 @@ func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err er
 	if e.cert != "" && !e.tls {
 		return p.usage("--cert needs --tls")
 	}
-	o, err := e.options(p)
+	key, err := e.access.readKey(p)
+	if err != nil {
+		return err
+	}
+	key = cmp.Or(key, embedded.WellKnownKey)
+	for _, address := range e.listen {
+		if err := e.access.checkAddress(address, e.openTo(key)); err != nil {
+			return p.usage("%w", err)
+		}
+	}
+	o, err := e.options(p, key)
 	if err != nil {
 		return err
 	}
@@ -97,15 +107,20 @@ func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err er
 	if err != nil {
 		return err
 	}
-	door.HTTP = busHandler(namespace)
+	handler := busHandler(namespace)
+	door.AnyHost = true // each listener has its own check
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, len(listeners))
 	for _, listener := range listeners {
-		go func() { served <- namespace.Serve(ctx, listener, door) }()
+		door.HTTP = e.access.checkHosts(listener.Addr(), handler)
+		go func(door embedded.Door) { served <- namespace.Serve(ctx, listener, door) }(door)
 	}
-	fmt.Fprintf(p.out, "Service Bus emulator %s listens on %s with connection string %s\n",
-		version, addresses(listeners), namespace.ConnectionString(listeners[0].Addr().String()))
+	shown := namespace.ConnectionString(listeners[0].Addr().String())
+	if key != embedded.WellKnownKey {
+		shown = strings.ReplaceAll(shown, key, "...")
+	}
+	fmt.Fprintf(p.out, "Service Bus emulator %s listens on %s with connection string %s\n", version, addresses(listeners), shown)
 	fmt.Fprintln(p.err, "ready")
 	for range listeners {
 		err = errors.Join(err, <-served)
@@ -114,10 +129,23 @@ func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err er
 	return err
 }
 
-func (e *busEmulator) options(p *process) (embedded.Options, error) {
+// openTo is the reason why anyone who reaches the namespace can use it; "" if none.
+func (e *busEmulator) openTo(key string) string {
+	switch {
+	case e.anonymous:
+		return "--anonymous lets everyone who reaches it do everything"
+	case e.trustTokens:
+		return "--trust-tokens lets everyone who reaches it do everything"
+	case key == embedded.WellKnownKey:
+		return knownKey
+	}
+	return ""
+}
+
+func (e *busEmulator) options(p *process, secret string) (embedded.Options, error) {
 	o := embedded.Options{
 		Dir: e.data, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens,
-		Keys:   []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cmp.Or(e.key, embedded.WellKnownKey), Rights: embedded.All}},
+		Keys:   []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: secret, Rights: embedded.All}},
 		Logger: slog.New(slog.NewTextHandler(p.err, nil)),
 	}
 	if e.inMemory {
@@ -126,7 +154,8 @@ func (e *busEmulator) options(p *process) (embedded.Options, error) {
 	for _, text := range e.keys {
 		key, err := parseKey(text)
 		if err != nil {
-			return o, p.usage("--add-key %q: %w", text, err)
+			name, _, _ := strings.Cut(text, "=") // the rest is secret
+			return o, p.usage("--add-key %s: %w", name, err)
 		}
 		o.Keys = append(o.Keys, key)
 	}
@@ -152,7 +181,7 @@ func (e *busEmulator) options(p *process) (embedded.Options, error) {
 }
 
 // parseKey reads NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
-// sign, but no colon.
+// sign, but no colon. @FILE in its place names the file that holds it.
 func parseKey(text string) (embedded.Key, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	i := strings.LastIndex(rest, ":")
@@ -160,6 +189,13 @@ func parseKey(text string) (embedded.Key, error) {
 		return embedded.Key{}, errors.New("want NAME=SECRET:RIGHTS")
 	}
 	key := embedded.Key{Name: name, Secret: rest[:i]}
+	if file, ok := strings.CutPrefix(key.Secret, "@"); ok {
+		text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+		if err != nil {
+			return embedded.Key{}, err
+		}
+		key.Secret = strings.TrimSpace(string(text))
+	}
 	for right := range strings.SplitSeq(rest[i+1:], "+") {
 		switch right {
 		case "send":

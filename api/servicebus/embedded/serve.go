@@ -24,6 +24,10 @@ type Door struct {
 
 	// HTTP answers what is no AMQP. Default: Namespace.Handler.
 	HTTP http.Handler
+
+	// AnyHost leaves it to HTTP to check the names by which clients call. Default:
+	// on a loopback address only loopback names are accepted.
+	AnyHost bool
 }
 
 // isLoopback reports whether only this machine can reach a listener.
@@ -39,7 +43,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	if d.HTTP == nil {
 		d.HTTP = n.Handler()
 	}
-	if isLoopback(listener) {
+	if isLoopback(listener) && !d.AnyHost {
 		d.HTTP = localOnly(d.HTTP)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -132,15 +132,15 @@ func (c *Config) validateDoor(fault faultFunc, name, address string, embedded bo
 	if address == "" || !embedded {
 		return
 	}
-	host, port, err := net.SplitHostPort(address)
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		fault(name, "want HOST:PORT, such as 127.0.0.1:5672, or nothing for none")
 		return
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault(name, "want a port from 0 to 65535, got %q", port)
-	} else if !c.Insecure && !isLoopback(host) {
-		fault(name, "its key is known to all; use 127.0.0.1:%s, or say --insecure if all who reach it are trusted", port)
+	} else if err := RequireLoopback(address, "its key is known to all", "say --insecure if all who reach it are trusted"); err != nil && !c.Insecure {
+		fault(name, "%w", err)
 	}
 }
 

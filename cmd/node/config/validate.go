@@ -57,16 +57,16 @@ const maxPayloadShape = 998
 type faultFunc = func(name, format string, args ...any)
 
 func (c *Config) validateListen(fault faultFunc) {
-	host, port, err := net.SplitHostPort(c.Listen)
+	_, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		fault("listen", "want HOST:PORT, such as 127.0.0.1:8080")
 		return
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault("listen", "want a port from 0 to 65535, got %q", port)
-	} else if !c.Insecure && !isLoopback(host) {
-		fault("listen", "nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone; "+
-			"use 127.0.0.1:%d, or say --insecure if all who reach it are trusted", n)
+	} else if err := RequireLoopback(c.Listen, "nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone",
+		"say --insecure if all who reach it are trusted"); err != nil && !c.Insecure {
+		fault("listen", "%w", err)
 	}
 }
 

@@ -96,6 +96,10 @@ func (b writtenBody) Write(p []byte) (int, error) {
 type Door struct {
 	// HTTP answers. Default: Account.Handler.
 	HTTP http.Handler
+
+	// AnyHost leaves it to HTTP to check the names by which clients call. Default:
+	// on a loopback address only loopback names are accepted.
+	AnyHost bool
 }
 
 // Serve serves clients that come to listener until ctx ends or the account is
@@ -105,7 +109,7 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 	if d.HTTP == nil {
 		d.HTTP = a.Handler()
 	}
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() {
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() && !d.AnyHost {
 		d.HTTP = localOnly(d.HTTP)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// emulatorKeyVariable holds the key of an emulator, which other users of the
+// machine could read in an argument list.
+const emulatorKeyVariable = "MESSAGEHUB_EMULATOR_KEY"
+
+// keyHelp is what the help of an emulator says about keys and addresses.
+const keyHelp = "Without a key of its own it has the key of all emulators, and listens to this machine only\n" +
+	"unless --insecure is given. Other users of the machine can read --key in the list of\n" +
+	"processes: use --key-file or " + emulatorKeyVariable + ". On a loopback address it accepts only\n" +
+	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
+
+// emulatorAccess is who may use an emulator, as its flags say.
+type emulatorAccess struct {
+	key, keyFile string
+	hosts        []string
+	insecure     bool
+}
+
+func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
+	f.StringVar(&a.key, "key", "", keyUsage)
+	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulatorKeyVariable+" can hold it too")
+	f.StringSliceVar(&a.hosts, "host", nil, "accept requests for host `NAME` on a loopback address too; may be given more than once")
+	f.BoolVar(&a.insecure, "insecure", false, "serve other machines with the key of all emulators, which is no secret")
+}
+
+// readKey returns the key from the flag, the file or the environment; "" if there is
+// none.
+func (a *emulatorAccess) readKey(p *process) (string, error) {
+	switch {
+	case a.key != "" && a.keyFile != "":
+		return "", p.usage("--key and --key-file are given; use one of them")
+	case a.key != "":
+		return a.key, nil
+	case a.keyFile == "":
+		return p.variable(emulatorKeyVariable), nil
+	}
+	text, err := os.ReadFile(a.keyFile)
+	if err != nil {
+		return "", fmt.Errorf("--key-file: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" {
+		return "", fmt.Errorf("--key-file: %s is empty; write the key into it", a.keyFile)
+	}
+	return key, nil
+}
+
+// checkAddress refuses an address that other machines reach while reason holds,
+// which says why anyone could use the emulator. "" is no reason.
+func (a *emulatorAccess) checkAddress(address, reason string) error {
+	if reason == "" || a.insecure {
+		return nil
+	}
+	err := config.RequireLoopback(address, reason, "give --insecure if everyone who reaches it is trusted")
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", address, err)
+	}
+	return nil
+}
+
+// knownKey is the reason to refuse a public address for the key of all emulators.
+const knownKey = "its key is known to all; set a key of its own with --key-file or " + emulatorKeyVariable
+
+// checkHosts refuses requests for other hosts on a loopback address: a web page can
+// make its own name resolve to such an address. It permits loopback names and those
+// of --host.
+func (a *emulatorAccess) checkHosts(addr net.Addr, next http.Handler) http.Handler {
+	if tcp, ok := addr.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host := hostName(r.Host); !isLoopbackName(host) && !slices.ContainsFunc(a.hosts, func(name string) bool { return strings.EqualFold(hostName(name), host) }) {
+			http.Error(w, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostName is a Host header without its port and brackets.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+}
+
+func isLoopbackName(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
