@@ -27,8 +27,11 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	if r.ContentLength > s.opts.Limits.RequestBody {
 		return tooLarge(s.opts.Limits.RequestBody)
 	}
-	body := s.bodies.admit(r.Context(), http.MaxBytesReader(w, r.Body, s.opts.Limits.RequestBody))
-	defer body.leave()
+	body, err := s.openBody(r, http.MaxBytesReader(w, r.Body, s.opts.Limits.RequestBody))
+	if err != nil {
+		return err
+	}
+	defer body.close()
 	sent, err := decodeEvents(body, s.opts.Limits)
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {

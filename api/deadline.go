@@ -3,8 +3,12 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"os"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // errDeadline is the cause of a context whose request has run out of time.
@@ -28,19 +32,19 @@ func (s *Server) deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
-		p := &pace{ResponseWriter: w, conn: http.NewResponseController(w), span: s.opts.Deadline}
 		now := time.Now()
-		p.last = now.Add(streamFactor * p.span)
+		p := &pace{
+			ResponseWriter: w, conn: http.NewResponseController(w), span: s.opts.Deadline, last: now.Add(streamFactor * s.opts.Deadline),
+			out: newThroughput(s.opts.Limits.MinRate, s.opts.Deadline), slow: s.metrics.slowClients,
+		}
 		p.timer = time.AfterFunc(p.span, func() { cancel(errDeadline) })
 		defer p.timer.Stop()
 		p.writeBefore(now.Add(p.span + grace)) // for an answer without a body; a Write sets its own
-
+		r = r.WithContext(context.WithValue(ctx, paceKey{}, p))
 		if r.ContentLength != 0 {
-			// Once the body has come to its end, net/http reads on without this
-			// deadline, to notice that the client goes away.
-			_ = p.conn.SetReadDeadline(now.Add(p.span)) // not every writer has a connection
+			r.Body = newPacedBody(r.Body, p, s.opts.Limits.MinRate, now.Add(p.span))
 		}
-		next.ServeHTTP(p, r.WithContext(context.WithValue(ctx, paceKey{}, p)))
+		next.ServeHTTP(p, r)
 	})
 }
 
@@ -51,7 +55,13 @@ type pace struct {
 	span  time.Duration
 	timer *time.Timer
 	last  time.Time // the deadline never moves beyond it
+	out   throughput
+	hold  *memoryHold            // that the client keeps while it sends or reads; nil: none
+	slow  *prometheus.CounterVec // clients that were cut off, by what they did too slowly
 }
+
+// errSlowReader reports that the client takes the answer more slowly than it may.
+var errSlowReader = errors.New("the client takes the answer too slowly")
 
 type paceKey struct{}
 
@@ -73,13 +83,25 @@ func (p *pace) allow(wait time.Duration) {
 func (p *pace) endless() { p.last = time.Now().AddDate(100, 0, 0) }
 
 func (p *pace) Write(b []byte) (int, error) {
-	p.writeBefore(p.next())
+	start := time.Now()
+	limit := p.out.deadline(start, p.next())
+	p.writeBefore(limit)
+	p.hold.beginTransfer()
 	n, err := p.ResponseWriter.Write(b)
+	p.hold.endTransfer()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.slow.WithLabelValues("read").Inc()
+		return n, errors.Join(errSlowReader, err)
+	}
+	p.out.add(n, time.Since(start))
 	if err == nil {
 		p.timer.Reset(time.Until(p.next()))
 	}
 	return n, err
 }
+
+// interruptWrite makes a Write that waits for the client fail.
+func (p *pace) interruptWrite() { p.writeBefore(time.Unix(1, 0)) }
 
 // next is the deadline if the client takes something now.
 func (p *pace) next() time.Time {
@@ -96,3 +118,49 @@ func (p *pace) writeBefore(at time.Time) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (p *pace) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// senderWindows is how often a client that sends nothing would reach the end of its
+// credit during one deadline.
+const senderWindows = 3
+
+// A pacedBody is the body of a request, whose client has to send at a minimum rate.
+type pacedBody struct {
+	io.ReadCloser
+	pace  *pace
+	in    throughput
+	last  time.Time // the deadline never moves beyond it
+	ended bool      // nothing more is read from the connection
+}
+
+func newPacedBody(body io.ReadCloser, p *pace, rate int64, last time.Time) *pacedBody {
+	b := &pacedBody{ReadCloser: body, pace: p, in: newThroughput(rate, p.span/senderWindows), last: last}
+	p.readBefore(last)
+	return b
+}
+
+// Read implements io.Reader. Once the body has come to its end, net/http reads on
+// without a deadline, to notice that the client goes away; so none is set any more.
+func (b *pacedBody) Read(to []byte) (int, error) {
+	start := time.Now()
+	if !b.ended {
+		b.pace.readBefore(b.in.deadline(start, b.last))
+	}
+	b.pace.hold.beginTransfer()
+	n, err := b.ReadCloser.Read(to)
+	b.pace.hold.endTransfer()
+	b.in.add(n, time.Since(start))
+	if err != nil {
+		b.ended = true
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		b.pace.slow.WithLabelValues("send").Inc()
+	}
+	return n, err
+}
+
+func (p *pace) readBefore(at time.Time) {
+	_ = p.conn.SetReadDeadline(at) // not every writer has a connection
+}
+
+// interruptRead makes a Read that waits for the client fail.
+func (p *pace) interruptRead() { p.readBefore(time.Unix(1, 0)) }

@@ -55,6 +55,7 @@ func serveBubble(t *testing.T, f *fixture) *bubble {
 	t.Cleanup(func() {
 		require.NoError(t, server.Close())
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
+		<-time.After(time.Second) // net/http takes that long to close a connection after an answer that says so
 	})
 	return b
 }
@@ -147,6 +148,17 @@ func TestAReaderThatOnlySipsIsCutOff(t *testing.T) {
 	})
 }
 
+func TestPeek_CutsReadersBelowTheMinimumRate(t *testing.T) {
+	inBubble(t, 1<<20-2, func(b *bubble) {
+		start := time.Now()
+		resp := b.exchange(&slow{Conn: b.dial(), rate: 3 << 10}, peekRequest)
+		_, err := io.Copy(io.Discard, resp.Body)
+		require.Error(b.t, err)
+		require.Less(b.t, time.Since(start), 3*time.Minute)
+		b.f.logs.wait(b.t, "too slowly")
+	})
+}
+
 func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		var sent []event
@@ -173,26 +185,45 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.Conn.Read(p[:min(len(p), s.rate)])
 }
 
-func TestABodyThatTricklesInIsRefusedAtTheDeadline(t *testing.T) {
-	inBubble(t, 0, func(b *bubble) {
-		start := time.Now()
-		conn := b.dial()
-		stopped := make(chan bool)
-		go func() {
-			defer close(stopped)
-			_, err := io.WriteString(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
-			for err == nil {
-				<-time.After(time.Second)
-				_, err = io.WriteString(conn, "[")
-			}
-		}()
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		require.NoError(b.t, err)
-		require.Equal(b.t, 408, resp.StatusCode)
-		require.Equal(b.t, 30*time.Second, time.Since(start).Round(time.Second))
+// trickle sends the beginning of a long body, and then n bytes of it each second.
+// The function that it returns ends that.
+func (b *bubble) trickle(conn net.Conn, n int) (stop func()) {
+	stopped := make(chan bool)
+	go func() {
+		defer close(stopped)
+		_, err := io.WriteString(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n[")
+		for err == nil {
+			<-time.After(time.Second)
+			_, err = io.WriteString(conn, strings.Repeat(" ", n))
+		}
+	}()
+	return func() {
 		require.NoError(b.t, conn.Close())
 		<-stopped
-	})
+	}
+}
+
+func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rate int
+		want time.Duration
+	}{
+		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, and the time that 1 KB/s earns
+		"at more than that":          {5 << 10, 30 * time.Second},
+		"when it stops after a byte": {0, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 0, func(b *bubble) {
+				start := time.Now()
+				conn := b.dial()
+				defer b.trickle(conn, tc.rate)()
+				resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				require.NoError(b.t, err)
+				require.Equal(b.t, 408, resp.StatusCode)
+				require.Equal(b.t, tc.want, time.Since(start).Round(time.Second))
+			})
+		})
+	}
 }
 
 func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {

@@ -32,7 +32,7 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &problemError{problem: bodySlow, close: true, detail: "Nothing was stored: the body was not complete at the deadline of the request. Send fewer events at a time.", cause: err}
+		return nil, &problemError{problem: bodySlow, close: true, detail: "Nothing was stored: the body came too slowly, or was not complete at the deadline of the request. Send fewer events at a time.", cause: err}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, &problemError{problem: bodyCut, detail: "Nothing was stored: the connection ended before the body did. Send the request again.", cause: err}
 	}

@@ -22,14 +22,26 @@ import (
 // client asks for. What a condition or a range means is left to net/http. It holds
 // slot while it reads the store, and not while the client takes what was read.
 func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked, slot *storeSlot) error {
-	body, err := openSlotted(r.Context(), peeked, slot)
+	ctx := r.Context()
+	body, err := openSlotted(ctx, peeked, slot)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }() // an error of what was read has been told by then
-	rec := recordOf(r.Context())
+	rec := recordOf(ctx)
 	r, content := limitRanges(r, body, peeked.Body.Length)
-	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && acceptsGzip(r.Header))
+	compress := r.Header.Get("Range") == "" && acceptsGzip(r.Header)
+	if r.Method == http.MethodGet {
+		hold, err := s.acquireAnswer(ctx, &peeked.Bundle, compress, slot)
+		if err != nil {
+			return err
+		}
+		defer hold.close()
+		p := paceOf(ctx)
+		p.hold = hold
+		defer func() { p.hold = nil }()
+	}
+	d := newDownload(w, &peeked.Bundle, compress)
 	s.tellBacklog(d.header, peeked.Behind)
 	http.ServeContent(d, r, "", time.Time{}, content)
 	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {

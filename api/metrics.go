@@ -10,11 +10,13 @@ import (
 // metrics are what Prometheus gets to see of the HTTP edge. No label takes its
 // values from requests.
 type metrics struct {
-	inFlight prometheus.Gauge
-	waiting  prometheus.Gauge
-	duration *prometheus.HistogramVec // route, status
-	received *prometheus.CounterVec   // route
-	sent     *prometheus.CounterVec   // route
+	inFlight    prometheus.Gauge
+	waiting     prometheus.Gauge
+	duration    *prometheus.HistogramVec // route, status
+	slowClients *prometheus.CounterVec   // action: send or read
+	stalled     *prometheus.CounterVec   // memory: requests or answers
+	received    *prometheus.CounterVec   // route
+	sent        *prometheus.CounterVec   // route
 
 	accepted, duplicates, conflicts, peeked, dequeued prometheus.Counter // events
 
@@ -43,6 +45,14 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Help:    "From the header of a request to the end of its answer, by route and status (aborted: the connection was given up).",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}), []string{"route", "status"}),
+		slowClients: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_http_slow_clients_total",
+			Help: "Requests that were cut off because their client sent the body or read the answer too slowly.",
+		}, []string{"action"}),
+		stalled: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_http_stalled_clients_total",
+			Help: "Requests that were cut off because their client stood still while others waited for memory.",
+		}, []string{"memory"}),
 		received: byRoute("messagehub_http_received_bytes_total", "Bytes of request bodies that were read."),
 		sent:     byRoute("messagehub_http_sent_bytes_total", "Bytes of response bodies that were written."),
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -248,6 +249,7 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	h.Set("Cache-Control", "no-store")
 	if r.close {
 		h.Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // or net/http would wait for the rest of the body
 	}
 	if row.retry {
 		h.Set("Retry-After", pauseAfter(r.problem))

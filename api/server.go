@@ -39,8 +39,20 @@ type Limits struct {
 	PayloadNumber int // characters of a number in a payload; default 400
 
 	Events int   // of one request; default 10,000
-	Bodies int64 // bytes of all request bodies in memory at the same time; default 128 MB, and four RequestBody at least
-	Peeks  int64 // under way at the same time, for one actor half of them; default 32. A big bundle takes some 20 MB while it is sent
+	Peeks  int64 // that work on the store at the same time, for one actor half of them; default 32
+
+	// Bodies is how many bytes of large request bodies are in memory at the same time,
+	// BodiesPerAddress how many of them from one address. Bodies up to 64 KB have a
+	// quarter of that besides. Defaults: 128 MB, and four RequestBody at least; half of
+	// that, and one RequestBody at least.
+	Bodies, BodiesPerAddress int64
+
+	// Answers is how many bytes large answers take while their clients read them,
+	// AnswersPerActor how many of them those of one actor. Answers that take little
+	// have a quarter of that besides. Defaults: 96 MB; a quarter of Answers.
+	Answers, AnswersPerActor int64
+
+	MinRate int64 // bytes a second that a client has to send or read; default 4 KB
 
 	Wait time.Duration // the longest that a Peek waits for data; default 1 min
 }
@@ -53,27 +65,32 @@ const (
 // A Server answers the HTTP requests of domains, actors and operators. It is
 // safe for concurrent use, starts nothing and needs no closing.
 type Server struct {
-	opts     Options
-	metrics  *metrics
-	bodies   *limiter
-	peeks    *perActorLimiter
-	checks   *semaphore.Weighted
-	handler  http.Handler
-	draining context.Context //nolint:containedctx // ends when the server is told to drain
-	drain    context.CancelFunc
+	opts                       Options
+	metrics                    *metrics
+	peeks                      *perActorLimiter
+	smallBodies, largeBodies   *memoryPool
+	smallAnswers, largeAnswers *memoryPool
+	checks                     *semaphore.Weighted
+	handler                    http.Handler
+	draining                   context.Context //nolint:containedctx // ends when the server is told to drain
+	drain                      context.CancelFunc
 }
 
 // New returns a Server over opts.Hub. It panics if opts.Registerer has the
 // metrics of another Server already.
 func New(opts Options) *Server {
 	opts.setDefaults()
+	limits, timeout := &opts.Limits, opts.Deadline/4
 	s := &Server{
 		opts: opts, metrics: newMetrics(opts.Registerer),
-		bodies: newLimiter(opts.Limits.Bodies, opts.Deadline/4, "the bodies of other requests take all the memory that there is for them"),
-		peeks: newPerActorLimiter(newLimiter(opts.Limits.Peeks, opts.Deadline/4, "too many other bundles are being fetched"),
-			max(1, opts.Limits.Peeks/2)),
+		peeks: newPerActorLimiter(newLimiter(limits.Peeks, timeout, "too many other bundles are being fetched"),
+			max(1, limits.Peeks/2)),
 		checks: semaphore.NewWeighted(1),
 	}
+	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, timeout,
+		"request bodies take all the memory that there is for them", s.metrics.stalled.WithLabelValues("requests").Inc)
+	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, timeout,
+		"answers that their clients have not read take all the memory that there is for them", s.metrics.stalled.WithLabelValues("answers").Inc)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.handler = s.routes()
 	return s
@@ -117,6 +134,18 @@ func (o *Options) setDefaults() {
 	}
 	if o.Limits.Bodies <= 0 {
 		o.Limits.Bodies = max(128*megabyte, 4*o.Limits.RequestBody)
+	}
+	if o.Limits.BodiesPerAddress <= 0 {
+		o.Limits.BodiesPerAddress = max(o.Limits.Bodies/2, o.Limits.RequestBody+largeStep)
+	}
+	if o.Limits.Answers <= 0 {
+		o.Limits.Answers = 96 * megabyte
+	}
+	if o.Limits.AnswersPerActor <= 0 {
+		o.Limits.AnswersPerActor = o.Limits.Answers / 4
+	}
+	if o.Limits.MinRate <= 0 {
+		o.Limits.MinRate = 4 * kilobyte
 	}
 	if o.Limits.Peeks <= 0 {
 		o.Limits.Peeks = 32

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/netip"
+)
+
+const (
+	// smallBody is the size up to which bodies have a pool of their own, so that they
+	// never wait for large ones.
+	smallBody = 64 * kilobyte
+
+	// requestMemory is what a request with a body takes apart from its body.
+	requestMemory = 16 * kilobyte
+
+	// The steps by which a body takes memory as it arrives.
+	smallStep = 16 * kilobyte
+	largeStep = 64 * kilobyte
+)
+
+// A pooledBody is a request body that takes memory from a pool as it arrives.
+type pooledBody struct {
+	body  io.Reader
+	ctx   context.Context //nolint:containedctx // a Reader has nowhere else to get it from
+	pace  *pace
+	owner string
+	large *memoryPool
+	hold  *memoryHold
+	read  int64
+}
+
+// openBody acquires the memory for a request whose body begins, or fails with Busy.
+// The caller closes the body once its events are stored or refused.
+func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
+	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: senderOf(r), large: s.largeBodies}
+	b.use(s.smallBodies)
+	if err := b.acquire(requestMemory); err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// senderOf returns who takes the memory for a body: the address of the client. In
+// IPv6 one client has a whole /64.
+func senderOf(r *http.Request) string {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	addr := at.Addr().Unmap()
+	if prefix, err := addr.WithZone("").Prefix(64); err == nil && addr.Is6() {
+		return prefix.String()
+	}
+	return addr.String()
+}
+
+// Read implements io.Reader. It fails with Busy if there is no memory in time for what
+// has arrived.
+func (b *pooledBody) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p[:min(len(p), largeStep)])
+	b.read += int64(n)
+	if err := b.grow(); err != nil {
+		return 0, err
+	}
+	return n, err
+}
+
+func (b *pooledBody) grow() error {
+	if b.read <= smallBody {
+		return b.acquire(requestMemory + roundUp(b.read, smallStep))
+	}
+	if b.hold.pool != b.large {
+		small := b.hold
+		defer small.close()
+		b.use(b.large)
+	}
+	return b.acquire(roundUp(b.read, largeStep))
+}
+
+// use makes pool the one that the body takes memory from.
+func (b *pooledBody) use(pool *memoryPool) {
+	b.hold = pool.open(b.owner, b.pace.interruptRead)
+	b.pace.hold = b.hold
+}
+
+// acquire makes the hold one of n bytes at least.
+func (b *pooledBody) acquire(n int64) error {
+	if more := n - b.hold.bytes; more > 0 {
+		if err := b.hold.acquire(b.ctx, more); err != nil {
+			return &problemError{problem: busy, close: true, cause: err}
+		}
+	}
+	return nil
+}
+
+func (b *pooledBody) close() {
+	b.pace.hold = nil
+	b.hold.close()
+}
+
+func roundUp(n, step int64) int64 { return (n + step - 1) / step * step }

@@ -1,0 +1,31 @@
+package api
+
+import "time"
+
+// A throughput holds a client to a minimum rate. The client has a credit of time: what
+// it waits for is taken from the credit, what it moves is added, and there is never
+// more than a window of it. So it may pause for a window, and then be cut off.
+type throughput struct {
+	rate   int64 // bytes in a second
+	window time.Duration
+	credit time.Duration
+}
+
+func newThroughput(rate int64, window time.Duration) throughput {
+	return throughput{rate: rate, window: window, credit: window}
+}
+
+// deadline returns when a transfer that begins now is too slow, or limit if that is
+// sooner.
+func (t *throughput) deadline(now, limit time.Time) time.Time {
+	if at := now.Add(t.credit); at.Before(limit) {
+		return at
+	}
+	return limit
+}
+
+// add accounts for a transfer of n bytes that took so long.
+func (t *throughput) add(n int, took time.Duration) {
+	earned := time.Duration(float64(n) / float64(t.rate) * float64(time.Second))
+	t.credit = max(0, min(t.window, t.credit-took+earned))
+}
