@@ -14,6 +14,10 @@ const maxPartitionKey = 2048
 // array in which equal values are equal text. {} stands for undefined.
 type Partition string
 
+// KeyMismatch is the substatus of a write whose partition key is not that of the
+// document.
+const KeyMismatch = 1001
+
 // ParsePartition reads the partition key header of an item request, which has
 // to have a value for every path of the container.
 func (c *Container) ParsePartition(header string) (Partition, error) {

@@ -141,7 +141,10 @@ func fill(ctx context.Context, c *engine.Container, pk engine.Partition, op *eng
 		return err
 	}
 	if op.Doc.Partition != pk {
-		return badRequest("the partition key in the header, %s, is not that of the document, %s", pk, op.Doc.Partition)
+		return &engine.Error{
+			Status: http.StatusBadRequest, SubStatus: engine.KeyMismatch,
+			Message: fmt.Sprintf("PartitionKey extracted from document doesn't match the one specified in the header: the header has %s, the document %s", pk, op.Doc.Partition),
+		}
 	}
 	if op.Kind == engine.Replace && op.Doc.ID != op.ID {
 		return badRequest("the document to replace has id %q, its body %q", op.ID, op.Doc.ID)
