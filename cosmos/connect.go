@@ -3,7 +3,6 @@ package cosmos
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,13 +41,6 @@ type Database struct {
 	hangUp      func()
 }
 
-// The containers of the hub.
-const (
-	catalogContainer = "catalog"
-	cabinetContainer = "cabinet"
-	bundlesContainer = "bundles"
-)
-
 // Connect makes a client. It makes no call; the first operation shows whether
 // the account can be reached. The caller closes the Database.
 func Connect(c Connection) (*Database, error) {
@@ -68,7 +60,8 @@ func Connect(c Connection) (*Database, error) {
 			MaxRetries:  -1,
 			ShouldRetry: func(*http.Response, error) bool { return false },
 		},
-		Telemetry: policy.TelemetryOptions{ApplicationID: "messagehub"},
+		Telemetry:       policy.TelemetryOptions{ApplicationID: "messagehub"},
+		PerCallPolicies: []policy.Policy{rawPropertiesPolicy{}},
 	}}
 	var err error
 	switch {
@@ -149,83 +142,4 @@ func (o *accountObserver) Do(req *http.Request) (*http.Response, error) {
 		o.db.consistency.Store(&account.Policy.Level)
 	}
 	return resp, nil
-}
-
-// Provision creates the database and the containers that are missing, with the
-// index policies that the queries need and nothing more. Run it once, with an
-// identity that may do so; the hub itself only reads and writes items.
-func (db *Database) Provision(ctx context.Context) error {
-	exists := func(err error) error {
-		if statusOf(err) == http.StatusConflict {
-			return nil
-		}
-		return err
-	}
-	if _, err := db.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: db.name}, nil); exists(err) != nil {
-		return classified("create database "+db.name, err)
-	}
-	d, err := db.client.NewDatabase(db.name)
-	if err != nil {
-		return classified("open database "+db.name, err)
-	}
-	for _, c := range containers() {
-		_, err := d.CreateContainer(ctx, c, nil)
-		if statusOf(err) == http.StatusConflict {
-			err = letExpire(ctx, d, c)
-		}
-		if err != nil {
-			return classified("create container "+c.ID, err)
-		}
-	}
-	return nil
-}
-
-// letExpire lets the items of a container that is there already expire, if they
-// are to and cannot yet.
-func letExpire(ctx context.Context, d *azcosmos.DatabaseClient, want azcosmos.ContainerProperties) error {
-	c, err := d.NewContainer(want.ID)
-	if err != nil || want.DefaultTimeToLive == nil {
-		return err
-	}
-	have, err := c.Read(ctx, nil)
-	if err != nil || have.ContainerProperties.DefaultTimeToLive != nil {
-		return err
-	}
-	have.ContainerProperties.DefaultTimeToLive = want.DefaultTimeToLive
-	_, err = c.Replace(ctx, *have.ContainerProperties, nil)
-	return err
-}
-
-// containers returns the containers with their partition keys. Everything is
-// excluded from the index but the paths that a query filters or orders by.
-func containers() []azcosmos.ContainerProperties {
-	container := func(id, key string, paths ...string) azcosmos.ContainerProperties {
-		index := &azcosmos.IndexingPolicy{
-			Automatic:     true,
-			IndexingMode:  azcosmos.IndexingModeConsistent,
-			ExcludedPaths: []azcosmos.ExcludedPath{{Path: "/*"}},
-		}
-		for _, p := range paths {
-			index.IncludedPaths = append(index.IncludedPaths, azcosmos.IncludedPath{Path: p})
-		}
-		return azcosmos.ContainerProperties{
-			ID: id,
-			PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{
-				Kind: azcosmos.PartitionKeyKindHash, Paths: []string{key}, Version: 2,
-			},
-			IndexingPolicy: index,
-		}
-	}
-	return []azcosmos.ContainerProperties{
-		container(catalogContainer, "/partitionKey", "/contentType/?", "/ordinal/?"),
-		container(cabinetContainer, "/partitionKey", "/ordinal/?", "/until/?"),
-		expiring(container(bundlesContainer, "/recipient", "/kind/?")),
-	}
-}
-
-// expiring lets the items of a container expire that say so of themselves.
-func expiring(c azcosmos.ContainerProperties) azcosmos.ContainerProperties {
-	onlyIfTheySaySo := int32(-1)
-	c.DefaultTimeToLive = &onlyIfTheySaySo
-	return c
 }

@@ -130,6 +130,9 @@ func (o *operation) startOver(ctx context.Context, try func() error) error {
 			if ctx.Err() != nil {
 				return domain.Errorf(domain.Unavailable, "%s: %w", o.name, ctx.Err())
 			}
+			if fault := o.r.suspectContainers(ctx); fault != nil {
+				return domain.Errorf(domain.Unavailable, "%s: %w", o.name, fault)
+			}
 			if missing >= lasting {
 				return domain.Errorf(domain.Damaged, "%s: %w, in %d attempts in a row", o.name, err, missing)
 			}
@@ -163,6 +166,11 @@ func (o *operation) do(ctx context.Context, container *azcosmos.ContainerClient,
 		}
 		switch {
 		case !f.retriable():
+			if f.mayBeContainers() {
+				if fault := o.r.suspectContainers(ctx); fault != nil {
+					return domain.Errorf(domain.Unavailable, "%s: %w (%v)", o.name, fault, f)
+				}
+			}
 			return err // its status says what it is
 		case uncertain:
 			return domain.Errorf(domain.Uncertain, "%s: it is not known whether a write to %s was carried out: %w", o.name, container.ID(), f)

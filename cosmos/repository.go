@@ -53,6 +53,8 @@ type Repository struct {
 	hints   *hints
 	known   *known
 
+	containers containerWatch
+
 	waitingFrom atomic.Pointer[string] // where the next Waiting goes on; nil: from the start
 }
 

@@ -154,8 +154,8 @@ func (k *keeper) expires() {
 
 // stored counts documents and their bytes.
 func (k *keeper) stored() (documents, bytes int) {
-	for _, c := range containers() {
-		client, err := k.node.db.client.NewContainer(k.node.db.name, c.ID)
+	for _, c := range Containers() {
+		client, err := k.node.db.client.NewContainer(k.node.db.name, c.Name)
 		require.NoError(k, err)
 		q := &query{o: k.node.begin("test"), container: client, everywhere: true, text: "SELECT * FROM c"}
 		for !q.done {

@@ -131,6 +131,13 @@ func (f *failure) happened() bool {
 	return false
 }
 
+// mayBeContainers reports whether a container that is missing, or has other
+// properties than the hub needs, would explain the failure. A query that lacks an
+// index and a document without the partition key are both a plain 400.
+func (f *failure) mayBeContainers() bool {
+	return f.missing || f.status == http.StatusBadRequest
+}
+
 // kind says what a caller of the port can do.
 func (f *failure) kind() domain.Kind {
 	if f.damage {

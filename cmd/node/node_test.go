@@ -285,7 +285,7 @@ func TestAWrongKeyIsSaidAtTheStart(t *testing.T) {
 	cfg := settings(t.TempDir())
 	cfg.Cosmos.Endpoint, cfg.Cosmos.Key = serveHTTP(t, engine.Handler()), "d3Jvbmc="
 	_, err = node.Open(t.Context(), cfg, node.Options{})
-	require.ErrorContains(t, err, "make sure of the containers")
+	require.ErrorContains(t, err, "check the containers")
 	require.ErrorContains(t, err, "401")
 	require.NotContains(t, err.Error(), "\n", "one line")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
@@ -14,7 +15,7 @@ import (
 // readinessChecks returns the checks behind /readyz, in the order in which it reports
 // them.
 func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
-	checks := []readinessCheck{{"store", n.store.checkAnswers}}
+	checks := []readinessCheck{{"store", n.store.checkAnswers}, {"containers", n.store.checkContainers}}
 	if folders := dataFolders(cfg); len(folders) > 0 {
 		disk := &diskCheck{folders: folders, floor: cfg.Limits.FreeDisk, measure: measureDisk}
 		checks = append(checks, readinessCheck{"disk", disk.run})
@@ -42,6 +43,15 @@ func (s *store) checkAnswers(ctx context.Context) error {
 		return &unreadyError{"the store does not answer", "see whether the Cosmos account is available and the hub can reach it", err}
 	}
 	return &unreadyError{"the store refuses to read", "see the log of the hub", err}
+}
+
+// checkContainers reports a container that is missing, or has other properties than
+// the hub needs. Nearly always it answers from memory.
+func (s *store) checkContainers(ctx context.Context) error {
+	if err := s.ContainersFault(ctx); err != nil {
+		return &unreadyError{strings.ReplaceAll(err.Error(), "\n", "; "), "run messagehub provision with the settings of the hub", nil}
+	}
+	return nil
 }
 
 // dataFolders returns the folders in which the node stores data. Each may be a mount

@@ -86,7 +86,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Logger:     opts.Logger,
 		Registerer: metrics,
 	})
-	return s, s.start(ctx, cfg, db)
+	return s, s.start(ctx, cfg)
 }
 
 // connection says where the documents are, and opens the engine if they are
@@ -149,15 +149,25 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 	return nil
 }
 
-// start makes sure of the containers where a key allows it, and that the groups
-// are those that the store was used with.
-func (s *store) start(ctx context.Context, cfg *config.Config, db *cosmos.Database) error {
+// start creates the containers that are missing where a key allows it, checks them
+// all, and checks that the groups are those that the store was used with. The engine
+// of this node is its own, so there it corrects containers, too.
+func (s *store) start(ctx context.Context, cfg *config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if cfg.Embedded() || cfg.Cosmos.Key != "" {
-		if err := db.Provision(ctx); err != nil {
-			return fmt.Errorf("make sure of the containers: %w", err)
+		all, err := s.Provision(ctx, cosmos.ProvisionOptions{Repair: cfg.Embedded()})
+		if err != nil {
+			return fmt.Errorf("check the containers: %w", err)
 		}
+		for i := range all {
+			if all[i].State == cosmos.StateMissing { // the others are what the check below reports
+				return fmt.Errorf("check the containers: %w", cosmos.Unfinished(all))
+			}
+		}
+	}
+	if err := s.CheckContainers(ctx); err != nil {
+		return fmt.Errorf("check the containers: %w", err)
 	}
 	return s.AdoptGroups(ctx)
 }

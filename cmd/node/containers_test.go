@@ -1,0 +1,103 @@
+package node_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// An account is an embedded engine behind HTTP, as an operator finds it.
+type account struct {
+	*testing.T
+	engine *embedded.Engine
+	client *azcosmos.Client
+}
+
+func newAccount(t *testing.T) *account {
+	t.Helper()
+	engine, err := embedded.Open(embedded.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	key, err := azcosmos.NewKeyCredential(engine.Key())
+	require.NoError(t, err)
+	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: engine.Transport()}})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return &account{t, engine, client}
+}
+
+// settings are those of a hub on the account.
+func (a *account) settings() config.Config {
+	cfg := settings(a.TempDir())
+	cfg.Cosmos.Endpoint, cfg.Cosmos.Key = serveHTTP(a.T, a.engine.Handler()), config.Secret(a.engine.Key())
+	return cfg
+}
+
+func (a *account) provision() {
+	db, err := cosmos.Connect(cosmos.Connection{Endpoint: a.engine.Endpoint(), Key: a.engine.Key(), Transport: a.engine.Transport()})
+	require.NoError(a, err)
+	defer db.Close()
+	require.NoError(a, db.Provision(a.Context()))
+}
+
+func (a *account) container(name string) *azcosmos.ContainerClient {
+	c, err := a.client.NewContainer("messagehub", name)
+	require.NoError(a, err)
+	return c
+}
+
+// change replaces the properties of a container.
+func (a *account) change(name string, change func(*azcosmos.ContainerProperties)) {
+	c := a.container(name)
+	resp, err := c.Read(a.Context(), nil)
+	require.NoError(a, err)
+	change(resp.ContainerProperties)
+	_, err = c.Replace(a.Context(), *resp.ContainerProperties, nil)
+	require.NoError(a, err)
+}
+
+func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
+	a := newAccount(t)
+	a.provision()
+	a.change("cabinet", func(p *azcosmos.ContainerProperties) {
+		p.IndexingPolicy = &azcosmos.IndexingPolicy{IndexingMode: azcosmos.IndexingModeNone}
+	})
+	a.change("bundles", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
+	cfg := a.settings()
+	_, err := node.Open(t.Context(), cfg, node.Options{})
+	require.ErrorContains(t, err, "container cabinet: its indexing mode is none, want consistent with /ordinal/?, /until/?; correct it with messagehub provision")
+	require.ErrorContains(t, err, "container bundles: its default TTL is not set, so that documents never expire; want -1; correct it with messagehub provision")
+	resp, readErr := a.container("bundles").Read(t.Context(), nil)
+	require.NoError(t, readErr)
+	require.Nil(t, resp.ContainerProperties.DefaultTimeToLive, "a start changes no container that exists")
+
+	a.provision()
+	n, err := node.Open(t.Context(), cfg, node.Options{})
+	require.NoError(t, err)
+	require.NoError(t, n.Close())
+}
+
+func TestReadyz_NamesTheContainerThatIsGone(t *testing.T) {
+	a := newAccount(t)
+	n, _ := start(t, a.settings(), node.Options{ReadinessInterval: 10 * time.Millisecond})
+	status, body := call(t, http.MethodGet, n.URL()+"/readyz", "", "")
+	require.Equal(t, 200, status, body)
+	_, err := a.container("cabinet").Delete(t.Context(), nil)
+	require.NoError(t, err)
+	status, body = call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
+	require.Equal(t, 503, status, body)
+	require.Eventually(t, func() bool {
+		status, body = call(t, http.MethodGet, n.URL()+"/readyz", "", "")
+		return status == 503
+	}, 30*time.Second, time.Millisecond)
+	require.Contains(t, body, `{"name":"containers","reason":"container cabinet of database messagehub: it does not exist; create it with messagehub provision"`)
+}

@@ -1,0 +1,275 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A ContainerError describes a property of a container that is not as the hub needs it.
+type ContainerError struct {
+	Container string
+	Text      string // what is wrong, and what follows from it
+
+	// Warning reports that the hub works all the same, at a cost that Text names.
+	Warning bool
+
+	// Repairable reports whether Provision can correct it in place. A container with
+	// another mismatch must be created again.
+	Repairable bool
+}
+
+func (m *ContainerError) Error() string {
+	switch {
+	case m.Warning:
+		return fmt.Sprintf("container %s: %s", m.Container, m.Text)
+	case m.Repairable:
+		return fmt.Sprintf("container %s: %s; correct it with messagehub provision", m.Container, m.Text)
+	}
+	return fmt.Sprintf("container %s: %s; this cannot be changed in place: set cosmos.database to a new name, or delete all three containers with what they hold, and run messagehub provision", m.Container, m.Text)
+}
+
+// compare returns how a container differs from what the hub needs.
+func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
+	var found []*ContainerError
+	report := func(m ContainerError, format string, args ...any) {
+		m.Container, m.Text = c.Name, fmt.Sprintf(format, args...)
+		found = append(found, &m)
+	}
+	key := &s.PartitionKey
+	switch {
+	case len(key.Paths) != 1 || strings.EqualFold(key.Kind, string(azcosmos.PartitionKeyKindMultiHash)):
+		report(ContainerError{}, "its partition key is hierarchical (%s), want %s alone", strings.Join(key.Paths, ", "), c.PartitionKey)
+	case unquotePath(key.Paths[0]) != c.PartitionKey:
+		report(ContainerError{}, "its partition key is %s, want %s", key.Paths[0], c.PartitionKey)
+	case key.Version < 2 && c.KeyBytes > keyBytesOfVersion1:
+		report(ContainerError{Warning: true}, "its partition key is hashed by version 1, which takes values of up to %d bytes; the hub's may have %d, and events for names as long as that are refused", keyBytesOfVersion1, c.KeyBytes)
+	}
+	for _, unique := range s.UniqueKeys.Keys {
+		report(ContainerError{}, "it has a unique key (%s), want none", strings.Join(unique.Paths, ", "))
+	}
+	switch ttl := s.DefaultTTL; {
+	case ttl != nil && *ttl != -1:
+		report(ContainerError{Repairable: true}, "its default TTL is %d, which deletes what the hub stores after %d seconds; want %s", *ttl, *ttl, c.DefaultTTL())
+	case ttl == nil && c.Expires:
+		report(ContainerError{Repairable: true}, "its default TTL is not set, so that documents never expire; want -1")
+	}
+	if !s.Indexing.isConsistent() {
+		report(ContainerError{Repairable: true}, "its indexing mode is %s, want consistent with %s", s.Indexing.describeMode(), strings.Join(c.IndexPaths(), ", "))
+		return found
+	}
+	for _, p := range c.Index {
+		if !s.Indexing.indexes(p.Path) {
+			report(ContainerError{Repairable: true}, "its indexing policy does not index %s; without it, %s", p.Path, p.Use)
+		}
+	}
+	if more := s.Indexing.wider(c.IndexPaths()); len(more) > 0 {
+		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy also indexes %s, which no query of the hub needs: %s; messagehub provision --narrow-index removes it", strings.Join(more, ", "), costOfWiderIndex)
+	}
+	return found
+}
+
+// costOfWiderIndex is what the default indexing policy, which indexes all paths,
+// adds to the price of a Save; TestCheckContainers_NamesThePriceOfAWiderIndex measures
+// it.
+const costOfWiderIndex = "a Save costs up to 1.3 times as much"
+
+// keyBytesOfVersion1 is the longest partition key value of a container whose
+// partition key is not of version 2.
+const keyBytesOfVersion1 = 101
+
+// describeMode names the indexing mode.
+func (p *indexingPolicy) describeMode() string {
+	if p.Automatic != nil && !*p.Automatic && !strings.EqualFold(p.Mode, "none") {
+		return "manual (automatic: false)"
+	}
+	return strings.ToLower(p.Mode)
+}
+
+// readContainer returns the properties of a container. Its error says what the
+// operator can do.
+func (o *operation) readContainer(ctx context.Context, name string) (*containerState, error) {
+	container, err := o.r.db.client.NewContainer(o.r.db.name, name)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "container %s: %w", name, err)
+	}
+	for {
+		attempt, cancel := context.WithTimeout(ctx, callTimeout)
+		resp, err := container.Read(attempt, nil)
+		cancel()
+		o.r.metrics.called(o.name, name, err, resp.RequestCharge)
+		if err == nil {
+			return parseContainer(name, &resp)
+		}
+		if f := failureOf(err); f.retriable() && ctx.Err() == nil && o.pause(ctx, f.after) {
+			continue
+		}
+		return nil, o.r.db.explainRead(name, err)
+	}
+}
+
+func parseContainer(name string, resp *azcosmos.ContainerResponse) (*containerState, error) {
+	raw, err := runtime.Payload(resp.RawResponse)
+	s := &containerState{raw: raw}
+	if err == nil {
+		err = json.Unmarshal(raw, s)
+	}
+	if err != nil {
+		return nil, domain.Errorf(domain.Unavailable, "read the properties of container %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// errContainerMissing reports that a container, or its database, does not exist.
+var errContainerMissing = errors.New("it does not exist")
+
+// explainRead says what to do about an error of reading a container.
+func (db *Database) explainRead(name string, err error) error {
+	switch statusOf(err) {
+	case http.StatusNotFound:
+		return domain.Errorf(domain.Unavailable, "container %s of database %s: %w; create it with messagehub provision", name, db.name, errContainerMissing)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return domain.Errorf(domain.Unavailable, "container %s of database %s: the credential may not read its properties, "+
+			"which takes the data action Microsoft.DocumentDB/databaseAccounts/readMetadata (the role Cosmos DB Built-in Data Contributor has it) and a network that the account's firewall admits: %w",
+			name, db.name, failureOf(err))
+	}
+	return classified("read the properties of container "+name, err)
+}
+
+// CheckContainers reads the properties of every container and returns what is
+// wrong with them: a *ContainerError each, or that one is missing or cannot be read. It
+// logs a warning for what works at a higher price. Every node calls it before it
+// serves.
+func (r *Repository) CheckContainers(ctx context.Context) error {
+	w := &r.containers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rids = nil
+	w.checked = r.opts.Clock()
+	w.fault = w.look(ctx, r.begin(checkContainers), func(m *ContainerError) {
+		r.opts.Logger.Warn("a container works, but not as it should", "container", m.Container, "problem", m.Text)
+	})
+	return w.fault
+}
+
+// ContainersFault returns what is wrong with the containers now, nil if nothing is
+// known to be. It reads their properties seldom: after maxContainerAge, or after
+// maxSuspectAge while something is wrong or a call has failed in a way that a
+// changed container would explain. An account that cannot be reached is not a fault
+// of its containers.
+func (r *Repository) ContainersFault(ctx context.Context) error {
+	w := &r.containers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := r.opts.Clock()
+	if w.isCurrent(now) {
+		return w.fault
+	}
+	o := &operation{r: r, name: checkContainers} // without retries: the next look is the retry
+	err := w.look(ctx, o, func(*ContainerError) {})
+	w.checked = now
+	if w.suspect.Load() || err != nil {
+		w.suspected = now
+	}
+	if err == nil || isContainerFault(err) {
+		w.fault = err
+		w.suspect.Store(false)
+	}
+	return w.fault
+}
+
+// suspectContainers is ContainersFault after a call that failed in a way that a
+// changed container would explain.
+func (r *Repository) suspectContainers(ctx context.Context) error {
+	r.containers.suspect.Store(true)
+	return r.ContainersFault(ctx)
+}
+
+// checkContainers is the name of the operation that reads the properties of
+// containers.
+const checkContainers = "check containers"
+
+// How long the properties of the containers count as known.
+const (
+	maxContainerAge = 5 * time.Minute
+	maxSuspectAge   = 10 * time.Second
+)
+
+// A containerWatch remembers what is known of the properties of the containers. It
+// is safe for concurrent use.
+type containerWatch struct {
+	suspect atomic.Bool // a call has failed in a way that a changed container would explain
+
+	mu        sync.Mutex
+	checked   time.Time         // when the properties were read; zero: never
+	suspected time.Time         // when they were read because of a suspicion, or found wrong
+	rids      map[string]string // resource ids by container, as the hub found them at its start
+	fault     error
+}
+
+func (w *containerWatch) isCurrent(now time.Time) bool {
+	if age := now.Sub(w.suspected); (w.suspect.Load() || w.fault != nil) && (age < 0 || age >= maxSuspectAge) {
+		return false
+	}
+	age := now.Sub(w.checked)
+	return age >= 0 && age < maxContainerAge
+}
+
+// isContainerFault reports whether err is about the containers, and not about the
+// way to the account.
+func isContainerFault(err error) bool {
+	_, mismatch := errors.AsType[*ContainerError](err)
+	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced)
+}
+
+// errContainerReplaced reports that another container has taken the name of the one
+// that the hub has worked with.
+var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")
+
+// look reads the containers one after the other and returns what is wrong with
+// them. The caller holds the lock.
+func (w *containerWatch) look(ctx context.Context, o *operation, warn func(*ContainerError)) error {
+	var faults []error
+	rids := make(map[string]string)
+	specs := Containers()
+	for i := range specs {
+		spec := &specs[i]
+		state, err := o.readContainer(ctx, spec.Name)
+		if err != nil {
+			faults = append(faults, err)
+			if !errors.Is(err, errContainerMissing) {
+				break // the others would fail alike
+			}
+			continue
+		}
+		for _, m := range spec.compare(state) {
+			if m.Warning {
+				warn(m)
+			} else {
+				faults = append(faults, m)
+			}
+		}
+		rids[spec.Name] = state.RID
+		if before, ok := w.rids[spec.Name]; ok && before != state.RID {
+			faults = append(faults, fmt.Errorf("container %s: %w", spec.Name, errContainerReplaced))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return domain.Errorf(domain.Unavailable, "%w", err)
+	}
+	if w.rids == nil {
+		w.rids = rids
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// ProvisionOptions say how far Provision goes. The zero value creates what is
+// missing and changes nothing that exists.
+type ProvisionOptions struct {
+	CheckOnly   bool // create and change nothing
+	Repair      bool // correct the index paths and the TTL of containers that exist
+	NarrowIndex bool // with Repair: remove index paths that no query of the hub needs
+	Throughput  bool // create containers with the suggested throughput, unless the account is serverless
+}
+
+// A Provisioned says what Provision found and did about one resource.
+type Provisioned struct {
+	Kind    string         // database or container
+	Name    string         // of the resource
+	Spec    *ContainerSpec // of a container
+	State   ProvisionState // after Provision
+	Changes []string       // made to a resource that existed
+	Notes   []string       // what works, at a cost
+	Left    []error        // what is left to do, by hand or with another credential
+}
+
+// A ProvisionState says how a resource stands.
+type ProvisionState string
+
+// The states of a resource.
+const (
+	StateOK      ProvisionState = "ok"
+	StateCreated ProvisionState = "created"
+	StateUpdated ProvisionState = "updated"
+	StateMissing ProvisionState = "missing"
+	StateWrong   ProvisionState = "wrong"     // but can be corrected in place
+	StateUnfit   ProvisionState = "unfit"     // and must be created again
+	StateUnknown ProvisionState = "not known" // the credential may not read it
+)
+
+// Provision creates the database and the containers that are missing, and corrects
+// the index paths and the TTL of those that exist. It needs an account key, or any
+// other credential that may do so; the hub itself only reads and writes items.
+func (db *Database) Provision(ctx context.Context) error {
+	all, err := New(db, nil, Options{}).Provision(ctx, ProvisionOptions{Repair: true})
+	if err != nil {
+		return err
+	}
+	return Unfinished(all)
+}
+
+// Unfinished returns what is left to do, nil if nothing is.
+func Unfinished(all []Provisioned) error {
+	var left []error
+	for i := range all {
+		left = append(left, all[i].Left...)
+	}
+	return errors.Join(left...)
+}
+
+// Provision creates and corrects what opts ask for, and returns how each resource
+// stands: the database, then the containers. It never touches a partition key. It
+// fails if the account cannot be reached.
+func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Provisioned, error) {
+	specs := Containers()
+	all := []Provisioned{{Kind: "database", Name: r.db.name, State: StateOK}}
+	states := make([]*containerState, len(specs))
+	o := &operation{r: r, name: "provision", retries: min(provisionRetries, r.opts.Retries)}
+	for i := range specs {
+		state, err := o.readContainer(ctx, specs[i].Name)
+		p := Provisioned{Kind: "container", Name: specs[i].Name, Spec: &specs[i], State: StateOK}
+		switch {
+		case errors.Is(err, errContainerMissing):
+			p.State = StateMissing
+		case isDenied(err):
+			p.State, p.Left = StateUnknown, []error{err}
+		case err != nil:
+			return nil, err
+		}
+		states[i], all = state, append(all, p)
+	}
+	if slices.ContainsFunc(all, func(p Provisioned) bool { return p.State == StateMissing }) {
+		r.provisionDatabase(ctx, opts, &all[0])
+	}
+	for i := range specs {
+		switch p := &all[i+1]; {
+		case p.State == StateMissing:
+			r.createContainer(ctx, opts, p, all[0].State)
+		case states[i] != nil:
+			r.repairContainer(ctx, opts, p, states[i])
+		}
+	}
+	return all, nil
+}
+
+// provisionRetries is the budget of Provision for reads. It is small, so that an
+// operator soon learns that the account is away.
+const provisionRetries = 3
+
+// isDenied reports whether the account refuses the credential.
+func isDenied(err error) bool {
+	status := statusOf(err)
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+// explainDenied says which credential can do what was refused.
+func explainDenied(what string, err error) error {
+	err = classified(what, err)
+	if isDenied(err) {
+		return fmt.Errorf("%w; Cosmos lets no data role create or change databases and containers: use the account key (cosmos.key), or the Azure CLI with a role such as DocumentDB Account Contributor", err)
+	}
+	return err
+}
+
+func (r *Repository) provisionDatabase(ctx context.Context, opts ProvisionOptions, p *Provisioned) {
+	d, err := r.db.client.NewDatabase(r.db.name)
+	if err == nil {
+		_, err = d.Read(ctx, nil)
+	}
+	switch {
+	case err == nil:
+		return
+	case statusOf(err) != http.StatusNotFound:
+		p.State, p.Left = StateUnknown, []error{explainDenied("read database "+p.Name, err)}
+		return
+	case opts.CheckOnly:
+		p.State, p.Left = StateMissing, []error{fmt.Errorf("database %s does not exist", p.Name)}
+		return
+	}
+	p.State = StateCreated
+	if _, err = r.db.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: r.db.name}, nil); err != nil && statusOf(err) != http.StatusConflict {
+		p.State, p.Left = StateMissing, []error{explainDenied("create database "+p.Name, err)}
+	}
+}
+
+func (r *Repository) createContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, database ProvisionState) {
+	if opts.CheckOnly || database == StateMissing || database == StateUnknown {
+		p.Left = []error{fmt.Errorf("container %s does not exist", p.Name)}
+		return
+	}
+	d, err := r.db.client.NewDatabase(r.db.name)
+	if err != nil {
+		p.Left = []error{err}
+		return
+	}
+	options := &azcosmos.CreateContainerOptions{}
+	if opts.Throughput {
+		autoscale := azcosmos.NewAutoscaleThroughputProperties(p.Spec.Throughput)
+		options.ThroughputProperties = &autoscale
+	}
+	_, err = d.CreateContainer(ctx, p.Spec.properties(), options)
+	if opts.Throughput && statusOf(err) == http.StatusBadRequest && strings.Contains(strings.ToLower(err.Error()), "serverless") {
+		_, err = d.CreateContainer(ctx, p.Spec.properties(), nil)
+	}
+	switch {
+	case err == nil:
+		p.State = StateCreated
+	case statusOf(err) == http.StatusConflict: // another process has just created it
+		p.State = StateOK
+	default:
+		p.Left = []error{explainDenied("create container "+p.Name, err)}
+	}
+}
+
+// repairContainer compares a container with what the hub needs and corrects what
+// opts and the account allow.
+func (r *Repository) repairContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, s *containerState) {
+	mismatches := p.Spec.compare(s)
+	var wanted bool
+	for _, m := range mismatches {
+		switch {
+		case !m.Warning && !m.Repairable:
+			p.State = StateUnfit
+		case !m.Warning && p.State == StateOK:
+			p.State = StateWrong
+		}
+		wanted = wanted || m.Repairable && (!m.Warning || opts.NarrowIndex)
+	}
+	if wanted && opts.Repair && !opts.CheckOnly && p.State != StateUnfit {
+		changes, err := r.replaceProperties(ctx, p.Spec, s, opts.NarrowIndex)
+		if err == nil {
+			p.State, p.Changes = StateUpdated, changes
+			return
+		}
+		p.Left = append(p.Left, explainDenied("change container "+p.Name, err))
+	}
+	for _, m := range mismatches {
+		if m.Warning {
+			p.Notes = append(p.Notes, m.Text)
+		} else {
+			p.Left = append(p.Left, m)
+		}
+	}
+}
+
+// replaceProperties corrects index paths and TTL, and keeps every other property,
+// those that azcosmos does not know included.
+func (r *Repository) replaceProperties(ctx context.Context, spec *ContainerSpec, s *containerState, narrow bool) ([]string, error) {
+	body, changes, err := spec.correct(s, narrow)
+	if err != nil {
+		return nil, err
+	}
+	container, err := r.db.client.NewContainer(r.db.name, spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithValue(ctx, rawPropertiesKey{}, rawProperties{body: body, etag: s.ETag})
+	_, err = container.Replace(ctx, spec.properties(), nil)
+	return changes, err
+}
+
+// correct returns the properties of s with the index paths and the TTL that the
+// hub needs, and what it changed.
+func (c *ContainerSpec) correct(s *containerState, narrow bool) (body []byte, changes []string, err error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(s.raw, &all); err != nil {
+		return nil, nil, err
+	}
+	if ttl := s.DefaultTTL; ttl != nil && *ttl != -1 || ttl == nil && c.Expires {
+		before := "none"
+		if ttl != nil {
+			before = fmt.Sprint(*ttl)
+		}
+		changes = append(changes, fmt.Sprintf("default TTL %s, was %s", c.DefaultTTL(), before))
+		delete(all, "defaultTtl")
+		if c.Expires {
+			all["defaultTtl"] = json.RawMessage("-1")
+		}
+	}
+	index, indexChanges, err := c.correctIndex(all["indexingPolicy"], &s.Indexing, narrow)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(indexChanges) > 0 {
+		all["indexingPolicy"] = index
+	}
+	body, err = json.Marshal(all)
+	return body, append(changes, indexChanges...), err
+}
+
+// A policyPath is an included or excluded path with members that the hub does not
+// know.
+type policyPath map[string]json.RawMessage
+
+func (p policyPath) path() string {
+	var path string
+	_ = json.Unmarshal(p["path"], &path) // another type is not a path of ours
+	return unquotePath(path)
+}
+
+func newPolicyPath(path string) policyPath {
+	text, err := json.Marshal(path)
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	return policyPath{"path": text}
+}
+
+func (c *ContainerSpec) correctIndex(raw json.RawMessage, now *indexingPolicy, narrow bool) (json.RawMessage, []string, error) {
+	policy := make(map[string]json.RawMessage)
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &policy); err != nil {
+			return nil, nil, err
+		}
+	}
+	var lists struct {
+		Included []policyPath `json:"includedPaths"`
+		Excluded []policyPath `json:"excludedPaths"`
+	}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &lists); err != nil {
+			return nil, nil, err
+		}
+	}
+	var changes []string
+	if !now.isConsistent() {
+		changes = append(changes, "indexing mode consistent, was "+now.describeMode())
+		policy["indexingMode"], policy["automatic"] = json.RawMessage(`"consistent"`), json.RawMessage("true")
+		if strings.EqualFold(now.Mode, "none") {
+			*now = indexingPolicy{Excluded: []indexPath{{allPaths}}}
+			lists.Included, lists.Excluded = nil, []policyPath{newPolicyPath(allPaths)}
+		}
+	}
+	need := c.IndexPaths()
+	for _, path := range need {
+		if !now.indexes(path) {
+			changes = append(changes, "index on "+path)
+		}
+	}
+	if wider := now.wider(need); narrow && len(wider) > 0 {
+		changes = append(changes, "no index on "+strings.Join(wider, ", "))
+		lists.Included = slices.DeleteFunc(lists.Included, func(p policyPath) bool { return slices.Contains(wider, p.path()) })
+		lists.Excluded = slices.DeleteFunc(lists.Excluded, func(p policyPath) bool { return p.path() == allPaths })
+		lists.Excluded = append(lists.Excluded, newPolicyPath(allPaths))
+	}
+	for _, path := range need {
+		names := func(p policyPath) bool { return p.path() == path }
+		lists.Excluded = slices.DeleteFunc(lists.Excluded, names)
+		covers := func(p policyPath) bool { return names(p) || p.path() == allPaths }
+		if !slices.ContainsFunc(lists.Included, covers) || slices.Contains(changes, "index on "+path) && !slices.ContainsFunc(lists.Included, names) {
+			lists.Included = append(lists.Included, newPolicyPath(path))
+		}
+	}
+	isAll := func(p policyPath) bool { return p.path() == allPaths }
+	if !slices.ContainsFunc(lists.Included, isAll) && !slices.ContainsFunc(lists.Excluded, isAll) {
+		lists.Excluded = append(lists.Excluded, newPolicyPath(allPaths))
+	}
+	var err error
+	if policy["includedPaths"], err = json.Marshal(lists.Included); err != nil {
+		return nil, nil, err
+	}
+	if policy["excludedPaths"], err = json.Marshal(lists.Excluded); err != nil {
+		return nil, nil, err
+	}
+	text, err := json.Marshal(policy)
+	return text, changes, err
+}
+
+// rawProperties are the body of a request that replaces the properties of a
+// container. azcosmos.ContainerProperties would drop the members that it does not
+// know, and there is no option for a condition.
+type rawProperties struct {
+	body []byte
+	etag string
+}
+
+type rawPropertiesKey struct{}
+
+// rawPropertiesPolicy puts the rawProperties of the context into a PUT request.
+type rawPropertiesPolicy struct{}
+
+func (rawPropertiesPolicy) Do(req *policy.Request) (*http.Response, error) {
+	raw, ok := req.Raw().Context().Value(rawPropertiesKey{}).(rawProperties)
+	if ok && req.Raw().Method == http.MethodPut {
+		if err := req.SetBody(streaming.NopCloser(bytes.NewReader(raw.body)), "application/json"); err != nil {
+			return nil, err
+		}
+		req.Raw().Header.Set("If-Match", raw.etag)
+	}
+	return req.Next()
+}
