@@ -18,10 +18,8 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 	if wait == 0 {
 		return s.fetchNow(ctx, req)
 	}
-	listener, full := s.opts.Hub.Listen(req.Actor, req.Groups)
-	if full == nil {
-		defer listener.Close()
-	}
+	listener := s.opts.Hub.Listen(req.Actor, req.Groups)
+	defer listener.Close()
 	paceOf(ctx).allow(wait)
 	until, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -31,8 +29,8 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 		if !errors.Is(err, domain.ErrNoData) {
 			return peeked, slot, err
 		}
-		if full != nil {
-			return nil, nil, full
+		if err := listener.TakePlace(!errors.Is(err, hub.ErrNoMailbox)); err != nil {
+			return nil, nil, err
 		}
 		s.metrics.waiting.Inc()
 		over := listener.Wait(until)

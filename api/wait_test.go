@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -182,4 +183,33 @@ func TestAWaitThatMakesNoSenseIsRefused(t *testing.T) {
 	}
 	require.Contains(t, f.do("GET", "/v1/peek?wait=1&wait=2", "").problem(400, "invalid").Detail, "2 times")
 	require.Contains(t, f.do("DELETE", "/v1/dequeue/"+id(1)+"?wait=1", "").problem(400, "invalid").Detail, `"wait"`)
+}
+
+func TestWait_MadeUpActorsLeaveRoomForActorsWithData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := serveBubble(t, newFixture(t, func(_ *api.Options, o *hub.Options) { o.Listeners = 20 }))
+		require.Equal(t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
+		resp := b.exchange(b.dial(), "DELETE /v1/dequeue/"+b.peekID()+" HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: "+actor+"\r\n\r\n")
+		require.Equal(t, 200, resp.StatusCode)
+
+		start := time.Now()
+		var madeUp []<-chan *http.Response
+		for i := range 3 {
+			madeUp = append(madeUp, b.waits(fmt.Sprintf("GET /v1/peek?wait=20s HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: made-up-%d\r\n\r\n", i)))
+		}
+		b.after(start, 0, 429, madeUp[2])
+		known := b.waits(waitRequest)
+		b.after(start, 20*time.Second, 204, known)
+		b.after(start, 20*time.Second, 204, madeUp[0])
+		b.after(start, 20*time.Second, 204, madeUp[1])
+	})
+}
+
+// peekID returns the id of the bundle that the actor gets.
+func (b *bubble) peekID() string {
+	b.t.Helper()
+	resp := b.exchange(b.dial(), peekRequest)
+	require.Equal(b.t, 200, resp.StatusCode)
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Header.Get("MessageId")
 }

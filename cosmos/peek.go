@@ -46,6 +46,9 @@ func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups [
 		next.Backlog = backlog
 		return next, err
 	}
+	if h.etag == "" && len(candidates) == 0 {
+		return repository.Next{}, repository.ErrNoMailbox
+	}
 	if len(candidates) == 0 {
 		return repository.Next{}, domain.ErrNoData
 	}

@@ -2,11 +2,15 @@ package repository
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
 )
+
+// ErrNoMailbox is the domain.ErrNoData of a recipient for whom nothing was ever saved.
+var ErrNoMailbox = fmt.Errorf("%w: nothing was ever saved for this recipient", domain.ErrNoData)
 
 // DataAvailable stores the events of recipients and gives them back in order.
 //
@@ -30,7 +34,9 @@ type DataAvailable interface {
 	// NextUnacknowledged tells what recipient is to get next from groups, of
 	// which there is at least one: the bundle that has been open longest or, if
 	// none is open, a run of the cabinet whose first unacknowledged event has
-	// the smallest sequence number. It fails with ErrNoData if there is neither;
+	// the smallest sequence number. It fails with ErrNoData if there is neither,
+	// and with ErrNoMailbox, which is an ErrNoData, if no Save was ever begun for
+	// recipient. That is known from the same reads;
 	// what is saved while the call is under way may or may not be seen.
 	//
 	// A store whose ordering is domain.ByRecipient gives a run that ends before it

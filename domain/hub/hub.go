@@ -49,8 +49,8 @@ type Options struct {
 
 	Random func() uint64 // for jitter; default: the system's
 
-	Listeners         int                     // at the same time; default 1000
-	ListenersPerActor int                     // default 8; so many may wait for the content of a bundle, too
+	Listeners         int                     // with a place, at the same time; default 10,000. Actors without a mailbox have a tenth of them
+	ListenersPerActor int                     // with a place; default 8. As many may wait for the content of a bundle
 	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
 }
 
@@ -66,7 +66,7 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 		opts.Parallel = 8
 	}
 	if opts.Listeners <= 0 {
-		opts.Listeners = 1000
+		opts.Listeners = 10_000
 	}
 	if opts.ListenersPerActor <= 0 {
 		opts.ListenersPerActor = 8

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,11 +17,14 @@ import (
 // costs a Peek only if the first has found nothing. The first look of all has nothing
 // to compare with, and is told once: a Listener that hears nothing shall stay cheap.
 
-// A Listener hears of events for an actor.
+// A Listener is notified of events for an actor. It needs a place for its first Wait:
+// the number of places is limited, for each actor, for actors without a mailbox, and in
+// all. Otherwise requests for made-up actors could take them all.
 type Listener struct {
 	hub    *Hub
 	actor  domain.ActorID
 	groups []domain.Group
+	place  listenerPlace // guarded by hub.listeners.mu
 
 	woken     chan struct{}   // holds one
 	looks     int             // at the watermark, since it was woken
@@ -28,19 +32,41 @@ type Listener struct {
 	news      bool            // were told since the last look, or by it
 }
 
-// Listen begins to listen for events for actor in groups; none means all of them.
-// Whatever is saved from then on will be heard, so the caller looks for data once
-// more before it waits. It fails with Busy if too many listen already. The caller
-// closes the Listener, and uses it in one goroutine.
-func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) (*Listener, error) {
+// A listenerPlace is the place of a Listener among those that wait.
+type listenerPlace int
+
+const (
+	noPlace       listenerPlace = iota
+	ordinaryPlace               // of an actor with a mailbox
+	newcomerPlace               // of an actor without one, which Listeners/newcomerShare may have
+)
+
+const newcomerShare = 10
+
+// Listen returns a Listener for events of actor in groups; none means all of them. It
+// is notified of all events that are saved from then on, so the caller looks for data
+// once more before it waits. The caller closes the Listener, and uses it in one
+// goroutine.
+func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	if len(groups) == 0 {
 		groups = h.opts.Groups.All()
 	}
 	l := &Listener{hub: h, actor: actor, groups: groups, woken: make(chan struct{}, 1), watermark: -1}
-	if err := h.listeners.add(l, h.opts.Listeners, h.opts.ListenersPerActor); err != nil {
-		return nil, err
+	h.listeners.add(l)
+	return l
+}
+
+// TakePlace takes a place for the Listener, which it keeps until it is closed.
+// hasMailbox reports whether something was ever saved for the actor: a Peek that fails
+// with ErrNoMailbox says no. Calling again changes the kind of the place, if the actor
+// has a mailbox now. It fails with Busy if no place is free.
+func (l *Listener) TakePlace(hasMailbox bool) error {
+	want := ordinaryPlace
+	if !hasMailbox {
+		want = newcomerPlace
 	}
-	return l, nil
+	opts := &l.hub.opts
+	return l.hub.listeners.takePlace(l, want, opts.Listeners, max(1, opts.Listeners/newcomerShare), opts.ListenersPerActor)
 }
 
 // Wait returns nil when there may be something, and the error of ctx once that has
@@ -74,7 +100,7 @@ func (l *Listener) Wait(ctx context.Context) error {
 	}
 }
 
-// Close gives the place back.
+// Close gives the place back. It may be called again.
 func (l *Listener) Close() { l.hub.listeners.remove(l) }
 
 // lookAgain is about how long a Listener waits before it looks for the n-th time
@@ -89,45 +115,95 @@ func around(d time.Duration, random func() uint64) time.Duration {
 	return d - d/4 + time.Duration(random()%uint64(max(d/2, 1))) //nolint:gosec // positive
 }
 
-// listeners are those who listen on this node.
+// listeners are the Listeners of this node.
 type listeners struct {
-	mu sync.Mutex
-	of map[domain.ActorID][]*Listener
-	n  int
+	mu        sync.Mutex
+	of        map[domain.ActorID]*actorListeners
+	places    int // that are taken
+	newcomers int // of them
 }
 
-func (ls *listeners) add(l *Listener, most, perActor int) error {
+// actorListeners are the Listeners of one actor, of which there is at least one.
+type actorListeners struct {
+	all    []*Listener
+	places int
+}
+
+func (ls *listeners) add(l *Listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	switch {
-	case ls.n >= most:
-		return domain.Errorf(domain.Busy, "too many requests wait for data already; peek without waiting")
-	case len(ls.of[l.actor]) >= perActor:
-		return domain.Errorf(domain.Busy, "%d requests of actor %s wait for data already; let them", perActor, l.actor)
-	}
 	if ls.of == nil {
-		ls.of = make(map[domain.ActorID][]*Listener)
+		ls.of = make(map[domain.ActorID]*actorListeners)
 	}
-	ls.of[l.actor] = append(ls.of[l.actor], l)
-	ls.n++
+	own := ls.of[l.actor]
+	if own == nil {
+		own = &actorListeners{}
+		ls.of[l.actor] = own
+	}
+	own.all = append(own.all, l)
+}
+
+func (ls *listeners) takePlace(l *Listener, want listenerPlace, limit, newcomerLimit, actorLimit int) error {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	own := ls.of[l.actor]
+	switch {
+	case l.place == want, l.place == ordinaryPlace: // a mailbox stays, whatever a stale read says
+		return nil
+	case want == newcomerPlace && ls.newcomers >= newcomerLimit:
+		return domain.Errorf(domain.Busy, "too many requests of actors that have never had data wait for data already; peek without waiting")
+	case l.place == noPlace && ls.places >= limit:
+		return domain.Errorf(domain.Busy, "too many requests wait for data already; peek without waiting")
+	case l.place == noPlace && own.places >= actorLimit:
+		return domain.Errorf(domain.Busy, "%d requests of actor %s wait for data already; let them", actorLimit, l.actor)
+	}
+	ls.leavePlace(l, own)
+	l.place = want
+	ls.places++
+	own.places++
+	if want == newcomerPlace {
+		ls.newcomers++
+	}
 	return nil
+}
+
+func (ls *listeners) leavePlace(l *Listener, own *actorListeners) {
+	switch l.place {
+	case noPlace:
+		return
+	case newcomerPlace:
+		ls.newcomers--
+	case ordinaryPlace:
+	}
+	ls.places--
+	own.places--
+	l.place = noPlace
 }
 
 func (ls *listeners) remove(l *Listener) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all := ls.of[l.actor]
-	for i := range all {
-		if all[i] == l {
-			all[i] = all[len(all)-1]
-			ls.of[l.actor] = all[:len(all)-1]
-			ls.n--
-			break
-		}
+	own := ls.of[l.actor]
+	if own == nil {
+		return // it was closed before
 	}
-	if len(ls.of[l.actor]) == 0 {
+	ls.leavePlace(l, own)
+	last := len(own.all) - 1
+	if i := slices.Index(own.all, l); i >= 0 {
+		own.all[i], own.all[last] = own.all[last], nil
+		own.all = own.all[:last]
+	}
+	if len(own.all) == 0 {
 		delete(ls.of, l.actor)
 	}
+}
+
+// listenersOf returns the Listeners of actor. The caller holds mu.
+func (ls *listeners) listenersOf(actor domain.ActorID) []*Listener {
+	if own := ls.of[actor]; own != nil {
+		return own.all
+	}
+	return nil
 }
 
 // wake tells those who listen for events of one recipient that some have come.
@@ -135,7 +211,7 @@ func (h *Hub) wake(events []domain.Event) {
 	ls := &h.listeners
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all := ls.of[events[0].Recipient]
+	all := ls.listenersOf(events[0].Recipient)
 	if len(all) == 0 {
 		return
 	}
@@ -160,7 +236,7 @@ func (h *Hub) wakeActor(actor domain.ActorID) {
 	ls := &h.listeners
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for _, l := range ls.of[actor] {
+	for _, l := range ls.listenersOf(actor) {
 		l.wake()
 	}
 }

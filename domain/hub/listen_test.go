@@ -46,8 +46,8 @@ func listening(t *testing.T, test func(t *testing.T, w *world, e *ear)) {
 // listens returns a Listener that the test closes.
 func (w *world) listens(groups ...domain.Group) *hub.Listener {
 	w.Helper()
-	l, err := w.hub.Listen(w.actor, groups)
-	require.NoError(w, err)
+	l := w.hub.Listen(w.actor, groups)
+	require.NoError(w, l.TakePlace(true))
 	return l
 }
 
@@ -216,26 +216,56 @@ func TestTheLooksGetRarerAndAreSpread(t *testing.T) {
 	})
 }
 
-func TestOnlySoManyListenAndAPlaceIsGivenBackOnce(t *testing.T) {
+func TestListener_PlacesAreLimitedAndGivenBackOnce(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
+		place := func(actor domain.ActorID) error {
+			l := w.hub.Listen(actor, nil)
+			defer l.Close()
+			return l.TakePlace(true)
+		}
 		for range 3 {
 			one, two := w.listens(), w.listens()
-			_, err := w.hub.Listen(w.actor, nil)
+			err := place(w.actor)
 			require.Equal(t, domain.Busy, domain.KindOf(err))
 			require.ErrorContains(t, err, fmt.Sprintf("2 requests of actor %s", w.actor))
-			third, err := w.hub.Listen(rt.NewActor(), nil)
-			require.NoError(t, err)
-			_, err = w.hub.Listen(rt.NewActor(), nil)
-			require.Equal(t, domain.Busy, domain.KindOf(err))
+			third := w.hub.Listen(rt.NewActor(), nil)
+			require.NoError(t, third.TakePlace(true))
+			require.Equal(t, domain.Busy, domain.KindOf(place(rt.NewActor())))
 			one.Close()
 			one.Close()
-			fourth, err := w.hub.Listen(rt.NewActor(), nil)
-			require.NoError(t, err)
-			_, err = w.hub.Listen(rt.NewActor(), nil)
-			require.Equal(t, domain.Busy, domain.KindOf(err))
+			fourth := w.hub.Listen(rt.NewActor(), nil)
+			require.NoError(t, fourth.TakePlace(true))
+			require.Equal(t, domain.Busy, domain.KindOf(place(rt.NewActor())))
 			for _, l := range []*hub.Listener{two, third, fourth} {
 				l.Close()
 			}
 		}
 	})
+}
+
+func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
+	w := newWorld(t, hub.Options{Listeners: 20})
+	listen := func(hasMailbox bool) (*hub.Listener, error) {
+		l := w.hub.Listen(rt.NewActor(), nil)
+		t.Cleanup(l.Close)
+		return l, l.TakePlace(hasMailbox)
+	}
+	first, err := listen(false)
+	require.NoError(t, err)
+	_, err = listen(false)
+	require.NoError(t, err)
+	_, err = listen(false)
+	require.Equal(t, domain.Busy, domain.KindOf(err))
+	require.ErrorContains(t, err, "never had data")
+
+	require.NoError(t, first.TakePlace(true), "something was saved for it")
+	require.NoError(t, first.TakePlace(false), "by a stale read")
+	_, err = listen(false)
+	require.NoError(t, err)
+	for range 17 {
+		_, err = listen(true)
+		require.NoError(t, err)
+	}
+	_, err = listen(true)
+	require.Equal(t, domain.Busy, domain.KindOf(err))
 }

@@ -44,6 +44,9 @@ type Peeked struct {
 // that it suggests.
 var ErrBundleIDInUse = repository.ErrBundleIDInUse
 
+// ErrNoMailbox is the domain.ErrNoData of an actor for whom nothing was ever saved.
+var ErrNoMailbox = repository.ErrNoMailbox
+
 // ErrOutpaced reports that other requests of the same actor were faster, again and
 // again. It is of kind Busy.
 var ErrOutpaced = domain.Errorf(domain.Busy, "peek: lost %d races in a row against other requests of the same actor", lostRaces)

@@ -35,6 +35,9 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 			first = c
 		}
 	}
+	if len(r.cabinets) == 0 {
+		return repository.Next{}, repository.ErrNoMailbox
+	}
 	if first == nil {
 		return repository.Next{}, domain.ErrNoData
 	}

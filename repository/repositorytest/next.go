@@ -16,6 +16,17 @@ var nextRules = []rule{
 		f.nothing(TimeSeries)
 	}},
 
+	{name: "no data of a recipient without a mailbox is told apart", test: func(f *fixture) {
+		missing := func() error {
+			_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
+			require.ErrorIs(f, err, domain.ErrNoData)
+			return err
+		}
+		require.ErrorIs(f, missing(), repository.ErrNoMailbox)
+		f.dequeues(f.stored(1)...)
+		require.NotErrorIs(f, missing(), repository.ErrNoMailbox)
+	}},
+
 	{name: "data of other groups only is no data", test: func(f *fixture) {
 		want := f.stored(1, From(domain.Charges))
 		f.nothing(TimeSeries)

@@ -75,6 +75,7 @@ type Limits struct {
 	Payload     Size
 	Content     Size // that a domain makes for one bundle
 	Events      int
+	Waiting     int  // Peeks that wait for data at the same time
 	FreeDisk    Size // the node is not ready while a disk of Data has less free
 
 	PayloadDepth  int // levels of nesting in a payload
@@ -99,7 +100,7 @@ func Default() Config {
 
 		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{
-			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, FreeDisk: 64 << 20,
+			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, Waiting: 10_000, FreeDisk: 64 << 20,
 			PayloadDepth: 64, PayloadNumber: 400,
 		},
 	}

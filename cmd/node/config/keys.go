@@ -69,6 +69,7 @@ var keys = []key{
 	{"limits.payload-number", false, "maximum characters of a number in a payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadNumber) }},
 	{"limits.content", false, "the most bytes that a domain may make for one bundle", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
 	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
+	{"limits.waiting", false, "maximum number of Peeks that wait for data; actors that have never had data may have a tenth of them", func(c *Config) value { return (*countValue)(&c.Limits.Waiting) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},
 }
 
