@@ -8,3 +8,9 @@ func ProblemStatuses() map[string]int {
 	}
 	return all
 }
+
+// MaxLoginAddresses is how many addresses failed logins are counted for.
+const MaxLoginAddresses = maxAddresses
+
+// LoginAddresses returns how many addresses s counts failed logins for.
+func LoginAddresses(s *Server) int { return len(s.logins.addresses) }

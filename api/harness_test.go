@@ -47,6 +47,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 	options := api.Options{
 		Logger:     slog.New(slog.NewJSONHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Registerer: prometheus.NewRegistry(),
+		AdminToken: token,
 	}
 	for _, c := range change {
 		c(&options, &hubOptions)
@@ -169,7 +170,8 @@ func (f *fixture) do(method, path, body string, headers ...string) answer {
 	return f.send(req)
 }
 
-// newRequest returns a request as actor 5790001330552 with a body of JSON.
+// newRequest returns a request as actor 5790001330552 with a body of JSON. An operator's
+// has the token.
 func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, body)
@@ -177,6 +179,9 @@ func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request 
 		f.t.Fatal(err)
 	}
 	req.Header.Set("X-Actor-Id", actor)
+	if strings.HasPrefix(path, "/v1/admin/") {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	if req.ContentLength != 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}

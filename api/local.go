@@ -7,20 +7,45 @@ import (
 	"strings"
 )
 
-// localOnly refuses requests that name another host than this machine. A hub on
-// a loopback address trusts whoever reaches it; a web page that has its own name
-// resolve to that address must not.
+// localOnly refuses requests that are not from this machine, or not for it: those that
+// name another host, and those that a proxy has passed on.
+//
+// The first prevents DNS rebinding: a web page whose own name resolves to a loopback
+// address. The second is for hubs that take the word of every client for who it is,
+// because only this machine reaches them: behind a proxy that is not so.
 func (s *Server) localOnly(next http.Handler) http.Handler {
-	if !s.opts.LocalOnly {
+	if !s.opts.LocalOnly && !s.opts.NoProxies {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLocal(r.Host) {
-			s.fail(w, r, refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q.", clip(r.Host)))
+		if s.opts.LocalOnly && !isLocal(r.Host) {
+			s.fail(w, r, refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", clip(r.Host)))
+			return
+		}
+		if header := proxyHeader(r.Header); s.opts.NoProxies && header != "" {
+			s.fail(w, r, refuse(invalid, "The request has the header %s, so a proxy has passed it on, and this hub takes requests from this machine only. "+
+				"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; the README says what such a proxy has to do.", clip(header)))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// proxyHeader returns the name of a header by which a proxy says that it has passed a
+// request on, and "" if there is none.
+func proxyHeader(h http.Header) string {
+	for _, name := range [...]string{"Forwarded", "Via"} {
+		if _, ok := h[name]; ok {
+			return name
+		}
+	}
+	first := ""
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first
 }
 
 func isLocal(host string) bool {

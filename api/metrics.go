@@ -20,6 +20,8 @@ type metrics struct {
 
 	accepted, duplicates, conflicts, peeked, dequeued prometheus.Counter // events
 
+	loginsFailed, loginsRefused prometheus.Counter
+
 	backlog prometheus.Histogram // events
 }
 
@@ -61,6 +63,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		conflicts:  counter("messagehub_events_conflicts_total", "Events refused because they were stored before with other content."),
 		peeked:     counter("messagehub_events_peeked_total", "Events in the bodies of bundles handed out, repetitions included."),
 		dequeued:   counter("messagehub_events_dequeued_total", "Events in bundles that were dequeued."),
+
+		loginsFailed:  counter("messagehub_operator_logins_failed_total", "Requests of operators without the right token."),
+		loginsRefused: counter("messagehub_operator_logins_refused_total", "Requests of operators refused because of failed logins from the same address."),
 
 		backlog: make.NewHistogram(native(prometheus.HistogramOpts{
 			Name:    "messagehub_peek_backlog_events",

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -14,33 +16,41 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requireOperator finds out whether an operator sends a request. It is the only
-// place that knows how: by the token, if one is configured; else whoever is on this
-// machine is one, as long as the hub serves nobody else.
+// requireOperator refuses requests without the operator's token. The address of the
+// client proves nothing: a reverse proxy on the same machine passes on the requests
+// of everybody, and need not say so.
 //
-// A web page that an operator looks at is on this machine as well. It cannot send
-// what these routes take: localOnly keeps out names of its own, every body must be
-// application/json, which a browser sends to another site only if that allows it,
-// and no page may read the answer to a GET.
+// An address that fails too often is refused for a while without a look at its token.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		switch {
-		case s.opts.AdminToken != "":
-			scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			if !strings.EqualFold(scheme, "Bearer") || !isSame(token, s.opts.AdminToken) {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-				return refuse(missingToken, "Send the token of the hub's setting admin.token: Authorization: Bearer TOKEN.")
-			}
-		case !s.opts.LocalOnly:
-			return refuse(adminClosed, "This hub serves other machines and has no token for its operators, so nobody may operate it over HTTP. "+
-				"Set admin.token (MESSAGEHUB_ADMIN_TOKEN) and restart it, or let it listen to a loopback address without --insecure.")
+		if s.opts.AdminToken == "" {
+			return refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
+				"Set admin.token (MESSAGEHUB_ADMIN_TOKEN) or repair the folder, and restart it.")
 		}
-		next.ServeHTTP(w, r)
-		return nil
+		address := addressOf(r.RemoteAddr)
+		now := s.opts.Clock()
+		if pause := s.logins.pause(address, now); pause > 0 {
+			s.metrics.loginsRefused.Inc()
+			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(pause.Seconds()), 'f', -1, 64))
+			return refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
+		}
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if strings.EqualFold(scheme, "Bearer") && isSame(token, s.opts.AdminToken) {
+			next.ServeHTTP(w, r)
+			return nil
+		}
+		s.logins.fail(address, now)
+		s.metrics.loginsFailed.Inc()
+		s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "operator login failed",
+			slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", clip(r.RemoteAddr)),
+			slog.Bool("token_shown", token != ""))
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		return refuse(missingToken, "Send the operator's token: Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
+			"without that setting, the file admin.token in the hub's data folder holds it.")
 	})
 }
 
-// isSame takes as long whatever the difference, the lengths included.
+// isSame compares a and b in a time that does not depend on where they differ.
 func isSame(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

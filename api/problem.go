@@ -26,6 +26,7 @@ const (
 	missingActor       problemType = "missing-actor"
 	missingToken       problemType = "missing-token"
 	adminClosed        problemType = "admin-closed"
+	tooManyLogins      problemType = "too-many-logins"
 	noRoute            problemType = "no-such-route"
 	unknownGroup       problemType = "unknown-group"
 	notFound           problemType = "not-found"
@@ -68,6 +69,7 @@ var problems = map[problemType]struct {
 	missingActor:       {status: 401, title: "The actor is not known"},
 	missingToken:       {status: 401, title: "The operator is not known"},
 	adminClosed:        {status: 403, title: "Nobody may operate this hub over HTTP"},
+	tooManyLogins:      {status: 429, title: "Too many failed logins"},
 	noRoute:            {status: 404, title: "No such route"},
 	unknownGroup:       {status: 404, title: "No such group"},
 	notFound:           {status: 404, title: "Not found"},

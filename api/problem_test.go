@@ -78,6 +78,12 @@ var provoke = map[string]func(f *fixture) answer{
 	"missing-token": func(f *fixture) answer {
 		return f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "Bearer wrong")
 	},
+	"too-many-logins": func(f *fixture) answer {
+		for range 10 {
+			f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "").problem(401, "missing-token")
+		}
+		return f.do("GET", "/v1/admin/queues/"+actor, "")
+	},
 	"admin-closed": func(f *fixture) answer { return f.do("GET", "/v1/admin/queues/"+actor, "") },
 	"no-answer": func(f *fixture) answer {
 		f.store.next = func(context.Context) error { return unanswered(hub.NoAnswer, "") }
@@ -88,7 +94,7 @@ var provoke = map[string]func(f *fixture) answer{
 		return f.do("GET", "/v1/peek", "")
 	},
 	"frozen": func(f *fixture) answer {
-		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`, "Authorization", "Bearer "+token)
+		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`)
 		a.wants(204)
 		return f.do("GET", "/v1/peek", "")
 	},
@@ -121,8 +127,11 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 						{Name: "disk", Reason: "no room", Remedy: "free space"},
 					}})
 				}
-				if name != "admin-closed" {
-					o.AdminToken = token
+				if name == "too-many-logins" {
+					o.Clock = func() time.Time { return time.Unix(0, 0) }
+				}
+				if name == "admin-closed" {
+					o.AdminToken = ""
 				}
 				if name == "deadline-exceeded" || name == "body-too-slow" {
 					o.Deadline = time.Second
@@ -139,6 +148,8 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "10"
 			case name == "frozen":
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
+			case name == "too-many-logins":
+				pause = "60"
 			case a.status == 429 || a.status == 503:
 				pause = "1"
 			}

@@ -18,13 +18,14 @@ type Options struct {
 	Hub          *hub.Hub
 	Operator     *hub.Operator
 	Check        hub.Checker                 // default: what is stored cannot be checked
-	AdminToken   string                      // what operators show; default: whoever is on this machine is one, if LocalOnly
+	AdminToken   string                      // what operators show; default: the routes of operators are closed
 	Logger       *slog.Logger                // default: discards
 	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
 	Ready        func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
 	Limits       Limits
 	LocalOnly    bool             // refuse requests that name another host than this machine
+	NoProxies    bool             // refuse requests that a proxy has passed on
 	Deadline     time.Duration    // of a request; default 30 s
 	Clock        func() time.Time // for durations in logs and metrics; default time.Now
 	NewRequestID func() string    // default: 26 random letters and digits
@@ -55,6 +56,8 @@ type Limits struct {
 	MinRate int64 // bytes a second that a client has to send or read; default 4 KB
 
 	Wait time.Duration // the longest that a Peek waits for data; default 1 min
+
+	FailedLogins int // of operators in a minute from one address, before it is refused; default 10
 }
 
 const (
@@ -71,6 +74,7 @@ type Server struct {
 	smallBodies, largeBodies   *memoryPool
 	smallAnswers, largeAnswers *memoryPool
 	checks                     *semaphore.Weighted
+	logins                     *failedLogins
 	handler                    http.Handler
 	draining                   context.Context //nolint:containedctx // ends when the server is told to drain
 	drain                      context.CancelFunc
@@ -86,6 +90,7 @@ func New(opts Options) *Server {
 		peeks: newPerActorLimiter(newLimiter(limits.Peeks, timeout, "too many other bundles are being fetched"),
 			max(1, limits.Peeks/2)),
 		checks: semaphore.NewWeighted(1),
+		logins: newFailedLogins(opts.Limits.FailedLogins),
 	}
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, timeout,
 		"request bodies take all the memory that there is for them", s.metrics.stalled.WithLabelValues("requests").Inc)
@@ -152,6 +157,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Limits.Wait <= 0 {
 		o.Limits.Wait = time.Minute
+	}
+	if o.Limits.FailedLogins <= 0 {
+		o.Limits.FailedLogins = 10
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 30 * time.Second

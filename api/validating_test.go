@@ -130,9 +130,9 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	}
 }
 
-// showsToken is the security scheme of operators, which may also come without.
+// showsToken is the security scheme of operators.
 func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error {
-	if !strings.HasPrefix(in.RequestValidationInput.Request.Header.Get("Authorization"), "Bearer ") {
+	if scheme, _, _ := strings.Cut(in.RequestValidationInput.Request.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "Bearer") {
 		return errors.New("no bearer token")
 	}
 	return nil

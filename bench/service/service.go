@@ -54,6 +54,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 func (o *Options) settings() config.Config {
 	c := config.Default()
 	c.Listen, c.BusListen, c.BlobListen, c.Data, c.Domains = "127.0.0.1:0", "", "", o.Folder, o.Domains
+	c.Admin.Token = "token-of-the-operators"
 	if o.Doors {
 		c.BusListen, c.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
 	}

@@ -66,6 +66,9 @@ func (w *world) newHub(i int) *hub {
 	return h
 }
 
+// operatorToken is what the operators of all hubs show.
+const operatorToken = "token-of-the-operators"
+
 // settings are those of a hub whose accounts are all elsewhere.
 func (w *world) settings() config.Config {
 	cfg := config.Default()
@@ -78,6 +81,7 @@ func (w *world) settings() config.Config {
 	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) // waiting for a session is a lot of talk
 	cfg.Domains = w.plan.domains
 	cfg.Ordering = w.plan.ordering
+	cfg.Admin.Token = operatorToken
 	cfg.Retention = w.plan.retention
 	return cfg
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,6 +96,9 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 		return nil, err
 	}
 	req.RemoteAddr = "127.0.0.1:1"
+	if strings.HasPrefix(path, "/v1/admin/") {
+		req.Header.Set("Authorization", "Bearer "+operatorToken)
+	}
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}

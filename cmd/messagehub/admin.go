@@ -3,14 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os/user"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -29,13 +34,55 @@ func (p *process) variable(name string) string {
 	return found
 }
 
-// newOperator returns a client that shows the operator's token, if there is one.
-func (p *process) newOperator(url string) (*client, error) {
+// newOperator returns a client that shows the operator's token, if there is one. It
+// warns if others can read the token on its way.
+func (p *process) newOperator(in config.Inputs, url string) (*client, error) {
 	c, err := newClient(url)
-	if err == nil {
-		c.token = p.variable(tokenVariable)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	if c.token, err = p.operatorToken(in, c); err != nil {
+		return nil, err
+	}
+	if c.token != "" && !c.isPrivate() {
+		fmt.Fprintf(p.err, "messagehub: warning: the operator's token goes to %s over plain HTTP, where others can read it on its way; use https, or a tunnel\n", c.base)
+	}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this hub alone
+	return c, nil
+}
+
+// operatorToken returns the token of the environment, else that of the configuration,
+// else the one that a hub keeps in its data folder. The last goes to another machine
+// only if the folder is named: the usual folder is that of a hub on this machine.
+func (p *process) operatorToken(in config.Inputs, c *client) (string, error) {
+	if token := p.variable(tokenVariable); token != "" {
+		return token, nil
+	}
+	in.Environ = p.environ
+	cfg, err := config.Load(in)
+	if err != nil {
+		return "", err
+	}
+	if cfg.Admin.Token != "" {
+		return cfg.Admin.Token.Reveal(), nil
+	}
+	if cfg.IsDefault("data") && !c.isLocal() {
+		return "", nil
+	}
+	token, err := node.ReadAdminToken(cfg.Data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil // the hub says what to do
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("%w; run this command as the user that the hub runs as, or set %s", err, tokenVariable)
+	}
+	return token.Reveal(), err
+}
+
+// dataFlag adds the flag that says where a hub keeps its token.
+func dataFlag(flags *pflag.FlagSet) {
+	config.AddFlags(flags, "data")
+	flags.Lookup("data").Usage = "data `FOLDER` of the hub; its token is there unless " + tokenVariable + " is set"
 }
 
 // loginName is who an order comes from unless it is said.
@@ -75,6 +122,7 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 		},
 	}
 	cmd.Flags().StringVar(&q.url, "url", defaultURL, "`URL` of the hub")
+	dataFlag(cmd.Flags())
 	cmd.Flags().DurationVar(&q.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	if order {
 		cmd.Flags().StringVar(&q.why, "why", "", "the reason, as `TEXT` for the record (required)")
@@ -86,6 +134,10 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 		if err := q.prepare(args[0], order); err != nil {
 			return q.p.usage("%w", err)
 		}
+		var err error
+		if q.hub, err = q.p.newOperator(config.Inputs{Flags: cmd.Flags()}, q.url); err != nil {
+			return err
+		}
 		defer q.hub.close()
 		ctx, cancel := context.WithTimeout(ctx, q.timeout)
 		defer cancel()
@@ -95,6 +147,9 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 }
 
 func (q *queueCommand) prepare(actor string, order bool) (err error) {
+	if _, err := newClient(q.url); err != nil {
+		return err
+	}
 	if q.actor, err = domain.ParseActorID(actor); err != nil {
 		return err
 	}
@@ -106,8 +161,7 @@ func (q *queueCommand) prepare(actor string, order bool) (err error) {
 			return fmt.Errorf("--why is missing; say why, for whoever reads the records later")
 		}
 	}
-	q.hub, err = q.p.newOperator(q.url)
-	return err
+	return nil
 }
 
 // path is where the hub has the queue.

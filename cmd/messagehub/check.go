@@ -38,7 +38,7 @@ func (p *process) checkCommand() *cobra.Command {
 			"events, and what was acknowledged, are never touched.\n\n" +
 			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
 			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
-			"If that hub has a token for its operators, set " + tokenVariable + ".\n\n" +
+			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +
 			"The exit status is 0 if nothing is wrong, or not any more, 1 if something is, and 2 for a wrong command line.",
 		Example: "  messagehub check --data /var/lib/messagehub\n" +
 			"  messagehub check --url http://127.0.0.1:8080 --repair\n" +
@@ -67,14 +67,17 @@ func (p *process) checkCommand() *cobra.Command {
 			}
 			return c.here(ctx, cfg, opts)
 		}
-		for _, name := range []string{"config", "data", "cosmos-endpoint", "cosmos-database", "cosmos-consistency"} {
+		for _, name := range []string{"cosmos-endpoint", "cosmos-database", "cosmos-consistency"} {
 			if flags.Changed(name) {
 				return p.usage("--%s: with --url the hub knows where its data is; remove one of the two", name)
 			}
 		}
-		remote, err := p.newOperator(c.url)
-		if err != nil {
+		if _, err := newClient(c.url); err != nil {
 			return p.usage("%w", err)
+		}
+		remote, err := p.newOperator(config.Inputs{File: file, Flags: flags}, c.url)
+		if err != nil {
+			return err
 		}
 		defer remote.close()
 		return c.run(ctx, "the hub at "+remote.base, opts, remote.check)

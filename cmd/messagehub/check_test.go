@@ -242,6 +242,7 @@ func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
 		remote, err := newClient(url)
 		if err == nil {
 			defer remote.close()
+			remote.token = operatorToken
 			first := true
 			_, err = remote.check(context.Background(), hub.CheckOptions{Progress: func(hub.CheckReport) {
 				if first {
@@ -252,7 +253,11 @@ func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
 		}
 		over <- err
 	}()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-over:
+		require.NoError(t, err, "the check ended before it began")
+	}
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
 	require.NotContains(t, h.said(), "cut off")
 	ended := <-over

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -37,6 +38,22 @@ func newClient(base string) (*client, error) {
 	transport.MaxIdleConnsPerHost = 64
 	transport.DisableCompression = true // a download that broke off goes on by bytes of the body as it is
 	return &client{strings.TrimRight(u.String(), "/"), "", &http.Client{Transport: transport}}, nil
+}
+
+// isPrivate reports whether nobody else can read on its way what the client sends.
+func (c *client) isPrivate() bool { return strings.HasPrefix(c.base, "https:") || c.isLocal() }
+
+// isLocal reports whether the hub is on this machine.
+func (c *client) isLocal() bool {
+	u, err := url.Parse(c.base)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(u.Hostname(), "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	return err == nil && addr.Unmap().IsLoopback()
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

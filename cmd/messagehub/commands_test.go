@@ -30,8 +30,8 @@ func messagehub(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	status := run(t.Context(), &process{
-		args: append([]string{"messagehub"}, args...),
-		in:   strings.NewReader(stdin), out: &out, err: &errs,
+		args: append([]string{"messagehub"}, args...), environ: []string{tokenVariable + "=" + operatorToken},
+		in: strings.NewReader(stdin), out: &out, err: &errs,
 	})
 	return result{status, out.String(), errs.String()}
 }
@@ -42,7 +42,7 @@ func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
 	h := hub.New(store, store, store, hub.Options{})
-	handler := api.New(api.Options{Hub: h, Operator: hub.NewOperator(h, store, nil), LocalOnly: true}).Handler()
+	handler := api.New(api.Options{Hub: h, Operator: hub.NewOperator(h, store, nil), LocalOnly: true, AdminToken: operatorToken}).Handler()
 	if wrap != nil {
 		handler = wrap(handler)
 	}
@@ -171,7 +171,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"check", "--actor", "a b"}, `--actor: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`},
 		{[]string{"check", "--actor", "a", "--resume", "x"}, "--resume: a check of one actor is not resumed; remove it, or --actor"},
 		{[]string{"check", "--url", "localhost", "--repair"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "localhost"`},
-		{[]string{"check", "--url", url, "--data", "x"}, "--data: with --url the hub knows where its data is; remove one of the two"},
+		{[]string{"check", "--url", url, "--cosmos-database", "x"}, "--cosmos-database: with --url the hub knows where its data is; remove one of the two"},
 		{[]string{"demo", "--events", "-1"}, "--events, --backlog: want at least 0, and together at most 10,000,000"},
 		{[]string{"version", "please"}, `unknown command "please" for "messagehub version"`},
 	} {

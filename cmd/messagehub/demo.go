@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -81,6 +82,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
+	cfg.Admin.Token = config.Secret(rand.Text())
 	cfg.BusListen, cfg.BlobListen, cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain = "", "", "", "" // its domains send over HTTP
 	inline, err := domain.ParseOrigin(inlineOrigin)
 	if err != nil {
@@ -116,6 +118,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if err := d.play(work, hub); err != nil {
 		return err
 	}
+	hub.token = cfg.Admin.Token.Reveal()
 	return d.check(work, hub)
 }
 

@@ -29,6 +29,7 @@ func doorsOf(t *testing.T) doored {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
+	cfg.Admin.Token = operatorToken
 	cfg.Domains = config.Domains{{Name: domain.Charges, Content: domain.Request}}
 	n, err := node.Open(t.Context(), cfg, node.Options{})
 	require.NoError(t, err)

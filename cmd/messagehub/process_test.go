@@ -83,8 +83,17 @@ func spawnHub(t testing.TB, args ...string) *hubProcess {
 	return spawnHubWith(t, nil, args...)
 }
 
+// operatorToken is that of the hubs in tests, so that none leaves a file behind.
+const operatorToken = "a-token-of-all-operators"
+
 // spawnHubWith starts one whose environment has more variables.
 func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
+	t.Helper()
+	return spawnHubIn(t, append([]string{tokenVariable + "=" + operatorToken}, environ...), args...)
+}
+
+// spawnHubIn starts one whose environment has no settings but these.
+func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
 	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
 	h.cmd = exec.Command(program(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)

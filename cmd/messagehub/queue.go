@@ -18,8 +18,8 @@ func (p *process) queueCommand() *cobra.Command {
 		Short: "Look into the queue of an actor, and help it when it is stuck",
 		Long: "Look into the queue of an actor as it is stored, and help it when it is stuck. Every order is recorded\n" +
 			"in the hub with who gave it and why.\n\n" +
-			"A hub for this machine alone takes orders from whoever is on it; every other one wants the token that\n" +
-			"stands in its setting admin.token, and finds it here in " + tokenVariable + ".",
+			"Orders need the hub's token for operators. It comes from " + tokenVariable + " or, for a hub that has\n" +
+			"made one, from the file admin.token in its data folder (--data).",
 		Example: "  messagehub queue show 5790001330552\n" +
 			"  messagehub queue skip 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --why 'ticket 4711'",
 		Args: cobra.NoArgs,

@@ -22,6 +22,8 @@ func (p *process) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the hub",
 		Long: "Run the hub. Without Azure settings everything is embedded and kept in one folder.\n\n" +
+			"Operators need a token: that of the setting admin.token or, without it, one that the hub makes and keeps\n" +
+			"in the data folder, in the file admin.token. With --in-memory and with Azure settings that file is made too.\n\n" +
 			"Every setting can stand in a YAML file, in the environment as MESSAGEHUB_..., or here;\n" +
 			"here wins, then the environment. SIGTERM and Ctrl-C finish what has begun and stop;\n" +
 			"a second one stops at once.",
@@ -82,6 +84,9 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 			fmt.Fprintf(p.out, " and leave content at %s", door)
 		}
 		fmt.Fprintf(p.out, "; %s domain --help tells more.\n", programName(p.args[0]))
+	}
+	if file := n.AdminTokenFile(); file != "" {
+		fmt.Fprintf(p.out, "The token of its operators is in %s.\n", file)
 	}
 	fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
 	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", newUUID(), actor, program, at)

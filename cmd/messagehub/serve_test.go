@@ -207,8 +207,9 @@ func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) 
 	out := &signalling{want: "dequeue", seen: cancel} // stop when the greeting is out
 	var errs strings.Builder
 	status := run(ctx, &process{
-		args: []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
-		out:  out, err: &errs,
+		args:    []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
+		environ: []string{tokenVariable + "=" + operatorToken},
+		out:     out, err: &errs,
 	})
 	require.Equal(t, 0, status, errs.String())
 	require.Regexp(t, `listens on http://(127\.0\.0\.1|\[::1\]):\d+ and keeps its data in memory, until it stops\.`, out.text.String())

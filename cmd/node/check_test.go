@@ -63,30 +63,6 @@ func TestAnAccountIsCheckedWhereverItIs(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestTheTokenOfTheConfigurationOpensTheOperatorsRoutes(t *testing.T) {
-	cfg := settings("")
-	cfg.Admin.Token = "a-token-for-operators"
-	n, _ := start(t, cfg, node.Options{})
-	status, body := call(t, http.MethodGet, n.URL()+"/v1/admin/queues/a", "", "")
-	require.Equal(t, 401, status, body)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/v1/admin/queues/a", nil)
-	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer a-token-for-operators")
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, 200, resp.StatusCode)
-}
-
-func TestAHubForOthersWithoutATokenIsOperatedByNobody(t *testing.T) {
-	cfg := settings("")
-	cfg.Insecure = true
-	n, _ := start(t, cfg, node.Options{})
-	status, body := call(t, http.MethodPost, n.URL()+"/v1/admin/check", "", "{}")
-	require.Equal(t, 403, status)
-	require.Contains(t, body, "admin.token")
-}
-
 func TestTheRetentionOfTheConfigurationIsThatOfTheStore(t *testing.T) {
 	for retention, kept := range map[time.Duration]bool{time.Minute: false, 0: true, 7 * 24 * time.Hour: true} {
 		engine, err := embedded.Open(embedded.Options{})

@@ -20,10 +20,10 @@ var errLocked = errors.New("locked")
 // lockFolder makes the data folder if need be and takes it for this process
 // until the file is closed, or the process dies.
 func lockFolder(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := os.MkdirAll(dir, privateFolder); err != nil {
 		return nil, folderFault(dir, err)
 	}
-	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)
 	if err != nil {
 		return nil, folderFault(dir, err)
 	}

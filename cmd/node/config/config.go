@@ -48,7 +48,7 @@ type Cosmos struct {
 
 // Admin says who may operate the hub over HTTP.
 type Admin struct {
-	Token Secret // "": whoever is on this machine, and nobody else
+	Token Secret // "": the node makes one, and keeps it in Data
 }
 
 // A Domain is an origin of events that the hub is told about, on top of the

@@ -150,7 +150,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a retention without a unit", yaml: "retention: 7", want: `retention = "7" (hub.yaml line 1): want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever`},
 		{name: "a token that is soon guessed", environ: []string{"MESSAGEHUB_ADMIN_TOKEN=hub"}, want: `admin.token = "[redacted]" (MESSAGEHUB_ADMIN_TOKEN): want 16 to 200 visible ASCII characters without blanks, such as openssl rand -hex 32 prints`},
 		{name: "a token that no header carries", environ: []string{"MESSAGEHUB_ADMIN_TOKEN=a token of four words"}, want: `admin.token = "[redacted]" (MESSAGEHUB_ADMIN_TOKEN): want 16 to 200 visible ASCII characters without blanks, such as openssl rand -hex 32 prints`},
-		{name: "no token", environ: []string{"MESSAGEHUB_ADMIN_TOKEN="}, want: "admin.token = [redacted] (MESSAGEHUB_ADMIN_TOKEN): want a secret, got nothing; leave it out to let only this machine operate the hub"},
+		{name: "no token", environ: []string{"MESSAGEHUB_ADMIN_TOKEN="}, want: "admin.token = [redacted] (MESSAGEHUB_ADMIN_TOKEN): want a secret, got nothing; leave it out, and the hub makes one"},
 		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
 		{name: "payloads deeper than parsers read", yaml: "limits: {payload-depth: 999}", want: `limits.payload-depth = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse deeper bundles`},
 		{name: "numbers longer than parsers read", yaml: "limits: {payload-number: 999}", want: `limits.payload-number = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse longer numbers`},

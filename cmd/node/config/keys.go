@@ -30,7 +30,7 @@ type value interface {
 // keys is the table of all keys, in the order in which they are told.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"data", true, "`FOLDER` that keeps all data; one process owns it", func(c *Config) value { return (*textValue)(&c.Data) }},
+	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
@@ -53,8 +53,8 @@ var keys = []key{
 	}},
 	{"blob.container", true, "`NAME` that the containers content and exchange begin with", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
 	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty for none", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
-	{"admin.token", false, "who sends it as a bearer token may operate the hub; without it, only who is on this machine", func(c *Config) value {
-		return &secretValue{&c.Admin.Token, "leave it out to let only this machine operate the hub"}
+	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
+		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {

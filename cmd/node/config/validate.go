@@ -25,7 +25,7 @@ func (c *Config) Validate() error {
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
-	if token := c.Admin.Token.Reveal(); token != "" && !isToken(token) {
+	if token := c.Admin.Token.Reveal(); token != "" && !IsToken(token) {
 		fault("admin.token", "want %d to %d visible ASCII characters without blanks, such as openssl rand -hex 32 prints", minToken, maxToken)
 	}
 	if c.InMemory && c.from["data"].layer != byDefault && c.from["data"].layer >= c.from["in-memory"].layer {
@@ -75,9 +75,9 @@ const (
 	maxToken = 200
 )
 
-// isToken reports whether a header can carry the text as it is, and nobody guesses
-// it soon.
-func isToken(s string) bool {
+// IsToken reports whether the text may be a token: a header can carry it, and it is
+// long enough not to be guessed.
+func IsToken(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
 			return false

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// failedLogins counts the failed logins of operators: for each address, and in all.
+//
+// An address may fail limit times in a window, and once in a window while all
+// addresses together have reached the total. An address without a failure is never
+// refused, so that the right token is accepted from it whatever others do. The memory
+// is bounded: of more addresses than maxAddresses, the one whose window began first is
+// forgotten.
+type failedLogins struct {
+	limit int
+
+	mu        sync.Mutex
+	addresses map[string]*loginFailures
+	all       loginFailures
+}
+
+// loginFailures are those in one window.
+type loginFailures struct {
+	began time.Time
+	n     int
+}
+
+const (
+	loginWindow   = time.Minute
+	loginsInAll   = 10 // times the limit of an address
+	maxAddresses  = 4096
+	ipv6NetworkID = 64 // bits; one machine may have all addresses of such a network
+)
+
+func newFailedLogins(limit int) *failedLogins {
+	return &failedLogins{limit: limit, addresses: make(map[string]*loginFailures)}
+}
+
+// left returns what is left of the window at now, and 0 after its end.
+func (f *loginFailures) left(now time.Time) time.Duration {
+	return max(0, loginWindow-now.Sub(f.began))
+}
+
+func (f *loginFailures) add(now time.Time) {
+	if f.left(now) == 0 {
+		f.began, f.n = now, 0
+	}
+	f.n++
+}
+
+// pause returns how long requests from address are refused, and 0 if they are not.
+func (l *failedLogins) pause(address string, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.addresses[address]
+	if f == nil {
+		return 0
+	}
+	left := f.left(now)
+	if left == 0 {
+		delete(l.addresses, address)
+		return 0
+	}
+	limit := l.limit
+	if l.all.left(now) > 0 && l.all.n >= loginsInAll*l.limit {
+		limit = 1
+	}
+	if f.n < limit {
+		return 0
+	}
+	return left
+}
+
+// fail counts a failed login from address.
+func (l *failedLogins) fail(address string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all.add(now)
+	f := l.addresses[address]
+	if f == nil {
+		if len(l.addresses) >= maxAddresses {
+			l.forget(now)
+		}
+		f = new(loginFailures)
+		l.addresses[address] = f
+	}
+	f.add(now)
+}
+
+// forget removes the addresses whose windows have ended or, if there are none, the one
+// whose window began first.
+func (l *failedLogins) forget(now time.Time) {
+	oldest := ""
+	for address, f := range l.addresses {
+		if f.left(now) == 0 {
+			delete(l.addresses, address)
+			continue
+		}
+		if o := l.addresses[oldest]; o == nil || f.began.Before(o.began) || f.began.Equal(o.began) && address < oldest {
+			oldest = address
+		}
+	}
+	if len(l.addresses) >= maxAddresses {
+		delete(l.addresses, oldest)
+	}
+}
+
+// addressOf returns the machine that remote, an address with a port, names: an IPv4
+// address, or the network of an IPv6 address.
+func addressOf(remote string) string {
+	ap, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return clip(remote)
+	}
+	addr := ap.Addr().Unmap().WithZone("")
+	if addr.Is6() && !addr.IsLoopback() {
+		if network, err := addr.Prefix(ipv6NetworkID); err == nil {
+			return network.String()
+		}
+	}
+	return addr.String()
+}

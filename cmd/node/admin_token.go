@@ -1,0 +1,125 @@
+package node
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// adminTokenName is the file of the data folder that holds the operator's token of a
+// node whose configuration has none.
+const adminTokenName = "admin.token"
+
+// AdminTokenFile returns the file with the operator's token in a data folder.
+func AdminTokenFile(folder string) string { return filepath.Join(folder, adminTokenName) }
+
+// ReadAdminToken reads the operator's token that a node has made in its data folder. It
+// fails with fs.ErrNotExist if there is none, and refuses a file that others may read
+// or that is not a file of the folder itself.
+func ReadAdminToken(folder string) (config.Secret, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", tokenFault(folder, err)
+	}
+	defer func() { _ = root.Close() }() // only read
+	token, err := readToken(root)
+	if err != nil {
+		return "", tokenFault(folder, err)
+	}
+	return token, nil
+}
+
+// keepAdminToken returns the token in the data folder, and makes folder and token if
+// they are missing.
+func keepAdminToken(folder string) (config.Secret, error) {
+	if folder == "" {
+		return "", errors.New("there is no data folder")
+	}
+	if err := os.MkdirAll(folder, privateFolder); err != nil {
+		return "", folderFault(folder, err)
+	}
+	token, err := ReadAdminToken(folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", folderFault(folder, err)
+	}
+	defer func() { _ = root.Close() }() // writeToken has synced what it wrote
+	if err := writeToken(root, "messagehub-"+rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", folderFault(folder, err)
+	}
+	return ReadAdminToken(folder) // it may be that of another process, which was faster
+}
+
+// writeToken makes the file at once with all its content. It fails with fs.ErrExist if
+// the name is taken, by a link as well.
+func writeToken(root *os.Root, token string) (err error) {
+	draft := "." + adminTokenName + "-" + rand.Text()
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Remove(draft)) }()
+	_, err = f.WriteString(token + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := root.Link(draft, adminTokenName); err != nil {
+		return err
+	}
+	folder, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func readToken(root *os.Root) (config.Secret, error) {
+	before, err := root.Lstat(adminTokenName) // before it is opened: opening a pipe would wait
+	if err != nil {
+		return "", err
+	}
+	if !before.Mode().IsRegular() {
+		return "", errors.New("it is a link, or no file; remove it, and the hub makes another token at its next start")
+	}
+	f, err := root.Open(adminTokenName)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !os.SameFile(before, info):
+		return "", errors.New("it was replaced while it was read; try again")
+	case isOpenToOthers(info):
+		return "", fmt.Errorf("its mode %04o lets others read it; remove it, and the hub makes another token at its next start", info.Mode().Perm())
+	}
+	const limit = 1 << 10
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if !config.IsToken(token) {
+		return "", errors.New("it does not hold a token; remove it, and the hub makes another at its next start")
+	}
+	return config.Secret(token), nil
+}
+
+func tokenFault(folder string, err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
+	}
+	return fmt.Errorf("operator's token %s: %w", AdminTokenFile(folder), err)
+}
