@@ -55,7 +55,9 @@ func (l *failingListener) Close() error {
 	return nil
 }
 
-func (l *failingListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672} }
+func (l *failingListener) Addr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672}
+}
 
 // answers checks that a connection by l is answered with the header of AMQP.
 func answers(t *testing.T, l *failingListener) {

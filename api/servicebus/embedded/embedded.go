@@ -79,8 +79,27 @@ type Options struct {
 	// that of math/rand/v2. It must be safe for concurrent use.
 	Random func() float64
 
-	// MaxConnections bounds the connections at one time. Default: 1000.
+	// MaxConnections is the maximum number of connections at one time, of which
+	// a quarter is kept for Dial: clients on the network cannot lock out the
+	// process itself. When the network has no connection left, a new one
+	// replaces the oldest that has not presented a valid token. Default: 1000.
 	MaxConnections int
+
+	// TokenTimeout is how long a connection may take to present its first valid
+	// token, or a key by SASL PLAIN. Until then it may have only a few links, and
+	// small frames. Default: 10 seconds.
+	TokenTimeout time.Duration
+
+	// MaxLinks and MaxSessions are the maximum numbers of AMQP links and AMQP
+	// sessions of all connections together. One connection may have 8,192 links
+	// and 4,096 sessions. Defaults: 65,536.
+	MaxLinks, MaxSessions int
+
+	// MaxBuffered is how many bytes all connections together may buffer before
+	// each gets less: messages of which only a part has come, messages that are
+	// being stored, and what clients have not read yet. At twice that size,
+	// connections that exceed their share are closed. Default: 256 MB.
+	MaxBuffered int64
 
 	// IdleTimeOut is how long a client may be silent. Default: 4 minutes.
 	IdleTimeOut time.Duration
@@ -104,6 +123,7 @@ type Namespace struct {
 	node    *node.Namespace
 	atom    *atom.Handler
 	options Options
+	totals  *server.Totals
 	meter   meter
 
 	ctx  context.Context //nolint:containedctx // ends all connections when the namespace is closed
@@ -112,7 +132,7 @@ type Namespace struct {
 	mu          sync.Mutex
 	closed      bool
 	dropped     chan struct{}  // closed by DropConnections, which makes another
-	open        int            // connections
+	places      places         // of connections
 	connections sync.WaitGroup // grows only while mu is held and closed is false
 }
 
@@ -126,9 +146,10 @@ func Open(o Options) (*Namespace, error) {
 		o.Keys = []Key{{Name: WellKnownKeyName, Secret: WellKnownKey, Rights: All}}
 	}
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.TokenTimeout = cmp.Or(o.TokenTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Random == nil {
-		o.Random = rand.Float64 //nolint:gosec // jitter is no secret
+		o.Random = rand.Float64
 	}
 	if o.Clock == nil {
 		o.Clock = systemClock{}
@@ -147,13 +168,16 @@ func Open(o Options) (*Namespace, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	n := &Namespace{store: store, bus: b, options: o, dropped: make(chan struct{})}
+	n := &Namespace{
+		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newPlaces(o.MaxConnections),
+		totals: server.NewTotals(server.TotalLimits{Sessions: o.MaxSessions, Links: o.MaxLinks, Memory: o.MaxBuffered}),
+	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.node = &node.Namespace{
 		Bus: b, Keys: o.Keys, Clock: o.Clock, Logger: o.Logger,
 		Open: o.Anonymous, TrustTokens: o.TrustTokens, Create: o.CreateOnUse, SendCredit: 1000,
 	}
-	n.atom = &atom.Handler{Bus: b, Keys: o.Keys, Clock: o.Clock, Open: o.Anonymous, TrustTokens: o.TrustTokens}
+	n.atom = &atom.Handler{Bus: b, Keys: o.Keys, Clock: o.Clock, Open: o.Anonymous, TrustTokens: o.TrustTokens, Authorized: requestAuthorized}
 	if err := n.declare(o.Entities); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -175,12 +199,13 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	client, served := net.Pipe()
-	if !n.begin() {
-		return nil, errors.Join(ErrClosed, client.Close(), served.Close())
+	release, err := n.beginOwn()
+	if err != nil {
+		return nil, errors.Join(err, client.Close(), served.Close())
 	}
 	go func() {
-		defer n.end()
-		n.speak(n.ctx, served)
+		defer release()
+		n.speak(n.ctx, served, n.options.TokenTimeout, nil)
 	}()
 	return client, nil
 }
@@ -228,8 +253,9 @@ func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, releas
 	}
 }
 
-// speak serves one connection that speaks AMQP.
-func (n *Namespace) speak(ctx context.Context, nc net.Conn) {
+// speak serves one connection that speaks AMQP. It must present a valid token
+// within tokenTimeout, and then speak calls authorized if that is not nil.
+func (n *Namespace) speak(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.untilDropped(ctx)
 	defer release()
 	n.meter.connections.Add(1)
@@ -240,27 +266,8 @@ func (n *Namespace) speak(ctx context.Context, nc net.Conn) {
 			_, known := n.node.Keys.Login(name, password)
 			return known || n.options.Anonymous
 		},
-		Frames: n.frames(),
+		Frames: n.frames(), TokenTimeout: tokenTimeout, Totals: n.totals, Authorized: authorized,
 	})
-}
-
-// begin counts a connection as under way, if there may be one more.
-func (n *Namespace) begin() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed || n.open >= n.options.MaxConnections {
-		return false
-	}
-	n.open++
-	n.connections.Add(1)
-	return true
-}
-
-func (n *Namespace) end() {
-	n.mu.Lock()
-	n.open--
-	n.mu.Unlock()
-	n.connections.Done()
 }
 
 // Close ends all connections and closes the store. Closing twice does no harm.

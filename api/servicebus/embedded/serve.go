@@ -9,12 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/coder/websocket"
 )
-
-// webSocketPath is where clients look for AMQP over WebSockets.
-const webSocketPath = "/$servicebus/websocket"
 
 // A Door is what may differ between two ways into the same namespace.
 type Door struct {
@@ -55,7 +50,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 		s.door.TLS = s.door.TLS.Clone()
 		s.door.TLS.NextProtos = []string{"http/1.1"}
 	}
-	web := &http.Server{Handler: d.HTTP, ReadHeaderTimeout: time.Minute, IdleTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	web := n.httpServer(ctx, d.HTTP)
 	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
 	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closing()
@@ -84,43 +79,41 @@ type serving struct {
 
 // admit serves one connection, or closes it if there are too many.
 func (s *serving) admit(nc net.Conn) {
-	if !s.namespace.begin() {
+	p := s.namespace.beginNetwork(func() { _ = nc.Close() })
+	if p == nil {
 		_ = nc.Close()
 		return
 	}
-	counted := &countedConn{Conn: nc, end: s.namespace.end}
-	s.running.Go(func() { s.serve(counted) })
+	s.running.Go(func() { s.serve(&placedConn{Conn: nc, place: p}) })
 }
 
-// A countedConn counts as under way until it is closed.
-type countedConn struct {
+// A placedConn has its place until it is closed.
+type placedConn struct {
 	net.Conn
-	once sync.Once
-	end  func()
+	place *place
 }
 
-func (c *countedConn) Close() error {
+func (c *placedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.end)
+	c.place.end()
 	return err
 }
 
 // serve finds out what a connection speaks, and sees to it that it is closed.
-func (s *serving) serve(nc net.Conn) {
+func (s *serving) serve(nc *placedConn) {
 	if !s.watch(nc) {
 		return
 	}
-	patience := s.namespace.options.Patience
-	if patience == 0 {
-		patience = time.Minute
-	}
-	_ = nc.SetReadDeadline(time.Now().Add(patience))
-	c := &peeked{Conn: nc, in: bufio.NewReader(nc)}
+	deadline := time.Now().Add(s.namespace.options.TokenTimeout)
+	_ = nc.SetReadDeadline(deadline)
+	c := &peeked{Conn: nc, in: bufio.NewReader(nc), place: nc.place}
 	first, err := c.in.Peek(1)
 	if err == nil && first[0] == tlsHandshake && s.door.TLS != nil {
+		_ = nc.SetWriteDeadline(deadline)
 		secure := tls.Server(c, s.door.TLS)
-		c = &peeked{Conn: secure, in: bufio.NewReader(secure)}
+		c = &peeked{Conn: secure, in: bufio.NewReader(secure), place: nc.place}
 		first, err = c.in.Peek(1)
+		_ = nc.SetWriteDeadline(time.Time{})
 	}
 	s.forget(nc)
 	switch {
@@ -128,7 +121,7 @@ func (s *serving) serve(nc net.Conn) {
 		_ = nc.Close()
 	case first[0] == 'A':
 		_ = c.SetReadDeadline(time.Time{})
-		s.namespace.speak(s.ctx, c)
+		s.namespace.speak(s.ctx, c, max(time.Until(deadline), 1), nc.place.authorize)
 	default:
 		_ = c.SetReadDeadline(time.Time{})
 		s.web.put(c)
@@ -170,7 +163,8 @@ func (s *serving) closeAll() {
 // peeked is a connection of which something has been read already.
 type peeked struct {
 	net.Conn
-	in *bufio.Reader
+	in    *bufio.Reader
+	place *place
 }
 
 func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
@@ -213,23 +207,3 @@ func (q *queue) Close() error {
 
 // Addr implements net.Listener.
 func (q *queue) Addr() net.Addr { return q.addr }
-
-// webSocket takes AMQP over a WebSocket.
-func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
-	if !n.begin() {
-		http.Error(w, "too many connections", http.StatusServiceUnavailable)
-		return
-	}
-	defer n.end()
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // no web page of another origin
-	if err != nil {
-		return // it has answered
-	}
-	const largest = 1 << 20 // of a message, of which a frame may be a part
-	ws.SetReadLimit(largest)
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
-	defer stop()
-	n.speak(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary))
-}

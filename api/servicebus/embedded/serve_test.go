@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -193,7 +194,11 @@ func TestConnectionsOfHTTPCountLikeOthers(t *testing.T) {
 	n := open(t, embedded.Options{MaxConnections: 1})
 	address, _ := door(t, n)
 	transport := &http.Transport{}
-	answer, err := (&http.Client{Transport: transport}).Get("http://" + address + "/q")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/q", nil)
+	require.NoError(t, err)
+	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
+	r.Header.Set("Authorization", key.Sign("http://"+address+"/q", time.Now().Add(time.Hour)))
+	answer, err := (&http.Client{Transport: transport}).Do(r)
 	require.NoError(t, err)
 	_, _ = io.Copy(io.Discard, answer.Body)
 	require.NoError(t, answer.Body.Close())

@@ -33,6 +33,9 @@ type Handler struct {
 	Clock       bus.Clock
 	Open        bool // nobody has to show a token
 	TrustTokens bool // tokens that are no shared access signatures are good
+
+	// Authorized is called for each request that has a valid token, if set.
+	Authorized func(*http.Request)
 }
 
 // A failure is an answer that is none of success.

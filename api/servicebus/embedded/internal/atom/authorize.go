@@ -12,6 +12,7 @@ import (
 func (h *Handler) authorize(r *http.Request, path string) error {
 	token := r.Header.Get("Authorization")
 	if h.Open || h.TrustTokens && token != "" && !strings.HasPrefix(token, "SharedAccessSignature ") {
+		h.authorized(r)
 		return nil
 	}
 	if token == "" {
@@ -21,10 +22,17 @@ func (h *Handler) authorize(r *http.Request, path string) error {
 	if err != nil {
 		return fail(http.StatusUnauthorized, "%v", err)
 	}
+	h.authorized(r)
 	if claim.Covers(path, sas.Manage, h.Clock.Now()) {
 		return nil
 	}
 	return h.refusal(r.Method, path)
+}
+
+func (h *Handler) authorized(r *http.Request) {
+	if h.Authorized != nil {
+		h.Authorized(r)
+	}
 }
 
 // refusal says which right is missing, in the words of the service.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
@@ -49,11 +50,16 @@ func (p *peer) putToken(r request, done func(reply)) {
 		done(reply{status: 400, description: "want the operation put-token, the name of an entity, and a token"})
 		return
 	}
+	if len(audience) > maxAddress {
+		done(reply{status: 400, description: fmt.Sprintf("a name of %d bytes; the longest is %d", len(audience), maxAddress), condition: argumentError})
+		return
+	}
 	claim, err := p.check(token)
 	if err != nil {
 		done(reply{status: 401, description: err.Error(), condition: amqp.UnauthorizedAccess})
 		return
 	}
+	p.conn.Authorize()
 	path := addressOf(audience)
 	if !p.namespace.Create && path != "" {
 		if _, err := p.namespace.Bus.Entity(entityOf(path)); errors.Is(err, bus.ErrNotFound) {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
@@ -35,6 +36,9 @@ func (n *Namespace) Connected(c *server.Conn) server.Peer {
 	p := &peer{namespace: n, conn: c, claims: map[string]sas.Claim{}, replies: map[string]*replies{}, sessions: map[string]string{}}
 	if c.User != "" {
 		p.claims[""] = n.claimOf(c.User)
+	}
+	if c.User != "" || n.Open {
+		c.Authorize()
 	}
 	return p
 }
@@ -85,6 +89,10 @@ const (
 	subscriptions = "/Subscriptions/"
 )
 
+// maxAddress is the longest address of a link, and audience of a token, in
+// bytes. Paths of entities are much shorter.
+const maxAddress = 2 << 10
+
 // addressOf takes the path out of an address, which may be a URL, and writes
 // the word in the middle of a subscription as the bus does.
 func addressOf(address string) string {
@@ -118,6 +126,8 @@ func entityOf(path string) string {
 type peer struct {
 	namespace *Namespace
 	conn      *server.Conn
+
+	replyBytes atomic.Int64 // of all replies that wait for credit
 
 	mu       sync.Mutex
 	claims   map[string]sas.Claim // by the path they are for
@@ -167,6 +177,8 @@ func (p *peer) Attach(l *server.Link) {
 	}
 	path, isManagement := cutSuffix(address, management)
 	switch {
+	case len(address) > maxAddress:
+		l.Refuse(amqp.Errorf(amqp.InvalidField, "an address of %d bytes; the longest is %d", len(address), maxAddress))
 	case address == "":
 		l.Refuse(amqp.Errorf(amqp.InvalidField, "the link has no address; name an entity"))
 	case strings.EqualFold(address, cbs):

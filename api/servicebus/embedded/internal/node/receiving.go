@@ -132,7 +132,7 @@ func (o *outlet) close() {
 	}
 	if session != nil {
 		o.peer.mu.Lock()
-		delete(o.peer.sessions, o.link.Wants.Name)
+		delete(o.peer.sessions, o.link.Name)
 		o.peer.mu.Unlock()
 	}
 }

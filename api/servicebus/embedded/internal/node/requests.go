@@ -8,9 +8,10 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// maxReplies and maxReplyBytes bound the replies that wait for credit on one
-// link.
-const maxReplies, maxReplyBytes = 1000, 4 << 20
+// maxReplies bounds the replies that wait for credit on one link, and
+// maxReplyBytes those on one connection. Before a token the links of $cbs are
+// the only ones, and their replies are few.
+const maxReplies, maxAnonymousReplies, maxReplyBytes = 1000, 16, 4 << 20
 
 // requestCredit is how many requests may be sent ahead.
 const requestCredit = 100
@@ -115,16 +116,18 @@ func (p *peer) answer(node, replyTo string, payload []byte) bool {
 
 // replies sends answers on a link, when there is credit for them.
 type replies struct {
+	peer    *peer
 	link    *server.Link
 	mu      sync.Mutex
 	waiting [][]byte
 	size    int // of all that wait
+	gone    bool
 }
 
 // attachReplies accepts a link on which replies to requests to node are sent.
 func (p *peer) attachReplies(l *server.Link, node string) {
-	r := &replies{link: l}
-	names := []string{node + "\x00" + l.Wants.Name}
+	r := &replies{peer: p, link: l}
+	names := []string{node + "\x00" + l.Name}
 	if target, ok := l.Wants.Target.(*amqp.Target); ok && target != nil && target.Address != "" {
 		names = append(names, node+"\x00"+target.Address)
 	}
@@ -134,6 +137,7 @@ func (p *peer) attachReplies(l *server.Link, node string) {
 	}
 	p.mu.Unlock()
 	l.WhenGone(func() {
+		r.discard()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, name := range names {
@@ -146,15 +150,33 @@ func (p *peer) attachReplies(l *server.Link, node string) {
 }
 
 func (r *replies) add(payload []byte) bool {
+	limit := maxReplies
+	if !r.peer.conn.Authorized() {
+		limit = maxAnonymousReplies
+	}
 	r.mu.Lock()
-	full := len(r.waiting) >= maxReplies || r.size > maxReplyBytes
-	if !full {
+	isFull := r.gone || len(r.waiting) >= limit || r.peer.replyBytes.Load() > maxReplyBytes
+	if !isFull {
 		r.waiting = append(r.waiting, payload)
-		r.size += len(payload)
+		r.grow(len(payload))
 	}
 	r.mu.Unlock()
 	r.Ready(false)
-	return !full
+	return !isFull
+}
+
+// grow changes the size of what waits by n bytes. The caller holds r.mu.
+func (r *replies) grow(n int) {
+	r.size += n
+	r.peer.replyBytes.Add(int64(n))
+}
+
+// discard drops what waits, because the link is gone.
+func (r *replies) discard() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone, r.waiting = true, nil
+	r.grow(-r.size)
 }
 
 // Ready implements server.Sender.
@@ -165,7 +187,7 @@ func (r *replies) Ready(drain bool) {
 		if !r.link.Transfer(server.Outgoing{Tag: []byte{0}, Settled: true, Payload: r.waiting[0]}) {
 			return
 		}
-		r.size -= len(r.waiting[0])
+		r.grow(-len(r.waiting[0]))
 		r.waiting = r.waiting[1:]
 	}
 	if drain {

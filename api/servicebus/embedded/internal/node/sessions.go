@@ -89,7 +89,7 @@ func (o *outlet) hold(id string) {
 	o.session = &id
 	o.peer.mu.Lock()
 	defer o.peer.mu.Unlock()
-	o.peer.sessions[o.link.Wants.Name] = id
+	o.peer.sessions[o.link.Name] = id
 }
 
 // ticks is a time as .NET counts it: in steps of 100 ns since the year 1.

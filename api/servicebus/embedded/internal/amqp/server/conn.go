@@ -31,12 +31,18 @@ type Conn struct {
 	heartbeat  time.Duration // what the peer wants to hear something within
 	frameSize  uint32        // the largest that the peer takes
 	opened     bool
-	over       bool // nothing more will be read
+	authorized bool
+	over       bool        // nothing more will be read
+	aborted    *amqp.Error // if set, all that is read is ignored, except a close
 	closeSent  bool
 	sessions   map[uint16]*session
 	links      int
-	unsettled  int // bytes of messages that the application has not settled
-	partial    int // bytes of messages of which only a part has come
+	detaching  int // links that have ended and whose detach by the peer is awaited
+	unsettled  int // bytes of frames with messages that the application has not settled
+	partial    int // bytes of frames with messages of which only a part has come
+	pending    int // bytes of messages that wait for the windows of sessions
+	undecided  int // bytes of links that the application has not accepted or refused yet
+	accounted  int // bytes of all these and of the outbox that Totals knows of
 	hungry     map[*Link]struct{}
 	afterFrame []func() // what to call once mu is free
 }
@@ -64,40 +70,57 @@ func (c *Conn) run() error {
 	if errors.As(err, &said) {
 		c.sendClose(said)
 	}
-	c.finish()
+	aborted := c.finish()
 	writing.Wait()
 	_ = c.nc.Close()
+	c.release()
+	if aborted != nil {
+		return aborted
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
 		return nil // gone without a word, or closed by this side
 	}
 	return err
 }
 
-// finish ends all links and lets the writer write the rest.
-func (c *Conn) finish() {
+// finish ends all links and lets the writer write the rest. It returns why the
+// connection was aborted, if it was.
+func (c *Conn) finish() error {
 	c.mu.Lock()
 	c.over = true
+	var err error
+	if c.aborted != nil {
+		err = c.aborted
+	}
 	c.room.Broadcast()
 	for _, s := range c.sessions {
 		s.drop()
 	}
+	c.options.Totals.sessions.Add(-int64(len(c.sessions)))
+	clear(c.sessions)
 	c.out.sealed = true
 	c.out.poke()
 	c.runAfter() // unlocks
 	if c.peer != nil {
 		c.peer.Disconnected()
 	}
+	return err
+}
+
+// release returns to the totals what was buffered for the peer.
+func (c *Conn) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out.waiting, c.out.spare, c.out.writing = nil, nil, 0
+	c.account()
 }
 
 // shutDown sends a close, and lets reading end soon.
 func (c *Conn) shutDown(why *amqp.Error) {
 	c.sendClose(why)
-	const farewell = time.Second // for the peer's own close
-	_ = c.nc.SetReadDeadline(time.Now().Add(farewell))
 	c.mu.Lock()
-	c.over = true
-	c.room.Broadcast()
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.stopReading()
 }
 
 func (c *Conn) sendClose(why *amqp.Error) {
@@ -117,6 +140,7 @@ func (c *Conn) later(f func()) { c.afterFrame = append(c.afterFrame, f) }
 func (c *Conn) runAfter() {
 	calls := c.afterFrame
 	c.afterFrame = nil
+	c.account()
 	c.mu.Unlock()
 	for _, call := range calls {
 		call()
@@ -143,7 +167,7 @@ func (c *Conn) readFrames() error {
 		if c.options.Frames != nil {
 			c.options.Frames(c.ID, false, frame.Channel, p, len(payload))
 		}
-		closed, err := c.handle(frame.Channel, p, payload)
+		closed, err := c.handle(frame.Channel, p, payload, len(frame.Body))
 		if err != nil || closed {
 			return err
 		}
@@ -151,15 +175,11 @@ func (c *Conn) readFrames() error {
 }
 
 func (c *Conn) readFrame() (amqp.Frame, error) {
-	c.mu.Lock()
-	over := c.over
-	c.mu.Unlock()
-	if !over { // else it has a deadline that must not be moved
-		if err := c.nc.SetReadDeadline(time.Now().Add(2 * c.options.IdleTimeOut)); err != nil {
-			return amqp.Frame{}, err
-		}
+	limit, err := c.prepareRead()
+	if err != nil {
+		return amqp.Frame{}, err
 	}
-	frame, err := amqp.ReadFrame(c.in, c.options.MaxFrameSize)
+	frame, err := amqp.ReadFrame(c.in, limit)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if c.isOver() {
 			return frame, io.EOF
@@ -170,6 +190,20 @@ func (c *Conn) readFrame() (amqp.Frame, error) {
 		return frame, amqp.Errorf(amqp.FramingError, "a frame of type %d", frame.Type)
 	}
 	return frame, err
+}
+
+// prepareRead sets the deadline of the next read and returns the largest frame
+// that is taken. It holds c.mu meanwhile: a deadline of stopReading stays.
+func (c *Conn) prepareRead() (largest uint32, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		err = c.nc.SetReadDeadline(time.Now().Add(2 * c.options.IdleTimeOut))
+	}
+	if !c.authorized {
+		return min(c.options.MaxFrameSize, anonymousFrameSize), err
+	}
+	return c.options.MaxFrameSize, err
 }
 
 func (c *Conn) isOver() bool {
@@ -183,16 +217,20 @@ func (c *Conn) isOver() bool {
 func (c *Conn) waitForRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.over && c.out.failed == nil && (c.out.len() > 2*c.options.OutBuffer || c.unsettled > c.options.InBuffer) {
+	isFull := func() bool { return c.out.len() > 2*c.bufferLimit(c.options.OutBuffer) }
+	for !c.over && c.out.failed == nil && (isFull() || c.unsettled > c.bufferLimit(c.options.InBuffer)) {
 		c.room.Wait()
 	}
-	return c.out.failed == nil
+	return c.out.failed == nil && !isFull() // a peer that does not read has no answer to a close
 }
 
-// handle does what a performative asks for.
-func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte) (closed bool, err error) {
+// handle does what a performative asks for, which came in a frame of size bytes.
+func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
 	defer c.runAfter()
+	if _, isClose := p.(*amqp.Close); c.aborted != nil && !isClose {
+		return false, nil
+	}
 	switch p := p.(type) {
 	case *amqp.Close:
 		if !c.closeSent {
@@ -214,12 +252,11 @@ func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte) (clos
 	}
 	if s.ending {
 		if _, ended := p.(*amqp.End); ended {
-			s.drop()
-			delete(c.sessions, channel)
+			s.remove()
 		}
 		return false, nil
 	}
-	if fault := s.handle(p, payload); fault != nil {
+	if fault := s.handle(p, payload, size); fault != nil {
 		s.end(fault)
 	}
 	return false, nil
@@ -228,7 +265,7 @@ func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte) (clos
 // hungryWithRoom returns the links that wait for room, if there is some now.
 // The caller holds c.mu.
 func (c *Conn) hungryWithRoom() []*Link {
-	if len(c.hungry) == 0 || c.out.len() > c.options.OutBuffer/2 {
+	if len(c.hungry) == 0 || c.out.len() > c.bufferLimit(c.options.OutBuffer)/2 {
 		return nil
 	}
 	var ready []*Link

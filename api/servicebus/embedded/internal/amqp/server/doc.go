@@ -24,6 +24,13 @@
 // What it leaves to others: listening, TLS and WebSockets (a net.Conn comes
 // in), and who may do what.
 //
+// A new connection is anonymous until the Application calls Conn.Authorize: its
+// frames, links, sessions and buffers are small, and it ends after a timeout.
+// Totals limits what connections use together: links and sessions beyond them
+// are refused, and while memory is scarce each connection buffers less. A link
+// that was refused, or that this side has ended, leaves only its handle until the
+// peer detaches it; a peer that leaves too many loses the connection.
+//
 // A peer that breaks the protocol loses the smallest thing that contains the
 // fault: link, session, or connection; other connections notice nothing. When
 // Serve returns, no goroutine of the connection is left, and every link of it

@@ -14,12 +14,15 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// application decides about links by a function.
+// application authorizes every connection and decides about links by a function.
 type application func(*server.Link)
 
-func (a application) Connected(*server.Conn) server.Peer { return a }
-func (a application) Attach(l *server.Link)              { a(l) }
-func (a application) Disconnected()                      {}
+func (a application) Connected(c *server.Conn) server.Peer {
+	c.Authorize()
+	return a
+}
+func (a application) Attach(l *server.Link) { a(l) }
+func (a application) Disconnected()         {}
 
 // receiver takes deliveries by a function.
 type receiver func(*server.Delivery)
@@ -72,6 +75,12 @@ type peer struct {
 }
 
 func serve(t testing.TB, ctx context.Context, app application, o server.Options) *peer {
+	t.Helper()
+	return serveAny(t, ctx, app, o)
+}
+
+// serveAny serves a connection with any kind of application.
+func serveAny(t testing.TB, ctx context.Context, app server.Application, o server.Options) *peer {
 	t.Helper()
 	mine, theirs := net.Pipe()
 	p := &peer{Conn: mine, t: t, in: bufio.NewReader(mine), ended: make(chan error, 1)}

@@ -12,21 +12,23 @@ type Delivery struct {
 
 	link *Link
 	id   uint32
+	size int // bytes of its frames
 	done bool
 }
 
-// transfer takes a message, or a part of one.
-func (l *Link) transfer(p *amqp.Transfer, payload []byte) {
-	if l.state == leaving {
-		return // sent before the peer knew
-	}
+// maxTag is the longest tag of a delivery in bytes, by the specification.
+const maxTag = 32
+
+// transfer takes a message, or a part of one, which came in a frame of
+// frameSize bytes.
+func (l *Link) transfer(p *amqp.Transfer, payload []byte, frameSize int) {
 	d, fault := l.delivery(p)
 	if fault != nil {
 		l.leave(fault)
 		return
 	}
 	if p.Aborted {
-		l.conn.partial -= len(d.Payload)
+		l.conn.partial -= d.size
 		l.assembled = nil
 		l.deliveryCount++
 		l.credit--
@@ -38,11 +40,12 @@ func (l *Link) transfer(p *amqp.Transfer, payload []byte) {
 	case l.maxSize > 0 && size > l.maxSize:
 		l.leave(amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
 		return
-	case p.More && l.conn.partial > l.conn.options.InBuffer:
+	case p.More && l.conn.partial > l.conn.bufferLimit(l.conn.options.InBuffer):
 		l.leave(amqp.Errorf(amqp.ResourceLimitExceeded, "too many messages of which only a part has come"))
 		return
 	}
-	l.conn.partial += len(payload)
+	l.conn.partial += frameSize
+	d.size += frameSize
 	if d.Payload == nil {
 		d.Payload = payload
 	} else {
@@ -51,8 +54,8 @@ func (l *Link) transfer(p *amqp.Transfer, payload []byte) {
 	if p.More {
 		return
 	}
-	l.conn.partial -= len(d.Payload)
-	l.conn.unsettled += len(d.Payload)
+	l.conn.partial -= d.size
+	l.conn.unsettled += d.size
 	l.assembled = nil
 	l.deliveryCount++
 	l.credit--
@@ -70,6 +73,8 @@ func (l *Link) delivery(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 		return nil, amqp.Errorf(amqp.InvalidField, "message %d begins before message %d is complete", *p.DeliveryID, d.id)
 	case d == nil && l.credit == 0:
 		return nil, amqp.Errorf(amqp.TransferLimitExceeded, "a transfer without credit")
+	case len(p.DeliveryTag) > maxTag:
+		return nil, amqp.Errorf(amqp.InvalidField, "a delivery tag of %d bytes; the longest is %d", len(p.DeliveryTag), maxTag)
 	case d == nil && p.DeliveryID == nil:
 		return nil, amqp.Errorf(amqp.InvalidField, "the first transfer of a message has no delivery id")
 	case d == nil:
@@ -113,8 +118,9 @@ func (d *Delivery) Settle(state any) {
 		return
 	}
 	d.done = true
-	c.unsettled -= len(d.Payload)
+	c.unsettled -= d.size
 	d.Payload = nil
+	c.account()
 	c.room.Broadcast()
 	if l.state != attached {
 		return

@@ -11,21 +11,26 @@ type linkState int
 const (
 	waiting  linkState = iota // for the application to decide
 	attached                  // both ways
-	leaving                   // a detach was sent, the peer's is to come
 	over                      // nothing more happens
 )
 
 // A Link is one that the peer has attached. Its methods are safe for use by
 // many goroutines, do not block, and do nothing once the link is gone.
 type Link struct {
-	// Wants is what the peer asked for. It is not to be changed.
+	// Wants is what the peer asked for. It is not to be changed, and it is nil
+	// once the link is accepted: an attach may be much larger than a link.
 	Wants *amqp.Attach
 
+	// Name is the name that the peer gave to the link.
+	Name string
+
+	role     bool // of the peer
 	conn     *Conn
 	session  *session
 	handle   uint32
 	state    linkState
 	whenGone []func()
+	size     int // bytes in memory of Wants, until the link is accepted or has ended
 
 	deliveryCount, credit uint32
 
@@ -43,12 +48,12 @@ type Link struct {
 }
 
 // PeerSends reports the direction: whether the application receives.
-func (l *Link) PeerSends() bool { return l.Wants.Role == amqp.RoleSender }
+func (l *Link) PeerSends() bool { return l.role == amqp.RoleSender }
 
 // WhenGone calls f when the link has ended, or now if it has.
 func (l *Link) WhenGone(f func()) {
 	l.conn.mu.Lock()
-	if l.state != over && l.state != leaving {
+	if l.state != over {
 		l.whenGone = append(l.whenGone, f)
 		l.conn.mu.Unlock()
 		return
@@ -57,18 +62,46 @@ func (l *Link) WhenGone(f func()) {
 	f()
 }
 
-func (s *session) attach(p *amqp.Attach) *amqp.Error {
+const (
+	// maxAttach is the largest attach in bytes. Clients need less than 2 KB.
+	maxAttach = 16 << 10
+
+	// maxLinkName is the longest name of a link in bytes.
+	maxLinkName = 1 << 10
+
+	// decodedFactor is how many times larger than its frame an attach may be in
+	// memory: an element of a list takes one byte or more of the frame.
+	decodedFactor = 16
+)
+
+// attach starts a link, which came in a frame of size bytes.
+func (s *session) attach(p *amqp.Attach, size int) *amqp.Error {
 	switch {
-	case s.links[p.Handle] != nil:
+	case size > maxAttach:
+		return amqp.Errorf(amqp.ResourceLimitExceeded, "an attach of %d bytes; the largest is %d", size, maxAttach)
+	case len(p.Name) > maxLinkName:
+		return amqp.Errorf(amqp.InvalidField, "a link whose name has %d bytes; the longest is %d", len(p.Name), maxLinkName)
+	case s.links[p.Handle] != nil || s.isLeaving(p.Handle):
 		return amqp.Errorf(amqp.HandleInUse, "handle %d has a link already", p.Handle)
 	case p.Handle > handleMax:
 		return amqp.Errorf(amqp.NotAllowed, "handle %d: the largest is %d", p.Handle, handleMax)
 	}
-	l := &Link{Wants: p, conn: s.conn, session: s, handle: p.Handle}
+	c := s.conn
+	l := &Link{Wants: p, Name: p.Name, role: p.Role, conn: c, session: s, handle: p.Handle, size: decodedFactor * size}
 	s.links[p.Handle] = l
-	s.conn.links++
-	if s.conn.links > s.conn.options.MaxLinks {
-		l.refuse(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on one connection", s.conn.options.MaxLinks))
+	c.links++
+	c.undecided += l.size
+	totals := c.options.Totals
+	all := totals.links.Add(1)
+	switch limit := c.maxLinks(); {
+	case c.links > limit:
+		l.refuse(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on one connection", limit))
+		return nil
+	case all > int64(totals.limits.Links):
+		l.refuse(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on all connections", totals.limits.Links))
+		return nil
+	case totals.isScarce() && c.undecided > c.bufferLimit(c.options.InBuffer):
+		l.refuse(memoryExhausted())
 		return nil
 	}
 	if p.Role == amqp.RoleSender && p.InitialDeliveryCount != nil {
@@ -96,6 +129,7 @@ func (l *Link) Receive(t Terms, r Receiver) {
 	l.state, l.receiver, l.maxSize, l.window, l.credit = attached, r, t.MaxMessageSize, t.Credit, t.Credit
 	a := l.answer(t)
 	a.MaxMessageSize = t.MaxMessageSize
+	l.decided()
 	l.session.emit(a, nil)
 	l.session.sendFlow(l)
 }
@@ -111,11 +145,22 @@ func (l *Link) Send(t Terms, s Sender) {
 	a := l.answer(t)
 	first := uint32(0)
 	a.InitialDeliveryCount = &first
+	l.decided()
 	l.session.emit(a, nil)
 	early, drain := l.credit > 0 || l.draining, l.draining
 	l.conn.mu.Unlock()
 	if early { // the peer did not wait for the answer
 		s.Ready(drain)
+	}
+}
+
+// decided releases what only the decision about the link needs. The caller
+// holds c.mu.
+func (l *Link) decided() {
+	l.conn.undecided -= l.size
+	l.size = 0
+	if l.state == attached {
+		l.Wants = nil
 	}
 }
 
@@ -166,35 +211,50 @@ func (l *Link) Detach(why *amqp.Error) {
 	l.conn.runAfter()
 }
 
-// leave sends a detach, and keeps the handle until the peer sends its own.
+// leave sends a detach. Of the link only its handle is kept, until the peer
+// sends its own detach.
 func (l *Link) leave(why *amqp.Error) {
+	s, c := l.session, l.conn
+	l.remove()
+	s.leaving[l.handle] = struct{}{}
+	c.detaching++
+	s.emit(&amqp.Detach{Handle: l.handle, Closed: true, Error: why}, nil)
+	if limit := c.maxDetaching(); c.detaching > limit {
+		c.abort(amqp.Errorf(amqp.ResourceLimitExceeded, "%d links have ended without a detach of the peer; answer a detach with a detach", limit))
+	}
+}
+
+// remove ends the link and frees its handle.
+func (l *Link) remove() {
 	l.gone()
-	l.state = leaving
-	l.session.emit(&amqp.Detach{Handle: l.handle, Closed: true, Error: why}, nil)
+	delete(l.session.links, l.handle)
+	l.conn.links--
+	l.conn.options.Totals.links.Add(-1)
 }
 
 // detach is the peer's: it ends the link, or answers the end of it.
 func (s *session) detach(p *amqp.Detach) *amqp.Error {
+	if s.isLeaving(p.Handle) {
+		delete(s.leaving, p.Handle)
+		s.conn.detaching--
+		return nil
+	}
 	l := s.links[p.Handle]
 	if l == nil {
 		return amqp.Errorf(amqp.UnattachedHandle, "a detach of handle %d, which has no link", p.Handle)
 	}
-	if l.state != leaving {
-		s.emit(&amqp.Detach{Handle: p.Handle, Closed: true}, nil)
-	}
-	l.gone()
-	l.state = over
-	delete(s.links, p.Handle)
-	s.conn.links--
+	s.emit(&amqp.Detach{Handle: p.Handle, Closed: true}, nil)
+	l.remove()
 	return nil
 }
 
 // gone forgets what the link was about, and tells those who want to know.
 func (l *Link) gone() {
-	if l.state == leaving || l.state == over {
+	if l.state == over {
 		return
 	}
 	l.state = over
+	l.decided()
 	delete(l.conn.hungry, l)
 	s := l.session
 	if len(s.pending) > 0 {
@@ -203,7 +263,7 @@ func (l *Link) gone() {
 			if f.link != l {
 				kept = append(kept, f)
 			} else {
-				s.pendingSize -= len(f.payload)
+				l.conn.pending -= len(f.payload)
 			}
 		}
 		s.pending = kept
@@ -216,7 +276,7 @@ func (l *Link) gone() {
 		}
 	}
 	if d := l.assembled; d != nil {
-		l.conn.partial -= len(d.Payload)
+		l.conn.partial -= d.size
 		l.assembled = nil
 	}
 	for _, f := range l.whenGone {
@@ -227,10 +287,7 @@ func (l *Link) gone() {
 
 // flow learns the state of the link at the peer.
 func (l *Link) flow(p *amqp.Flow) {
-	if l.state == leaving {
-		return
-	}
-	if l.Wants.Role == amqp.RoleSender {
+	if l.role == amqp.RoleSender {
 		if p.DeliveryCount != nil && l.state == attached { // it may have given up credit
 			l.credit -= min(l.credit, ahead(*p.DeliveryCount, l.deliveryCount))
 			l.deliveryCount = *p.DeliveryCount

@@ -36,6 +36,7 @@ func (c *Conn) emit(channel uint16, p amqp.Performative, payload []byte) {
 		c.options.Frames(c.ID, true, channel, p, len(payload))
 	}
 	c.out.waiting = amqp.AppendFrame(c.out.waiting, amqp.FrameAMQP, channel, p, payload)
+	c.account()
 	c.out.poke()
 }
 
@@ -52,7 +53,7 @@ func (c *Conn) write(done *sync.WaitGroup) {
 			beat.Reset(every)
 		}
 		if len(chunk) > 0 {
-			err := c.nc.SetWriteDeadline(time.Now().Add(c.options.Patience))
+			err := c.prepareWrite()
 			if err == nil {
 				_, err = c.nc.Write(chunk)
 			}
@@ -73,6 +74,17 @@ func (c *Conn) write(done *sync.WaitGroup) {
 			c.mu.Unlock()
 		}
 	}
+}
+
+// prepareWrite sets the deadline of the next write.
+func (c *Conn) prepareWrite() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	patience := c.options.Patience
+	if c.aborted != nil {
+		patience = closeTimeout
+	}
+	return c.nc.SetWriteDeadline(time.Now().Add(patience))
 }
 
 // nextChunk takes all that waits, and says how long to wait if that is nothing.
@@ -98,6 +110,7 @@ func (c *Conn) wrote(err error) {
 		c.out.failed = err
 		_ = c.nc.Close() // so that reading ends
 	}
+	c.account()
 	c.room.Broadcast()
 	ready := c.hungryWithRoom()
 	c.mu.Unlock()

@@ -33,7 +33,7 @@ func (l *Link) roomLocked() int {
 	if l.state != attached || l.credit == 0 || l.unsettled >= l.conn.options.MaxUnsettled {
 		return 0
 	}
-	if l.conn.out.len() > l.conn.options.OutBuffer || len(l.session.pending) > 0 {
+	if l.conn.out.len() > l.conn.bufferLimit(l.conn.options.OutBuffer) || len(l.session.pending) > 0 {
 		l.conn.hungry[l] = struct{}{}
 		return 0
 	}
@@ -80,9 +80,11 @@ func (l *Link) Transfer(m Outgoing) bool {
 			s.emitTransfer(f)
 		} else {
 			s.pending = append(s.pending, f)
-			s.pendingSize += n
+			l.conn.pending += n
 		}
 		if payload = payload[n:]; len(payload) == 0 {
+			l.conn.account()
+			l.conn.endIfExhausted()
 			return true
 		}
 		t = &amqp.Transfer{Handle: l.handle, Settled: &m.Settled}

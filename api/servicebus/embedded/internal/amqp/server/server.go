@@ -54,11 +54,20 @@ type Options struct {
 	MaxFrameSize uint32        // largest frame taken; default 64 KB
 	MaxSessions  int           // of a connection; default 4096
 	MaxLinks     int           // of a connection; default 8192
+	MaxDetaching int           // links of a connection that ended and whose detach by the peer is awaited; default 1024
 	MaxUnsettled int           // of a link on which the server sends; default 65536
 	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
 	Patience     time.Duration // with a peer that takes or says nothing when it should; default 1 min
 	OutBuffer    int           // bytes waiting to be written; default 1 MB
 	InBuffer     int           // bytes of messages not yet settled; default 4 MB
+	TokenTimeout time.Duration // the application must call Conn.Authorize within that time; default 10 s
+
+	// Totals bounds what all connections use that share it. Default: totals of
+	// this connection alone.
+	Totals *Totals
+
+	// Authorized is called when the application has called Conn.Authorize, if set.
+	Authorized func()
 
 	// Authenticate checks a name and a password. Default: any are right.
 	Authenticate func(name, password string) bool
@@ -75,11 +84,16 @@ func (o Options) withDefaults() Options {
 	o.MaxFrameSize = max(cmp.Or(o.MaxFrameSize, 64<<10), amqp.MinMaxFrameSize)
 	o.MaxSessions = min(cmp.Or(o.MaxSessions, 4096), math.MaxUint16+1)
 	o.MaxLinks = cmp.Or(o.MaxLinks, 8192)
+	o.MaxDetaching = cmp.Or(o.MaxDetaching, 1024)
 	o.MaxUnsettled = cmp.Or(o.MaxUnsettled, 1<<16)
 	o.IdleTimeOut = cmp.Or(o.IdleTimeOut, 4*time.Minute)
 	o.Patience = cmp.Or(o.Patience, time.Minute)
 	o.OutBuffer = cmp.Or(o.OutBuffer, 1<<20)
 	o.InBuffer = cmp.Or(o.InBuffer, 4<<20)
+	o.TokenTimeout = cmp.Or(o.TokenTimeout, 10*time.Second)
+	if o.Totals == nil {
+		o.Totals = NewTotals(TotalLimits{})
+	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
@@ -99,7 +113,9 @@ func Serve(ctx context.Context, nc net.Conn, app Application, o Options) error {
 			<-stopped
 		}
 	}()
+	ended := c.limitAnonymousTime()
 	err := c.run()
+	ended()
 	if err != nil {
 		c.options.Logger.Debug("connection ended", "connection", c.ID, "remote", nc.RemoteAddr().String(), "error", err)
 	}

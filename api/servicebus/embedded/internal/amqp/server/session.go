@@ -21,15 +21,15 @@ type session struct {
 	conn    *Conn
 	channel uint16
 	links   map[uint32]*Link
-	ending  bool // an end was sent, the peer's is to come
+	leaving map[uint32]struct{} // handles of links that have ended and whose detach by the peer is awaited
+	ending  bool                // an end was sent, the peer's is to come
 
 	nextIncoming, nextOutgoing   uint32 // ids of transfers
 	incomingLeft, outgoingWindow uint32 // how many transfers may still come, and go
 	nextDelivery                 uint32
 
-	pending     []pendingFrame // transfers that wait for the window
-	pendingSize int
-	sent        map[uint32]*Sent // messages to the peer that it has not settled
+	pending []pendingFrame   // transfers that wait for the window
+	sent    map[uint32]*Sent // messages to the peer that it has not settled
 }
 
 type pendingFrame struct {
@@ -45,8 +45,14 @@ func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
 	if int(channel) >= c.options.MaxSessions {
 		return amqp.Errorf(amqp.FramingError, "channel %d: the largest is %d", channel, c.options.MaxSessions-1)
 	}
+	if limit := c.maxSessions(); len(c.sessions) >= limit {
+		return amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d sessions before a token", limit)
+	}
+	if totals := c.options.Totals; !acquire(&totals.sessions, totals.limits.Sessions) {
+		return amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d sessions on all connections", totals.limits.Sessions)
+	}
 	s := &session{
-		conn: c, channel: channel, links: map[uint32]*Link{},
+		conn: c, channel: channel, links: map[uint32]*Link{}, leaving: map[uint32]struct{}{},
 		nextIncoming: p.NextOutgoingID, incomingLeft: incomingWindow, outgoingWindow: p.IncomingWindow,
 		sent: map[uint32]*Sent{},
 	}
@@ -58,15 +64,16 @@ func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
 	return nil
 }
 
-// handle does what a performative asks for; an error ends the session.
-func (s *session) handle(p amqp.Performative, payload []byte) *amqp.Error {
+// handle does what a performative asks for, which came in a frame of size bytes.
+// An error ends the session.
+func (s *session) handle(p amqp.Performative, payload []byte, size int) *amqp.Error {
 	switch p := p.(type) {
 	case *amqp.Attach:
-		return s.attach(p)
+		return s.attach(p, size)
 	case *amqp.Flow:
 		return s.flow(p)
 	case *amqp.Transfer:
-		return s.transfer(p, payload)
+		return s.transfer(p, payload, size)
 	case *amqp.Disposition:
 		s.disposition(p)
 		return nil
@@ -74,8 +81,7 @@ func (s *session) handle(p amqp.Performative, payload []byte) *amqp.Error {
 		return s.detach(p)
 	case *amqp.End:
 		s.emit(&amqp.End{}, nil)
-		s.drop()
-		delete(s.conn.sessions, s.channel)
+		s.remove()
 		return nil
 	}
 	return amqp.Errorf(amqp.NotAllowed, "a %T within a session", p)
@@ -96,9 +102,25 @@ func (s *session) drop() {
 		l.gone()
 	}
 	s.conn.links -= len(s.links)
+	s.conn.options.Totals.links.Add(-int64(len(s.links)))
 	clear(s.links)
-	s.pending, s.pendingSize = nil, 0
+	s.conn.detaching -= len(s.leaving)
+	clear(s.leaving)
+	s.pending = nil // gone has subtracted their bytes
 	clear(s.sent)
+}
+
+// remove ends all links without a word and frees the channel.
+func (s *session) remove() {
+	s.drop()
+	delete(s.conn.sessions, s.channel)
+	s.conn.options.Totals.sessions.Add(-1)
+}
+
+// isLeaving reports whether the peer may not know yet that a link has ended.
+func (s *session) isLeaving(handle uint32) bool {
+	_, leaving := s.leaving[handle]
+	return leaving
 }
 
 // flow learns how much the peer takes: of the session, and of one link.
@@ -116,6 +138,9 @@ func (s *session) flow(p *amqp.Flow) *amqp.Error {
 		return nil
 	}
 	l := s.links[*p.Handle]
+	if l == nil && s.isLeaving(*p.Handle) {
+		return nil
+	}
 	if l == nil {
 		return amqp.Errorf(amqp.UnattachedHandle, "a flow for handle %d, which has no link", *p.Handle)
 	}
@@ -151,7 +176,7 @@ func (s *session) sendPending() {
 	for n < len(s.pending) && s.outgoingWindow > 0 {
 		f := s.pending[n]
 		s.pending[n] = pendingFrame{}
-		s.pendingSize -= len(f.payload)
+		s.conn.pending -= len(f.payload)
 		s.emitTransfer(f)
 		n++
 	}
@@ -170,17 +195,19 @@ func (s *session) emitTransfer(f pendingFrame) {
 }
 
 // transfer takes a message, or a part of one.
-func (s *session) transfer(p *amqp.Transfer, payload []byte) *amqp.Error {
+func (s *session) transfer(p *amqp.Transfer, payload []byte, size int) *amqp.Error {
 	if s.incomingLeft == 0 {
 		return amqp.Errorf(amqp.WindowViolation, "more than %d transfers in a window", incomingWindow)
 	}
 	s.nextIncoming++
 	s.incomingLeft--
 	l := s.links[p.Handle]
-	if l == nil {
+	if l == nil && !s.isLeaving(p.Handle) {
 		return amqp.Errorf(amqp.UnattachedHandle, "a transfer for handle %d, which has no link", p.Handle)
 	}
-	l.transfer(p, payload)
+	if l != nil {
+		l.transfer(p, payload, size)
+	}
 	if s.incomingLeft <= incomingWindow/2 {
 		s.sendFlow(nil)
 	}

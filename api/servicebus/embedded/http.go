@@ -1,0 +1,122 @@
+package embedded
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// webSocketPath is where clients look for AMQP over WebSockets.
+const webSocketPath = "/$servicebus/websocket"
+
+// Limits of requests over HTTP, besides those of the connection.
+const (
+	maxHeaderBytes = 64 << 10
+	maxBodyBytes   = 1 << 20
+	requestTimeout = time.Minute // to send a request, and to read its answer
+	idleTimeout    = time.Minute // between requests
+)
+
+// placeKey is the key of the context in which a request finds the place of its
+// connection.
+type placeKey struct{}
+
+// httpServer returns a server for connections that speak HTTP. Its requests end
+// with ctx.
+func (n *Namespace) httpServer(ctx context.Context, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           n.limitRequests(handler),
+		ReadHeaderTimeout: n.options.TokenTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, nc net.Conn) context.Context {
+			if c, ok := nc.(*peeked); ok {
+				return context.WithValue(ctx, placeKey{}, c.place)
+			}
+			return ctx
+		},
+		ErrorLog: slog.NewLogLogger(n.options.Logger.Handler(), slog.LevelDebug), // clients cause most of these
+	}
+}
+
+// limitRequests bounds bodies, and closes connections after requests without a
+// valid token.
+func (n *Namespace) limitRequests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == webSocketPath {
+			next.ServeHTTP(w, r)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
+		t := &tokenWriter{ResponseWriter: w, authorized: n.options.Anonymous}
+		next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), tokenKey{}, t)))
+	})
+}
+
+// tokenKey is the key of the context in which a request finds its tokenWriter.
+type tokenKey struct{}
+
+// A tokenWriter closes the connection after an answer to a request that had no
+// valid token.
+type tokenWriter struct {
+	http.ResponseWriter
+	authorized bool
+	began      bool
+}
+
+// requestAuthorized records that a request has a valid token.
+func requestAuthorized(r *http.Request) {
+	if t, ok := r.Context().Value(tokenKey{}).(*tokenWriter); ok {
+		t.authorized = true
+	}
+	if p, ok := r.Context().Value(placeKey{}).(*place); ok {
+		p.authorize()
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *tokenWriter) WriteHeader(status int) {
+	if !w.began && !w.authorized {
+		w.Header().Set("Connection", "close")
+	}
+	w.began = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *tokenWriter) Write(b []byte) (int, error) {
+	if !w.began {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *tokenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// webSocket takes AMQP over a WebSocket. Its connection has a place if it came
+// by Serve; other servers call the handler without one.
+func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	p, _ := r.Context().Value(placeKey{}).(*place)
+	if p == nil {
+		if p = n.beginNetwork(cancel); p == nil {
+			http.Error(w, "too many connections", http.StatusServiceUnavailable)
+			return
+		}
+		defer p.end()
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // no web page of another origin
+	if err != nil {
+		return // it has answered
+	}
+	const largest = 1 << 20 // of a message, of which a frame may be a part
+	ws.SetReadLimit(largest)
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
+	defer stop()
+	n.speak(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary), n.options.TokenTimeout, p.authorize)
+}

@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
+	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
+)
+
+// An anonymousApplication refuses every link, and authorizes a connection when
+// the address of a link is "token".
+type anonymousApplication struct{ conn *server.Conn }
+
+func (a *anonymousApplication) Connected(c *server.Conn) server.Peer {
+	a.conn = c
+	return a
+}
+
+func (a *anonymousApplication) Attach(l *server.Link) {
+	if target, ok := l.Wants.Target.(*amqp.Target); ok && target.Address == "token" {
+		a.conn.Authorize()
+	}
+	l.Refuse(amqp.Errorf(amqp.UnauthorizedAccess, "no token"))
+}
+func (a *anonymousApplication) Disconnected() {}
+
+// attachRefused attaches a link that is refused, and reads the refusal.
+func (p *peer) attachRefused(handle uint32, address string) amqp.Symbol {
+	p.t.Helper()
+	p.send(0, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}}, nil)
+	expect[*amqp.Attach](p)
+	return expect[*amqp.Detach](p).Error.Condition
+}
+
+func (p *peer) detach(handle uint32) {
+	p.t.Helper()
+	p.send(0, &amqp.Detach{Handle: handle, Closed: true}, nil)
+}
+
+func TestConn_EndsWithoutAuthorizationInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		totals := server.NewTotals(server.TotalLimits{})
+		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{Totals: totals})
+		began := time.Now()
+		p.open(amqp.Open{})
+		p.begin(0, 100)
+		p.attachRefused(0, "a")
+		closed := expect[*amqp.Close](p)
+		require.Equal(t, amqp.UnauthorizedAccess, closed.Error.Condition)
+		require.Equal(t, 10*time.Second, time.Since(began))
+		require.ErrorContains(t, <-p.ended, "no valid token within 10s")
+		require.Equal(t, 11*time.Second, time.Since(began), "the peer has a second to answer")
+		require.Zero(t, totals.Use())
+		require.NoError(t, p.Close())
+	})
+}
+
+func TestConn_EndsWithoutAuthorizationThoughThePeerDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{})
+		began := time.Now()
+		p.open(amqp.Open{})
+		p.send(0, &amqp.Begin{IncomingWindow: 1, OutgoingWindow: 1, HandleMax: 255}, nil)
+		require.Error(t, <-p.ended)
+		require.LessOrEqual(t, time.Since(began), 12*time.Second)
+		require.NoError(t, p.Close())
+	})
+}
+
+func TestConn_StaysOnceAuthorized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		authorized := 0
+		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{Authorized: func() { authorized++ }})
+		p.open(amqp.Open{})
+		p.begin(0, 100)
+		for range 2 {
+			p.attachRefused(0, "token")
+			p.detach(0)
+		}
+		require.Equal(t, 1, authorized)
+		time.Sleep(time.Minute) //nolint:forbidigo // simulated
+		p.attachRefused(0, "a")
+		p.leave()
+	})
+}
+
+func TestConn_LimitsAnonymousPeers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		exceed func(p *peer)
+		want   amqp.Symbol
+	}{
+		"frames": {func(p *peer) {
+			p.send(0, &amqp.Attach{Name: strings.Repeat("n", 17<<10), Target: &amqp.Target{Address: "a"}}, nil)
+		}, amqp.FramingError},
+		"sessions": {func(p *peer) {
+			for channel := range uint16(63) {
+				p.begin(channel+1, 100)
+			}
+			p.send(64, &amqp.Begin{}, nil)
+		}, amqp.ResourceLimitExceeded},
+		"refused links without a detach": {func(p *peer) {
+			for handle := range uint32(17) {
+				p.attachRefused(handle, "a")
+			}
+		}, amqp.ResourceLimitExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{})
+			p.open(amqp.Open{})
+			p.begin(0, 100)
+			tc.exceed(p)
+			closed := expect[*amqp.Close](p)
+			require.Equal(t, tc.want, closed.Error.Condition, closed.Error.Description)
+			p.leave()
+		})
+	}
+}
+
+func TestConn_LimitsRefusedLinksOfAuthorizedPeers(t *testing.T) {
+	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{MaxDetaching: 100})
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+	for handle := range uint32(101) {
+		p.attachRefused(handle, "token")
+	}
+	require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Close](p).Error.Condition)
+	p.leave()
+}
+
+func TestRefuse_LeavesOnlyTheHandleUntilTheDetach(t *testing.T) {
+	totals := server.NewTotals(server.TotalLimits{})
+	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{Totals: totals})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+	p.attachRefused(1000, "token")
+	const count, size = 1000, 12 << 10
+	address := strings.Repeat("a", size)
+	before := heap()
+	for handle := range uint32(count) {
+		p.attachRefused(handle, address)
+	}
+	used := heap() - before
+	require.Less(t, used/count, int64(512), "bytes for each refused link")
+	require.EqualValues(t, 0, totals.Use().Links)
+	require.Less(t, totals.Use().Memory, int64(100_000))
+
+	p.attachSender(0, 7)
+	require.Equal(t, amqp.HandleInUse, expect[*amqp.End](p).Error.Condition, "until the peer has detached it")
+}
+
+func TestRefuse_FreesTheHandleWithTheDetach(t *testing.T) {
+	totals := server.NewTotals(server.TotalLimits{})
+	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{Totals: totals})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+	for range 100 { // more than may wait for a detach
+		require.Equal(t, amqp.UnauthorizedAccess, p.attachRefused(0, "a"))
+		p.detach(0)
+	}
+}
+
+func TestAttach_RefusesMoreLinksThanAllConnectionsMayHave(t *testing.T) {
+	totals := server.NewTotals(server.TotalLimits{Links: 3, Sessions: 2})
+	o := server.Options{Totals: totals}
+	a := serve(t, t.Context(), receiving(acceptAll), o)
+	b := serve(t, t.Context(), receiving(acceptAll), o)
+	for i, p := range []*peer{a, b} {
+		p.open(amqp.Open{})
+		p.begin(0, 100)
+		for handle := range uint32(2 - i) {
+			p.attachSender(0, handle)
+			require.NotNil(t, expect[*amqp.Attach](p).Target)
+			expect[*amqp.Flow](p)
+		}
+	}
+	require.Equal(t, amqp.ResourceLimitExceeded, b.attachRefused(5, "a"))
+	b.detach(5)
+	require.EqualValues(t, 3, totals.Use().Links)
+	a.leave()
+	require.Equal(t, server.Use{Sessions: 1, Links: 1}, totals.Use())
+	b.attachSender(0, 5)
+	require.NotNil(t, expect[*amqp.Attach](b).Target)
+	expect[*amqp.Flow](b)
+	b.begin(1, 100)
+	b.send(2, &amqp.Begin{}, nil)
+	b.ends(amqp.ResourceLimitExceeded)
+	require.Zero(t, totals.Use())
+	require.NoError(t, b.Close())
+}
+
+func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		totals := server.NewTotals(server.TotalLimits{Memory: 100_000})
+		source := &sender{payload: make([]byte, 1000), settled: true, left: 1_000_000}
+		o := server.Options{OutBuffer: 64_000, Patience: time.Hour, Totals: totals}
+		var peers []*peer
+		for range 10 {
+			p := serve(t, context.Background(), func(l *server.Link) {
+				own := &sender{payload: source.payload, settled: true, left: source.left, link: l}
+				l.Send(server.Terms{}, own)
+			}, o)
+			p.open(amqp.Open{})
+			p.begin(0, 10_000)
+			p.attachReceiver(0, 0)
+			expect[*amqp.Attach](p)
+			p.credit(0, 0, 0, 1_000_000, false) // and reads nothing more
+			peers = append(peers, p)
+			synctest.Wait()
+		}
+		require.Less(t, totals.Use().Memory, int64(100_000+64_000+10*8_000), "without the limit: 640,000")
+		for range 20 { // a peer that reads is served
+			expect[*amqp.Transfer](peers[9])
+		}
+		for _, p := range peers {
+			p.leave()
+		}
+		require.Zero(t, totals.Use())
+	})
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,122 @@
+package embedded
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// places bounds the connections at one time. Its fields are guarded by the
+// mutex of the namespace.
+type places struct {
+	limit, networkLimit int
+	used, network       int
+	anonymous           *list.List // of *place: connections of the network without a valid token, oldest first
+}
+
+func newPlaces(limit int) places {
+	return places{limit: limit, networkLimit: limit - limit/4, anonymous: list.New()}
+}
+
+func (p *places) isFull() bool          { return p.used >= p.limit }
+func (p *places) isFullToNetwork() bool { return p.isFull() || p.network >= p.networkLimit }
+
+// errFull is the error of Dial when all connections are taken.
+var errFull = errors.New("too many connections")
+
+// beginOwn counts a connection of this process. The caller calls release at its
+// end.
+func (n *Namespace) beginOwn() (release func(), err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.closed:
+		return nil, ErrClosed
+	case n.places.isFull():
+		return nil, fmt.Errorf("%w: %d, which is the maximum; close one, or raise MaxConnections", errFull, n.places.limit)
+	}
+	n.places.used++
+	n.connections.Add(1)
+	return func() {
+		n.mu.Lock()
+		n.places.used--
+		n.mu.Unlock()
+		n.connections.Done()
+	}, nil
+}
+
+// A place is that of one connection of the network.
+type place struct {
+	namespace *Namespace
+	closeConn func()
+	anonymous *list.Element // nil once the connection has presented a valid token, or is replaced
+	freed     bool
+	ended     sync.Once
+}
+
+// beginNetwork counts a connection of the network, which closeConn closes. If
+// all are taken, the oldest one without a valid token is closed and replaced.
+// The result is nil if there is none.
+func (n *Namespace) beginNetwork(closeConn func()) *place {
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return nil
+	}
+	closeReplaced := func() {}
+	if oldest := n.places.anonymous.Front(); oldest != nil && n.places.isFullToNetwork() {
+		replaced := oldest.Value.(*place) //nolint:forcetypeassert // the list has no others
+		replaced.free()
+		closeReplaced = replaced.closeConn
+	}
+	var p *place
+	if !n.places.isFullToNetwork() {
+		p = &place{namespace: n, closeConn: closeConn}
+		p.anonymous = n.places.anonymous.PushBack(p)
+		n.places.used++
+		n.places.network++
+		n.connections.Add(1)
+	}
+	n.mu.Unlock()
+	closeReplaced()
+	return p
+}
+
+// free lets another connection take the place. The caller holds the mutex of
+// the namespace.
+func (p *place) free() {
+	if p.freed {
+		return
+	}
+	p.freed = true
+	p.forgetAnonymous()
+	p.namespace.places.used--
+	p.namespace.places.network--
+}
+
+// forgetAnonymous keeps the connection from being replaced. The caller holds the
+// mutex of the namespace.
+func (p *place) forgetAnonymous() {
+	if p.anonymous != nil {
+		p.namespace.places.anonymous.Remove(p.anonymous)
+		p.anonymous = nil
+	}
+}
+
+// authorize records that the connection has presented a valid token.
+func (p *place) authorize() {
+	p.namespace.mu.Lock()
+	defer p.namespace.mu.Unlock()
+	p.forgetAnonymous()
+}
+
+// end records that the connection has ended. Calling it twice does no harm.
+func (p *place) end() {
+	p.ended.Do(func() {
+		p.namespace.mu.Lock()
+		p.free()
+		p.namespace.mu.Unlock()
+		p.namespace.connections.Done()
+	})
+}
