@@ -139,9 +139,12 @@ func (db *Database) explainRead(name string, err error) error {
 	switch statusOf(err) {
 	case http.StatusNotFound:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: %w; create it with messagehub provision", name, db.name, errContainerMissing)
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return domain.Errorf(domain.Unavailable, "container %s of database %s: the credential may not read its properties, "+
-			"which takes the data action Microsoft.DocumentDB/databaseAccounts/readMetadata (the role Cosmos DB Built-in Data Contributor has it) and a network that the account's firewall admits: %w",
+	case http.StatusUnauthorized:
+		return domain.Errorf(domain.Unavailable, "container %s of database %s: the account refuses the credential; check cosmos.key, or the identity that stands for it: %w",
+			name, db.name, failureOf(err))
+	case http.StatusForbidden:
+		return domain.Errorf(domain.Unavailable, "container %s of database %s: the credential may not read its properties; "+
+			"give it a role with the data action Microsoft.DocumentDB/databaseAccounts/readMetadata, such as Cosmos DB Built-in Data Contributor, and check the firewall of the account: %w",
 			name, db.name, failureOf(err))
 	}
 	return classified("read the properties of container "+name, err)

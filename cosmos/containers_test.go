@@ -414,13 +414,23 @@ func isContainer(req *http.Request) bool {
 }
 
 func TestCheckContainers_NamesTheRightThatIsMissing(t *testing.T) {
-	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+	for status, want := range map[int]string{
+		http.StatusUnauthorized: "the account refuses the credential; check cosmos.key",
+		http.StatusForbidden:    "the credential may not read its properties; give it a role with the data action Microsoft.DocumentDB/databaseAccounts/readMetadata",
+	} {
 		a := newAccount(t, newByHand())
 		a.line = &refusing{a.line, status, isContainer}
-		err := a.node(Options{}).CheckContainers(t.Context())
-		require.ErrorContains(t, err, "container catalog of database messagehub: the credential may not read its properties")
-		require.ErrorContains(t, err, "Microsoft.DocumentDB/databaseAccounts/readMetadata")
+		node := a.node(Options{})
+		err := node.CheckContainers(t.Context())
+		require.ErrorContains(t, err, "container catalog of database messagehub: "+want)
 		require.NotContains(t, err.Error(), "\n")
+		all, err := node.Provision(t.Context(), ProvisionOptions{Repair: true})
+		require.NoError(t, err)
+		for i := range all {
+			require.Equal(t, StateUnknown, all[i].State)
+		}
+		require.ErrorContains(t, Unfinished(all), want)
+		require.NotContains(t, Unfinished(all).Error(), "\n", "once")
 	}
 }
 

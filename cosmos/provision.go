@@ -78,13 +78,18 @@ func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Pr
 	states := make([]*containerState, len(specs))
 	o := &operation{r: r, name: "provision", retries: min(provisionRetries, r.opts.Retries)}
 	for i := range specs {
-		state, err := o.readContainer(ctx, specs[i].Name)
 		p := Provisioned{Kind: "container", Name: specs[i].Name, Spec: &specs[i], State: StateOK}
+		if all[0].State == StateUnknown { // the account refuses the credential
+			p.State = StateUnknown
+			all = append(all, p)
+			continue
+		}
+		state, err := o.readContainer(ctx, p.Name)
 		switch {
 		case errors.Is(err, errContainerMissing):
 			p.State = StateMissing
 		case isDenied(err):
-			p.State, p.Left = StateUnknown, []error{err}
+			p.State, all[0].State, p.Left = StateUnknown, StateUnknown, []error{err}
 		case err != nil:
 			return nil, err
 		}
@@ -196,9 +201,12 @@ func (r *Repository) repairContainer(ctx context.Context, opts ProvisionOptions,
 		p.Left = append(p.Left, explainDenied("change container "+p.Name, err))
 	}
 	for _, m := range mismatches {
-		if m.Warning {
+		switch {
+		case m.Warning:
 			p.Notes = append(p.Notes, m.Text)
-		} else {
+		case m.Repairable:
+			p.Left = append(p.Left, fmt.Errorf("container %s: %s", m.Container, m.Text))
+		default:
 			p.Left = append(p.Left, m)
 		}
 	}

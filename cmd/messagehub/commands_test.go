@@ -223,7 +223,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)
-		for _, name := range []string{"serve", "send", "domain", "peek", "dequeue", "queues", "queue", "check", "demo", "version"} {
+		for _, name := range []string{"serve", "send", "domain", "peek", "dequeue", "queues", "queue", "check", "provision", "demo", "version"} {
 			require.Contains(t, got.out, "\n  "+name+" ")
 		}
 	}

@@ -69,13 +69,21 @@ func (e *exchange) names() []string {
 	return names
 }
 
-func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, container string) (*content.Blobs, error) {
+// blobOptions say how to reach a container of the account that cfg names.
+func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
 	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.Transport}
-	if o.Key == "" {
-		var err error
-		if o.Credential, err = opts.identity(); err != nil {
-			return nil, err
-		}
+	if o.Key != "" {
+		return o, nil
+	}
+	credential, err := opts.identity()
+	o.Credential = credential
+	return o, err
+}
+
+func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, container string) (*content.Blobs, error) {
+	o, err := blobOptions(cfg, opts, container)
+	if err != nil {
+		return nil, err
 	}
 	o.Create = o.Key != "" // on Azure, who deploys the hub makes the containers
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

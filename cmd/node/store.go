@@ -110,6 +110,11 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 		s.broken = watched.broken
 		return cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched}, nil
 	}
+	return accountConnection(cfg, opts)
+}
+
+// accountConnection says how to reach the account that cfg names.
+func accountConnection(cfg *config.Config, opts *Options) (cosmos.Connection, error) {
 	c := cosmos.Connection{
 		Endpoint:    cfg.Cosmos.Endpoint,
 		Key:         cfg.Cosmos.Key.Reveal(),

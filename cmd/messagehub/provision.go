@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
+)
+
+// provisionKeys are the settings that name resources on Azure.
+var provisionKeys = []string{
+	"cosmos.endpoint", "cosmos.database", "blob.endpoint", "blob.container",
+	"servicebus.namespace", "servicebus.fifo-queue", "servicebus.plain-queue",
+}
+
+func (p *process) provisionCommand() *cobra.Command {
+	var o node.ProvisionOptions
+	var file, throughput string
+	cmd := &cobra.Command{
+		Use:   "provision",
+		Short: "Create and correct what a hub needs on Azure",
+		Long: "Create what a hub with these settings needs on Azure, and correct what exists: the Cosmos database\n" +
+			"with its containers, the blob containers, and the queues of the Service Bus namespace. The settings\n" +
+			"are those of serve, from a file, the environment, or the flags here. What serve embeds it creates by\n" +
+			"itself. It may run again at any time, also while hubs run.\n\n" +
+			"Of containers that exist it corrects the index paths and the default TTL, and keeps every other\n" +
+			"property. Cosmos builds an index in the background; until then queries may fail. A partition key\n" +
+			"cannot be changed: such a container must be created again.\n\n" +
+			"On Azure, no data role may create or change Cosmos databases and containers, only the account key or\n" +
+			"the Azure CLI. Where the credential is refused, the command prints what is left to do, as commands.\n\n" +
+			containersTable() + "\n" +
+			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line.",
+		Example: "  messagehub provision --check --config hub.yaml\n" +
+			"  MESSAGEHUB_COSMOS_KEY=... messagehub provision --cosmos-endpoint https://ACCOUNT.documents.azure.com/\n" +
+			"  messagehub provision --config hub.yaml --narrow-index",
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
+	flags.BoolVar(&o.CheckOnly, "check", false, "create and change nothing, only report")
+	flags.BoolVar(&o.NarrowIndex, "narrow-index", false, "also remove index paths that no query of the hub needs")
+	flags.StringVar(&throughput, "throughput", "autoscale", "create Cosmos containers with `autoscale` up to the maximum above, or none for a database with shared throughput")
+	config.AddFlags(flags, provisionKeys...)
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		switch throughput {
+		case "autoscale":
+			o.Throughput = true
+		case "none":
+		default:
+			return p.usage("--throughput %q: want autoscale or none", throughput)
+		}
+		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: flags})
+		if err != nil {
+			return err
+		}
+		ctx, stop := untilSignal(ctx)
+		defer stop()
+		all, err := node.Provision(ctx, &cfg, o, node.Options{})
+		if err != nil {
+			return err
+		}
+		return p.reportProvisioned(all, &o)
+	})
+	return cmd
+}
+
+// containersTable shows what Cosmos containers a hub needs.
+func containersTable() string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CONTAINER\tPARTITION KEY\tINDEX PATHS\tDEFAULT TTL\tAUTOSCALE TO")
+	for _, c := range cosmos.Containers() {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d RU/s\n", c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), ", "), c.DefaultTTL(), c.Throughput)
+	}
+	_ = table.Flush() // into memory
+	return b.String()
+}
+
+// reportProvisioned prints how each resource stands, and then what is left to do.
+func (p *process) reportProvisioned(all []node.Resource, o *node.ProvisionOptions) error {
+	if len(all) == 0 {
+		fmt.Fprintln(p.out, "Nothing to provision: these settings name no Azure account, and what serve embeds it creates by itself.")
+		return nil
+	}
+	left := int64(0)
+	var commands []string
+	for i := range all {
+		r := &all[i]
+		fmt.Fprintf(p.out, "%-11s %-10s %-28s %s\n", r.Service, r.Kind, r.Name, r.State)
+		for _, line := range r.Changes {
+			fmt.Fprintf(p.out, "    changed: %s\n", line)
+		}
+		for _, line := range r.Notes {
+			fmt.Fprintf(p.out, "    note: %s\n", line)
+		}
+		for _, line := range r.Left {
+			if r.State == cosmos.StateMissing && o.CheckOnly {
+				break // the state says it
+			}
+			fmt.Fprintf(p.out, "    left: %s\n", line)
+		}
+		left += int64(len(r.Left))
+		commands = append(commands, r.Commands...)
+	}
+	if left == 0 {
+		return nil
+	}
+	how := "With the Azure CLI"
+	if o.CheckOnly {
+		how = "Run messagehub provision without --check. Where its credential may not do this, use the Azure CLI"
+	}
+	fmt.Fprintf(p.out, "\nLeft to do: %s. %s:\n\n", countOf(left, "problem"), how)
+	for _, command := range commands {
+		fmt.Fprintf(p.out, "  %s\n", command)
+	}
+	return exitError(exitFailed)
+}

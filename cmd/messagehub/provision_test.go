@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	blobs "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A deployment is a Cosmos account, a storage account and a Service Bus namespace
+// without anything in them.
+type deployment struct {
+	*testing.T
+	cosmos  *azcosmos.Client
+	environ []string
+	secrets []string
+}
+
+func newDeployment(t *testing.T) *deployment {
+	t.Helper()
+	engine, err := embedded.Open(embedded.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	account, err := blobs.Open(blobs.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, account.Close()) })
+	namespace, err := bus.Open(bus.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, namespace.Close()) })
+	at := [3]string{}
+	for i, server := range []*httptest.Server{
+		httptest.NewServer(engine.Handler()), httptest.NewServer(account.Handler()), httptest.NewServer(namespace.Handler()),
+	} {
+		t.Cleanup(server.Close)
+		at[i] = server.URL
+	}
+	key, err := azcosmos.NewKeyCredential(engine.Key())
+	require.NoError(t, err)
+	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: engine.Transport()}})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return &deployment{
+		T: t, cosmos: client, secrets: []string{engine.Key(), account.Key()},
+		environ: []string{
+			"MESSAGEHUB_COSMOS_ENDPOINT=" + at[0] + "/", "MESSAGEHUB_COSMOS_KEY=" + engine.Key(),
+			"MESSAGEHUB_BLOB_ENDPOINT=" + at[1] + "/" + account.Name(), "MESSAGEHUB_BLOB_KEY=" + account.Key(),
+			"MESSAGEHUB_SERVICEBUS_CONNECTION=" + namespace.ConnectionString(strings.TrimPrefix(at[2], "http://")),
+		},
+	}
+}
+
+// provision runs the command with the settings of the deployment.
+func (d *deployment) provision(status int, args ...string) string {
+	d.Helper()
+	var out, errs bytes.Buffer
+	got := run(d.Context(), &process{
+		args: append([]string{"messagehub", "provision"}, args...), environ: d.environ,
+		in: strings.NewReader(""), out: &out, err: &errs,
+	})
+	require.Equal(d, status, got, "%s%s", &out, &errs)
+	for _, secret := range d.secrets {
+		require.NotContains(d, out.String()+errs.String(), secret)
+	}
+	return out.String()
+}
+
+// change replaces the properties of a container.
+func (d *deployment) change(name string, change func(*azcosmos.ContainerProperties)) {
+	c, err := d.cosmos.NewContainer("messagehub", name)
+	require.NoError(d, err)
+	resp, err := c.Read(d.Context(), nil)
+	require.NoError(d, err)
+	change(resp.ContainerProperties)
+	_, err = c.Replace(d.Context(), *resp.ContainerProperties, nil)
+	require.NoError(d, err)
+}
+
+func TestProvision_CreatesAllThatAHubNeedsAndThenChangesNothing(t *testing.T) {
+	d := newDeployment(t)
+	missing := d.provision(1, "--check")
+	require.Regexp(t, `(?m)^cosmos +container +catalog +missing$`, missing)
+	require.Contains(t, missing, "  az cosmosdb sql container create --account-name ACCOUNT --resource-group RESOURCE_GROUP --database-name messagehub --name bundles"+
+		" --partition-key-path /recipient --partition-key-version 2 --ttl -1 --max-throughput 4000 --idx '{")
+	require.Contains(t, missing, "az storage container create --account-name ACCOUNT --name messagehub-exchange")
+	require.Contains(t, missing, "az servicebus queue create --namespace-name ACCOUNT --resource-group RESOURCE_GROUP --name dataavailable-fifo --enable-session true")
+	require.Equal(t, missing, d.provision(1, "--check"), "a check changes nothing")
+
+	created := d.provision(0)
+	require.Equal(t, strings.Count(missing, " missing\n"), strings.Count(created, " created\n"))
+	for range 2 {
+		all := d.provision(0)
+		require.Equal(t, strings.Count(created, "\n"), strings.Count(all, " ok\n"))
+	}
+	d.provision(0, "--check")
+
+	c, err := d.cosmos.NewContainer("messagehub", "cabinet")
+	require.NoError(t, err)
+	throughput, err := c.ReadThroughput(t.Context(), nil)
+	require.NoError(t, err)
+	highest, isAutoscale := throughput.ThroughputProperties.AutoscaleMaxThroughput()
+	require.True(t, isAutoscale)
+	require.EqualValues(t, 4000, highest)
+}
+
+func TestProvision_CorrectsContainersAndSaysWhatItCannot(t *testing.T) {
+	d := newDeployment(t)
+	d.provision(0, "--throughput", "none")
+	d.change("bundles", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
+	d.change("cabinet", func(p *azcosmos.ContainerProperties) {
+		p.IndexingPolicy = &azcosmos.IndexingPolicy{IndexingMode: azcosmos.IndexingModeNone}
+	})
+	found := d.provision(1, "--check")
+	require.Regexp(t, `(?m)^cosmos +container +cabinet +wrong\n    left: container cabinet: its indexing mode is none`, found)
+	require.Contains(t, found, "az cosmosdb sql container update --account-name ACCOUNT --resource-group RESOURCE_GROUP --database-name messagehub --name bundles --ttl -1 --idx '")
+	corrected := d.provision(0)
+	require.Contains(t, corrected, "    changed: default TTL -1, was none\n")
+	require.Contains(t, corrected, "    changed: index on /until/?\n")
+	d.provision(0, "--check")
+
+	database, err := d.cosmos.NewDatabase("messagehub")
+	require.NoError(t, err)
+	c, err := database.NewContainer("catalog")
+	require.NoError(t, err)
+	_, err = c.Delete(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = database.CreateContainer(t.Context(), azcosmos.ContainerProperties{
+		ID: "catalog", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/id"}, Version: 2},
+	}, nil)
+	require.NoError(t, err)
+	unfit := d.provision(1)
+	require.Regexp(t, `(?m)^cosmos +container +catalog +unfit$`, unfit)
+	require.Contains(t, unfit, "its partition key is /id, want /partitionKey; this cannot be changed in place: set cosmos.database to a new name, or delete all three containers")
+	require.Contains(t, unfit, "az cosmosdb sql container delete --account-name ACCOUNT --resource-group RESOURCE_GROUP --database-name messagehub --name catalog   # deletes what it holds\n")
+}
+
+func TestProvision_NeedsNothingForWhatIsEmbedded(t *testing.T) {
+	got := messagehub(t, "", "provision")
+	require.Equal(t, 0, got.status, got.err)
+	require.Contains(t, got.out, "Nothing to provision")
+}
+
+func TestProvision_RefusesAWrongCommandLine(t *testing.T) {
+	for _, args := range [][]string{{"now"}, {"--all"}, {"--throughput", "much"}} {
+		got := messagehub(t, "", append([]string{"provision"}, args...)...)
+		require.Equal(t, 2, got.status, args)
+		require.Contains(t, got.err, "messagehub: see messagehub provision --help")
+	}
+}
+
+// TestREADME_ListsTheContainers holds the table of the README to the containers that
+// the hub creates and checks.
+func TestREADME_ListsTheContainers(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(text), "| container | partition key | index paths | default TTL | throughput | holds |\n| --- | --- | --- | --- | --- | --- |\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var want []string
+	for _, c := range cosmos.Containers() {
+		want = append(want, fmt.Sprintf("| `%s` | `%s` | `%s` | %s | autoscale to %d RU/s | %s |",
+			c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), "`, `"), c.DefaultTTL(), c.Throughput, c.Holds))
+	}
+	require.Equal(t, strings.Join(want, "\n"), table)
+	require.Contains(t, messagehub(t, "", "provision", "--help").out, containersTable())
+}

@@ -1,0 +1,41 @@
+package content
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+)
+
+// A ContainerStatus says how a container of an account stands.
+type ContainerStatus struct {
+	Exists       bool
+	Created      bool   // just now
+	PublicAccess string // "": private, as it should be
+}
+
+// ProvisionBlobs returns how the container that o names stands. If it is missing and
+// o.Create is set, it creates it.
+func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus, err error) {
+	b, err := newBlobs(o)
+	if err != nil {
+		return status, fmt.Errorf("open blobs: %w", err)
+	}
+	properties, err := b.container.GetProperties(ctx, nil)
+	switch {
+	case err == nil:
+		status.Exists = true
+		if properties.BlobPublicAccess != nil {
+			status.PublicAccess = string(*properties.BlobPublicAccess)
+		}
+		return status, nil
+	case !bloberror.HasCode(err, bloberror.ContainerNotFound):
+		return status, fmt.Errorf("read container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+	case !o.Create:
+		return status, nil
+	}
+	if _, err = b.container.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
+		return status, fmt.Errorf("create container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+	}
+	return ContainerStatus{Exists: true, Created: err == nil}, nil
+}
