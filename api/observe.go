@@ -60,12 +60,17 @@ func (s *Server) report(r *http.Request, o seen) {
 	}
 	s.metrics.observe(route, o)
 
+	now := s.opts.Clock()
+	s.logLeftOut(s.refusals.endWindows(now, false))
+	if isRefusal := 400 <= o.code && o.code < 500; isRefusal && !s.refusals.sample(refusalKind{route, o.code}, now) {
+		return
+	}
 	attrs := []slog.Attr{
 		slog.String("request_id", rec.id),
 		slog.String("method", clip(r.Method)),
 		slog.String("route", route),
 		slog.String("status", o.status),
-		slog.Duration("duration", o.duration),
+		slog.Float64("duration_ms", milliseconds(o.duration)),
 		slog.Int64("received_bytes", o.received),
 		slog.Int64("sent_bytes", o.sent),
 	}
@@ -81,6 +86,16 @@ func (s *Server) report(r *http.Request, o seen) {
 	}
 	s.opts.Logger.LogAttrs(r.Context(), level(route, o), "request", attrs...)
 }
+
+// logLeftOut logs how many refused requests have no line of their own.
+func (s *Server) logLeftOut(kinds []leftOut) {
+	for _, k := range kinds {
+		s.opts.Logger.Info("refused requests were left out of the log", "route", k.route, "status", strconv.Itoa(k.status), "left_out", k.n)
+	}
+}
+
+// milliseconds returns d as a number that reads the same in every format of the log.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // watched are the routes that machines ask for all the time.
 var watched = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}

@@ -45,7 +45,7 @@ func TestARequestIsOneLineOfTheLog(t *testing.T) {
 
 	post := f.line("/v1/data-available")
 	for name, want := range map[string]any{
-		"level": "INFO", "msg": "request", "request_id": "r-1", "method": "POST", "status": "202", "duration": 20e6,
+		"level": "INFO", "msg": "request", "request_id": "r-1", "method": "POST", "status": "202", "duration_ms": 20.0,
 		"events": 3.0, "accepted": 2.0, "duplicates": 1.0, "conflicts": 0.0, "sent_bytes": 30.0,
 	} {
 		require.Equal(t, want, post[name], name)

@@ -75,6 +75,7 @@ type Server struct {
 	smallAnswers, largeAnswers *memoryPool
 	checks                     *semaphore.Weighted
 	logins                     *failedLogins
+	refusals                   logSampler
 	handler                    http.Handler
 	draining                   context.Context //nolint:containedctx // ends when the server is told to drain
 	drain                      context.CancelFunc
@@ -106,7 +107,10 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // SetDraining makes /readyz answer that no more requests should be sent here, and
 // those that wait for data give up, as does a check. Those that come anyway are served.
-func (s *Server) SetDraining() { s.drain() }
+func (s *Server) SetDraining() {
+	s.drain()
+	s.logLeftOut(s.refusals.endWindows(s.opts.Clock(), true))
+}
 
 func (o *Options) setDefaults() {
 	if o.Logger == nil {

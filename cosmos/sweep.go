@@ -344,7 +344,7 @@ func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
 		began := r.opts.Clock()
 		swept, err := r.Sweep(ctx)
 		log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,
-			"documents", swept.Documents, "duration", r.opts.Clock().Sub(began))
+			"documents", swept.Documents, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
 		switch {
 		case err == nil:
 			log.InfoContext(ctx, "swept what was acknowledged")

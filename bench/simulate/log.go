@@ -13,7 +13,7 @@ func (h *hub) logger() *slog.Logger {
 		Level: slog.LevelError,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			switch a.Key {
-			case slog.TimeKey, "duration", "stack":
+			case slog.TimeKey, "duration_ms", "stack":
 				return slog.Attr{}
 			}
 			return a

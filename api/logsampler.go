@@ -1,0 +1,80 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A flood of refused requests must not fill the disk of the log: of each kind,
+// maxRefusalLines are logged in refusalWindow. The metrics count all requests.
+const (
+	maxRefusalLines = 20
+	refusalWindow   = 10 * time.Second
+)
+
+// A refusalKind is what the sampled requests have in common.
+type refusalKind struct {
+	route  string
+	status int
+}
+
+// A logSampler chooses the refused requests that are logged. It is safe for concurrent
+// use.
+type logSampler struct {
+	mu    sync.Mutex
+	kinds map[refusalKind]*refusals // as many as there are routes and statuses
+}
+
+// refusals are the requests of one kind in one window.
+type refusals struct {
+	began   time.Time
+	logged  int
+	leftOut int
+}
+
+// sample reports whether a request of kind is logged.
+func (s *logSampler) sample(kind refusalKind, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kinds[kind]
+	if k == nil {
+		k = &refusals{began: now}
+		if s.kinds == nil {
+			s.kinds = make(map[refusalKind]*refusals)
+		}
+		s.kinds[kind] = k
+	}
+	if k.logged == maxRefusalLines {
+		k.leftOut++
+		return false
+	}
+	k.logged++
+	return true
+}
+
+// A leftOut is a number of requests that were not logged.
+type leftOut struct {
+	refusalKind
+	n int
+}
+
+// endWindows ends the windows that are over, all of them if isLast, and returns what
+// they left out of the log.
+func (s *logSampler) endWindows(now time.Time, isLast bool) []leftOut {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []leftOut
+	for kind, k := range s.kinds {
+		if !isLast && now.Sub(k.began) < refusalWindow {
+			continue
+		}
+		delete(s.kinds, kind)
+		if k.leftOut > 0 {
+			found = append(found, leftOut{kind, k.leftOut})
+		}
+	}
+	slices.SortFunc(found, func(a, b leftOut) int { return cmp.Or(cmp.Compare(a.route, b.route), a.status-b.status) })
+	return found
+}
