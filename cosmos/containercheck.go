@@ -105,10 +105,11 @@ func (o *operation) readContainer(ctx context.Context, name string) (*containerS
 		return nil, domain.Errorf(domain.Invalid, "container %s: %w", name, err)
 	}
 	for {
+		began := time.Now()
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
 		resp, err := container.Read(attempt, nil)
 		cancel()
-		o.r.metrics.called(o.name, name, err, resp.RequestCharge)
+		o.r.metrics.called(o.name, name, err, resp.RequestCharge, time.Since(began))
 		if err == nil {
 			return parseContainer(name, &resp)
 		}

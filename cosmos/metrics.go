@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -9,6 +10,7 @@ import (
 // metrics count what the hub asks of Cosmos. Request units are what it pays for.
 type metrics struct {
 	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
 	units    *prometheus.CounterVec
 	retries  *prometheus.CounterVec
 	repairs  *prometheus.CounterVec
@@ -22,6 +24,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "messagehub_cosmos_requests_total",
 			Help: "Requests to Cosmos, by operation of the hub, container and status (0: no answer).",
 		}, []string{"operation", "container", "status"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "messagehub_cosmos_request_duration_seconds",
+			Help:    "Duration of one request to Cosmos, by operation of the hub and class of its status (none: no answer).",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"operation", "status"}),
 		units: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_cosmos_request_units_total",
 			Help: "Request units charged by Cosmos, by operation of the hub and container.",
@@ -44,17 +53,27 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"what"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.units, m.retries, m.repairs, m.dropped, m.swept)
+		reg.MustRegister(m.requests, m.latency, m.units, m.retries, m.repairs, m.dropped, m.swept)
 	}
 	return m
 }
 
-func (m *metrics) called(operation, container string, err error, charge float32) {
+// called records one request, which took the time given.
+func (m *metrics) called(operation, container string, err error, charge float32, took time.Duration) {
 	status := 200
 	if err != nil {
 		f := failureOf(err)
 		status, charge = f.status, max(charge, f.charge)
 	}
+	m.latency.WithLabelValues(operation, statusClass(status)).Observe(took.Seconds())
 	m.requests.WithLabelValues(operation, container, strconv.Itoa(status)).Inc()
 	m.units.WithLabelValues(operation, container).Add(float64(charge))
+}
+
+// statusClass returns the class of an HTTP status, such as 2xx.
+func statusClass(status int) string {
+	if status == 0 {
+		return "none"
+	}
+	return strconv.Itoa(status/100) + "xx"
 }

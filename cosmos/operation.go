@@ -148,9 +148,10 @@ func (o *operation) do(ctx context.Context, container *azcosmos.ContainerClient,
 	uncertain := false
 	for {
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
+		began := time.Now()
 		charge, err := call(attempt)
 		cancel()
-		o.r.metrics.called(o.name, container.ID(), err, charge)
+		o.r.metrics.called(o.name, container.ID(), err, charge, time.Since(began))
 		if err == nil {
 			return nil
 		}

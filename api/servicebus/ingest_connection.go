@@ -29,7 +29,8 @@ func ClientRetries() azservicebus.RetryOptions {
 type connection struct {
 	open      func() (*azservicebus.Client, error)
 	logger    *slog.Logger
-	connected prometheus.Gauge
+	queue     string
+	connected *prometheus.GaugeVec // queue; without a value until the bus has answered once: 0 would be a false alarm
 
 	mu       sync.Mutex
 	current  *connected // nil before the first use, and after a failure
@@ -107,7 +108,7 @@ func (c *connection) works() {
 		c.logger.Info("the queue can be received from again", "failures", c.failures)
 	}
 	c.failures = 0
-	c.connected.Set(1)
+	c.connected.WithLabelValues(c.queue).Set(1)
 }
 
 // fails notes that it cannot. A client that was used without success several times,
@@ -118,7 +119,7 @@ func (c *connection) fails(ctx context.Context, used *connected, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failures++
-	c.connected.Set(0)
+	c.connected.WithLabelValues(c.queue).Set(0)
 	if c.failures&(c.failures-1) == 0 { // the first time, the second, the fourth …: a long outage fills no disk
 		c.logger.Warn("the queue cannot be received from; trying again", "error", err, "failures", c.failures, "hint", hint(err))
 	}

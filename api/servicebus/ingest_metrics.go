@@ -33,7 +33,7 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 	return &ingestMetrics{
 		connected: make.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "messagehub_servicebus_connected",
-			Help: "Whether the queue could be received from when that was last tried: 1 or 0.",
+			Help: "Whether the last attempt to receive from the queue succeeded: 1 or 0. There is no value before the first attempt has ended.",
 		}, []string{"queue"}),
 		received:     counters("messages_received_total", "Messages received, redeliveries included."),
 		deadLettered: counters("messages_dead_lettered_total", "Messages that cannot be stored, by reason. Each leaves a gap.", "reason"),

@@ -12,7 +12,7 @@ import (
 // serveQueue takes the messages of a queue without sessions, with one receiver at a
 // time, until ctx ends.
 func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
-	bus := &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), connected: in.metrics.connected.WithLabelValues(queue)}
+	bus := &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), queue: queue, connected: in.metrics.connected}
 	defer bus.close(ctx)
 	for failures := 0; ctx.Err() == nil; {
 		client, err := bus.use()

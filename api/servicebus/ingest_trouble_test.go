@@ -147,11 +147,29 @@ func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
 		s := newSite(t)
 		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
 		stop := s.ingests(func(o *servicebus.IngestOptions) { o.Queue = "" })
-		<-time.After(5300 * time.Millisecond) // it asks for five seconds at first
+		<-time.After(time.Second)
+		require.Empty(t, s.connected(), "not 0, which would be an outage")
+		<-time.After(4300 * time.Millisecond) // it asks for five seconds at first
 		require.False(t, s.logs.has("cannot be received from"))
 		require.EqualValues(t, 1, s.metric("connected"))
+		require.Equal(t, []float64{1}, s.connected())
 		stop()
 	})
+}
+
+// connected returns the values of the metric of that name.
+func (s *site) connected() (values []float64) {
+	s.Helper()
+	families, err := s.registry.Gather()
+	require.NoError(s, err)
+	for _, f := range families {
+		if f.GetName() == "messagehub_servicebus_connected" {
+			for _, m := range f.GetMetric() {
+				values = append(values, m.GetGauge().GetValue())
+			}
+		}
+	}
+	return values
 }
 
 // A process that is told to stop while the store is in trouble leaves the messages to

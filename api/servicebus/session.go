@@ -17,7 +17,7 @@ const acceptors = 8
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	s := &sessions{
 		Ingestion: in, queue: queue,
-		bus:      &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), connected: in.metrics.connected.WithLabelValues(queue)},
+		bus:      &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), queue: queue, connected: in.metrics.connected},
 		places:   newPlaces(in.opts.Sessions, acceptors),
 		aside:    make(chan struct{}, in.opts.Sessions),
 		setbacks: newSetbacks(in.delay),

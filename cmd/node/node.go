@@ -29,6 +29,7 @@ import (
 type Options struct {
 	Logger   *slog.Logger  // default: none
 	Listener net.Listener  // default: one on Config.Listen; the Node closes it
+	Version  string        // of the program, for metrics
 	Grace    time.Duration // for requests under way when Run ends; default 25 s
 
 	// WrapTransport, WrapBus and WrapHandler put something between the hub and the
@@ -107,6 +108,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		n.registry = prometheus.NewRegistry()
 		n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
+	registerBuildInfo(n.registry, opts.Version)
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}

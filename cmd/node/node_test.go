@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -122,10 +123,18 @@ func TestANodeAnswersOperators(t *testing.T) {
 		require.Equal(t, 200, status, path)
 		require.Contains(t, body, want, path)
 	}
-	families, err := n.Gatherer().Gather()
+	problems, err := testutil.GatherAndLint(n.Gatherer())
 	require.NoError(t, err)
-	require.NotEmpty(t, families)
+	require.Empty(t, problems)
 	require.NoError(t, stop())
+}
+
+func TestMetrics_NameTheBuildAndTimeTheStore(t *testing.T) {
+	n, _ := start(t, settings(""), node.Options{Version: "v1.2.3"})
+	_, body := call(t, http.MethodGet, n.URL()+"/metrics", "", "")
+	require.Regexp(t, `(?m)^messagehub_build_info\{goversion="go1[^"]+",revision="[^"]+",version="v1.2.3"\} 1$`, body)
+	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{operation="adopt groups",status="2xx"\} [1-9]`, body)
+	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{operation="peek",status="4xx"\} [1-9]`, body)
 }
 
 func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {
