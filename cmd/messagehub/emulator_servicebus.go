@@ -33,6 +33,7 @@ type busEmulator struct {
 	anonymous      bool
 	trustTokens    bool
 	logFrames      bool
+	limits         busLimits
 }
 
 func (p *process) emulatorServiceBusCommand() *cobra.Command {
@@ -73,6 +74,7 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&e.keys, "add-key", nil, "one more key, as `NAME=SECRET:RIGHTS`, with rights such as send+listen; NAME=@FILE:RIGHTS reads the secret from a file")
 	f.BoolVar(&e.anonymous, "anonymous", false, "let everybody do everything, without any token")
 	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
+	e.limits.addFlags(f)
 	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
 }
 
@@ -150,6 +152,9 @@ func (e *busEmulator) options(p *process, secret string) (embedded.Options, erro
 	}
 	if e.inMemory {
 		o.Dir = ""
+	}
+	if err := e.limits.apply(&o); err != nil {
+		return o, p.usage("%w", err)
 	}
 	for _, text := range e.keys {
 		key, err := parseKey(text)

@@ -28,6 +28,11 @@ func (c busCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
 	send(gauge, "connections", "AMQP connections that are open.", s.Connections)
+	send(counter, "refused_connections_total", "Connections closed at once, because others had all places.", s.Refused)
+	send(counter, "replaced_connections_total", "Connections without a valid token that were closed for newer ones.", s.Replaced)
+	send(gauge, "links", "AMQP links that are attached.", s.Links)
+	send(gauge, "sessions", "AMQP sessions that have begun.", s.Sessions)
+	send(gauge, "buffered_bytes", "Bytes that all connections buffer.", s.Buffered)
 	send(gauge, "entities", "Queues, topics and subscriptions.", int64(s.Entities))
 	send(gauge, "active_messages", "Messages that wait to be received.", s.Active)
 	send(gauge, "scheduled_messages", "Messages that wait for their time.", s.Scheduled)

@@ -60,7 +60,10 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	if !cfg.InMemory {
 		dir = filepath.Join(cfg.Data, "bus")
 	}
-	own, err := embedded.Open(embedded.Options{Dir: dir, Entities: entities(cfg), Logger: opts.Logger}) //nolint:contextcheck // opening a folder cannot be cancelled
+	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
+		Dir: dir, Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
+		MaxConnections: cfg.Limits.BusConnections, MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	minAcceptDelay    = 5 * time.Millisecond
-	maxAcceptDelay    = time.Second
-	acceptLogInterval = time.Minute
+	minAcceptDelay = 5 * time.Millisecond
+	maxAcceptDelay = time.Second
 )
 
 // temporaryErrors are failures of accept after which the listener still works.
@@ -42,17 +41,17 @@ type acceptBackoff struct {
 	logger *slog.Logger
 
 	delay    time.Duration
-	failures int       // since the last log entry
-	logged   time.Time // when the last log entry was written
+	failures int // since the last log entry
+	logged   logInterval
 }
 
-// wait logs err at most once in acceptLogInterval and returns after the delay,
+// wait logs err at most once in a minute and returns after the delay,
 // or when ctx ends.
 func (b *acceptBackoff) wait(ctx context.Context, address net.Addr, err error) {
 	b.failures++
-	if now := time.Now(); b.logged.IsZero() || now.Sub(b.logged) >= acceptLogInterval {
+	if b.logged.isDue(time.Now()) {
 		b.logger.Warn("cannot accept connections to the bus; retrying", "address", address.String(), "failures", b.failures, "error", err)
-		b.logged, b.failures = now, 0
+		b.failures = 0
 	}
 	b.delay = min(max(2*b.delay, minAcceptDelay), maxAcceptDelay)
 	jitter := time.Duration(b.random() * float64(b.delay/2))

@@ -79,11 +79,15 @@ type Options struct {
 	// that of math/rand/v2. It must be safe for concurrent use.
 	Random func() float64
 
-	// MaxConnections is the maximum number of connections at one time, of which
-	// a quarter is kept for Dial: clients on the network cannot lock out the
-	// process itself. When the network has no connection left, a new one
-	// replaces the oldest that has not presented a valid token. Default: 1000.
+	// MaxConnections is the maximum number of connections at one time. Default:
+	// 1000.
 	MaxConnections int
+
+	// MaxNetworkConnections is how many of them Serve and Handler may take; the
+	// others are kept for Dial, so that clients on the network cannot lock out
+	// the process itself. At the limit, a new connection replaces the oldest
+	// that has not presented a valid token. Default: three quarters.
+	MaxNetworkConnections int
 
 	// TokenTimeout is how long a connection may take to present its first valid
 	// token, or a key by SASL PLAIN. Until then it may have only a few links, and
@@ -146,6 +150,7 @@ func Open(o Options) (*Namespace, error) {
 		o.Keys = []Key{{Name: WellKnownKeyName, Secret: WellKnownKey, Rights: All}}
 	}
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.MaxNetworkConnections = cmp.Or(o.MaxNetworkConnections, o.MaxConnections-o.MaxConnections/4)
 	o.TokenTimeout = cmp.Or(o.TokenTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Random == nil {
@@ -169,7 +174,7 @@ func Open(o Options) (*Namespace, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	n := &Namespace{
-		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newPlaces(o.MaxConnections),
+		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newPlaces(o.MaxConnections, o.MaxNetworkConnections),
 		totals: server.NewTotals(server.TotalLimits{Sessions: o.MaxSessions, Links: o.MaxLinks, Memory: o.MaxBuffered}),
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())

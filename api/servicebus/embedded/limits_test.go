@@ -136,6 +136,8 @@ func TestServe_ReplacesTheOldestConnectionWithoutAToken(t *testing.T) {
 	refused := dialTCP(t, address)
 	_, err = refused.Read(make([]byte, 1))
 	require.Error(t, err, "all have a token")
+	require.EqualValues(t, 2, n.Stats().Replaced)
+	require.EqualValues(t, 1, n.Stats().Refused)
 	require.NoError(t, trySend(t, first, "q"))
 }
 

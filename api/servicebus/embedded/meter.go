@@ -10,14 +10,18 @@ import (
 // meter counts what goes on.
 type meter struct {
 	connections, closed         atomic.Int64
+	refused, replaced           atomic.Int64
 	framesIn, framesOut         atomic.Int64
 	transfersIn, transfersOut   atomic.Int64
 	transferredIn, transferdOut atomic.Int64
 }
 
-// Stats are counts since the namespace was opened, but for Connections.
+// Stats are counts since the namespace was opened, and what there is now.
 type Stats struct {
 	Connections                 int64 // now
+	Refused, Replaced           int64 // connections of the network, because others had all places
+	Links, Sessions             int64 // of AMQP, now
+	Buffered                    int64 // bytes that all connections buffer, now
 	FramesIn, FramesOut         int64
 	TransfersIn, TransfersOut   int64 // frames that carry messages
 	BytesIn, BytesOut           int64 // of messages
@@ -35,6 +39,9 @@ func (n *Namespace) Stats() Stats {
 		TransfersIn: m.transfersIn.Load(), TransfersOut: m.transfersOut.Load(),
 		BytesIn: m.transferredIn.Load(), BytesOut: m.transferdOut.Load(),
 	}
+	use := n.totals.Use()
+	s.Refused, s.Replaced = m.refused.Load(), m.replaced.Load()
+	s.Links, s.Sessions, s.Buffered = use.Links, use.Sessions, use.Memory
 	for _, e := range n.bus.Entities() {
 		s.Entities++
 		if counts, err := n.bus.Counts(e.Path); err == nil && e.Kind != "topic" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // places bounds the connections at one time. Its fields are guarded by the
@@ -12,11 +13,12 @@ import (
 type places struct {
 	limit, networkLimit int
 	used, network       int
+	full                logInterval
 	anonymous           *list.List // of *place: connections of the network without a valid token, oldest first
 }
 
-func newPlaces(limit int) places {
-	return places{limit: limit, networkLimit: limit - limit/4, anonymous: list.New()}
+func newPlaces(limit, networkLimit int) places {
+	return places{limit: limit, networkLimit: networkLimit, anonymous: list.New()}
 }
 
 func (p *places) isFull() bool          { return p.used >= p.limit }
@@ -65,10 +67,12 @@ func (n *Namespace) beginNetwork(closeConn func()) *place {
 		return nil
 	}
 	closeReplaced := func() {}
-	if oldest := n.places.anonymous.Front(); oldest != nil && n.places.isFullToNetwork() {
+	isFull := n.places.isFullToNetwork()
+	if oldest := n.places.anonymous.Front(); oldest != nil && isFull {
 		replaced := oldest.Value.(*place) //nolint:forcetypeassert // the list has no others
 		replaced.free()
 		closeReplaced = replaced.closeConn
+		n.meter.replaced.Add(1)
 	}
 	var p *place
 	if !n.places.isFullToNetwork() {
@@ -78,8 +82,16 @@ func (n *Namespace) beginNetwork(closeConn func()) *place {
 		n.places.network++
 		n.connections.Add(1)
 	}
+	logs := isFull && n.places.full.isDue(time.Now())
 	n.mu.Unlock()
 	closeReplaced()
+	if p == nil {
+		n.meter.refused.Add(1)
+	}
+	if logs {
+		n.options.Logger.Warn("clients of the bus have all connections that they may have; new ones replace those without a valid token, or are closed",
+			"limit", n.options.MaxNetworkConnections, "replaced", n.meter.replaced.Load(), "refused", n.meter.refused.Load())
+	}
 	return p
 }
 

@@ -80,6 +80,10 @@ type Limits struct {
 
 	PayloadDepth  int // levels of nesting in a payload
 	PayloadNumber int // characters of a number in a payload
+
+	BusConnections  int           // to the embedded bus; a quarter is kept for the node itself
+	BusBuffer       Size          // bytes that all connections to the embedded bus may buffer together
+	BusTokenTimeout time.Duration // a connection to the embedded bus must present a valid token within that time
 }
 
 // Default is what a node does if nobody says anything.
@@ -102,6 +106,7 @@ func Default() Config {
 		Limits: Limits{
 			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, Waiting: 10_000, FreeDisk: 64 << 20,
 			PayloadDepth: 64, PayloadNumber: 400,
+			BusConnections: 1000, BusBuffer: 256 << 20, BusTokenTimeout: 10 * time.Second,
 		},
 	}
 }

@@ -102,6 +102,9 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"limits: {payload-number: 20}", "MESSAGEHUB_LIMITS_PAYLOAD_NUMBER=20", "limits.payload-number = 20"},
 		{"limits: {events: 5}", "MESSAGEHUB_LIMITS_EVENTS=5", "limits.events = 5"},
 		{"limits: {waiting: 50}", "MESSAGEHUB_LIMITS_WAITING=50", "limits.waiting = 50"},
+		{"limits: {bus-connections: 200}", "MESSAGEHUB_LIMITS_BUS_CONNECTIONS=200", "limits.bus-connections = 200"},
+		{"limits: {bus-buffer: 1GB}", "MESSAGEHUB_LIMITS_BUS_BUFFER=1GB", "limits.bus-buffer = 1GB"},
+		{"limits: {bus-token-timeout: 30s}", "MESSAGEHUB_LIMITS_BUS_TOKEN_TIMEOUT=30s", "limits.bus-token-timeout = 30s"},
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
@@ -132,7 +135,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},
-		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.content, limits.events, limits.free-disk, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting"},
+		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.content, limits.events, limits.free-disk, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting"},
 		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
 		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
 		{name: "a key without a value", yaml: "data:", want: "data (hub.yaml line 1): want one value"},
@@ -151,6 +154,8 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a token that is soon guessed", environ: []string{"MESSAGEHUB_ADMIN_TOKEN=hub"}, want: `admin.token = "[redacted]" (MESSAGEHUB_ADMIN_TOKEN): want 16 to 200 visible ASCII characters without blanks, such as openssl rand -hex 32 prints`},
 		{name: "a token that no header carries", environ: []string{"MESSAGEHUB_ADMIN_TOKEN=a token of four words"}, want: `admin.token = "[redacted]" (MESSAGEHUB_ADMIN_TOKEN): want 16 to 200 visible ASCII characters without blanks, such as openssl rand -hex 32 prints`},
 		{name: "no token", environ: []string{"MESSAGEHUB_ADMIN_TOKEN="}, want: "admin.token = [redacted] (MESSAGEHUB_ADMIN_TOKEN): want a secret, got nothing; leave it out, and the hub makes one"},
+		{name: "too few connections for the hub", yaml: "limits: {bus-connections: 31}", want: `limits.bus-connections = "31" (hub.yaml line 1): want at least 32; the hub needs a quarter of them for itself`},
+		{name: "no time for a token", yaml: "limits: {bus-token-timeout: 10}", want: `limits.bus-token-timeout = "10" (hub.yaml line 1): want a time from 1s to 1h0m0s, such as 10s`},
 		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
 		{name: "payloads deeper than parsers read", yaml: "limits: {payload-depth: 999}", want: `limits.payload-depth = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse deeper bundles`},
 		{name: "numbers longer than parsers read", yaml: "limits: {payload-number: 999}", want: `limits.payload-number = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse longer numbers`},
@@ -198,7 +203,7 @@ domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Bi
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.content, limits.events, limits.free-disk, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.content, limits.events, limits.free-disk, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)

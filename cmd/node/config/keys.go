@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -70,6 +71,9 @@ var keys = []key{
 	{"limits.content", false, "the most bytes that a domain may make for one bundle", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
 	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
 	{"limits.waiting", false, "maximum number of Peeks that wait for data; actors that have never had data may have a tenth of them", func(c *Config) value { return (*countValue)(&c.Limits.Waiting) }},
+	{"limits.bus-connections", false, "maximum number of connections to the embedded bus; a quarter is kept for the hub itself", func(c *Config) value { return (*countValue)(&c.Limits.BusConnections) }},
+	{"limits.bus-buffer", false, "bytes that all connections to the embedded bus may buffer together before each gets less", func(c *Config) value { return (*sizeValue)(&c.Limits.BusBuffer) }},
+	{"limits.bus-token-timeout", false, "a connection to the embedded bus must present a valid token within this time", func(c *Config) value { return (*timeoutValue)(&c.Limits.BusTokenTimeout) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},
 }
 
@@ -183,6 +187,21 @@ func (v *countValue) Set(s string) error {
 		return errors.New("want a whole number of at least 1")
 	}
 	*v = countValue(n)
+	return nil
+}
+
+// A timeoutValue is a time within which something must happen.
+type timeoutValue time.Duration
+
+const minTimeout, maxTimeout = time.Second, time.Hour
+
+func (v *timeoutValue) String() string { return time.Duration(*v).String() }
+func (v *timeoutValue) Set(s string) error {
+	d, err := time.ParseDuration(strings.TrimSpace(s))
+	if err != nil || d < minTimeout || d > maxTimeout {
+		return fmt.Errorf("want a time from %v to %v, such as 10s", minTimeout, maxTimeout)
+	}
+	*v = timeoutValue(d)
 	return nil
 }
 

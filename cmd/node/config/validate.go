@@ -40,11 +40,18 @@ func (c *Config) Validate() error {
 	if c.Limits.PayloadNumber > maxPayloadShape {
 		fault("limits.payload-number", "want at most %d; common JSON parsers refuse longer numbers", maxPayloadShape)
 	}
+	if c.Limits.BusConnections < minBusConnections {
+		fault("limits.bus-connections", "want at least %d; the hub needs a quarter of them for itself", minBusConnections)
+	}
 	if n := len(c.Groups().All()); n > mostGroups {
 		fault("domains", "they make %d groups, of which there are at most %d; give several of them the same group", n, mostGroups)
 	}
 	return errors.Join(faults...)
 }
+
+// minBusConnections leaves the hub twice the connections that it uses: for the
+// events, the requests and the notices, and for others while these are replaced.
+const minBusConnections = 32
 
 // mostGroups is what one batch has room for: a Freeze writes the gates of all groups and
 // a record, and Cosmos takes a hundred operations.
