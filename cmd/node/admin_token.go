@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,22 +39,26 @@ func ReadAdminToken(folder string) (config.Secret, error) {
 
 // keepAdminToken returns the token in the data folder, and makes folder and token if
 // they are missing.
-func keepAdminToken(folder string) (config.Secret, error) {
+func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, error) {
+	folder := cfg.Data
 	if folder == "" {
 		return "", errors.New("there is no data folder")
 	}
 	if err := os.MkdirAll(folder, privateFolder); err != nil {
 		return "", folderFault(folder, err)
 	}
-	token, err := ReadAdminToken(folder)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return token, err
-	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", folderFault(folder, err)
 	}
 	defer func() { _ = root.Close() }() // writeToken has synced what it wrote
+	if cfg.InMemory || !cfg.UsesFolder() {
+		warnOfOpenFolder(folder, root, logger) // otherwise the store has done so
+	}
+	token, err := ReadAdminToken(folder)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
 	if err := writeToken(root, "messagehub-"+rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", folderFault(folder, err)
 	}
@@ -102,7 +107,7 @@ func readToken(root *os.Root) (config.Secret, error) {
 		return "", err
 	case !os.SameFile(before, info):
 		return "", errors.New("it was replaced while it was read; try again")
-	case isOpenToOthers(info):
+	case config.IsOpenToOthers(info):
 		return "", fmt.Errorf("its mode %04o lets others read it; remove it, and the hub makes another token at its next start", info.Mode().Perm())
 	}
 	const limit = 1 << 10

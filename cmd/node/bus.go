@@ -58,7 +58,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	}
 	dir := ""
 	if !cfg.InMemory {
-		dir = filepath.Join(cfg.Data, "bus")
+		dir = filepath.Join(cfg.Data, busFolder)
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
 		Dir: dir, Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,

@@ -29,7 +29,7 @@ func (e *NoDataError) Error() string {
 // if a process has the data folder, and with a *NoDataError if nothing is there.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
 	if cfg.Embedded() {
-		if _, err := os.Stat(filepath.Join(cfg.Data, "cosmos", disk.FileName)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(cfg.Data, cosmosFolder, disk.FileName)); errors.Is(err, fs.ErrNotExist) {
 			return report, &NoDataError{cfg.Data}
 		}
 	}

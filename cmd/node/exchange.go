@@ -31,7 +31,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	}
 	dir := ""
 	if !cfg.InMemory {
-		dir = filepath.Join(cfg.Data, "exchange")
+		dir = filepath.Join(cfg.Data, exchangeFolder)
 	}
 	own, err := embedded.Open(embedded.Options{Dir: dir, Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content)})
 	if err != nil {

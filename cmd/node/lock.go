@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -23,7 +22,7 @@ func lockFolder(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, privateFolder); err != nil {
 		return nil, folderFault(dir, err)
 	}
-	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, privateFile)
+	file, err := openLock(dir)
 	if err != nil {
 		return nil, folderFault(dir, err)
 	}
@@ -31,6 +30,19 @@ func lockFolder(dir string) (*os.File, error) {
 		return nil, errors.Join(folderFault(dir, err), file.Close())
 	}
 	return file, nil
+}
+
+// openLock opens the lock file, which is a file of the folder itself and no link.
+func openLock(dir string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	if info, err := root.Lstat(lockName); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is a link, or no file; remove it", lockName)
+	}
+	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, privateFile)
 }
 
 // An InUseError says that another process owns a data folder.

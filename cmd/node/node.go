@@ -99,6 +99,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	for _, warning := range cfg.Warnings() {
+		opts.Logger.Warn(warning)
+	}
 	if n.listener == nil {
 		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {
 			return nil, err
@@ -157,7 +160,7 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	if cfg.Admin.Token != "" {
 		return cfg.Admin.Token
 	}
-	token, err := keepAdminToken(cfg.Data)
+	token, err := keepAdminToken(cfg, n.opts.Logger)
 	if err != nil {
 		n.opts.Logger.Warn("the hub has no token for its operators, so their routes are closed; set admin.token (MESSAGEHUB_ADMIN_TOKEN), or repair the data folder, and restart the hub", "error", err)
 		return ""

@@ -1,7 +1,65 @@
 package node
 
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
 // The modes of all that a node keeps: only the user that it runs as reads and writes it.
 const (
 	privateFile   = 0o600
 	privateFolder = 0o700
 )
+
+// The folders in the data folder.
+const (
+	cosmosFolder   = "cosmos"
+	busFolder      = "bus"
+	contentFolder  = "content"
+	exchangeFolder = "exchange"
+)
+
+// protectFolder takes the rights of other users from the folders in the data folder,
+// which an earlier version may have made, and refuses those that are links: a link would
+// have the node write where another user wants it to. The data folder itself may be a
+// link. Its mode is not changed, for it may hold more than the node knows; the log says
+// if others may use it.
+func protectFolder(dir string, logger *slog.Logger) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return folderFault(dir, err)
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	warnOfOpenFolder(dir, root, logger)
+	for _, name := range []string{cosmosFolder, busFolder, contentFolder, exchangeFolder} {
+		info, err := root.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return folderFault(dir, err)
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("data folder %s: %s is a link, which is not followed; mount what it leads to at its place, or make the data folder itself the link", dir, name)
+		case !info.IsDir() || !config.IsOpenToOthers(info):
+			continue
+		}
+		if err := root.Chmod(name, privateFolder); err != nil {
+			logger.Warn("other users may read or write stored data, and this user cannot change that; run chmod 700 on the folder as its owner",
+				"folder", filepath.Join(dir, name), "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "error", err)
+		}
+	}
+	return nil
+}
+
+// warnOfOpenFolder logs if other users may read or write the data folder.
+func warnOfOpenFolder(dir string, root *os.Root, logger *slog.Logger) {
+	if info, err := root.Stat("."); err == nil && config.IsOpenToOthers(info) {
+		logger.Warn("other users may read or write the data folder; run chmod 700 on it", "folder", dir, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	}
+}

@@ -58,6 +58,9 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 			return nil, err
 		}
 		s.closers = append(s.closers, lock.Close)
+		if err := protectFolder(cfg.Data, opts.Logger); err != nil {
+			return nil, err
+		}
 	}
 	connection, err := s.connection(cfg, opts) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
@@ -95,7 +98,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 	if cfg.Embedded() {
 		dir := ""
 		if !cfg.InMemory {
-			dir = filepath.Join(cfg.Data, "cosmos")
+			dir = filepath.Join(cfg.Data, cosmosFolder)
 		}
 		engine, err := embedded.Open(embedded.Options{Dir: dir, Clock: opts.Clock})
 		if err != nil {
@@ -145,7 +148,7 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 		s.content, err = azureBlobs(ctx, cfg, opts, cfg.Blob.ContentContainer())
 		return err
 	}
-	dir, err := content.OpenDir(filepath.Join(cfg.Data, "content"))
+	dir, err := content.OpenDir(filepath.Join(cfg.Data, contentFolder))
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,13 @@ type Dir struct {
 
 var _ repository.Content = (*Dir)(nil)
 
+// The modes of all files and folders: only the user that the process runs as reads and
+// writes them.
+const (
+	privateFile   = 0o600
+	privateFolder = 0o700
+)
+
 // unfinished is the folder of the files that are being written. No object lies
 // in it, for a plus sign cannot occur in a name.
 const unfinished = "+unfinished"
@@ -69,12 +76,12 @@ func open(dir string) (*Dir, error) {
 func makeAll(dir string) error {
 	dir = filepath.Clean(dir)
 	parent := filepath.Dir(dir)
-	err := os.Mkdir(dir, 0o750)
+	err := os.Mkdir(dir, privateFolder)
 	if errors.Is(err, fs.ErrNotExist) && parent != dir {
 		if err := makeAll(parent); err != nil {
 			return err
 		}
-		err = os.Mkdir(dir, 0o750)
+		err = os.Mkdir(dir, privateFolder)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -98,13 +105,13 @@ func (d *Dir) clean() error {
 	if err := d.root.RemoveAll(unfinished); err != nil {
 		return err
 	}
-	return d.root.Mkdir(unfinished, 0o750)
+	return d.root.Mkdir(unfinished, privateFolder)
 }
 
 // try does what a Put does, without an object.
 func (d *Dir) try() error {
 	const written, linked = unfinished + "/try", unfinished + "/try-link"
-	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
 	if err != nil {
 		return err
 	}
@@ -134,7 +141,7 @@ func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
 
 // write makes a durable file of what r yields.
 func (d *Dir) write(ctx context.Context, temporary string, r io.Reader) error {
-	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
 	if err != nil {
 		return fault(err)
 	}
@@ -180,7 +187,7 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	if err := d.makeFolderLocked(parent); err != nil {
 		return err
 	}
-	if err := d.root.Mkdir(folder, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.root.Mkdir(folder, privateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := d.sync(parent); err != nil {

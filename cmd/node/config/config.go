@@ -34,7 +34,8 @@ type Config struct {
 	Log    Log
 	Limits Limits
 
-	from map[string]source // of the keys that are not defaults
+	from     map[string]source // of the keys that are not defaults
+	warnings []string
 }
 
 // Cosmos says where the account is. Without an Endpoint the node runs an engine
@@ -165,6 +166,9 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // MarshalText hides the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Warnings are what an operator should know about a configuration that can be used.
+func (c *Config) Warnings() []string { return c.warnings }
 
 // LogValue is a group of all keys with their values, secrets hidden.
 func (c Config) LogValue() slog.Value {

@@ -170,11 +170,24 @@ func unknown(name, where string, spelled func(string) string, known []string) er
 	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggest(name, known))
 }
 
+// hasFileSecret reports whether a secret came from the file.
+func (c *Config) hasFileSecret() bool {
+	return slices.ContainsFunc(keys, func(k key) bool {
+		_, isSecret := k.in(c).(*secretValue)
+		return isSecret && c.from[k.name].layer == byFile
+	})
+}
+
 // readFile takes the values of a file.
 func (c *Config) readFile(path string) []error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return []error{fmt.Errorf("cannot read the configuration file: %w; check the path in --config or %s", err, envFile)}
 	}
-	return c.readYAML(path, text)
+	faults := c.readYAML(path, text)
+	info, err := os.Stat(path)
+	if err == nil && c.hasFileSecret() && areSettingsOpen(info) {
+		c.warnings = append(c.warnings, fmt.Sprintf("the configuration file %s holds a secret, and its mode %04o lets other users read or write it; run chmod 600 on it", path, info.Mode().Perm()))
+	}
+	return faults
 }

@@ -45,9 +45,14 @@ type FileSystem interface {
 // System is the FileSystem of the operating system.
 type System struct{}
 
-// OpenFile implements FileSystem.
+// OpenFile implements FileSystem. A link that leads out of the folder is not followed.
 func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag, mode)
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	file, err := root.OpenFile(filepath.Base(name), flag, mode)
+	return file, errors.Join(err, root.Close())
 }
 
 // SyncFolder implements FileSystem.
@@ -111,7 +116,11 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 		file = f
 		return f, err
 	}
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, errors.New("it is a link, which is not followed; put the file itself there, or mount its folder")
+	}
+	if err == nil && info.Size() > 0 {
 		if err := check(path, info.Size(), remember); err != nil {
 			return nil, err
 		}
@@ -152,7 +161,7 @@ func check(path string, size int64, open func(string, int, os.FileMode) (*os.Fil
 }
 
 func checkFile(path string, pageSize int64) error {
-	file, err := os.Open(path)
+	file, err := System{}.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,13 @@ const (
 	properties = "+"
 )
 
+// The modes of all files and folders: only the user that the process runs as reads and
+// writes them.
+const (
+	privateFile   = 0o600
+	privateFolder = 0o700
+)
+
 // A fileSystem is how a folder writes, and what tests break. Names are below the
 // folder's root.
 type fileSystem interface {
@@ -51,7 +58,7 @@ func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(filepath.Join(dir, "+lock"))
+	lock, err := lockFile(root, "+lock")
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -65,12 +72,12 @@ func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
 // makeFolder makes dir and what is missing above it, durably.
 func makeFolder(dir string) error {
 	parent := filepath.Dir(dir)
-	err := os.Mkdir(dir, 0o750)
+	err := os.Mkdir(dir, privateFolder)
 	if errors.Is(err, fs.ErrNotExist) && parent != dir {
 		if err := makeFolder(parent); err != nil {
 			return err
 		}
-		err = os.Mkdir(dir, 0o750)
+		err = os.Mkdir(dir, privateFolder)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -90,7 +97,7 @@ func (f *folder) clean() error {
 	if err := f.root.RemoveAll(unfinished); err != nil {
 		return err
 	}
-	if err := f.root.Mkdir(unfinished, 0o750); err != nil {
+	if err := f.root.Mkdir(unfinished, privateFolder); err != nil {
 		return err
 	}
 	return f.files.syncFolder(".")
@@ -114,6 +121,9 @@ func (f *folder) load(found func(string, *version, []*version) error) error {
 }
 
 func (f *folder) loadContainer(container string, found func(string, *version, []*version) error) error {
+	if err := f.closeOthers(container); err != nil {
+		return err
+	}
 	root, err := f.root.OpenRoot(container)
 	if err != nil {
 		return err
@@ -147,6 +157,19 @@ func (f *folder) loadContainer(container string, found func(string, *version, []
 	return f.root.Remove(container) // a crash came between making it and its properties
 }
 
+// closeOthers takes the rights of other users from a folder that an earlier version has
+// made. A folder of another user stays as it is.
+func (f *folder) closeOthers(container string) error {
+	info, err := f.root.Stat(container)
+	if err != nil || info.Mode().Perm()&^privateFolder == 0 {
+		return err
+	}
+	if err := f.root.Chmod(container, privateFolder); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
 // fileOf returns the name of the file of a blob.
 func fileOf(blob string) string {
 	sum := sha256.Sum256([]byte(blob))
@@ -170,7 +193,7 @@ func (f *folder) draft(int64) (draft, error) {
 }
 
 func (f *folder) makeContainer(container string, about *version) error {
-	if err := f.root.Mkdir(container, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := f.root.Mkdir(container, privateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := f.files.syncFolder("."); err != nil {
@@ -266,7 +289,7 @@ type system struct{ root *os.Root }
 func onSystem(root *os.Root) fileSystem { return system{root} }
 
 func (s system) create(name string) (*os.File, error) {
-	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
 }
 
 func (system) write(f *os.File, p []byte) (int, error) { return f.Write(p) }

@@ -8,6 +8,6 @@ import (
 )
 
 // lockFile locks nothing here: it is up to the operator to use a folder once.
-func lockFile(path string) (io.Closer, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func lockFile(root *os.Root, name string) (io.Closer, error) {
+	return root.OpenFile(name, os.O_RDWR|os.O_CREATE, privateFile)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // lockFile keeps other processes away until it is closed, or this one ends.
-func lockFile(path string) (io.Closer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func lockFile(root *os.Root, name string) (io.Closer, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, privateFile)
 	if err != nil {
 		return nil, err
 	}
