@@ -10,7 +10,7 @@ import (
 // routes returns the router of every route there is.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.localOnly)
+	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
 

@@ -24,11 +24,12 @@ type Options struct {
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
 	Ready        func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
 	Limits       Limits
-	LocalOnly    bool             // refuse requests that name another host than this machine
-	NoProxies    bool             // refuse requests that a proxy has passed on
-	Deadline     time.Duration    // of a request; default 30 s
-	Clock        func() time.Time // for durations in logs and metrics; default time.Now
-	NewRequestID func() string    // default: 26 random letters and digits
+	OverLimit    func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
+	LocalOnly    bool                       // refuse requests that name another host than this machine
+	NoProxies    bool                       // refuse requests that a proxy has passed on
+	Deadline     time.Duration              // of a request; default 30 s
+	Clock        func() time.Time           // for durations in logs and metrics; default time.Now
+	NewRequestID func() string              // default: 26 random letters and digits
 }
 
 // Limits of a request. A zero limit is the default.

@@ -78,7 +78,12 @@ var table = []row{
 		why:      "an adapter, replaceable",
 	},
 	{
+		packages: []string{"internal/connlimit"},
+		why:      "it bounds the connections of any HTTP server, whatever they carry",
+	},
+	{
 		packages: []string{"repository/content/embedded"},
+		may:      []string{"internal/connlimit"},
 		why:      "if the account knew our objects, tests would prove only themselves",
 	},
 	{

@@ -95,8 +95,14 @@ func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
 // spawnHubIn starts one whose environment has no settings but these.
 func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
+	return spawnCommand(t, environ, append([]string{program(t), "serve", "--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// spawnCommand starts a hub by a command line.
+func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess {
+	t.Helper()
 	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
-	h.cmd = exec.Command(program(t), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	h.cmd = exec.Command(command[0], command[1:]...)
 	h.cmd.Env = append(cleanEnviron(), environ...)
 	stdout, err := h.cmd.StdoutPipe()
 	if err != nil {

@@ -62,7 +62,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
 		Dir: dir, Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
-		MaxConnections: cfg.Limits.BusConnections, MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
+		MaxConnections: busConnections(cfg), MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/internal/connlimit"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/content"
 	"github.com/messagehub/messagehub/repository/content/embedded"
@@ -96,7 +97,7 @@ func (e *exchange) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
 	}
-	if err := e.own.Serve(ctx, e.door, embedded.Door{}); err != nil {
+	if err := e.own.Serve(ctx, e.door, embedded.Door{MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
 		return fmt.Errorf("serve the exchange on %s: %w", e.door.Addr(), err)
 	}
 	return nil

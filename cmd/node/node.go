@@ -22,6 +22,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/internal/connlimit"
 )
 
 // Options of a Node that are not an operator's business. The zero value is that
@@ -67,15 +68,16 @@ func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53
 
 // A Node is one hub that serves HTTP.
 type Node struct {
-	opts     Options
-	listener net.Listener
-	store    *store
-	domains  *domains
-	hub      *hub.Hub
-	api      *api.Server
-	ready    *readiness
-	door     *door
-	registry *prometheus.Registry
+	opts        Options
+	listener    net.Listener
+	store       *store
+	domains     *domains
+	hub         *hub.Hub
+	api         *api.Server
+	ready       *readiness
+	door        *door
+	connections *connlimit.Limiter
+	registry    *prometheus.Registry
 
 	adminTokenFile string // "": the configuration has the token, or there is none
 }
@@ -127,6 +129,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.domains.hear(&cfg, &opts, h, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
 	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
+	n.connections = connlimit.New(connectionLimits(&cfg))
+	registerConnections(n.registry, n.connections)
 	n.api = api.New(api.Options{
 		Hub:        h,
 		Operator:   hub.NewOperator(h, n.store, opts.Logger),
@@ -136,6 +140,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Registerer: n.registry,
 		Gatherer:   n.registry,
 		Ready:      n.ready.Ready,
+		OverLimit:  connlimit.OverLimit,
 		LocalOnly:  !cfg.Insecure || isLoopback(n.listener.Addr()),
 		NoProxies:  !cfg.Insecure,
 		Limits: api.Limits{
@@ -144,6 +149,10 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			Events:      cfg.Limits.Events,
 
 			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
+
+			Bodies: int64(cfg.Limits.Bodies), BodiesPerAddress: int64(cfg.Limits.BodiesPerAddress),
+			Answers: int64(cfg.Limits.Answers), AnswersPerActor: int64(cfg.Limits.AnswersPerActor),
+			MinRate: int64(cfg.Limits.MinRate),
 		},
 	})
 	handler := n.api.Handler()
@@ -225,6 +234,7 @@ func (n *Node) Run(ctx context.Context) error {
 		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
 	}
 	api.Harden(server)
+	n.connections.Attach(server)
 
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()

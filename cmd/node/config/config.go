@@ -70,7 +70,7 @@ type Log struct {
 	Format string // auto (text for a terminal, else json), text or json
 }
 
-// Limits of one request.
+// Limits of one request, and of all requests together.
 type Limits struct {
 	RequestBody Size
 	Payload     Size
@@ -85,6 +85,15 @@ type Limits struct {
 	BusConnections  int           // to the embedded bus; a quarter is kept for the node itself
 	BusBuffer       Size          // bytes that all connections to the embedded bus may buffer together
 	BusTokenTimeout time.Duration // a connection to the embedded bus must present a valid token within that time
+
+	Bodies           Size // of large request bodies in memory; 0: the node chooses
+	BodiesPerAddress Size // of these, from one address; 0: half of them
+	Answers          Size // that large answers take in memory while they are read
+	AnswersPerActor  Size // of these, for one actor; 0: a quarter of them
+	MinRate          Size // in a second, that a client has to send or read
+
+	Connections           int // over HTTP; 0: the node chooses
+	ConnectionsPerAddress int // of these, from one address other than loopback; 0: half of them
 }
 
 // Default is what a node does if nobody says anything.
@@ -108,6 +117,7 @@ func Default() Config {
 			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, Waiting: 10_000, FreeDisk: 64 << 20,
 			PayloadDepth: 64, PayloadNumber: 400,
 			BusConnections: 1000, BusBuffer: 256 << 20, BusTokenTimeout: 10 * time.Second,
+			Answers: 96 << 20, MinRate: 4 << 10,
 		},
 	}
 }

@@ -98,6 +98,9 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"log: {format: text}", "MESSAGEHUB_LOG_FORMAT=text", "log.format = text"},
 		{"limits: {request-body: 64 MB}", "MESSAGEHUB_LIMITS_REQUEST_BODY=64MB", "limits.request-body = 64MB"},
 		{"limits: {payload: 1000}", "MESSAGEHUB_LIMITS_PAYLOAD=1000", "limits.payload = 1000"},
+		{"limits: {bodies: 64MB}", "MESSAGEHUB_LIMITS_BODIES=64MB", "limits.bodies = 64MB"},
+		{"limits: {connections: auto}", "MESSAGEHUB_LIMITS_CONNECTIONS=auto", "limits.connections = auto"},
+		{"limits: {connections-per-address: 9}", "MESSAGEHUB_LIMITS_CONNECTIONS_PER_ADDRESS=9", "limits.connections-per-address = 9"},
 		{"limits: {payload-depth: 8}", "MESSAGEHUB_LIMITS_PAYLOAD_DEPTH=8", "limits.payload-depth = 8"},
 		{"limits: {payload-number: 20}", "MESSAGEHUB_LIMITS_PAYLOAD_NUMBER=20", "limits.payload-number = 20"},
 		{"limits: {events: 5}", "MESSAGEHUB_LIMITS_EVENTS=5", "limits.events = 5"},
@@ -135,7 +138,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},
-		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.content, limits.events, limits.free-disk, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting"},
+		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting"},
 		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
 		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
 		{name: "a key without a value", yaml: "data:", want: "data (hub.yaml line 1): want one value"},
@@ -157,6 +160,11 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "too few connections for the hub", yaml: "limits: {bus-connections: 31}", want: `limits.bus-connections = "31" (hub.yaml line 1): want at least 32; the hub needs a quarter of them for itself`},
 		{name: "no time for a token", yaml: "limits: {bus-token-timeout: 10}", want: `limits.bus-token-timeout = "10" (hub.yaml line 1): want a time from 1s to 1h0m0s, such as 10s`},
 		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
+		{name: "no room for one body", yaml: "limits: {bodies: 1MB}", want: `limits.bodies = "1MB" (hub.yaml line 1): a request may have limits.request-body = 32MB; raise this, or lower that`},
+		{name: "a share that is too small", yaml: "limits: {bodies-per-address: 1MB}", want: `limits.bodies-per-address = "1MB" (hub.yaml line 1): a request may have limits.request-body = 32MB; raise this, or lower that`},
+		{name: "a share of answers that is too large", yaml: "limits: {answers-per-actor: 1GB}", want: `limits.answers-per-actor = "1GB" (hub.yaml line 1): all actors together have limits.answers = 96MB; raise that, or lower this`},
+		{name: "a share of connections that is too large", yaml: "limits: {connections: 5, connections-per-address: 6}", want: `limits.connections-per-address = "6" (hub.yaml line 1): all addresses together have limits.connections = 5; raise that, or lower this`},
+		{name: "neither a number nor auto", yaml: "limits: {connections: some}", want: `limits.connections = "some" (hub.yaml line 1): want a whole number of at least 1, or auto`},
 		{name: "payloads deeper than parsers read", yaml: "limits: {payload-depth: 999}", want: `limits.payload-depth = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse deeper bundles`},
 		{name: "numbers longer than parsers read", yaml: "limits: {payload-number: 999}", want: `limits.payload-number = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse longer numbers`},
 		{name: "no number", yaml: "limits: {events: 0}", want: `limits.events = "0" (hub.yaml line 1): want a whole number of at least 1`},
@@ -203,7 +211,7 @@ domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Bi
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.content, limits.events, limits.free-disk, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)

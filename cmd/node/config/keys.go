@@ -74,6 +74,13 @@ var keys = []key{
 	{"limits.bus-connections", false, "maximum number of connections to the embedded bus; a quarter is kept for the hub itself", func(c *Config) value { return (*countValue)(&c.Limits.BusConnections) }},
 	{"limits.bus-buffer", false, "bytes that all connections to the embedded bus may buffer together before each gets less", func(c *Config) value { return (*sizeValue)(&c.Limits.BusBuffer) }},
 	{"limits.bus-token-timeout", false, "a connection to the embedded bus must present a valid token within this time", func(c *Config) value { return (*timeoutValue)(&c.Limits.BusTokenTimeout) }},
+	{"limits.bodies", false, "bytes that large request bodies take in memory; auto: 128MB, or four times limits.request-body", func(c *Config) value { return auto((*sizeValue)(&c.Limits.Bodies)) }},
+	{"limits.bodies-per-address", false, "how many of these one address may take; auto: half of them", func(c *Config) value { return auto((*sizeValue)(&c.Limits.BodiesPerAddress)) }},
+	{"limits.answers", false, "bytes that large answers take in memory while their clients read", func(c *Config) value { return (*sizeValue)(&c.Limits.Answers) }},
+	{"limits.answers-per-actor", false, "how many of these one actor may take; auto: a quarter", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
+	{"limits.min-rate", false, "bytes a second that a client has to send or read, or it is cut off", func(c *Config) value { return (*sizeValue)(&c.Limits.MinRate) }},
+	{"limits.connections", false, "maximum number of HTTP connections; auto: 12,000, or what the limit of file descriptors allows", func(c *Config) value { return auto((*countValue)(&c.Limits.Connections)) }},
+	{"limits.connections-per-address", false, "how many of these one address other than loopback may have; auto: half of them", func(c *Config) value { return auto((*countValue)(&c.Limits.ConnectionsPerAddress)) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},
 }
 
@@ -202,6 +209,40 @@ func (v *timeoutValue) Set(s string) error {
 		return fmt.Errorf("want a time from %v to %v, such as 10s", minTimeout, maxTimeout)
 	}
 	*v = timeoutValue(d)
+	return nil
+}
+
+// autoText stands for a value that the node chooses: the zero value.
+const autoText = "auto"
+
+// autoValue is a number that may be left to the node.
+type autoValue[T interface{ countValue | sizeValue }, P interface {
+	*T
+	value
+}] struct{ at P }
+
+func auto[T interface{ countValue | sizeValue }, P interface {
+	*T
+	value
+}](at P) value {
+	return autoValue[T, P]{at}
+}
+
+func (v autoValue[T, P]) String() string {
+	if *v.at == 0 {
+		return autoText
+	}
+	return v.at.String()
+}
+
+func (v autoValue[T, P]) Set(s string) error {
+	if strings.EqualFold(s, autoText) {
+		*v.at = 0
+		return nil
+	}
+	if err := v.at.Set(s); err != nil {
+		return fmt.Errorf("%w, or %s", err, autoText)
+	}
 	return nil
 }
 

@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 	if c.Limits.Payload > c.Limits.RequestBody {
 		fault("limits.payload", "a request has at most limits.request-body = %s; raise that, or lower this", c.Limits.RequestBody)
 	}
+	c.validateShares(fault)
 	if c.Limits.PayloadDepth > maxPayloadShape {
 		fault("limits.payload-depth", "want at most %d; common JSON parsers refuse deeper bundles", maxPayloadShape)
 	}
@@ -60,6 +61,27 @@ const mostGroups = 99
 // maxPayloadShape is what Jackson reads by default, in levels of nesting and in
 // characters of a number, less the two levels of a bundle around a payload.
 const maxPayloadShape = 998
+
+// validateShares checks that each share fits what it is a share of, and that the memory
+// for bodies has room for the largest one.
+func (c *Config) validateShares(fault faultFunc) {
+	l := &c.Limits
+	if l.Bodies > 0 && l.Bodies < l.RequestBody {
+		fault("limits.bodies", "a request may have limits.request-body = %s; raise this, or lower that", l.RequestBody)
+	}
+	if l.BodiesPerAddress > 0 && l.BodiesPerAddress < l.RequestBody {
+		fault("limits.bodies-per-address", "a request may have limits.request-body = %s; raise this, or lower that", l.RequestBody)
+	}
+	if l.Bodies > 0 && l.BodiesPerAddress > l.Bodies {
+		fault("limits.bodies-per-address", "all addresses together have limits.bodies = %s; raise that, or lower this", l.Bodies)
+	}
+	if l.AnswersPerActor > l.Answers {
+		fault("limits.answers-per-actor", "all actors together have limits.answers = %s; raise that, or lower this", l.Answers)
+	}
+	if l.Connections > 0 && l.ConnectionsPerAddress > l.Connections {
+		fault("limits.connections-per-address", "all addresses together have limits.connections = %d; raise that, or lower this", l.Connections)
+	}
+}
 
 type faultFunc = func(name, format string, args ...any)
 

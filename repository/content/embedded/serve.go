@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -8,14 +9,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/messagehub/messagehub/internal/connlimit"
 )
 
 const (
-	patience       = time.Minute      // with a client that sends nothing, or takes nothing
-	longest        = 15 * time.Minute // that a request may take to arrive
-	maxConnections = 1000             // on one listener
+	patience = time.Minute      // with a client that sends nothing, or takes nothing
+	longest  = 15 * time.Minute // that a request may take to arrive
 )
 
 // Handler serves the account over HTTP.
@@ -100,6 +101,12 @@ type Door struct {
 	// AnyHost leaves it to HTTP to check the names by which clients call. Default:
 	// on a loopback address only loopback names are accepted.
 	AnyHost bool
+
+	// MaxConnections bounds the connections at one time. Default: 1000, and half of the
+	// file descriptors of the process at most. When there are as many, the one that has
+	// been idle the longest is closed for a new one. If none is idle, the new one gets
+	// 503.
+	MaxConnections int
 }
 
 // Serve serves clients that come to listener until ctx ends or the account is
@@ -109,31 +116,28 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 	if d.HTTP == nil {
 		d.HTTP = a.Handler()
 	}
+	d.HTTP = refuseOverLimit(d.HTTP)
 	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() && !d.AnyHost {
 		d.HTTP = localOnly(d.HTTP)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var connections, closing sync.WaitGroup
-	var open atomic.Int64
 	server := &http.Server{
 		Handler: d.HTTP, ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(a.options.Logger.Handler(), slog.LevelWarn),
-		ConnState: func(c net.Conn, state http.ConnState) {
+		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
 				connections.Add(1)
-				if open.Add(1) > maxConnections {
-					_ = c.Close()
-				}
 			case http.StateClosed:
-				open.Add(-1)
 				connections.Done()
 			default:
 			}
 		},
 	}
+	connlimit.New(connlimit.Options{Limit: cmp.Or(d.MaxConnections, min(1000, connlimit.FileLimit()/2))}).Attach(server)
 	closing.Go(func() {
 		select {
 		case <-ctx.Done():
@@ -149,4 +153,19 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 		err = nil
 	}
 	return err
+}
+
+// refuseOverLimit refuses what comes on connections over the limit of the listener, as
+// an account that is too busy.
+func refuseOverLimit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if connlimit.OverLimit(r.Context()) {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("X-Ms-Error-Code", "ServerBusy")
+			http.Error(w, "this account has as many connections as it may have", http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

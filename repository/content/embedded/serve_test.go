@@ -175,6 +175,26 @@ func TestTheNetworkLeavesRoomForTheProcess(t *testing.T) {
 	arriving.Wait()
 }
 
+func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
+	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error)
+	go func() { served <- a.Serve(context.Background(), l, embedded.Door{MaxConnections: 4}) }()
+	for range 12 { // each leaves a connection that is kept alive
+		client := &http.Client{Transport: &http.Transport{}}
+		defer client.CloseIdleConnections()
+		resp, err := client.Get("http://" + l.Addr().String() + "/devstoreaccount1/c-c/x")
+		require.NoError(t, err)
+		require.Equal(t, http.StatusForbidden, resp.StatusCode)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	require.NoError(t, a.Close())
+	require.NoError(t, <-served)
+}
+
 // A dripping client sends a byte whenever its time has nearly come.
 type dripping struct {
 	recorder

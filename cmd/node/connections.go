@@ -1,0 +1,66 @@
+package node
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/internal/connlimit"
+)
+
+// A descriptorPlan says how many file descriptors each listener may use for its
+// connections. The rest is for the files of the engines, for content that is read and
+// for connections to Azure.
+type descriptorPlan struct {
+	hub   int // connections of actors, domains and operators over HTTP
+	bus   int // of domains to the embedded bus
+	blobs int // of domains to the embedded exchange
+}
+
+const (
+	maxHubConnections  = 12_000 // 10,000 long polls, and others
+	maxDoorConnections = 1000   // to the bus, and to the exchange
+	maxOtherFiles      = 1024
+	minBusConnections  = 32 // of which the hub itself has a quarter
+)
+
+// planDescriptors divides the descriptors of a process among its listeners.
+func planDescriptors(limit int) descriptorPlan {
+	others := min(limit/4, maxOtherFiles)
+	door := min(limit/8, maxDoorConnections)
+	return descriptorPlan{hub: max(1, min(limit-others-2*door, maxHubConnections)), bus: max(1, door), blobs: max(1, door)}
+}
+
+// busConnections returns how many connections the embedded bus may have.
+func busConnections(cfg *config.Config) int {
+	return min(cfg.Limits.BusConnections, max(minBusConnections, planDescriptors(connlimit.FileLimit()).bus))
+}
+
+// connectionLimits returns the limits of the HTTP listener.
+func connectionLimits(cfg *config.Config) connlimit.Options {
+	limits := connlimit.Options{Limit: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress}
+	if limits.Limit == 0 {
+		limits.Limit = planDescriptors(connlimit.FileLimit()).hub
+	}
+	if limits.PerAddress == 0 {
+		limits.PerAddress = max(1, limits.Limit/2)
+	}
+	return limits
+}
+
+// registerConnections exposes what l counts.
+func registerConnections(registry prometheus.Registerer, l *connlimit.Limiter) {
+	registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "messagehub_http_connections",
+			Help: "HTTP connections that are open.",
+		}, func() float64 { return float64(l.Stats().Open) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "messagehub_http_connections_closed_total",
+			Help: "Idle HTTP connections that were closed to make room for others.",
+		}, func() float64 { return float64(l.Stats().Closed) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "messagehub_http_connections_over_limit_total",
+			Help: "HTTP connections over the limit, on which only probes are answered.",
+		}, func() float64 { return float64(l.Stats().Over) }),
+	)
+}

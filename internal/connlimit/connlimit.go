@@ -1,0 +1,244 @@
+// Package connlimit bounds the connections of an http.Server, so that idle clients
+// cannot use up the file descriptors of the process.
+//
+// A server at its limit still accepts. To make room it closes the connection that has
+// been idle the longest, or one that has not sent a request in time. If there is none,
+// the new connection is one of a few over the limit: [OverLimit] reports it to the
+// handler, which refuses all requests but those of probes.
+//
+//	accept ─▶ under the limit? ─▶ serve
+//	              │ no
+//	              ▼
+//	          close an idle one ─▶ serve
+//	              │ there is none
+//	              ▼
+//	          over the limit: probes only; the oldest of these makes room for the next
+package connlimit
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Options of a Limiter.
+type Options struct {
+	Limit      int // connections; required
+	PerAddress int // connections of one address; default: Limit. Loopback addresses have no such limit
+
+	Reserve int              // connections over the limit; default 16
+	Clock   func() time.Time // default time.Now
+}
+
+// headerTime is how long a new connection may take to send its first request while
+// others find no room.
+const headerTime = 500 * time.Millisecond
+
+// A Limiter counts the connections of one http.Server. It is safe for concurrent use.
+type Limiter struct {
+	opts Options
+
+	mu        sync.Mutex
+	open      map[net.Conn]*conn
+	addresses map[netip.Addr]*address
+	fresh     list.List // *conn that have sent no request yet, the oldest first
+	idle      list.List // *conn between two requests, the longest idle first
+	over      list.List // *conn over the limit, the oldest first
+	stats     Stats
+}
+
+// Stats count what a Limiter has done.
+type Stats struct {
+	Open   int   // connections now
+	Closed int64 // connections that were closed to make room
+	Over   int64 // connections that were over the limit
+}
+
+// An address is a client, and its connections in the order of the limiter's lists.
+type address struct {
+	open        int
+	fresh, idle list.List
+}
+
+type conn struct {
+	net.Conn
+	address *address
+	addr    netip.Addr
+	since   time.Time // in its state
+	over    bool
+
+	in, own, overIn *list.Element
+	lists           [2]*list.List // of in and own
+}
+
+// New returns a Limiter.
+func New(opts Options) *Limiter {
+	if opts.PerAddress <= 0 {
+		opts.PerAddress = opts.Limit
+	}
+	if opts.Reserve <= 0 {
+		opts.Reserve = 16
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	return &Limiter{opts: opts, open: make(map[net.Conn]*conn), addresses: make(map[netip.Addr]*address)}
+}
+
+// Attach has l see the connections of srv, before srv serves. Hooks that srv has
+// already are called as well.
+func (l *Limiter) Attach(srv *http.Server) {
+	inner, state := srv.ConnContext, srv.ConnState
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if inner != nil {
+			ctx = inner(ctx, c)
+		}
+		return context.WithValue(ctx, connKey{}, l.accept(c))
+	}
+	srv.ConnState = func(c net.Conn, s http.ConnState) {
+		l.move(c, s)
+		if state != nil {
+			state(c, s)
+		}
+	}
+}
+
+type connKey struct{}
+
+// OverLimit reports whether the connection of a request is over the limit of its
+// server. The answer should close it.
+func OverLimit(ctx context.Context) bool {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	return c != nil && c.over
+}
+
+// Stats returns what l has counted.
+func (l *Limiter) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.Open = len(l.open)
+	return l.stats
+}
+
+// accept registers a new connection, and makes room for it.
+func (l *Limiter) accept(nc net.Conn) *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &conn{Conn: nc, addr: addrOf(nc), since: l.opts.Clock()}
+	c.address = l.addresses[c.addr]
+	if c.address == nil {
+		c.address = &address{}
+		l.addresses[c.addr] = c.address
+	}
+	if !c.addr.IsLoopback() && c.address.open >= l.opts.PerAddress {
+		c.over = !l.closeOldest(&c.address.idle, 0) && !l.closeOldest(&c.address.fresh, headerTime)
+	}
+	if !c.over && l.inUse() >= l.opts.Limit {
+		c.over = !l.closeOldest(&l.idle, 0) && !l.closeOldest(&l.fresh, headerTime)
+	}
+	l.open[nc] = c
+	c.address.open++
+	if c.over {
+		l.stats.Over++
+		if l.over.Len() >= l.opts.Reserve {
+			l.closeConn(l.over.Front().Value.(*conn))
+		}
+		c.overIn = l.over.PushBack(c)
+		return c
+	}
+	l.enter(c, &l.fresh, &c.address.fresh)
+	return c
+}
+
+// inUse returns the connections under the limit that are not being closed.
+func (l *Limiter) inUse() int { return len(l.open) - l.over.Len() }
+
+// move follows a connection through its states.
+func (l *Limiter) move(nc net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.open[nc]
+	if c == nil {
+		return // closed to make room
+	}
+	switch state {
+	case http.StateNew:
+	case http.StateActive:
+		c.leave()
+	case http.StateIdle:
+		c.leave()
+		if c.over { // the answer should have closed it
+			l.closeConn(c)
+			return
+		}
+		c.since = l.opts.Clock()
+		l.enter(c, &l.idle, &c.address.idle)
+	case http.StateHijacked, http.StateClosed:
+		l.forget(c)
+	}
+}
+
+// closeOldest closes the first connection of a list, if it has been there for age.
+func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
+	first := conns.Front()
+	if first == nil {
+		return false
+	}
+	c := first.Value.(*conn)
+	if l.opts.Clock().Sub(c.since) < age {
+		return false
+	}
+	l.closeConn(c)
+	return true
+}
+
+// closeConn closes c. Its descriptor is free from then on, and so is its room.
+func (l *Limiter) closeConn(c *conn) {
+	l.stats.Closed++
+	l.forget(c)
+	_ = c.Close() // the server finds out
+}
+
+func (l *Limiter) forget(c *conn) {
+	c.leave()
+	if c.overIn != nil {
+		l.over.Remove(c.overIn)
+		c.overIn = nil
+	}
+	delete(l.open, c.Conn)
+	if c.address.open--; c.address.open == 0 {
+		delete(l.addresses, c.addr)
+	}
+}
+
+// enter appends c to two lists.
+func (l *Limiter) enter(c *conn, all, own *list.List) {
+	c.lists = [2]*list.List{all, own}
+	c.in, c.own = all.PushBack(c), own.PushBack(c)
+}
+
+// leave removes c from the lists that it is in.
+func (c *conn) leave() {
+	if c.in != nil {
+		c.lists[0].Remove(c.in)
+		c.lists[1].Remove(c.own)
+		c.in, c.own = nil, nil
+	}
+}
+
+// addrOf returns the address of a client. In IPv6 one client has a whole /64.
+func addrOf(c net.Conn) netip.Addr {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	if prefix, err := addr.Prefix(64); err == nil && addr.Is6() && !addr.IsLoopback() {
+		return prefix.Addr()
+	}
+	return addr
+}

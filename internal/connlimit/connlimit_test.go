@@ -1,0 +1,162 @@
+package connlimit_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/internal/connlimit"
+)
+
+// A pipeServer is an http.Server over pipes, in a bubble of testing/synctest.
+type pipeServer struct {
+	t       *testing.T
+	limiter *connlimit.Limiter
+	conns   chan net.Conn
+	release chan struct{} // closed: requests for /hang return
+}
+
+// The answers of a pipeServer.
+const (
+	served = http.StatusNoContent
+	over   = http.StatusTooManyRequests
+	closed = 0
+)
+
+func inBubble(t *testing.T, opts connlimit.Options, test func(s *pipeServer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &pipeServer{t: t, limiter: connlimit.New(opts), conns: make(chan net.Conn), release: make(chan struct{})}
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if connlimit.OverLimit(r.Context()) {
+				w.Header().Set("Connection", "close")
+				w.WriteHeader(over)
+				return
+			}
+			if r.URL.Path == "/hang" {
+				<-s.release
+			}
+			w.WriteHeader(served)
+		})}
+		s.limiter.Attach(server)
+		stopped := make(chan error)
+		go func() { stopped <- server.Serve(s) }()
+		test(s)
+		close(s.release)
+		require.NoError(t, server.Close())
+		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
+		<-time.After(time.Second) // until net/http has closed what it answered last
+		require.Zero(t, s.limiter.Stats().Open)
+	})
+}
+
+// Accept, Close and Addr make a pipeServer a net.Listener.
+func (s *pipeServer) Accept() (net.Conn, error) {
+	if c, ok := <-s.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (s *pipeServer) Close() error   { close(s.conns); return nil }
+func (s *pipeServer) Addr() net.Addr { return &net.TCPAddr{} }
+
+type remoteConn struct {
+	net.Conn
+	from net.TCPAddr
+}
+
+func (c *remoteConn) RemoteAddr() net.Addr { return &c.from }
+
+// dial opens a connection from an address.
+func (s *pipeServer) dial(ip net.IP) net.Conn {
+	client, server := net.Pipe()
+	s.conns <- &remoteConn{server, net.TCPAddr{IP: ip, Port: 4000}}
+	s.t.Cleanup(func() { client.Close() })
+	synctest.Wait()
+	return client
+}
+
+// get sends a request and returns the status of the answer, or closed.
+func (s *pipeServer) get(c net.Conn) int {
+	s.t.Helper()
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return closed
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return closed
+	}
+	synctest.Wait()
+	return resp.StatusCode
+}
+
+// hang sends a request that is not answered before the end of the test.
+func (s *pipeServer) hang(c net.Conn) {
+	_, err := io.WriteString(c, "GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(s.t, err)
+	synctest.Wait()
+}
+
+func host(n byte) net.IP { return net.IPv4(192, 0, 2, n) }
+
+func TestLimiter_ClosesTheConnectionIdleTheLongest(t *testing.T) {
+	inBubble(t, connlimit.Options{Limit: 3}, func(s *pipeServer) {
+		first, second, third := s.dial(host(1)), s.dial(host(2)), s.dial(host(3))
+		for _, c := range []net.Conn{second, first, third, second} {
+			<-time.After(time.Second)
+			require.Equal(s.t, served, s.get(c))
+		}
+		require.Equal(s.t, served, s.get(s.dial(host(4))))
+		require.Equal(s.t, closed, s.get(first))
+		require.Equal(s.t, served, s.get(second))
+		require.Equal(s.t, served, s.get(third))
+	})
+}
+
+func TestLimiter_ClosesConnectionsWithoutARequestInTime(t *testing.T) {
+	inBubble(t, connlimit.Options{Limit: 2}, func(s *pipeServer) {
+		silent := s.dial(host(1))
+		s.hang(s.dial(host(1)))
+		require.Equal(s.t, over, s.get(s.dial(host(2))))
+		<-time.After(time.Second / 2)
+		require.Equal(s.t, served, s.get(s.dial(host(2))))
+		require.Equal(s.t, closed, s.get(silent))
+	})
+}
+
+func TestLimiter_ServesConnectionsOverTheLimitOneAfterTheOther(t *testing.T) {
+	inBubble(t, connlimit.Options{Limit: 2, Reserve: 3}, func(s *pipeServer) {
+		s.hang(s.dial(host(1)))
+		s.hang(s.dial(host(1)))
+		var silent []net.Conn
+		for range 10 {
+			silent = append(silent, s.dial(host(1)))
+		}
+		require.Equal(s.t, 5, s.limiter.Stats().Open)
+		require.Equal(s.t, over, s.get(s.dial(host(2))))
+		require.Equal(s.t, closed, s.get(silent[0]))
+		require.Equal(s.t, over, s.get(silent[9]))
+	})
+}
+
+func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
+	inBubble(t, connlimit.Options{Limit: 10, PerAddress: 2}, func(s *pipeServer) {
+		for range 2 {
+			s.hang(s.dial(host(1)))
+		}
+		require.Equal(s.t, over, s.get(s.dial(host(1))))
+		require.Equal(s.t, served, s.get(s.dial(host(2))))
+		local := net.IPv4(127, 0, 0, 1) // every client of a proxy on this machine
+		for range 3 {
+			s.hang(s.dial(local))
+		}
+		require.Equal(s.t, served, s.get(s.dial(local)))
+	})
+}
