@@ -94,7 +94,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&e.stale, "stale", 0, "let reads without a session token be up to `N` commits old (in memory only)")
 	f.DurationVar(&e.lag, "lag", 0, "let reads without a session token be up to `TIME` old (in memory only)")
 	f.Int64Var(&e.rangeBytes, "range-bytes", 0, "split a physical partition that has more than `N` bytes of documents; default 50 GB")
-	f.Int64Var(&e.querySteps, "query-steps", 100_000_000, "end a query page after `N` steps of 10 to 50 ns, and refuse a query that cannot continue")
+	f.Int64Var(&e.querySteps, "query-steps", 50_000_000, "end a query page after `N` steps of 10 to 50 ns, and refuse a query that cannot continue")
 	f.Int64Var(&e.queryMemory, "query-memory", 128<<20, "refuse a query that keeps more than `N` bytes for a page")
 	f.DurationVar(&e.sweep, "sweep", time.Minute, "remove expired documents every so often")
 	f.BoolVar(&e.logRequests, "log-requests", false, "print each request on stderr, with its status and its request units")

@@ -80,11 +80,11 @@ type Options struct {
 	// Latency makes requests for documents take time. Default: none.
 	Latency *Latency
 
-	// QuerySteps bounds the work of one page of a query, and a 200th of it the work
+	// QuerySteps bounds the work of one page of a query, and a 25th of it the work
 	// for one document. A step takes 10 to 50 ns: an operator, an item of a list, a
 	// row, or 16 bytes of a value that is read or made. A query whose documents have
 	// results of their own continues on another page; any other is refused with 400.
-	// Default: 100 million.
+	// Default: 50 million.
 	QuerySteps int64
 
 	// QueryMemory bounds the bytes of results, sort keys and groups that a query
@@ -166,7 +166,7 @@ func Open(o Options) (*Engine, error) {
 func queryLimits(o Options) query.Limits {
 	limits := query.DefaultLimits
 	if o.QuerySteps > 0 {
-		limits.Steps, limits.Document = o.QuerySteps, int(max(1, o.QuerySteps/200))
+		limits.Steps, limits.Document = o.QuerySteps, int(max(1, o.QuerySteps/25))
 	}
 	if o.QueryMemory > 0 {
 		limits.Memory = o.QueryMemory

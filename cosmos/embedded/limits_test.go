@@ -21,6 +21,12 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 		const frame = `{"id":"x","pk":"p","d":""}`
 		return `{"id":"x","pk":"p","d":"` + strings.Repeat("x", size-len(frame)) + `"}`
 	}
+	joins := func(n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf(" JOIN j%d IN c.l", i)
+		}
+		return text
+	}
 	createDoc := func(key, body string) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
 		return func(t *testing.T, _ *embedded.Engine, c *azcosmos.ContainerClient) int {
 			answer, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(key), []byte(body), nil)
@@ -101,6 +107,8 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 		{"a query of 512 KB and a byte", queried("SELECT 1" + strings.Repeat(" ", 512<<10-7)), 400},
 		{"a query nested 90 levels deep", queried("SELECT VALUE " + strings.Repeat("(", 90) + "1" + strings.Repeat(")", 90)), 200},
 		{"a query nested beyond all measure", queried("SELECT VALUE " + strings.Repeat("(", 100_000) + "1" + strings.Repeat(")", 100_000)), 400},
+		{"ten JOINs", queried("SELECT VALUE 1 FROM c" + joins(10)), 200},
+		{"eleven JOINs", queried("SELECT VALUE 1 FROM c" + joins(11)), 400},
 		{"a page of one", queried("SELECT * FROM c", "x-ms-max-item-count", "1"), 200},
 		{"a page of none", queried("SELECT * FROM c", "x-ms-max-item-count", "0"), 400},
 		{"a container id of 255 characters", made(strings.Replace(keyed(""), "new", strings.Repeat("c", 255), 1)), 201},

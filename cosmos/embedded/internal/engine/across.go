@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,7 @@ type lane struct {
 // page that is full by count does not look ahead, so the last page may be
 // empty, as it is on Cosmos DB.
 func (r *run) across() {
-	lanes := r.lanes(r.at.seq)
+	lanes := laneHeap(r.lanes(r.at.seq)) // sorted, and so a heap
 	last := r.at.seq
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
@@ -63,11 +64,11 @@ func (r *run) across() {
 			return
 		}
 		last = first.seq
-		lanes = lanes[1:]
 		if next > 0 {
-			moved := lane{first.pk, next}
-			at, _ := slices.BinarySearchFunc(lanes, moved, bySequence)
-			lanes = slices.Insert(lanes, at, moved)
+			lanes[0].seq = next
+			heap.Fix(&lanes, 0)
+		} else {
+			heap.Pop(&lanes)
 		}
 	}
 	if r.pageIsFull() {
@@ -75,7 +76,20 @@ func (r *run) across() {
 	}
 }
 
-func bySequence(a, b lane) int { return cmp.Compare(a.seq, b.seq) }
+// A laneHeap has the lane with the next document first.
+type laneHeap []lane
+
+func (h laneHeap) Len() int           { return len(h) }
+func (h laneHeap) Less(i, j int) bool { return h[i].seq < h[j].seq }
+func (h laneHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *laneHeap) Push(x any)        { *h = append(*h, x.(lane)) }
+
+func (h *laneHeap) Pop() any {
+	last := len(*h) - 1
+	l := (*h)[last]
+	*h = (*h)[:last]
+	return l
+}
 
 // within reports whether the query looks into partition pk.
 func (r *run) within(pk Partition) bool {
@@ -95,8 +109,8 @@ func (r *run) lanes(last uint64) []lane {
 			pk, found = Partition(key[len(all)+2:len(key)-8]), true // a copy
 			return false
 		})
-		if !found {
-			slices.SortFunc(lanes, bySequence)
+		if r.broken = cmp.Or(r.broken, r.ctx.Err()); !found || r.broken != nil {
+			slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.seq, b.seq) })
 			return lanes
 		}
 		prefix := partitionPrefix('D', r.c.number, pk)

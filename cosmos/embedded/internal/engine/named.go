@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
@@ -29,7 +30,11 @@ func idsOf(q *query.Query) []string {
 func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
+		r.slots.Look(len(r.ids))
 		for _, id := range r.ids {
+			if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
+				return
+			}
 			_, seq, found, err := r.c.find(r.reader, pk, id)
 			if err != nil {
 				r.broken, r.brokenAt = err, last+1

@@ -70,13 +70,15 @@ func (b *Bound) allows(v Value, side int) bool {
 // Analyze takes the condition apart.
 func (q *Query) Analyze() Analysis {
 	a := Analysis{Orders: q.orders, Exact: len(q.where) == 0}
+	var all predicateList
 	for _, condition := range q.document {
 		found, exact := q.predicates(condition)
 		a.Exact = a.Exact && exact
 		for _, p := range found {
-			a.Predicates = confine(a.Predicates, p)
+			all.add(p)
 		}
 	}
+	a.Predicates = all.list
 	a.NeedsDocument = !a.Exact || !q.Counts() || !q.countsRows()
 	return a
 }
@@ -91,23 +93,46 @@ func (q *Query) countsRows() bool {
 	return true
 }
 
-// confine adds p to the list. Two half ranges over one path and type become
-// one range.
-func confine(list []Predicate, p Predicate) []Predicate {
-	for i, have := range list {
-		if p.In != nil || have.In != nil || !samePath(have.Path, p.Path) {
-			continue
-		}
-		switch {
-		case have.High == nil && p.Low == nil && have.Low.Value.Kind == p.High.Value.Kind:
-			list[i].High = p.High
-			return list
-		case have.Low == nil && p.High == nil && have.High.Value.Kind == p.Low.Value.Kind:
-			list[i].Low = p.Low
-			return list
-		}
+// A predicateList joins two half ranges over one path and type into one range.
+type predicateList struct {
+	list []Predicate
+	open map[openRange][]int // half ranges that still miss a bound, by their place
+}
+
+// An openRange is what a half range and the one that completes it share.
+type openRange struct {
+	path      string
+	kind      Kind
+	missesLow bool
+}
+
+func (l *predicateList) add(p Predicate) {
+	half := p.In == nil && (p.Low == nil) != (p.High == nil)
+	if !half {
+		l.list = append(l.list, p)
+		return
 	}
-	return append(list, p)
+	bound := p.Low
+	if bound == nil {
+		bound = p.High
+	}
+	key := openRange{pathKey(p.Path), bound.Value.Kind, p.Low != nil}
+	if places := l.open[key]; len(places) > 0 {
+		have := &l.list[places[0]]
+		if p.Low != nil {
+			have.Low = p.Low
+		} else {
+			have.High = p.High
+		}
+		l.open[key] = places[1:]
+		return
+	}
+	if l.open == nil {
+		l.open = map[openRange][]int{}
+	}
+	key.missesLow = p.Low == nil
+	l.open[key] = append(l.open[key], len(l.list))
+	l.list = append(l.list, p)
 }
 
 // predicates returns what must hold where e is true, and whether that is all
@@ -132,12 +157,15 @@ func (q *Query) predicates(e expr) (list []Predicate, exact bool) {
 	case call:
 		return q.called(e)
 	case logical:
-		if e.and {
-			left, all := q.predicates(e.left)
-			right, every := q.predicates(e.right)
-			return append(left, right...), all && every
+		if !e.and {
+			return q.either(e)
 		}
-		return q.either(e)
+		exact = true
+		for _, term := range e.terms {
+			found, all := q.predicates(term)
+			list, exact = append(list, found...), exact && all
+		}
+		return list, exact
 	}
 	return nil, false
 }
@@ -224,50 +252,46 @@ func (q *Query) either(e logical) (list []Predicate, exact bool) {
 	parts := disjuncts(e, nil)
 	first, exact := q.predicates(parts[0])
 	exact = exact && len(first) == 1
-	values := make([][]Value, len(first)) // for each of first, those of all parts; nil: given up
-	for i, p := range first {
-		values[i] = slices.Clone(p.In)
+	var kept []confined
+	for _, p := range first {
+		if p.In != nil {
+			kept = append(kept, confined{pathKey(p.Path), slices.Clone(p.In)})
+		}
 	}
 	for _, part := range parts[1:] {
 		found, all := q.predicates(part)
 		exact = exact && all && len(found) == 1
-		for i, p := range first {
-			if values[i] != nil {
-				values[i] = joinValues(values[i], found, p.Path)
+		values := map[string][]Value{}
+		for _, p := range found {
+			if key := pathKey(p.Path); p.In != nil && values[key] == nil {
+				values[key] = p.In
 			}
 		}
-	}
-	for i, p := range first {
-		if values[i] != nil {
-			list = append(list, q.in(property{q.slotOf(p.Path)}, values[i]...)...)
+		kept = slices.DeleteFunc(kept, func(c confined) bool { return values[c.key] == nil })
+		for i := range kept {
+			kept[i].values = append(kept[i].values, values[kept[i].key]...)
 		}
+	}
+	for _, c := range kept {
+		list = append(list, q.in(property{q.slotOf[c.key]}, c.values...)...)
 	}
 	return list, exact && len(list) == 1
 }
 
-// joinValues adds the values of the predicate on path; nil if there is none.
-func joinValues(values []Value, found []Predicate, path rawjson.Path) []Value {
-	for _, p := range found {
-		if p.In != nil && samePath(p.Path, path) {
-			return append(values, p.In...)
-		}
-	}
-	return nil
+// A confined path has one of some values.
+type confined struct {
+	key    string
+	values []Value
 }
 
 // disjuncts takes apart what OR joins.
 func disjuncts(e expr, list []expr) []expr {
-	if l, ok := e.(logical); ok && !l.and {
-		return disjuncts(l.right, disjuncts(l.left, list))
+	l, ok := e.(logical)
+	if !ok || l.and {
+		return append(list, e)
 	}
-	return append(list, e)
-}
-
-func (q *Query) slotOf(path rawjson.Path) int {
-	for i, have := range q.paths {
-		if samePath(have, path) {
-			return q.extra + i
-		}
+	for _, term := range l.terms {
+		list = disjuncts(term, list)
 	}
-	return -1 // a predicate's path is always one of the query
+	return list
 }

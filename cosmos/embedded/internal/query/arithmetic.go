@@ -2,15 +2,27 @@ package query
 
 import "math"
 
-// An arithmetic takes two operands that are numbers, or for || strings; with
-// any other operand it is undefined.
+// An arithmetic applies operators from the left. Each takes two operands that are
+// numbers, or for || strings; with any other operand it is undefined.
 type arithmetic struct {
-	op          func(a, b Value) Value
-	left, right expr
+	first expr
+	rest  []arithmeticStep
+}
+
+type arithmeticStep struct {
+	op      func(a, b Value) Value
+	operand expr
 }
 
 func (e arithmetic) eval(slots *Slots) Value {
-	return e.op(e.left.eval(slots), e.right.eval(slots))
+	v := e.first.eval(slots)
+	for _, step := range e.rest {
+		v = step.op(v, step.operand.eval(slots))
+		if !slots.spendMade(len(v.Text)) {
+			return undefined
+		}
+	}
+	return v
 }
 
 // operations are the operators that are neither logical nor comparisons.

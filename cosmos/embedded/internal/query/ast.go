@@ -39,8 +39,16 @@ type (
 		op      string
 		operand node
 	}
-	// A binaryNode is any operator between two operands: arithmetic, bits,
-	// ||, comparisons, AND, OR and ??.
+	// A chainNode joins operands by operators of one level, from the left: by
+	// AND, by OR, by ??, or by those of arithmetic, bits and ||. It is flat, so
+	// that a long chain is not a deep tree. Its position is that of the last
+	// operator.
+	chainNode struct {
+		position
+		ops      []string // one fewer than operands
+		operands []node
+	}
+	// A binaryNode is a comparison.
 	binaryNode struct {
 		position
 		op          string
@@ -149,6 +157,8 @@ func parts(n node) []node {
 		return []node{n.base, n.index}
 	case unaryNode:
 		return []node{n.operand}
+	case chainNode:
+		return n.operands
 	case binaryNode:
 		return []node{n.left, n.right}
 	case ternaryNode:

@@ -95,6 +95,12 @@ func (p *parser) from(s *selectNode) error {
 			}
 		}
 		s.sources = append(s.sources, source)
+		if keyword == "JOIN" {
+			p.joins++
+		}
+		if p.joins > maxJoins {
+			return &Error{source.at(), fmt.Sprintf("a query has at most %d JOINs", maxJoins)}
+		}
 	}
 	if s.star && len(s.sources) != 1 {
 		if len(s.sources) == 0 {

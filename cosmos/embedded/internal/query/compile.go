@@ -2,6 +2,8 @@ package query
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -16,6 +18,7 @@ type compiler struct {
 	extra int // slots before those of the paths
 	used  int // of them
 	paths []rawjson.Path
+	found map[string]int // the slot of each path, by its key
 
 	slots *Slots // for expressions of constants, which are evaluated once
 
@@ -49,13 +52,30 @@ func (c *compiler) take() int {
 
 // slot returns the slot of a path into the document, the same for equal paths.
 func (c *compiler) slot(path rawjson.Path) int {
-	for i, have := range c.paths {
-		if samePath(have, path) {
-			return c.extra + i
+	key := pathKey(path)
+	slot, ok := c.found[key]
+	if !ok {
+		if c.found == nil {
+			c.found = map[string]int{}
 		}
+		slot = c.extra + len(c.paths)
+		c.paths, c.found[key] = append(c.paths, path), slot
 	}
-	c.paths = append(c.paths, path)
-	return c.extra + len(c.paths) - 1
+	return slot
+}
+
+// pathKey is a text that only equal paths share.
+func pathKey(path rawjson.Path) string {
+	var key []byte
+	for _, step := range path {
+		if step.Array {
+			key = append(strconv.AppendInt(append(key, '['), int64(step.Index), 10), ']')
+			continue
+		}
+		key = strconv.AppendInt(append(key, '.'), int64(len(step.Name)), 10)
+		key = append(append(key, ':'), step.Name...)
+	}
+	return string(key)
 }
 
 func samePath(a, b rawjson.Path) bool {
@@ -82,8 +102,10 @@ func (c *compiler) expr(n node, s *scope) (expr, error) {
 		return c.steps(n, s)
 	case unaryNode:
 		return c.unary(n, s)
+	case chainNode:
+		return c.chain(n, s)
 	case binaryNode:
-		return c.binary(n, s)
+		return c.comparison(n, s)
 	case ternaryNode:
 		e, err := c.exprs(s, n.condition, n.then, n.otherwise)
 		if err != nil {
@@ -95,13 +117,13 @@ func (c *compiler) expr(n node, s *scope) (expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(membership{e[0], e[1:]}, e), nil
+		return c.fold(newMembership(e[0], e[1:]), e), nil
 	case betweenNode:
 		e, err := c.exprs(s, n.operand, n.low, n.high)
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(logical{true, comparison{">=", e[0], e[1]}, comparison{"<=", e[0], e[2]}}, e), nil
+		return c.fold(logical{true, []expr{comparison{">=", e[0], e[1]}, comparison{"<=", e[0], e[2]}}}, e), nil
 	case likeNode:
 		return c.like(n, s)
 	case callNode:
@@ -154,26 +176,59 @@ func isConstant(list []expr) bool {
 	return true
 }
 
-// steps compiles a name or a step into a value.
+// steps compiles a name or steps into a value. What the steps begin with may be a
+// key of GROUP BY.
 func (c *compiler) steps(n node, s *scope) (expr, error) {
 	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
 		return c.resolve(name, path, s)
 	}
-	var base, index expr
-	var err error
-	switch n := n.(type) {
-	case memberNode:
-		base, err = c.expr(n.base, s)
-		index = constant{Value{Kind: String, Text: []byte(n.name)}}
-	case indexNode:
-		if base, err = c.expr(n.base, s); err == nil {
-			index, err = c.expr(n.index, s)
+	base, steps := n, []node(nil) // from the last
+	for isStep(base) {
+		steps = append(steps, base)
+		if member, ok := base.(memberNode); ok {
+			base = member.base
+		} else {
+			base = base.(indexNode).base
 		}
 	}
+	root, steps, err := c.stepsFrom(base, steps, s)
 	if err != nil {
 		return nil, err
 	}
-	return c.fold(element{base, index}, []expr{base, index}), nil
+	e := element{base: root}
+	for _, step := range slices.Backward(steps) {
+		if member, ok := step.(memberNode); ok {
+			e.indexes = append(e.indexes, constant{Value{Kind: String, Text: []byte(member.name)}})
+			continue
+		}
+		index, err := c.expr(step.(indexNode).index, s)
+		if err != nil {
+			return nil, err
+		}
+		e.indexes = append(e.indexes, index)
+	}
+	return c.fold(e, append(e.indexes, root)), nil
+}
+
+// stepsFrom compiles the longest part of base and steps that is a key of GROUP BY,
+// or base, and returns the steps after it.
+func (c *compiler) stepsFrom(base node, steps []node, s *scope) (expr, []node, error) {
+	const shortest = len("[0]")
+	for i := max(1, len(steps)-maxKey/shortest); s.group != nil && i < len(steps); i++ {
+		if key, ok := s.group.key(steps[i]); ok {
+			return key, steps[:i], nil
+		}
+	}
+	root, err := c.expr(base, s)
+	return root, steps, err
+}
+
+func isStep(n node) bool {
+	switch n.(type) {
+	case memberNode, indexNode:
+		return true
+	}
+	return false
 }
 
 // asPath takes apart a name and constant steps after it.
@@ -231,25 +286,52 @@ func (c *compiler) unary(n unaryNode, s *scope) (expr, error) {
 	return c.fold(e, []expr{operand}), nil
 }
 
-func (c *compiler) binary(n binaryNode, s *scope) (expr, error) {
+// chain compiles operands that are joined from the left. The first of them may be a
+// key of GROUP BY.
+func (c *compiler) chain(n chainNode, s *scope) (expr, error) {
+	first, at, err := c.firstOperands(n, s)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := c.exprs(s, n.operands[at:]...)
+	if err != nil {
+		return nil, err
+	}
+	all := append([]expr{first}, rest...)
+	switch n.ops[0] {
+	case "AND", "OR":
+		return c.fold(newLogical(n.ops[0] == "AND", all), all), nil
+	case "??":
+		return c.fold(coalesce{all}, all), nil
+	}
+	e := arithmetic{first: first}
+	for i, operand := range rest {
+		e.rest = append(e.rest, arithmeticStep{operations[n.ops[at-1+i]], operand})
+	}
+	return c.fold(e, all), nil
+}
+
+// firstOperands compiles the longest part of a chain that is a key of GROUP BY, or
+// the first operand, and returns how many operands that are.
+func (c *compiler) firstOperands(n chainNode, s *scope) (expr, int, error) {
+	const shortest = len("( + ")
+	if s.group != nil && len(s.group.keys) > 0 {
+		for k := min(len(n.operands)-1, maxKey/shortest); k > 1; k-- {
+			if key, ok := s.group.key(chainNode{n.position, n.ops[:k-1], n.operands[:k]}); ok {
+				return key, k, nil
+			}
+		}
+	}
+	e, err := c.expr(n.operands[0], s)
+	return e, 1, err
+}
+
+func (c *compiler) comparison(n binaryNode, s *scope) (expr, error) {
 	both, err := c.exprs(s, n.left, n.right)
 	if err != nil {
 		return nil, err
 	}
-	var e expr
-	switch n.op {
-	case "AND", "OR":
-		e = logical{n.op == "AND", both[0], both[1]}
-	case "??":
-		e = coalesce{both[0], both[1]}
-	default:
-		if op, ok := operations[n.op]; ok {
-			e = arithmetic{op, both[0], both[1]}
-		} else {
-			e = comparison{n.op, both[0], both[1]}
-		}
-	}
-	return c.fold(e, both), nil
+	return c.fold(comparison{n.op, both[0], both[1]}, both), nil
 }
 
 func (c *compiler) call(n callNode, s *scope) (expr, error) {
@@ -263,7 +345,7 @@ func (c *compiler) call(n callNode, s *scope) (expr, error) {
 	if make, ok := special[n.name]; ok {
 		return make(c, n, args)
 	}
-	return c.fold(call{n.name, functions[n.name].fn, args}, args), nil
+	return c.fold(newCall(n.name, functions[n.name].fn, args), args), nil
 }
 
 // aggregate gives an aggregate the slot that its group will put the result in.

@@ -47,6 +47,11 @@
 // alias, or that a group gathered. So only what a query names is ever looked
 // at, and SELECT * passes documents through untouched.
 //
+// The work of a query is bounded. Its text is parsed and compiled in time that
+// grows with its length; a chain of operators is flat, and a list of constants has
+// a lookup. Evaluation counts its steps in Slots: they end with the context of the
+// request, at Limits for one document, and for one page.
+//
 // The package knows nothing of storage. The engine gives it one document
 // after the other, and learns from Streams and Local whether each of them
 // has a result of its own, and from Analyze which of them an index would find.

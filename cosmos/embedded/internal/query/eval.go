@@ -9,7 +9,7 @@ import (
 func (q *Query) Extract(doc []byte, slots *Slots) {
 	slots.next()
 	if paths := slots.values[q.extra:]; len(paths) > 0 {
-		slots.spend(1 + len(paths)/bytesPerStep)
+		slots.spend(1 + len(paths)/madePerStep)
 		q.extractor.Extract(doc, paths)
 	}
 }
@@ -131,7 +131,7 @@ func (q *Query) result(doc []byte, slots *Slots) []byte {
 		return slices.Clone(doc)
 	}
 	result, ok := appendExpr(nil, q.value, slots)
-	if !ok {
+	if !ok || !slots.spend(1+len(result)/copiedPerStep) {
 		return nil
 	}
 	return result

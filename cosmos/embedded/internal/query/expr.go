@@ -41,7 +41,7 @@ func (e constant) eval(*Slots) Value { return e.value }
 // A property is a path into the document.
 type property struct{ slot int }
 
-func (e property) eval(slots *Slots) Value { return ParseValue(slots.values[e.slot]) }
+func (e property) eval(slots *Slots) Value { return slots.parse(slots.values[e.slot]) }
 func (e property) raw(slots *Slots) []byte { return slots.values[e.slot] }
 
 // A variable is what an alias of FROM or JOIN stands for in this row, or a
@@ -51,11 +51,12 @@ type variable struct {
 	path rawjson.Path
 }
 
-func (e variable) eval(slots *Slots) Value { return ParseValue(e.raw(slots)) }
+func (e variable) eval(slots *Slots) Value { return slots.parse(e.raw(slots)) }
 
 func (e variable) raw(slots *Slots) []byte {
 	at := slots.values[e.slot]
 	for _, step := range e.path {
+		slots.spendRead(len(at))
 		at = follow(at, step)
 	}
 	return at
@@ -85,22 +86,31 @@ func follow(raw []byte, step rawjson.Step) (found []byte) {
 	return found
 }
 
-// An element is a step into a value that is no path.
-type element struct{ base, index expr }
+// An element is what steps into a value that is no path lead to.
+type element struct {
+	base    expr
+	indexes []expr
+}
 
-func (e element) eval(slots *Slots) Value { return ParseValue(e.raw(slots)) }
+func (e element) eval(slots *Slots) Value { return slots.parse(e.raw(slots)) }
 
 func (e element) raw(slots *Slots) []byte {
-	switch index := e.index.eval(slots); index.Kind {
-	case String:
-		return follow(rawOf(e.base, slots), rawjson.Step{Name: string(index.Text)})
-	case Number:
-		if i, ok := index.whole(); ok && i >= 0 {
-			return follow(rawOf(e.base, slots), rawjson.Step{Array: true, Index: int(i)})
+	at := rawOf(e.base, slots)
+	for _, index := range e.indexes {
+		v := index.eval(slots)
+		if at == nil || !slots.spendRead(len(at)) {
+			return nil
 		}
-	default:
+		switch i, whole := v.whole(); {
+		case v.Kind == String:
+			at = follow(at, rawjson.Step{Name: string(v.Text)})
+		case whole && i >= 0:
+			at = follow(at, rawjson.Step{Array: true, Index: int(i)})
+		default:
+			return nil
+		}
 	}
-	return nil
+	return at
 }
 
 // An object leaves out properties that are undefined.
@@ -117,6 +127,9 @@ func (e object) append(dst []byte, slots *Slots) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, value := range e.values {
+		if slots.failure != nil {
+			break
+		}
 		mark := len(dst)
 		if !first {
 			dst = append(dst, ',')
@@ -126,8 +139,10 @@ func (e object) append(dst []byte, slots *Slots) []byte {
 		var ok bool
 		if dst, ok = appendExpr(dst, value, slots); !ok {
 			dst = dst[:mark]
+			slots.spend(1)
 			continue
 		}
+		slots.spendMade(len(dst) - mark)
 		first = false
 	}
 	return append(dst, '}')
@@ -139,7 +154,11 @@ type array struct{ items []expr }
 func (e array) eval(slots *Slots) Value {
 	var b listBuilder
 	for _, item := range e.items {
-		b.add(rawOf(item, slots))
+		raw := rawOf(item, slots)
+		if !slots.spendMade(len(raw)) {
+			break
+		}
+		b.add(raw)
 	}
 	return b.value()
 }
@@ -175,28 +194,41 @@ func (e ternary) eval(slots *Slots) Value {
 	return e.otherwise.eval(slots)
 }
 
-// A coalesce is its second value where the first is undefined. null is a value.
-type coalesce struct{ first, second expr }
+// A coalesce is the first of its values that is defined. null is a value.
+type coalesce struct{ values []expr }
 
 func (e coalesce) eval(slots *Slots) Value {
-	if v := e.first.eval(slots); v.Kind != Undefined {
-		return v
+	for _, value := range e.values {
+		if v := value.eval(slots); v.Kind != Undefined || !slots.spend(1) {
+			return v
+		}
 	}
-	return e.second.eval(slots)
+	return undefined
 }
 
 // A call is a function of its arguments' values.
 type call struct {
-	name string
-	fn   func(args []Value) Value
-	args []expr
+	name  string
+	fn    func(args []Value) Value
+	args  []expr
+	steps func(args []Value) int // nil: those for the size of the arguments
+}
+
+func newCall(name string, fn func(args []Value) Value, args []expr) call {
+	return call{name, fn, args, functionSteps[name]}
 }
 
 func (e call) eval(slots *Slots) Value {
 	var few [3]Value
-	args := few[:0]
+	args, size := few[:0], 0
 	for _, a := range e.args {
-		args = append(args, a.eval(slots))
+		v := a.eval(slots)
+		args, size = append(args, v), size+len(v.Text)
 	}
-	return e.fn(args)
+	if !slots.spendMade(size) || e.steps != nil && !slots.spend(e.steps(args)) {
+		return undefined
+	}
+	v := e.fn(args)
+	slots.spendMade(len(v.Text))
+	return v
 }

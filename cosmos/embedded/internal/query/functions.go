@@ -16,6 +16,14 @@ type function struct {
 	fn          func(args []Value) Value
 }
 
+// functionSteps count the work of the functions that do more than read each argument
+// once.
+var functionSteps = map[string]func(args []Value) int{
+	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
+	"SETINTERSECT": setSteps, "SETUNION": setSteps,
+	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
+}
+
 // functions are all functions of their arguments alone.
 var functions = collectFunctions(typeFunctions, stringFunctions, conversionFunctions, mathFunctions, integerFunctions, arrayFunctions, dateFunctions)
 

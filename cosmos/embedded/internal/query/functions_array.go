@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -41,9 +42,9 @@ func arrayConcat(a []Value) Value {
 		for _, item := range rawElements(from.Text) {
 			list.add(item)
 		}
-	}
-	if len(list.text) > maxText {
-		return undefined
+		if len(list.text) > maxText {
+			return undefined
+		}
 	}
 	return list.value()
 }
@@ -54,15 +55,45 @@ func arrayContains(a []Value) Value {
 	if a[0].Kind != Array || a[1].Kind == Undefined || len(a) == 3 && a[2].Kind != Bool {
 		return undefined
 	}
-	same := equal
-	if len(a) == 3 && a[2].Bool {
-		same = includes
+	part := len(a) == 3 && a[2].Bool && a[1].Kind == Object
+	var want []byte
+	if !part && a[1].Kind >= Array {
+		want = a[1].lookupKey(nil)
 	}
-	return boolean(holds(elements(a[0].Text), a[1], same))
+	found := false
+	var have []byte
+	_ = rawjson.EachElement(a[0].Text, func(raw []byte) bool { // it was checked when stored
+		item := ParseValue(raw)
+		switch {
+		case part:
+			found = includes(item, a[1])
+		case item.Kind != a[1].Kind:
+		case item.Kind < Array:
+			found = Compare(item, a[1]) == 0
+		default:
+			have = item.lookupKey(have[:0])
+			found = bytes.Equal(have, want)
+		}
+		return !found
+	})
+	return boolean(found)
 }
 
-func holds(items []Value, v Value, same func(item, v Value) bool) bool {
-	return slices.ContainsFunc(items, func(item Value) bool { return same(item, v) })
+// containsSteps: with a third argument, every element is compared with the second.
+func containsSteps(a []Value) int {
+	steps := canonicalSteps(a[0]) + canonicalSteps(a[1])
+	if len(a) == 3 && a[0].Kind == Array && a[1].Kind == Object {
+		steps += len(rawElements(a[0].Text)) * canonicalSteps(a[1])
+	}
+	return steps
+}
+
+// setSteps: every value is written in canonical form once.
+func setSteps(a []Value) (steps int) {
+	for _, v := range a {
+		steps += canonicalSteps(v)
+	}
+	return steps
 }
 
 // includes reports whether v is an object of which item has every property,
@@ -80,20 +111,37 @@ func includes(item, v Value) bool {
 	return true
 }
 
+// elementKeys are the elements of an array, each as equal values share it.
+func elementKeys(array Value) map[string]struct{} {
+	keys := map[string]struct{}{}
+	var key []byte
+	_ = rawjson.EachElement(array.Text, func(raw []byte) bool { // it was checked when stored
+		key = ParseValue(raw).lookupKey(key[:0])
+		keys[string(key)] = struct{}{}
+		return true
+	})
+	return keys
+}
+
 func arrayContainsAny(a []Value) Value {
 	if a[0].Kind != Array {
 		return undefined
 	}
-	items := elements(a[0].Text)
-	return boolean(slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind != Undefined && holds(items, v, equal) }))
+	keys := elementKeys(a[0])
+	return boolean(slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind != Undefined && hasKey(keys, v) }))
 }
 
 func arrayContainsAll(a []Value) Value {
 	if a[0].Kind != Array {
 		return undefined
 	}
-	items := elements(a[0].Text)
-	return boolean(!slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind == Undefined || !holds(items, v, equal) }))
+	keys := elementKeys(a[0])
+	return boolean(!slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind == Undefined || !hasKey(keys, v) }))
+}
+
+func hasKey(keys map[string]struct{}, v Value) bool {
+	_, ok := keys[string(v.lookupKey(nil))]
+	return ok
 }
 
 // arraySlice counts a negative start from the end.
@@ -172,11 +220,17 @@ func objectToArray(a []Value) Value {
 	}
 	var list listBuilder
 	_ = rawjson.EachMember(a[0].Text, func(name, v []byte) bool { // it was checked when stored
+		if len(list.text) > maxText {
+			return false
+		}
 		pair := append(key.Append([]byte{'{'}), ':')
 		pair = append(append(pair, name...), ',')
 		pair = append(value.Append(pair), ':')
 		list.add(append(append(pair, v...), '}'))
 		return true
 	})
+	if len(list.text) > maxText {
+		return undefined
+	}
 	return list.value()
 }

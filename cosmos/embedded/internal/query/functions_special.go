@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -56,7 +55,7 @@ func static(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr,
 type regex struct {
 	at    int
 	args  []expr
-	ready *regexp.Regexp // of constant pattern and modifiers
+	ready *program // of constant pattern and modifiers
 }
 
 func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
@@ -68,11 +67,11 @@ func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
 	if !ok {
 		return constant{undefined}, nil
 	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, &Error{n.args[1].at(), badRegex}
+	ready, reason := newProgram(pattern)
+	if reason != "" {
+		return nil, &Error{n.args[1].at(), reason}
 	}
-	e.ready = re
+	e.ready = ready
 	return c.fold(e, args[:1]), nil
 }
 
@@ -107,30 +106,31 @@ func (e regex) pattern(slots *Slots) (string, bool) {
 }
 
 func (e regex) eval(slots *Slots) Value {
-	re := e.ready
-	if re == nil {
+	ready := e.ready
+	if ready == nil {
 		pattern, ok := e.pattern(slots)
-		if !ok || !slots.spend(perRegex) {
+		if !ok || !slots.spend(perRegex+len(pattern)) {
 			return undefined
 		}
-		var err error
-		if re, err = regexp.Compile(pattern); err != nil {
-			slots.fail(e.at, badRegex)
+		var reason string
+		if ready, reason = newProgram(pattern); reason != "" {
+			slots.fail(e.at, reason)
 			return undefined
 		}
+		slots.spend(ready.perRune * perRegex)
 	}
 	v := e.args[0].eval(slots)
 	if v.Kind != String {
 		return undefined
 	}
-	return boolean(re.Match(v.Text))
+	return ready.match(v.Text, slots)
 }
 
 // fullText looks for words as they are written, but for their case: the
 // engine knows no languages and so no stems.
 func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []expr) (expr, error) {
 	return func(_ *compiler, n callNode, args []expr) (expr, error) {
-		return call{n.name, func(a []Value) Value {
+		return newCall(n.name, func(a []Value) Value {
 			if !are(String, a) {
 				return undefined
 			}
@@ -141,9 +141,12 @@ func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []e
 				}
 			}
 			return boolean(enough(found, len(a)-1))
-		}, args}, nil
+		}, args), nil
 	}
 }
+
+// fullTextSteps: the text is searched for every phrase.
+func fullTextSteps(a []Value) int { return len(a) * (1 + len(a[0].Text)/readPerStep) }
 
 // words is the words of s in lower case, each with a space around it.
 func words(s []byte) string {

@@ -3,6 +3,7 @@ package query
 // A grouping is GROUP BY, or an aggregate without it: one group of all rows.
 type grouping struct {
 	keys       []groupKey
+	byText     map[string]int // the place of each of keys
 	aggregates []aggregate
 }
 
@@ -13,13 +14,12 @@ const maxKey = 1 << 10
 // A groupKey is one expression of GROUP BY. SELECT names it by writing the
 // same expression again.
 type groupKey struct {
-	text string // as print gives it
 	expr expr
 	slot int
 }
 
 func (c *compiler) grouping(nodes []node, s *scope) (*grouping, error) {
-	g := &grouping{}
+	g := &grouping{byText: map[string]int{}}
 	for _, n := range nodes {
 		e, err := c.expr(n, s)
 		if err != nil {
@@ -29,7 +29,10 @@ func (c *compiler) grouping(nodes []node, s *scope) (*grouping, error) {
 		if len(text) > maxKey {
 			return nil, &Error{n.at(), "an expression of GROUP BY is too long"}
 		}
-		g.keys = append(g.keys, groupKey{text, e, c.take()})
+		if _, ok := g.byText[text]; !ok {
+			g.byText[text] = len(g.keys)
+		}
+		g.keys = append(g.keys, groupKey{e, c.take()})
 	}
 	return g, nil
 }
@@ -41,13 +44,11 @@ func (g *grouping) key(n node) (expr, bool) {
 	}
 	p := printer{limit: maxKey}
 	p.node(n)
-	text := p.String()
-	for _, k := range g.keys {
-		if k.text == text {
-			return variable{slot: k.slot}, true
-		}
+	i, ok := g.byText[p.String()]
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return variable{slot: g.keys[i].slot}, true
 }
 
 // groups are the groups of the rows so far, in the order of their first rows.
@@ -84,6 +85,7 @@ func (g *groups) open(keys [][]byte) *group {
 func (g *groups) add(slots *Slots) {
 	this := g.find(slots)
 	for i, a := range g.of.aggregates {
+		slots.spend(1)
 		this.sums[i].add(a.function, a.arg.eval(slots))
 	}
 }
@@ -94,7 +96,9 @@ func (g *groups) find(slots *Slots) *group {
 	}
 	name := g.buffer[:0]
 	for _, k := range g.of.keys { // undefined has no text and a group of its own
-		name = append(k.expr.eval(slots).canonical(name), 0)
+		v := k.expr.eval(slots)
+		slots.spendCanonical(v)
+		name = append(v.canonical(name), 0)
 	}
 	g.buffer = name
 	this, ok := g.byKey[string(name)]

@@ -44,7 +44,7 @@ func (e like) parts(slots *Slots) (parts []likePart, ok bool) {
 		}
 		escape, _ = utf8.DecodeRune(v.Text)
 	}
-	if pattern.Kind != String {
+	if pattern.Kind != String || !slots.spendMade(likePartSize*len(pattern.Text)) {
 		return nil, false
 	}
 	return likeParts([]rune(string(pattern.Text)), escape, e.escape != nil), true
@@ -59,8 +59,11 @@ func (e like) eval(slots *Slots) Value {
 	if !ok || text.Kind != String {
 		return undefined
 	}
-	return boolean(likeMatches([]rune(string(text.Text)), parts))
+	return boolean(likeMatches([]rune(string(text.Text)), parts, slots))
 }
+
+// likePartSize is about how many bytes a character of a pattern takes.
+const likePartSize = 48
 
 // A likePart matches one character, or with any set, a run of them.
 type likePart struct {
@@ -134,11 +137,23 @@ func likeSet(s []rune) (set likePart, length int) {
 }
 
 // likeMatches goes back only to the last %, so that its time is bounded by
-// the product of the lengths.
-func likeMatches(text []rune, parts []likePart) bool {
+// the product of the lengths. It returns false if that is too long.
+func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
+	const perStep = 8 // comparisons
 	t, p := 0, 0
 	backText, backPart := 0, -1
+	compared := 0
 	for t < len(text) {
+		compared++
+		if p < len(parts) {
+			compared += len(parts[p].ranges)
+		}
+		if compared >= checkEvery {
+			if !slots.spend(compared / perStep) {
+				return false
+			}
+			compared = 0
+		}
 		switch {
 		case p < len(parts) && parts[p].any:
 			backText, backPart = t, p

@@ -1,12 +1,24 @@
 package query
 
+import (
+	"maps"
+	"slices"
+)
+
 type comparison struct {
 	op          string
 	left, right expr
 }
 
 func (e comparison) eval(slots *Slots) Value {
-	return compareBy(e.op, e.left.eval(slots), e.right.eval(slots))
+	a, b := e.left.eval(slots), e.right.eval(slots)
+	if a.Kind >= Array && a.Kind == b.Kind {
+		slots.spendCompare(a, b)
+	}
+	if !slots.spend(1) {
+		return undefined
+	}
+	return compareBy(e.op, a, b)
 }
 
 // compareBy compares equal for any two defined values, but by size only two
@@ -38,23 +50,53 @@ func compareBy(op string, a, b Value) Value {
 
 // A logical joins conditions; undefined takes part, as in SQL's unknown.
 type logical struct {
-	and         bool
-	left, right expr
+	and   bool
+	terms []expr
 }
 
 func (e logical) eval(slots *Slots) Value {
-	left := e.left.eval(slots)
-	if left.Kind == Bool && left.Bool != e.and {
-		return left // false AND …, true OR …
+	known := true
+	for _, term := range e.terms {
+		if !slots.spend(1) {
+			return undefined
+		}
+		v := term.eval(slots)
+		if v.Kind != Bool {
+			known = false
+		} else if v.Bool != e.and {
+			return v // false AND …, true OR …
+		}
 	}
-	right := e.right.eval(slots)
-	if right.Kind == Bool && right.Bool != e.and {
-		return right
-	}
-	if left.Kind != Bool || right.Kind != Bool {
+	if !known {
 		return undefined
 	}
 	return boolean(e.and)
+}
+
+// newLogical joins terms. In an OR, it makes the equalities of one path with
+// constants one membership, which a lookup answers.
+func newLogical(and bool, terms []expr) expr {
+	if and || len(terms) < minLookup {
+		return logical{and, terms}
+	}
+	equal := map[int][]expr{} // the constants that each path is compared with
+	var rest []expr
+	for _, term := range terms {
+		if c, ok := term.(comparison); ok && c.op == "=" {
+			if slot, v, ok := sides(c); ok {
+				equal[slot] = append(equal[slot], constant{v})
+				continue
+			}
+		}
+		rest = append(rest, term)
+	}
+	for _, slot := range slices.Sorted(maps.Keys(equal)) {
+		rest = append(rest, newMembership(property{slot}, equal[slot]))
+	}
+	if len(rest) == 1 {
+		return rest[0]
+	}
+	return logical{false, rest}
 }
 
 type negation struct{ operand expr }
@@ -66,19 +108,43 @@ func (e negation) eval(slots *Slots) Value {
 	return undefined
 }
 
+// A membership is IN. A list of constants has a lookup, so that its length does not
+// count.
 type membership struct {
 	operand expr
 	list    []expr
+	lookup  *lookup // nil: the list is searched
+}
+
+// minLookup is the length from which on a lookup is faster than a search.
+const minLookup = 8
+
+func newMembership(operand expr, list []expr) membership {
+	e := membership{operand: operand, list: list}
+	if len(list) >= minLookup && isConstant(list) {
+		e.lookup = newLookup(list)
+	}
+	return e
 }
 
 func (e membership) eval(slots *Slots) Value {
 	v := e.operand.eval(slots)
-	if v.Kind == Undefined {
+	if v.Kind == Undefined || !slots.spend(1) {
 		return undefined
+	}
+	if e.lookup != nil {
+		return e.lookup.find(v, slots)
 	}
 	result := boolean(false)
 	for _, item := range e.list {
-		switch is := compareBy("=", v, item.eval(slots)); {
+		w := item.eval(slots)
+		if v.Kind >= Array && v.Kind == w.Kind {
+			slots.spendCompare(v, w)
+		}
+		if !slots.spend(1) {
+			return undefined
+		}
+		switch is := compareBy("=", v, w); {
 		case is.IsTrue():
 			return is
 		case is.Kind == Undefined:
@@ -86,4 +152,52 @@ func (e membership) eval(slots *Slots) Value {
 		}
 	}
 	return result
+}
+
+// A lookup finds a value among constants, equal as = has it.
+type lookup struct {
+	numbers   map[float64]struct{}
+	others    map[string]struct{} // by kind and canonical text
+	undefined bool                // one of them is undefined: so is not finding a value
+}
+
+func newLookup(list []expr) *lookup {
+	l := &lookup{numbers: map[float64]struct{}{}, others: map[string]struct{}{}}
+	for _, e := range list {
+		switch v := e.(constant).value; v.Kind {
+		case Undefined:
+			l.undefined = true
+		case Number:
+			l.numbers[v.Num] = struct{}{}
+		default:
+			l.others[string(v.lookupKey(nil))] = struct{}{}
+		}
+	}
+	return l
+}
+
+// lookupKey appends a text that equal values share, and no others.
+func (v Value) lookupKey(dst []byte) []byte {
+	dst = append(dst, '0'+byte(v.Kind)) //nolint:gosec // there are seven kinds
+	if v.Kind == String {
+		return append(dst, v.Text...)
+	}
+	return v.canonical(dst)
+}
+
+func (l *lookup) find(v Value, slots *Slots) Value {
+	var found bool
+	if v.Kind == Number {
+		_, found = l.numbers[v.Num]
+	} else {
+		if v.Kind >= Array {
+			slots.spendCanonical(v)
+		}
+		var small [64]byte
+		_, found = l.others[string(v.lookupKey(small[:0]))]
+	}
+	if !found && l.undefined {
+		return undefined
+	}
+	return boolean(found)
 }

@@ -9,10 +9,17 @@ import (
 // maxDepth bounds nested expressions, so that no query can exhaust the stack.
 const maxDepth = 100
 
+// maxPath bounds the steps into a value. Documents are far less deep.
+const maxPath = 10_000
+
+// maxJoins is how many JOINs Cosmos DB takes in a query.
+const maxJoins = 10
+
 type parser struct {
 	tokens []token
 	pos    int
 	depth  int
+	joins  int
 	params map[string]Value
 
 	// extra counts what needs a slot besides paths: the aliases, the keys of
@@ -171,6 +178,7 @@ func beyondSubquery(s *selectNode) (clause string, at int) {
 
 func (p *parser) object(t token) (node, error) {
 	o := objectNode{position: position(t.at)}
+	taken := map[string]bool{}
 	if p.accept("}") {
 		return o, nil
 	}
@@ -179,11 +187,10 @@ func (p *parser) object(t token) (node, error) {
 		if name.kind != tokenName && name.kind != tokenString {
 			return nil, &Error{name.at, fmt.Sprintf("want a property name, found %v", name)}
 		}
-		for _, have := range o.names {
-			if have == name.text {
-				return nil, &Error{name.at, fmt.Sprintf("property %q is given twice", have)}
-			}
+		if taken[name.text] {
+			return nil, &Error{name.at, fmt.Sprintf("property %q is given twice", name.text)}
 		}
+		taken[name.text] = true
 		if err := p.expect(":"); err != nil {
 			return nil, err
 		}
@@ -261,7 +268,10 @@ func (p *parser) call(t token, name string) (node, error) {
 
 // steps reads what follows a value: .name, ["name"], [index].
 func (p *parser) steps(base node) (node, error) {
-	for {
+	for n := 0; ; n++ {
+		if n > maxPath {
+			return nil, &Error{p.peek().at, fmt.Sprintf("a path has at most %d steps", maxPath)}
+		}
 		switch at := position(p.peek().at); {
 		case p.accept("."):
 			t := p.next()

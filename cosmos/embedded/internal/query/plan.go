@@ -29,7 +29,7 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 		}
 		p.indexed = append(p.indexed, c)
 		for _, f := range found {
-			counted[q.slotOf(f.Path)] = true
+			counted[q.slotOf[pathKey(f.Path)]] = true
 		}
 	}
 	p.Predicates = len(counted)
@@ -51,14 +51,14 @@ func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 func (q *Query) OnlySorted(p Plan) Plan {
 	p.indexed = slices.Clip(p.indexed)
 	for _, o := range q.orders {
-		p.indexed = append(p.indexed, call{"IS_DEFINED", functions["IS_DEFINED"].fn, []expr{property{o.slot}}})
+		p.indexed = append(p.indexed, newCall("IS_DEFINED", functions["IS_DEFINED"].fn, []expr{property{o.slot}}))
 	}
 	return p
 }
 
 func allTrue(conditions []expr, slots *Slots) bool {
 	for _, c := range conditions {
-		if !c.eval(slots).IsTrue() {
+		if !slots.spend(1) || !c.eval(slots).IsTrue() {
 			return false
 		}
 	}
@@ -104,8 +104,12 @@ func (q *Query) equality(list []expr, path rawjson.Path) (Value, bool) {
 
 // conjuncts takes apart what AND joins.
 func conjuncts(e expr, list []expr) []expr {
-	if l, ok := e.(logical); ok && l.and {
-		return conjuncts(l.right, conjuncts(l.left, list))
+	l, ok := e.(logical)
+	if !ok || !l.and {
+		return append(list, e)
 	}
-	return append(list, e)
+	for _, term := range l.terms {
+		list = conjuncts(term, list)
+	}
+	return list
 }

@@ -49,19 +49,28 @@ func (p *parser) operators(levels [][]string, operand func() (node, error)) (nod
 	if len(levels) == 0 {
 		return operand()
 	}
-	left, err := p.operators(levels[1:], operand)
-	for err == nil {
+	first, err := p.operators(levels[1:], operand)
+	if err != nil {
+		return nil, err
+	}
+	chain := chainNode{operands: []node{first}}
+	for {
 		t := p.peek()
 		i := slices.IndexFunc(levels[0], t.is)
-		if i < 0 {
-			return left, nil
+		switch {
+		case i < 0 && len(chain.ops) == 0:
+			return first, nil
+		case i < 0:
+			return chain, nil
 		}
 		p.pos++
-		var right node
-		right, err = p.operators(levels[1:], operand)
-		left = binaryNode{position(t.at), levels[0][i], left, right}
+		next, err := p.operators(levels[1:], operand)
+		if err != nil {
+			return nil, err
+		}
+		chain.position = position(t.at)
+		chain.ops, chain.operands = append(chain.ops, levels[0][i]), append(chain.operands, next)
 	}
-	return nil, err
 }
 
 func (p *parser) negation() (node, error) {

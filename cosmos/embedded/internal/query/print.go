@@ -35,7 +35,7 @@ func (p *printer) write(parts ...string) {
 }
 
 func (p *printer) node(n node) {
-	if p.limit > 0 && p.Len() > p.limit {
+	if p.isFull() {
 		return
 	}
 	switch n := n.(type) {
@@ -55,6 +55,8 @@ func (p *printer) node(n node) {
 		p.write("(", n.op, " ")
 		p.node(n.operand)
 		p.write(")")
+	case chainNode:
+		p.chain(n)
 	case binaryNode:
 		p.infix(n.left, n.op, n.right)
 	case ternaryNode:
@@ -79,6 +81,22 @@ func (p *printer) base(n node) {
 	p.write("(")
 	p.node(n)
 	p.write(")")
+}
+
+// isFull reports whether the text is longer than its limit.
+func (p *printer) isFull() bool { return p.limit > 0 && p.Len() > p.limit }
+
+// chain writes each operator in parentheses with all that is to its left.
+func (p *printer) chain(n chainNode) {
+	for i := 0; i < len(n.ops) && !p.isFull(); i++ {
+		p.write("(")
+	}
+	p.node(n.operands[0])
+	for i := 0; i < len(n.ops) && !p.isFull(); i++ {
+		p.write(" ", n.ops[i], " ")
+		p.node(n.operands[i+1])
+		p.write(")")
+	}
 }
 
 func (p *printer) infix(left node, op string, right node) {

@@ -27,6 +27,7 @@ type Query struct {
 	constant  bool // there is no FROM
 	extra     int  // slots before those of the paths
 	paths     []rawjson.Path
+	slotOf    map[string]int // of each path, by its key
 	extractor *rawjson.Extractor
 }
 
@@ -137,7 +138,7 @@ func (p *parser) compile(ctx context.Context, n *selectNode, options []Option) (
 	if err := c.slots.Failure(); err != nil {
 		return nil, err
 	}
-	q.paths = c.paths
+	q.paths, q.slotOf = c.paths, c.found
 	q.extractor = rawjson.NewExtractor(c.paths)
 	return q, nil
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -61,14 +60,16 @@ func (c *compiler) projection(n *selectNode, s *scope, sel *selection) (err erro
 func (c *compiler) columns(n *selectNode, s *scope) (expr, error) {
 	o := object{}
 	names := n.columnNames()
+	taken := map[string]bool{}
 	for i, column := range n.columns {
 		e, err := c.expr(column.expr, s)
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(names[:i], names[i]) {
+		if taken[names[i]] {
 			return nil, &Error{column.at(), fmt.Sprintf("property name %q is selected twice; name one of them with AS", names[i])}
 		}
+		taken[names[i]] = true
 		o.names, o.values = append(o.names, names[i]), append(o.values, e)
 	}
 	return o, nil
@@ -154,8 +155,11 @@ func conjunctNodes(n node, list []node) []node {
 	if n == nil {
 		return list
 	}
-	if b, ok := n.(binaryNode); ok && b.op == "AND" {
-		return conjunctNodes(b.right, conjunctNodes(b.left, list))
+	if chain, ok := n.(chainNode); ok && chain.ops[0] == "AND" {
+		for _, operand := range chain.operands {
+			list = conjunctNodes(operand, list)
+		}
+		return list
 	}
 	return append(list, n)
 }
@@ -176,6 +180,9 @@ func (s source) bind(slots *Slots, visit func() bool) bool {
 		if raw == nil {
 			return true // nothing there: no row
 		}
+		if !slots.spend(1) {
+			return false
+		}
 		if !s.each {
 			slots.values[s.slot] = raw
 			more = visit()
@@ -183,6 +190,10 @@ func (s source) bind(slots *Slots, visit func() bool) bool {
 		}
 		if raw[0] == '[' {
 			_ = rawjson.EachElement(raw, func(item []byte) bool { // it was checked when stored
+				if !slots.spendRead(len(item)) {
+					more = false
+					return false
+				}
 				slots.values[s.slot] = item
 				more = visit()
 				return more
@@ -216,6 +227,9 @@ func (s *selection) results(slots *Slots, visit func(raw []byte) bool) {
 	seen := newSeen(s.distinct)
 	give := func() bool {
 		raw := rawOf(s.value, slots)
+		if seen != nil && !slots.spendCanonical(ParseValue(raw)) {
+			return false
+		}
 		return raw == nil || !seen.first(raw) || visit(raw)
 	}
 	if s.group == nil {

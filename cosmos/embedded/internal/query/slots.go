@@ -1,6 +1,10 @@
 package query
 
-import "context"
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
 
 // Slots hold everything that changes while a query runs: the raw JSON of its
 // aliases, keys, aggregates and paths, and the work that the run has done. They
@@ -31,19 +35,21 @@ type Limits struct {
 
 // DefaultLimits let one document take a fraction of a second and one page a few
 // seconds, as the service does.
-var DefaultLimits = Limits{Document: 500_000, Steps: 100_000_000, Memory: 128 << 20}
+var DefaultLimits = Limits{Document: 2_000_000, Steps: 50_000_000, Memory: 128 << 20}
 
 const (
-	perRegex = 100 // steps to compile a regular expression
+	tooMany   = "the cardinality of a scalar subquery result set cannot be greater than one"
+	tooLong   = "the query takes too long: its joins, subqueries and functions do too much work for one document"
+	tooBusy   = "the query takes too long: its results need all documents at once, and they are too many for what it does with each; select fewer documents, or simplify its expressions"
+	tooLarge  = "the query needs too much memory: its results need all documents at once; select fewer documents, or less of each"
+	badRegex  = "the regular expression is not supported"
+	wideRegex = "the regular expression is too large"
 
-	tooMany  = "the cardinality of a scalar subquery result set cannot be greater than one"
-	tooLong  = "the query takes too long: its joins, subqueries and functions do too much work for one document"
-	tooBusy  = "the query takes too long: its results need all documents at once, and they are too many for what it does with each; select fewer documents, or simplify its expressions"
-	tooLarge = "the query needs too much memory: its results need all documents at once; select fewer documents, or less of each"
-	badRegex = "the regular expression is not supported"
-
-	bytesPerStep = 16
-	checkEvery   = 4096 // steps between two looks at the context
+	madePerStep   = 16 // bytes
+	copiedPerStep = 256
+	readPerStep   = 64
+	lookSteps     = 10
+	checkEvery    = 4096 // steps between two looks at the context
 )
 
 // NewSlots returns the slots of a run, which ends early when ctx does.
@@ -75,6 +81,9 @@ func (s *Slots) fail(at int, reason string) {
 	}
 }
 
+// Look counts n look-ups in an index, which are not work for a document.
+func (s *Slots) Look(n int) { s.earlier += int64(n) * lookSteps }
+
 // next begins another document or group.
 func (s *Slots) next() {
 	s.earlier += int64(s.steps)
@@ -89,8 +98,35 @@ func (s *Slots) spend(steps int) bool {
 	return s.checkLimits()
 }
 
-// spendBytes counts the steps for a value of n bytes.
-func (s *Slots) spendBytes(n int) bool { return s.spend(1 + n/bytesPerStep) }
+// spendMade counts the steps to make or convert n bytes.
+func (s *Slots) spendMade(n int) bool { return s.spend(1 + n/madePerStep) }
+
+// spendRead counts the steps to scan n bytes.
+func (s *Slots) spendRead(n int) bool { return s.spend(1 + n/readPerStep) }
+
+// spendCanonical counts the steps to write v in canonical form, which reads each
+// level of nesting again.
+func (s *Slots) spendCanonical(v Value) bool { return s.spend(canonicalSteps(v)) }
+
+func canonicalSteps(v Value) int {
+	if v.Kind < Array {
+		return 1 + len(v.Text)/madePerStep
+	}
+	return 1 + len(v.Text)/madePerStep*(1+rawjson.Depth(v.Text))
+}
+
+// spendCompare counts the steps to compare two arrays or objects.
+func (s *Slots) spendCompare(a, b Value) {
+	s.spend(canonicalSteps(a) + canonicalSteps(b))
+}
+
+// parse reads the value in raw, which may be long.
+func (s *Slots) parse(raw []byte) Value {
+	if len(raw) >= readPerStep {
+		s.spend(len(raw) / readPerStep)
+	}
+	return ParseValue(raw)
+}
 
 func (s *Slots) checkLimits() bool {
 	s.check = s.steps + checkEvery

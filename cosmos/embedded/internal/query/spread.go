@@ -150,7 +150,7 @@ func (n *selectNode) spreadOrder() {
 		rest = literalNode{value: boolean(true)}
 	}
 	if n.value != nil { // undefined is no result
-		rest = binaryNode{op: "AND", left: rest, right: callNode{name: "IS_DEFINED", args: []node{n.value}}}
+		rest = chainNode{ops: []string{"AND"}, operands: []node{rest, callNode{name: "IS_DEFINED", args: []node{n.value}}}}
 	}
 	if n.distinct { // results that differ in _rid are not distinct any more
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
@@ -161,7 +161,7 @@ func (n *selectNode) spreadOrder() {
 		{expr: n.payload(), name: orderedNames[2]},
 	}
 	n.star, n.value = false, nil
-	n.where = binaryNode{op: "AND", left: nameNode{name: orderFilter}, right: rest}
+	n.where = chainNode{ops: []string{"AND"}, operands: []node{nameNode{name: orderFilter}, rest}}
 }
 
 // orderedNames are the properties of what spreadOrder makes.
@@ -172,11 +172,11 @@ var orderedNames = []string{"_rid", "orderByItems", "payload"}
 // in those of all that differ in that condition only. It is "" for any other.
 func (q *Query) SameOrder() string {
 	n := *q.written
-	where, ok := n.where.(binaryNode)
-	if !ok || where.op != "AND" || len(n.orderBy) == 0 || !q.Streams() || !slices.Equal(n.columnNames(), orderedNames) {
+	where, ok := n.where.(chainNode)
+	if !ok || where.ops[0] != "AND" || len(n.orderBy) == 0 || !q.Streams() || !slices.Equal(n.columnNames(), orderedNames) {
 		return ""
 	}
-	n.where = where.right
+	n.where = where.operands[len(where.operands)-1]
 	p := printer{values: true}
 	p.selection(&n)
 	return p.String()

@@ -20,11 +20,11 @@ func (e subquery) eval(slots *Slots) Value {
 		var b listBuilder
 		e.body.results(slots, func(raw []byte) bool {
 			b.add(raw)
-			return slots.spendBytes(len(raw))
+			return slots.spendMade(len(raw))
 		})
 		return b.value()
 	}
-	return ParseValue(e.single(slots))
+	return slots.parse(e.single(slots))
 }
 
 func (e subquery) raw(slots *Slots) []byte {

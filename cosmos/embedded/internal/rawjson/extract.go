@@ -1,5 +1,7 @@
 package rawjson
 
+import "slices"
+
 // A Step is one step of a Path: into the property Name, or, with Array set,
 // to the element Index.
 type Step struct {
@@ -24,7 +26,11 @@ type stop struct {
 	slots []int // of the paths that end here
 	steps []Step
 	next  []*stop
+	at    map[Step]int // the place of each step, of many steps
 }
+
+// manySteps is how many steps are found by a map rather than one after the other.
+const manySteps = 16
 
 // NewExtractor makes an Extractor whose slot i is the value of paths[i].
 func NewExtractor(paths []Path) *Extractor {
@@ -40,15 +46,33 @@ func NewExtractor(paths []Path) *Extractor {
 }
 
 func (s *stop) follow(step Step) *stop {
-	for i, have := range s.steps {
-		if have == step {
-			return s.next[i]
-		}
+	if i := s.index(step); i >= 0 {
+		return s.next[i]
 	}
 	child := &stop{}
+	if s.at != nil {
+		s.at[step] = len(s.steps)
+	}
 	s.steps = append(s.steps, step)
 	s.next = append(s.next, child)
+	if len(s.steps) == manySteps {
+		s.at = map[Step]int{}
+		for i, have := range s.steps {
+			s.at[have] = i
+		}
+	}
 	return child
+}
+
+// index returns the place of a step, -1 if there is none.
+func (s *stop) index(step Step) int {
+	if s.at == nil {
+		return slices.Index(s.steps, step)
+	}
+	if i, ok := s.at[step]; ok {
+		return i
+	}
+	return -1
 }
 
 // Slots is the number of values that Extract fills in.
@@ -142,6 +166,13 @@ func closed(doc []byte, i int, bracket byte) int {
 }
 
 func (s *stop) property(name []byte) *stop {
+	if s.at != nil {
+		text, ok := Unquote(name)
+		if !ok {
+			return nil
+		}
+		return s.child(Step{Name: string(text)})
+	}
 	for i, step := range s.steps {
 		if !step.Array && IsName(name, step.Name) {
 			return s.next[i]
@@ -169,7 +200,17 @@ func (w *walk) array(s *stop, i int) int {
 	return closed(doc, i, ']')
 }
 
+func (s *stop) child(step Step) *stop {
+	if i := s.index(step); i >= 0 {
+		return s.next[i]
+	}
+	return nil
+}
+
 func (s *stop) element(index int) *stop {
+	if s.at != nil {
+		return s.child(Step{Array: true, Index: index})
+	}
 	for i, step := range s.steps {
 		if step.Array && step.Index == index {
 			return s.next[i]

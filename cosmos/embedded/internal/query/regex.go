@@ -1,0 +1,87 @@
+package query
+
+import (
+	"io"
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+const (
+	// maxProgram bounds the instructions of a regular expression. A match takes time
+	// by the product of them and the length of the text.
+	maxProgram = 10_000
+
+	// shortText is a text that is matched at once; a longer one is given to the
+	// program character by character, and can be ended between two of them.
+	shortText = 4 << 10
+
+	perRegex = 100 // steps to compile a short regular expression
+)
+
+// A program is a compiled regular expression.
+type program struct {
+	*regexp.Regexp
+
+	perRune int // steps for a character of the text
+}
+
+// newProgram compiles a pattern, or returns why it does not.
+func newProgram(pattern string) (p *program, reason string) {
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, badRegex
+	}
+	n := instructions(tree)
+	if n > maxProgram {
+		return nil, wideRegex
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, badRegex
+	}
+	return &program{re, 1 + n/16}, ""
+}
+
+// instructions is about how many instructions a pattern compiles to, at most a few
+// more than maxProgram.
+func instructions(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)/2
+	for _, sub := range re.Sub {
+		n = min(n+instructions(sub), maxProgram+1)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return min(n, maxProgram+1)
+}
+
+func (p *program) match(text []byte, slots *Slots) Value {
+	if len(text) <= shortText {
+		if !slots.spend(1 + len(text)*p.perRune/2) {
+			return undefined
+		}
+		return boolean(p.Match(text))
+	}
+	found := p.MatchReader(&meteredRunes{text: text, slots: slots, steps: p.perRune})
+	if slots.failure != nil {
+		return undefined
+	}
+	return boolean(found)
+}
+
+// meteredRunes reads a text until the steps are spent.
+type meteredRunes struct {
+	text  []byte
+	slots *Slots
+	steps int
+}
+
+func (m *meteredRunes) ReadRune() (r rune, size int, err error) {
+	if len(m.text) == 0 || !m.slots.spend(m.steps) {
+		return 0, 0, io.EOF
+	}
+	r, size = utf8.DecodeRune(m.text)
+	m.text = m.text[size:]
+	return r, size, nil
+}
