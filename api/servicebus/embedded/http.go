@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -26,10 +27,25 @@ const (
 type placeKey struct{}
 
 // httpServer returns a server for connections that speak HTTP. Its requests end
-// with ctx.
-func (n *Namespace) httpServer(ctx context.Context, handler http.Handler) *http.Server {
+// with ctx, and running waits for all of its connections. The server must be run
+// by a task of running.
+func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, running *sync.WaitGroup) *http.Server {
+	limited := n.limitRequests(handler)
 	return &http.Server{
-		Handler:           n.limitRequests(handler),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			running.Add(1) // a connection that is hijacked does not count any more
+			defer running.Done()
+			limited.ServeHTTP(w, r)
+		}),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				running.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				running.Done()
+			default:
+			}
+		},
 		ReadHeaderTimeout: n.options.TokenTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 		BaseContext:    func(net.Listener) context.Context { return ctx },

@@ -50,7 +50,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 		s.door.TLS = s.door.TLS.Clone()
 		s.door.TLS.NextProtos = []string{"http/1.1"}
 	}
-	web := n.httpServer(ctx, d.HTTP)
+	web := n.httpServer(ctx, d.HTTP, &s.running)
 	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
 	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closing()

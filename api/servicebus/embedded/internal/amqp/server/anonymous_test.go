@@ -227,6 +227,33 @@ func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 	})
 }
 
+func TestConn_EndsWhenAllBuffersAreExhausted(t *testing.T) {
+	totals := server.NewTotals(server.TotalLimits{Memory: 100_000})
+	p := serve(t, t.Context(), func(l *server.Link) {
+		l.Send(server.Terms{}, &hastySender{link: l})
+	}, server.Options{OutBuffer: 64_000, Totals: totals})
+	p.open(amqp.Open{})
+	p.begin(0, 1)
+	p.attachReceiver(0, 0)
+	expect[*amqp.Attach](p)
+	handle, credit := uint32(0), uint32(1000)
+	p.send(0, &amqp.Flow{IncomingWindow: 1, Handle: &handle, LinkCredit: &credit}, nil)
+	expect[*amqp.Transfer](p) // the others wait for the window
+	require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Close](p).Error.Condition)
+	p.leave()
+	require.Zero(t, totals.Use())
+}
+
+// A hastySender sends what it has without looking for room, as the bus does with
+// what it was asked for.
+type hastySender struct{ link *server.Link }
+
+func (s *hastySender) Ready(bool) {
+	for s.link.Transfer(server.Outgoing{Settled: true, Payload: make([]byte, 1000)}) {
+	}
+}
+func (s *hastySender) Disposed(*server.Sent, any, bool) {}
+
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
