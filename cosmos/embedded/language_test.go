@@ -101,6 +101,28 @@ func TestAQueryThatCannotBeAnsweredSaysWhere(t *testing.T) {
 	}
 }
 
+// TestQuery_NeedsAnIndexToOrderAndNoneToFilter holds the engine to the service: what
+// has no index is filtered by a scan, and refused as an order.
+func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
+	none := func(p *azcosmos.ContainerProperties) {
+		p.IndexingPolicy = &azcosmos.IndexingPolicy{IndexingMode: azcosmos.IndexingModeNone}
+	}
+	excluded := func(p *azcosmos.ContainerProperties) {
+		p.IndexingPolicy = &azcosmos.IndexingPolicy{
+			Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent, ExcludedPaths: []azcosmos.ExcludedPath{{Path: "/*"}},
+		}
+	}
+	for name, change := range map[string]func(*azcosmos.ContainerProperties){"none": none, "excluded": excluded} {
+		t.Run(name, func(t *testing.T) {
+			_, c := open(t, embedded.Options{}, change)
+			create(t, c, []byte(`{"id":"a","pk":"p","slot":1}`), []byte(`{"id":"b","pk":"p","slot":2}`))
+			require.Equal(t, `"b"`, strings.Join(all(t, c, pk, "SELECT VALUE c.id FROM c WHERE c.slot > 1", nil)[0], " "))
+			_, err := c.NewQueryItemsPager("SELECT * FROM c WHERE c.slot > 1 ORDER BY c.slot", pk, nil).NextPage(t.Context())
+			require.ErrorContains(t, err, "The index path corresponding to the specified order-by item is excluded.")
+		})
+	}
+}
+
 func TestADocumentWithoutThePathOfOrderByIsSortedOnlyByAnIndexThatNamesIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*azcosmos.ContainerProperties)

@@ -183,7 +183,7 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	require.Equal(t, 409, status(t, nil, err))
 	db, err := account.NewDatabase("db")
 	require.NoError(t, err)
-	ttl := int32(0)
+	ttl, day := int32(0), int32(24*60*60)
 	key := azcosmos.PartitionKeyDefinition{Paths: []string{"/pk"}, Version: 2}
 	for _, tc := range []struct {
 		name string
@@ -198,6 +198,9 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 		}}, 400},
 		{"with manual indexing", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, IndexingPolicy: &azcosmos.IndexingPolicy{
 			IndexingMode: azcosmos.IndexingModeConsistent,
+		}}, 400},
+		{"with a time to live, but no index", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key, DefaultTimeToLive: &day, IndexingPolicy: &azcosmos.IndexingPolicy{
+			IndexingMode: azcosmos.IndexingModeNone,
 		}}, 400},
 		{"with a slash in its id", azcosmos.ContainerProperties{ID: "a/b", PartitionKeyDefinition: key}, 400},
 		{"as it should be", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key}, 201},

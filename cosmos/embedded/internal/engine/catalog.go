@@ -220,6 +220,9 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 	if replaces != "" && d.ID != replaces {
 		return nil, badRequest("container %q cannot be renamed to %q", replaces, d.ID)
 	}
+	if err := d.checkExpiry(); err != nil {
+		return nil, err
+	}
 	var c *Container
 	err = e.change(ctx, database, func(tx disk.Tx, version uint64) (*Database, error) {
 		db, err := e.Database(database)

@@ -198,3 +198,13 @@ func parseDefinition(raw []byte) (*definition, error) {
 	_, err := parsePolicy(d.Indexing)
 	return d, err
 }
+
+// checkExpiry refuses a TTL without an index, which Cosmos DB needs to find the
+// documents that expire. Containers that are stored already may have both.
+func (d *definition) checkExpiry() error {
+	p, err := parsePolicy(d.Indexing)
+	if err == nil && p.none && d.DefaultTTL != nil {
+		return badRequest("container %q: defaultTtl needs an index; indexingMode none has none", d.ID)
+	}
+	return err
+}
