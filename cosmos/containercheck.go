@@ -162,7 +162,7 @@ func (r *Repository) CheckContainers(ctx context.Context) error {
 	w.rids = nil
 	w.checked = r.opts.Clock()
 	w.fault = w.look(ctx, r.begin(checkContainers), func(m *ContainerError) {
-		r.opts.Logger.Warn("a container works, but not as it should", "container", m.Container, "problem", m.Text)
+		r.opts.Logger.Warn("container differs from what the hub needs, but works", "container", m.Container, "problem", m.Text)
 	})
 	return w.fault
 }

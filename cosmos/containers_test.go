@@ -475,7 +475,7 @@ func TestContainersFault_NoticesWhatChangesUnderARunningHub(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAccount(t, newByHand())
 			var late atomic.Int64
-			node := a.node(Options{Retries: 9, Clock: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }})
+			node := a.node(Options{Retries: 3, Clock: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }})
 			require.NoError(t, node.CheckContainers(t.Context()))
 			recipient := repositorytest.NewActor()
 			save := func() error {

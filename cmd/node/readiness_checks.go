@@ -49,7 +49,7 @@ func (s *store) checkAnswers(ctx context.Context) error {
 // the hub needs. Nearly always it answers from memory.
 func (s *store) checkContainers(ctx context.Context) error {
 	if err := s.ContainersFault(ctx); err != nil {
-		return &unreadyError{strings.ReplaceAll(err.Error(), "\n", "; "), "run messagehub provision with the settings of the hub", nil}
+		return &unreadyError{strings.ReplaceAll(err.Error(), "\n", "; "), "do what the reason says; messagehub provision --check shows all containers", nil}
 	}
 	return nil
 }
