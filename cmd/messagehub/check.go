@@ -112,7 +112,7 @@ func (c *checkCommand) here(ctx context.Context, cfg config.Config, opts hub.Che
 		}
 		of = folder
 	}
-	logger := slog.New(slog.NewTextHandler(c.p.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	logger := slog.New(slog.NewTextHandler(c.p.err, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: redactLogError}))
 	err := c.run(ctx, of, opts, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		return node.Check(ctx, cfg, opts, logger)
 	})

@@ -17,14 +17,17 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
 const defaultURL = "http://127.0.0.1:8080"
 
 // A client speaks the /v1 routes of a hub.
 type client struct {
-	base  string // without a slash at the end
-	token string // of an operator; "" if there is none
+	base  string        // without a slash at the end, and without a user
+	user  *url.Userinfo // for a proxy in front of the hub; nil: none
+	token string        // of an operator; "" if there is none
 	http  *http.Client
 }
 
@@ -32,12 +35,15 @@ type client struct {
 func newClient(base string) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("--url: want the address of a hub such as %s, got %q", defaultURL, base)
+		shown, _ := config.Redact(base)
+		return nil, fmt.Errorf("--url: want the address of a hub such as %s, got %q", defaultURL, shown)
 	}
+	user := u.User
+	u.User = nil
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
 	transport.DisableCompression = true // a download that broke off goes on by bytes of the body as it is
-	return &client{strings.TrimRight(u.String(), "/"), "", &http.Client{Transport: transport}}, nil
+	return &client{base: strings.TrimRight(u.String(), "/"), user: user, http: &http.Client{Transport: transport}}, nil
 }
 
 // isPrivate reports whether nobody else can read on its way what the client sends.
@@ -78,8 +84,12 @@ func (c *client) request(ctx context.Context, method, path, actor string, body [
 	if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)
 	}
-	if c.token != "" {
+	switch {
+	case c.token != "":
 		req.Header.Set("Authorization", "Bearer "+c.token)
+	case c.user != nil:
+		password, _ := c.user.Password()
+		req.SetBasicAuth(c.user.Username(), password)
 	}
 	return req, nil
 }

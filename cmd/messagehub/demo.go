@@ -91,7 +91,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	cfg.Domains = config.Domains{{Name: inline, Content: domain.Inline}}
 	d.meter = newMeter()
 	n, err := node.Open(ctx, cfg, node.Options{
-		Logger:        slog.New(slog.NewTextHandler(d.p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Logger:        slog.New(slog.NewTextHandler(d.p.err, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: redactLogError})),
 		WrapHandler:   d.meter.handler,
 		WrapTransport: d.meter.transport,
 	})

@@ -47,7 +47,7 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	}
 	options := domainclient.Options{
 		Origin: s.name, Connect: s.place.connect, Exchange: s.container,
-		EventsPerMessage: s.batch, Answered: s.tellAnswer, Logger: slog.New(slog.NewTextHandler(s.p.err, nil)),
+		EventsPerMessage: s.batch, Answered: s.tellAnswer, Logger: slog.New(slog.NewTextHandler(s.p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
 	}
 	if s.batch > 1 {
 		options.Form = domainclient.JSON

@@ -72,7 +72,7 @@ func (p *process) emulateBlob(ctx context.Context, e *blobEmulator) (err error) 
 	}
 	o := embedded.Options{
 		Dir: e.data, Key: key, Containers: e.containers,
-		Logger: slog.New(slog.NewTextHandler(p.err, nil)),
+		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
 	}
 	if e.inMemory {
 		o.Dir = ""

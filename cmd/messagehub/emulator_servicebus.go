@@ -148,7 +148,7 @@ func (e *busEmulator) options(p *process, secret string) (embedded.Options, erro
 	o := embedded.Options{
 		Dir: e.data, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens,
 		Keys:   []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: secret, Rights: embedded.All}},
-		Logger: slog.New(slog.NewTextHandler(p.err, nil)),
+		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
 	}
 	if e.inMemory {
 		o.Dir = ""

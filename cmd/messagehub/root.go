@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/messagehub/messagehub/bench"
+	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
 // A process is the world around a command.
@@ -54,7 +55,8 @@ func run(ctx context.Context, p *process) int {
 	if status, ok := errors.AsType[exitError](err); ok {
 		return int(status)
 	}
-	for line := range strings.Lines(err.Error()) {
+	text, _ := config.Redact(err.Error()) // an argument may be a connection string that was meant for another
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
 			fmt.Fprintf(p.err, "messagehub: %s\n", line)
 		}

@@ -36,7 +36,7 @@ func (p *process) sendByBus(ctx context.Context, s *sender, connection string, i
 		return err
 	}
 	domain, err := domainclient.New(domainclient.Options{
-		Connect: place.connect, Form: domainclient.JSON, EventsPerMessage: s.size, Logger: slog.New(slog.NewTextHandler(p.err, nil)),
+		Connect: place.connect, Form: domainclient.JSON, EventsPerMessage: s.size, Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
 	})
 	if err != nil {
 		return err

@@ -126,11 +126,26 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 // newLogger logs text for a terminal and JSON for everything else, unless the
 // configuration knows better.
 func newLogger(cfg config.Log, w io.Writer) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: cfg.Level}
+	opts := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: redactLogError}
 	if cfg.Format == "text" || cfg.Format == "auto" && onTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, opts))
 	}
 	return slog.New(slog.NewJSONHandler(w, opts))
+}
+
+// redactLogError hides secrets in errors, which may quote an address or a setting.
+func redactLogError(_ []string, a slog.Attr) slog.Attr {
+	if a.Key != "error" {
+		return a
+	}
+	text := a.Value.String()
+	if err, ok := a.Value.Any().(error); ok && err != nil {
+		text = err.Error()
+	}
+	if shown, has := config.Redact(text); has {
+		return slog.String(a.Key, shown)
+	}
+	return a
 }
 
 // newUUID returns a random UUID of version 4.

@@ -102,7 +102,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	for _, warning := range cfg.Warnings() {
-		opts.Logger.Warn(warning)
+		opts.Logger.Warn("the configuration is not safe", "what", warning)
 	}
 	if n.listener == nil {
 		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {

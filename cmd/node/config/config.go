@@ -184,7 +184,7 @@ func (c *Config) Warnings() []string { return c.warnings }
 func (c Config) LogValue() slog.Value {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
-		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), k.in(&c).String()))
+		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), c.show(k)))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -193,7 +193,7 @@ func (c Config) LogValue() slog.Value {
 func (c Config) String() string {
 	var b strings.Builder
 	for _, k := range keys {
-		b.WriteString(k.name + " = " + k.in(&c).String() + " (" + c.source(k.name) + ")\n")
+		b.WriteString(k.name + " = " + c.show(k) + " (" + c.source(k.name) + ")\n")
 	}
 	return b.String()
 }

@@ -192,7 +192,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a door without a port", args: []string{"--bus-listen", "localhost"}, want: `bus-listen = "localhost" (--bus-listen): want HOST:PORT, such as 127.0.0.1:5672, or nothing for none`},
 		{name: "a door for everyone", args: []string{"--blob-listen", "0.0.0.0:10000"}, want: `blob-listen = "0.0.0.0:10000" (--blob-listen): its key is known to all; use 127.0.0.1:10000, or say --insecure if all who reach it are trusted`},
 		{name: "an account that is no URL", yaml: "blob: {endpoint: x}", want: `blob.endpoint = "x" (hub.yaml line 1): want a URL such as https://ACCOUNT.blob.core.windows.net/`},
-		{name: "an account with its key", yaml: "blob: {endpoint: 'https://a.example/?sig=c'}", want: `blob.endpoint = "https://a.example/?sig=c" (hub.yaml line 1): want the address of the account alone, such as https://ACCOUNT.blob.core.windows.net/; a key goes to MESSAGEHUB_BLOB_KEY`},
+		{name: "an account with its key", yaml: "blob: {endpoint: 'https://a.example/?sig=c'}", want: `blob.endpoint (hub.yaml line 1): the value holds a secret, so it is not shown; put it in blob.key (MESSAGEHUB_BLOB_KEY)`},
 		{name: "a key to no account", environ: []string{"MESSAGEHUB_BLOB_KEY=c2VjcmV0"}, want: `blob.key = "[redacted]" (MESSAGEHUB_BLOB_KEY): there is no blob.endpoint to use it with; add that, or remove this`},
 		{name: "no container", args: []string{"--blob-container", "Hub"}, want: `blob.container = "Hub" (--blob-container): want 3 to 50 characters of a-z 0-9 and single - between them`},
 		{name: "OIDC", environ: []string{"MESSAGEHUB_OIDC_ISSUER=x"}, want: "MESSAGEHUB_OIDC_ISSUER (in the environment): this version does not have OpenID Connect yet; remove it"},

@@ -14,5 +14,6 @@
 // at once.
 //
 // Secrets are of type [Secret], which prints as [redacted] however it is
-// printed.
+// printed. A secret in another setting is refused; [Redact] decides what may be
+// shown of a value, and every error passes through it.
 package config

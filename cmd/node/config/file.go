@@ -74,6 +74,10 @@ func (f *file) walk(section string, n *yaml.Node) {
 func (f *file) take(k key, v *yaml.Node) {
 	from := source{byFile, f.at(v)}
 	if list, ok := k.in(f.c).(*domainsValue); ok {
+		if text := secretIn(v); text != "" {
+			f.faults = append(f.faults, secretFault(k.name, text, from))
+			return
+		}
 		if err := list.decode(v); err != nil {
 			f.faults = append(f.faults, fmt.Errorf("domains (%s): %w", from.text, err))
 			return
@@ -97,6 +101,19 @@ func (f *file) known(section string) []string {
 		}
 	}
 	return names
+}
+
+// secretIn returns a text below n that holds a secret, "" if none does.
+func secretIn(n *yaml.Node) string {
+	if hasSecret(n.Value) {
+		return n.Value
+	}
+	for _, inner := range n.Content {
+		if text := secretIn(inner); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 func resolved(n *yaml.Node) *yaml.Node {

@@ -115,6 +115,9 @@ func Load(in Inputs) (Config, error) {
 		}
 	}
 	if len(faults) > 0 { // what is left of a Config with faults says nothing
+		for i := range faults {
+			faults[i] = redactError(faults[i])
+		}
 		return Config{}, errors.Join(faults...)
 	}
 	return c, c.Validate()
@@ -122,9 +125,12 @@ func Load(in Inputs) (Config, error) {
 
 // set gives the key a value from text.
 func (c *Config) set(k key, text string, from source) []error {
+	if !c.isSecretKey(k) && hasSecret(text) {
+		return []error{secretFault(k.name, text, from)}
+	}
 	if err := k.in(c).Set(text); err != nil {
 		shown := fmt.Sprintf("%q", text)
-		if _, secret := k.in(c).(*secretValue); secret {
+		if c.isSecretKey(k) {
 			shown = redacted
 		}
 		if k.name == "domains" {
@@ -134,6 +140,15 @@ func (c *Config) set(k key, text string, from source) []error {
 	}
 	c.from[k.name] = from
 	return nil
+}
+
+// secretFault says that a value holds a secret, and where that belongs.
+func secretFault(name, text string, from source) error {
+	seen := ""
+	if from.layer == byFlag {
+		seen = "; other users can read a command line, so replace the secret if this machine has any"
+	}
+	return fmt.Errorf("%s (%s): the value holds a secret, so it is not shown; put it in %s%s", name, from.text, secretPlace(name, text), seen)
 }
 
 // environment returns the variables that are ours. One that nobody knows is a
@@ -173,8 +188,7 @@ func unknown(name, where string, spelled func(string) string, known []string) er
 // hasFileSecret reports whether a secret came from the file.
 func (c *Config) hasFileSecret() bool {
 	return slices.ContainsFunc(keys, func(k key) bool {
-		_, isSecret := k.in(c).(*secretValue)
-		return isSecret && c.from[k.name].layer == byFile
+		return c.isSecretKey(k) && c.from[k.name].layer == byFile
 	})
 }
 

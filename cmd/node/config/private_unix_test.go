@@ -20,8 +20,12 @@ func TestConfigFile_WarnsOfASecretThatOthersMayRead(t *testing.T) {
 		mode  fs.FileMode
 		warns bool
 	}{
-		{secret, 0o600, false}, {secret, 0o400, false}, {secret, 0o640, false},
-		{secret, 0o644, true}, {secret, 0o660, true}, {secret, 0o602, true},
+		{secret, 0o600, false},
+		{secret, 0o400, false},
+		{secret, 0o640, false},
+		{secret, 0o644, true},
+		{secret, 0o660, true},
+		{secret, 0o602, true},
 		{plain, 0o644, false},
 	} {
 		file := filepath.Join(t.TempDir(), "hub.yaml")

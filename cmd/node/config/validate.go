@@ -17,9 +17,17 @@ func (c *Config) Validate() error {
 	fault := func(name, format string, args ...any) {
 		shown := ""
 		if k, ok := find(name); ok {
-			shown = k.in(c).String()
+			shown = c.show(k)
 		}
-		faults = append(faults, fmt.Errorf("%s = %q (%s): %w", name, shown, c.source(name), fmt.Errorf(format, args...)))
+		faults = append(faults, redactError(fmt.Errorf("%s = %q (%s): %w", name, shown, c.source(name), fmt.Errorf(format, args...))))
+	}
+	for _, k := range keys {
+		if text := k.in(c).String(); !c.isSecretKey(k) && hasSecret(text) {
+			faults = append(faults, secretFault(k.name, text, source{c.from[k.name].layer, c.source(k.name)}))
+		}
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
 	}
 	c.validateListen(fault)
 	c.validateCosmos(fault)
