@@ -48,6 +48,7 @@ const (
 	domainFailed       problemType = "domain-failed"
 	frozen             problemType = "frozen"
 	notReady           problemType = "not-ready"
+	newerFormat        problemType = "newer-format"
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
 )
@@ -115,6 +116,10 @@ var problems = map[problemType]struct {
 		status: 503, title: "Not ready", retry: true,
 		detail: "The hub depends on a service that does not work; the log of the hub has the reason.",
 	},
+	newerFormat: {
+		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,
+		detail: "A newer version of the hub has stored this mailbox in a format that this node does not know, and the node leaves it alone. Nothing is lost; repeat the same request, which a node of the newer version answers.",
+	},
 	damaged: {
 		status: 500, title: "Stored data is damaged",
 		detail: "What is stored contradicts itself. Repeating the request does not help; tell the operator the request id.",
@@ -136,6 +141,7 @@ var problemOfKind = map[domain.Kind]problemType{
 	domain.Uncertain:   uncertain,
 	domain.Unavailable: unavailable,
 	domain.Damaged:     damaged,
+	domain.NewerFormat: newerFormat,
 }
 
 // A problemError is an error that says all about its problem. Handlers return one
@@ -202,7 +208,7 @@ func asProblem(ctx context.Context, err error) *problemError {
 	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)
-	if late && kind != domain.Invalid && kind != domain.Damaged {
+	if late && kind != domain.Invalid && kind != domain.Damaged && kind != domain.NewerFormat {
 		return &problemError{problem: tooLate, cause: err}
 	}
 	p, ok := problemOfKind[kind]

@@ -70,7 +70,10 @@ var provoke = map[string]func(f *fixture) answer{
 	"uncertain":   func(f *fixture) answer { return failing(f, domain.Errorf(domain.Uncertain, "408 from %s", "secret")) },
 	"unavailable": func(f *fixture) answer { return failing(f, domain.Errorf(domain.Unavailable, "503 from %s", "secret")) },
 	"damaged":     func(f *fixture) answer { return failing(f, domain.Errorf(domain.Damaged, "hole in %s", "secret")) },
-	"internal":    func(f *fixture) answer { return failing(f, errors.New("secret")) },
+	"newer-format": func(f *fixture) answer {
+		return failing(f, domain.Errorf(domain.NewerFormat, "format 2 in %s", "secret"))
+	},
+	"internal": func(f *fixture) answer { return failing(f, errors.New("secret")) },
 	"deadline-exceeded": func(f *fixture) answer {
 		f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return f.do("GET", "/v1/peek", "")
@@ -150,6 +153,8 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
 			case name == "too-many-logins":
 				pause = "60"
+			case name == "newer-format":
+				pause = "5"
 			case a.status == 429 || a.status == 503:
 				pause = "1"
 			}

@@ -20,7 +20,7 @@ import (
 var _ repository.Answers = (*Repository)(nil)
 
 const (
-	ifOpen       = "from c where c.state = '" + stateOpen + "'"
+	ifOpen       = "c.state = '" + stateOpen + "'"
 	ifUnanswered = ifOpen + " and c.content = '" + string(domain.Request) + "' and not is_defined(c.object)"
 )
 
@@ -29,12 +29,14 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 	if err := repository.CheckObjectName(object); err != nil {
 		return domain.Bundle{}, classified("answer for bundle "+id.String(), err)
 	}
-	var ops azcosmos.PatchOperations
-	ops.SetCondition(ifUnanswered)
+	ops := newPatch(bundleDocument, ifUnanswered)
 	ops.AppendSet("/object", object)
 	ops.AppendSet("/bodyLength", body.Length)
 	ops.AppendSet("/bodyDigest", body.Digest[:])
-	ops.AppendSet("/trouble", &troubleDoc{})
+	ops.AppendSet("/trouble/failures", 0) // one by one, for the members that are not known
+	ops.AppendSet("/trouble/reason", "")
+	ops.AppendSet("/trouble/text", "")
+	ops.AppendSet("/trouble/call", "")
 	return r.note(ctx, "answer", recipient, id, ops, func(*bundleDoc) bool { return false })
 }
 
@@ -42,8 +44,7 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 // once though its reply be lost.
 func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
 	call := r.newID()
-	var ops azcosmos.PatchOperations
-	ops.SetCondition(ifUnanswered + " and c.trouble.call != '" + call + "'")
+	ops := newPatch(bundleDocument, ifUnanswered, "c.trouble.call != '"+call+"'")
 	ops.AppendIncrement("/trouble/failures", 1)
 	ops.AppendSet("/trouble/reason", why.Reason)
 	ops.AppendSet("/trouble/text", why.Text)
@@ -91,13 +92,18 @@ func (o *operation) openNow(ctx context.Context, recipient domain.ActorID, id do
 	doc := &bundleDoc{}
 	var err error
 	if o.r.db.readsMayBeStale() {
-		ops := changesNothing(bundleKind)
-		ops.SetCondition(ifOpen)
+		ops := newPatch(bundleDocument, ifOpen)
+		ops.AppendSet("/kind", bundleKind)
 		err = o.patch(ctx, o.r.db.bundles, recipient.String(), id.String(), ops, doc)
 	} else {
 		_, err = o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc)
 	}
-	if isNotFound(err) || statusOf(err) == http.StatusPreconditionFailed || err == nil && doc.State != stateOpen {
+	if statusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
+		if _, err = o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc); err == nil {
+			return nil, errNotOpen(id)
+		}
+	}
+	if isNotFound(err) || err == nil && doc.State != stateOpen {
 		return nil, errNotOpen(id)
 	}
 	return doc, err

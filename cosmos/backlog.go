@@ -179,6 +179,8 @@ type behind struct {
 	Events int64           `json:"events,omitempty"`
 	Oldest millis          `json:"oldest,omitempty"`
 	Seen   domain.Sequence `json:"seen"` // watermark
+
+	Unknown unknownMembers `json:",embed"`
 }
 
 // behindNew returns what waits behind a new bundle, as its document remembers it.

@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -93,15 +92,6 @@ func (o *operation) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *fa
 		return lost // opened by this call, and dequeued by now
 	}
 	return nil
-}
-
-// encoded returns the JSON of a document, which always has one.
-func encoded(doc any) []byte {
-	b, err := json.Marshal(doc)
-	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", doc, err)) // strings, numbers and times only
-	}
-	return b
 }
 
 // putInBatch creates an item, or replaces the one that has etag.

@@ -62,6 +62,8 @@ func (f *Finding) String() string {
 		state = "mended"
 	case f.Damage:
 		state = "damage"
+	case f.Kind == newerFormat:
+		state = "not checked"
 	}
 	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Recipient, f.Where, f.Text, state)
 }
@@ -93,6 +95,7 @@ const (
 	headWrong      = "head-wrong"
 	intentLeft     = "intent-left"
 	unreadable     = "unreadable"
+	newerFormat    = "newer-format" // not damage: this version cannot check the mailbox
 )
 
 // Check holds all that is stored to the invariants, while the hub may be running.
@@ -227,7 +230,7 @@ func nextRecipients(ctx context.Context, q *query, size int) (recipients []domai
 	}
 	for _, item := range items {
 		var h head
-		err := decode(item, headID, &h)
+		err := q.o.decode(item, headID, &h)
 		if err != nil {
 			strays = append(strays, err)
 			continue
@@ -248,7 +251,7 @@ const looks = 6
 // recipient looks at one recipient until it is sure.
 func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error {
 	now, confirmed, err := c.judge(ctx, recipient)
-	if domain.KindOf(err) == domain.Damaged {
+	if isOfMailbox(err) {
 		c.unreadable(recipient, err)
 		return nil
 	}
@@ -301,8 +304,15 @@ func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, [
 	return now, confirmed, nil
 }
 
+// isOfMailbox reports whether err is about the documents of one recipient, so that the
+// others can be checked.
+func isOfMailbox(err error) bool {
+	kind := domain.KindOf(err)
+	return kind == domain.Damaged || kind == domain.NewerFormat
+}
+
 // unreadable notes that a recipient cannot be looked at for a document that is not
-// what it should be. The others can.
+// what it should be, or has a newer format. The others can.
 func (c *checker) unreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
 	c.addUnreadable(recipient, err)
@@ -310,9 +320,7 @@ func (c *checker) unreadable(recipient domain.ActorID, err error) {
 }
 
 func (c *checker) addUnreadable(recipient domain.ActorID, err error) {
-	c.add([]Finding{{
-		Rule: "H1", Kind: unreadable, Recipient: recipient.String(), Where: "a document of this recipient", Text: err.Error(), Damage: true,
-	}})
+	c.add([]Finding{unreadableFinding(recipient, err)})
 }
 
 // unreadableHead notes a head that cannot be read, of a recipient whose name is known
@@ -323,6 +331,16 @@ func (c *checker) unreadableHead(err error) {
 		f.Recipient = damage.partition
 	}
 	c.add([]Finding{f})
+}
+
+func unreadableFinding(recipient domain.ActorID, err error) Finding {
+	f := Finding{
+		Rule: "H1", Kind: unreadable, Recipient: recipient.String(), Where: "a document of this recipient", Text: err.Error(), Damage: true,
+	}
+	if domain.KindOf(err) == domain.NewerFormat {
+		f.Kind, f.Damage = newerFormat, false
+	}
+	return f
 }
 
 // mend repairs what can be repaired, and looks whether that helped.
@@ -364,7 +382,7 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 			continue
 		}
 		h, err := c.outlasting(ctx, u, dead)
-		if domain.KindOf(err) == domain.Damaged {
+		if isOfMailbox(err) {
 			c.addUnreadable(u.recipient, err)
 			continue
 		}
@@ -380,7 +398,7 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 		}
 		if c.opts.Repair {
 			f.Mended, err = c.undo(ctx, u)
-			if domain.KindOf(err) == domain.Damaged {
+			if isOfMailbox(err) {
 				c.addUnreadable(u.recipient, err)
 			} else if err != nil {
 				return err
@@ -403,7 +421,7 @@ const patienceWithIntents = lease << 1
 // hints judges the hints of a recipient whose damage has been told.
 func (c *checker) hints(ctx context.Context, recipient domain.ActorID) error {
 	_, confirmed, err := c.judge(ctx, recipient)
-	if domain.KindOf(err) == domain.Damaged {
+	if isOfMailbox(err) {
 		return nil
 	}
 	c.add(slices.DeleteFunc(confirmed, func(f Finding) bool { return f.Damage }))

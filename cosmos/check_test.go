@@ -92,7 +92,7 @@ func (d *damaged) checks(opts CheckOptions) Report {
 }
 
 func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
-	found, err := all[*drawer](d.Context(), d.node.begin("test").query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
+	found, err := all[drawer](d.Context(), d.node.begin("test").query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(d, err)
 	return found
 }

@@ -63,7 +63,7 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 	if err == nil {
 		for _, result := range results {
 			var d drawer
-			if err := decode(result.ResourceBody, key, &d); err != nil {
+			if err := o.decode(result.ResourceBody, key, &d); err != nil {
 				return nil, err
 			}
 			drawers = append(drawers, d)
@@ -97,8 +97,7 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 // countUp adds a part to a drawer that is as the plan took it to be. The drawer's
 // etag is no condition: acknowledging moves its position at any time.
 func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOperations {
-	var ops azcosmos.PatchOperations
-	ops.SetCondition(fmt.Sprintf("from c where c.sealed = false and c.count = %d", part.Slot))
+	ops := newPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.end())
 	ops.AppendIncrement("/weight", int64(weight))
 	ops.AppendSet("/operation", intent)
@@ -140,15 +139,7 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 	for key, some := range entries {
 		g.Go(func() error {
 			for chunk := range slices.Chunk(some, batchPages) { // more than one only if drawers are tiny
-				_, err := o.batch(ctx, w.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
-					for i := range chunk {
-						b.UpsertItem(encoded(&chunk[i]), nil)
-					}
-				})
-				if isRefused(err) {
-					return errMoved
-				}
-				if err != nil {
+				if err := o.writeEntries(ctx, key, chunk); err != nil {
 					return err
 				}
 			}
@@ -158,11 +149,51 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 	return g.Wait()
 }
 
+// writeEntries makes the entries of one partition point where they are to point. Most
+// of them are not there; those that are keep what this version does not know of them.
+func (o *operation) writeEntries(ctx context.Context, key string, entries []entry) error {
+	_, err := o.batch(ctx, o.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
+		for i := range entries {
+			b.CreateItem(encoded(&entries[i]), nil)
+		}
+	})
+	if !isRefused(err) {
+		return err
+	}
+	for i := range entries {
+		if err := o.writeEntry(ctx, key, &entries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeEntry changes an entry that is there, or creates it.
+func (o *operation) writeEntry(ctx context.Context, key string, e *entry) error {
+	ops := newPatch(entryDocument)
+	ops.AppendSet("/nextSequence", e.NextSequence)
+	ops.AppendSet("/ordinal", e.Ordinal)
+	ops.AppendSet("/contentType", e.ContentType)
+	err := o.patch(ctx, o.r.db.catalog, key, e.ID, ops, &entry{})
+	switch {
+	case isNotFound(err):
+		_, err = o.put(ctx, o.r.db.catalog, key, e.ID, "", e)
+	case isRefused(err): // its format is newer
+		if _, err = o.read(ctx, o.r.db.catalog, key, e.ID, &entry{}); err == nil {
+			err = errMoved
+		}
+	}
+	if isRefused(err) {
+		return errMoved
+	}
+	return err
+}
+
 // seal closes a drawer for good and returns what it is from then on. The write
 // acts on the truth, however old the copy was that made the caller ask for it,
 // and sealing what is sealed changes nothing.
 func (o *operation) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
-	var ops azcosmos.PatchOperations
+	ops := newPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
 	var d drawer
 	if err := o.patch(ctx, o.r.db.cabinets, cabinet, id, ops, &d); err != nil {
@@ -183,8 +214,7 @@ func (o *operation) sealAt(ctx context.Context, cabinet string, p *part, intent 
 			return err
 		}
 	}
-	var ops azcosmos.PatchOperations
-	ops.SetCondition("from c where c.sealed = false")
+	ops := newPatch(drawerDocument, "c.sealed = false")
 	ops.AppendSet("/count", p.Slot)
 	ops.AppendSet("/sealed", true)
 	err := o.patch(ctx, o.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})

@@ -88,7 +88,7 @@ func (o *operation) notOpen(ctx context.Context, recipient domain.ActorID, id do
 		return closed, err
 	}
 	doc := &bundleDoc{}
-	switch perr := o.patch(ctx, o.r.db.bundles, recipient.String(), id.String(), changesNothing(bundleKind), doc); {
+	switch perr := o.patch(ctx, o.r.db.bundles, recipient.String(), id.String(), changesNothing(bundleDocument), doc); {
 	case isNotFound(perr) || perr == nil && doc.Operation != operation:
 		return closed, err
 	case perr != nil:
@@ -185,6 +185,7 @@ func (g *gate) through(d *bundleDoc, operation string) *gate {
 	if doubt := g.At[d.Cabinet].Doubt; doubt > d.Last {
 		at.Doubt = doubt
 	}
+	at.Unknown = g.At[d.Cabinet].Unknown
 	c.At[d.Cabinet] = at
 	return c
 }

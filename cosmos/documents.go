@@ -73,6 +73,7 @@ type head struct {
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
+	document
 
 	etag azcore.ETag
 }
@@ -87,6 +88,7 @@ type received struct {
 	Sequence domain.Sequence `json:"sequence"`         // of the last event
 	Total    int64           `json:"total"`            // events ever
 	Marks    []mark          `json:"marks,omitempty"`  // when they were saved, in order
+	Unknown  unknownMembers  `json:",embed"`
 }
 
 // An intent is a Save in flight: what it is going to write, told beforehand so
@@ -99,6 +101,7 @@ type intent struct {
 	Aborted bool            `json:"aborted,omitempty"` // claimed for rollback: can only be undone
 	Saved   millis          `json:"saved,omitempty"`   // the time of the Save
 	Parts   []part          `json:"parts"`
+	Unknown unknownMembers  `json:",embed"`
 }
 
 // A part is a run of slots of one drawer that a Save fills.
@@ -111,6 +114,7 @@ type part struct {
 	New     bool            `json:"new,omitempty"` // the drawer is to be created
 	First   domain.Sequence `json:"first"`
 	Last    domain.Sequence `json:"last"`
+	Unknown unknownMembers  `json:",embed"`
 }
 
 func (p *part) end() int { return p.Slot + p.Count }
@@ -127,6 +131,7 @@ type drawer struct {
 	Sealed        bool            `json:"sealed"`
 	Position      int             `json:"position"`  // hint: slots acknowledged
 	Operation     string          `json:"operation"` // the intent that last counted
+	document
 }
 
 // An entry is a hint: the drawer has unacknowledged events from NextSequence on.
@@ -138,6 +143,13 @@ type entry struct {
 	Ordinal      int             `json:"ordinal"`
 	NextSequence domain.Sequence `json:"nextSequence"`
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
+	document
+}
+
+// replacing returns e as it is written in place of old.
+func (e entry) replacing(old *entry) *entry {
+	e.document = old.document
+	return &e
 }
 
 // A page is a run of consecutive slots of a drawer, as one Save wrote it. It is
@@ -154,6 +166,7 @@ type page struct {
 	Saved         millis          `json:"saved,omitempty"` // the time of the Save
 	Events        packed          `json:"events"`          // see encodePage
 	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
+	formatNumber
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
@@ -164,6 +177,7 @@ type filterDoc struct {
 	PartitionKey string `json:"partitionKey"` // the drawer
 	Count        int    `json:"count"`
 	Filter       []byte `json:"filter"`
+	document
 }
 
 const filterID = "filter"
@@ -183,6 +197,7 @@ type gate struct {
 	First      domain.Sequence       `json:"first,omitempty"` // of the open bundle
 	At         map[cabinetName]place `json:"at"`
 	ETag       azcore.ETag           `json:"_etag,omitempty"`
+	document
 }
 
 const gateKind = "gate"
@@ -201,6 +216,8 @@ type place struct {
 	// Doubt is up to where the gate has been before it was moved back. Below it,
 	// entries may be too high.
 	Doubt domain.Sequence `json:"doubt,omitempty"`
+
+	Unknown unknownMembers `json:",embed"`
 }
 
 // A bundleDoc is a bundle: not the ids of its events but where they lie.
@@ -236,6 +253,7 @@ type bundleDoc struct {
 	Object  string      `json:"object,omitempty"`  // once it is answered
 	Trouble *troubleDoc `json:"trouble,omitempty"` // always there
 	Opening int64       `json:"opening,omitempty"` // generation by which the gate opened it last
+	document
 
 	etag azcore.ETag
 }
@@ -246,6 +264,8 @@ type troubleDoc struct {
 	Reason   string `json:"reason"`
 	Text     string `json:"text"`
 	Call     string `json:"call"` // of Fail, that was the last
+
+	Unknown unknownMembers `json:",embed"`
 }
 
 const (
@@ -262,6 +282,8 @@ type slots struct {
 	Ordinal int    `json:"ordinal"`
 	From    int    `json:"from"`
 	To      int    `json:"to"` // exclusive
+
+	Unknown unknownMembers `json:",embed"`
 }
 
 // bundle returns what the rules know of a bundle.

@@ -53,7 +53,7 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		size = min(2*size, 1000) // rollbacks leave empty ones
 		for _, item := range items {
 			var d drawer
-			if err := decode(item, key, &d); err != nil {
+			if err := o.decode(item, key, &d); err != nil {
 				return nil, err
 			}
 			if d.Ordinal != from || d.Ordinal > last.Ordinal {
@@ -176,6 +176,10 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				}
 				return slot+1 < d.slots.To
 			})
+			if domain.KindOf(err) == domain.NewerFormat {
+				d.o.r.newer.add(d.cabinet.Recipient.String(), p.ID, err)
+				return nil, err
+			}
 			if err != nil {
 				return nil, domain.Errorf(domain.Damaged, "page %s of drawer %s: %w", p.ID, d.slots.Drawer, err)
 			}
@@ -189,7 +193,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error) {
 	pages = make([]page, len(items))
 	for i, item := range items {
-		if err := decode(item, d.slots.Drawer, &pages[i]); err != nil {
+		if err := d.o.decode(item, d.slots.Drawer, &pages[i]); err != nil {
 			return nil, 0, err
 		}
 		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))

@@ -17,6 +17,7 @@ type groupsDoc struct {
 	ID           string            `json:"id"`
 	PartitionKey string            `json:"partitionKey"`
 	Groups       map[string]string `json:"groups"` // by origin
+	document
 }
 
 const (
@@ -44,7 +45,7 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 			return err
 		}
 		stored.Groups = merged
-		if _, err = o.put(ctx, r.db.catalog, groupsKey, groupsID, etag, &stored); isRefused(err) {
+		if _, err = o.put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); isRefused(err) {
 			return errMoved // by another node, or by this very write: the next look tells
 		}
 		return err

@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -169,8 +168,7 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at place) 
 func (o *operation) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slots) int {
 	results, err := o.batch(ctx, o.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
 		for _, s := range ranges {
-			var ops azcosmos.PatchOperations
-			ops.SetCondition(fmt.Sprintf("from c where c.position < %d", s.To))
+			ops := newPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
 			ops.AppendSet("/position", s.To)
 			b.PatchItem(s.Drawer, ops, nil)
 		}
@@ -179,7 +177,7 @@ func (o *operation) movePositions(ctx context.Context, cabinet domain.CabinetKey
 		return -1
 	}
 	var last drawer
-	if json.Unmarshal(results[len(results)-1].ResourceBody, &last) != nil {
+	if o.decode(results[len(results)-1].ResourceBody, cabinetKey(cabinet), &last) != nil {
 		return -1
 	}
 	return last.Count
@@ -197,7 +195,7 @@ func (o *operation) moveEntries(ctx context.Context, cabinet domain.CabinetKey, 
 	if err != nil {
 		return
 	}
-	entries = slices.DeleteFunc(entries, func(e entry) bool {
+	entries = slices.DeleteFunc(entries, func(e *entry) bool {
 		known := e.Ordinal < at.Ordinal || d.Next > 0 || count == at.Slot
 		return e.NextSequence > d.Last || !known // moved already, or nothing to move it by
 	})
@@ -212,7 +210,7 @@ func (o *operation) moveEntries(ctx context.Context, cabinet domain.CabinetKey, 
 				continue
 			}
 			e.NextSequence, e.ETag = d.Next, ""
-			putInBatch(b, e.ID, etag, encoded(&e))
+			putInBatch(b, e.ID, etag, encoded(e))
 		}
 	})
 }

@@ -162,7 +162,7 @@ func (l *look) again(ctx context.Context) error {
 
 // bundles looks at the gates and the bundles that are open, and returns these.
 func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
-	found, err := all[*bundleDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
+	found, err := all[bundleDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind AND (c.state = @open OR c.state = @dequeued AND c.content = @request AND NOT IS_DEFINED(c.object))",
 		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@open", Value: stateOpen},
 		azcosmos.QueryParameter{Name: "@dequeued", Value: stateDequeued}, azcosmos.QueryParameter{Name: "@request", Value: string(domain.Request)}))
@@ -256,7 +256,7 @@ func (l *look) catalog(ctx context.Context, scans map[cabinetName]*scan) error {
 	}
 	for origin := range origins {
 		key := catalogKey(l.recipient, origin)
-		entries, err := all[*entry](ctx, l.begin().query(l.c.r.db.catalog, key, "SELECT * FROM c"))
+		entries, err := all[entry](ctx, l.begin().query(l.c.r.db.catalog, key, "SELECT * FROM c"))
 		if err != nil {
 			return err
 		}
@@ -296,9 +296,9 @@ func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
 		case e == nil:
 			l.found("H10", entryGone, where, replace(container, key, want, ""), "it is not there, but number %d waits in drawer %d of %s", d.next, d.ordinal, s.name)
 		case e.NextSequence < d.next:
-			l.found("H10", entryLow, where, replace(container, key, want, e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
+			l.found("H10", entryLow, where, replace(container, key, want.replacing(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:
-			l.found("H10", entryHigh, where, replace(container, key, want, e.ETag),
+			l.found("H10", entryHigh, where, replace(container, key, want.replacing(e), e.ETag),
 				"it says that number %d waits in drawer %d of %s, but the first is %d in drawer %d", e.NextSequence, e.Ordinal, e.ContentType, d.next, d.ordinal)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func (l *look) notices(ctx context.Context) ([]*noticeDoc, error) {
-	return all[*noticeDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
+	return all[noticeDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
 }
 

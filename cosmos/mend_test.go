@@ -42,7 +42,11 @@ func (s *trust) entries(node *Repository, origin domain.Origin) []entry {
 	s.Helper()
 	found, err := all[entry](context.Background(), node.begin("test").query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
 	require.NoError(s, err)
-	return found
+	var entries []entry
+	for _, e := range found {
+		entries = append(entries, *e)
+	}
+	return entries
 }
 
 func (s *trust) deletes(c *azcosmos.ContainerClient, key, id string) {

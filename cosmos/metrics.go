@@ -16,6 +16,9 @@ type metrics struct {
 	repairs  *prometheus.CounterVec
 	dropped  prometheus.Counter
 	swept    *prometheus.CounterVec
+
+	refusedFormats prometheus.Counter
+	newerMailboxes prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -52,8 +55,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, or document (page or filter) in one.",
 		}, []string{"what"}),
 	}
+	m.refusedFormats = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "messagehub_newer_format_documents_total",
+		Help: "Documents read that have a format that only newer versions know; nothing was written to their mailboxes.",
+	})
+	m.newerMailboxes = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "messagehub_newer_format_mailboxes",
+		Help: "Mailboxes that this node leaves alone because a newer version has stored them in a format that it does not know, up to 1,000.",
+	})
 	if reg != nil {
-		reg.MustRegister(m.requests, m.latency, m.units, m.retries, m.repairs, m.dropped, m.swept)
+		reg.MustRegister(m.requests, m.latency, m.units, m.retries, m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes)
 	}
 	return m
 }

@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -190,18 +189,9 @@ func (o *operation) read(ctx context.Context, c *azcosmos.ContainerClient, key, 
 		return resp.RequestCharge, err
 	})
 	if err == nil {
-		err = decode(resp.Value, key, item)
+		err = o.decode(resp.Value, key, item)
 	}
 	return resp.ETag, err
-}
-
-// decode reads a document of partition key. One that cannot be read is not of
-// our making.
-func decode(doc []byte, key string, into any) error {
-	if err := json.Unmarshal(doc, into); err != nil {
-		return domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", key, err)
-	}
-	return withinLimits(key, into)
 }
 
 // put creates an item, or replaces the one that has etag. It returns the new etag.
@@ -243,7 +233,7 @@ func (o *operation) patch(ctx context.Context, c *azcosmos.ContainerClient, key,
 	if err != nil {
 		return err
 	}
-	return decode(resp.Value, key, item)
+	return o.decode(resp.Value, key, item)
 }
 
 // batch carries out all operations that fill adds, or none. If one of them is
@@ -332,20 +322,16 @@ func (q *query) skipDamage(err error) bool {
 }
 
 // all returns every item of the query, decoded.
-func all[T any](ctx context.Context, q *query) ([]T, error) {
-	var found []T
+func all[T any](ctx context.Context, q *query) ([]*T, error) {
+	var found []*T
 	for !q.done {
 		items, err := q.next(ctx, 1000)
 		if err != nil {
 			return nil, err
 		}
 		for _, item := range items {
-			var t T
-			err := decode(item, q.key, &t)
-			if err == nil {
-				err = withinLimits(q.key, t) // if t is a pointer
-			}
-			if err != nil {
+			t := new(T)
+			if err := q.o.decode(item, q.key, t); err != nil {
 				return nil, err
 			}
 			found = append(found, t)

@@ -29,6 +29,7 @@ type recordDoc struct {
 	Group     string    `json:"group,omitempty"`
 	Bundle    string    `json:"bundle,omitempty"`
 	Events    int       `json:"events,omitempty"`
+	formatNumber
 }
 
 const recordKind = "record"
@@ -87,7 +88,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 			b.CreateItem(encoded(record), nil)
 		})
 		if isRefused(err) { // perhaps because it was carried out before
-			there, err := o.isThere(ctx, recipient, record.ID, recordKind)
+			there, err := o.isThere(ctx, recipient, record.ID, recordDocument)
 			if err == nil && !there {
 				err = errMoved
 			}
@@ -100,7 +101,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 
 // isThere asks for a document of a recipient by a write that changes nothing, for
 // that acts on the truth, however old the reads are.
-func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id, kind string) (bool, error) {
+func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id string, kind documentKind) (bool, error) {
 	err := o.patch(ctx, o.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
 	if isNotFound(err) {
 		return false, nil
@@ -109,9 +110,9 @@ func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id, k
 }
 
 // changesNothing is a patch of a document of a kind that leaves it as it is.
-func changesNothing(kind string) azcosmos.PatchOperations {
-	var ops azcosmos.PatchOperations
-	ops.AppendSet("/kind", kind)
+func changesNothing(kind documentKind) azcosmos.PatchOperations {
+	ops := newPatch(kind)
+	ops.AppendSet("/kind", kind.name)
 	return ops
 }
 
@@ -222,7 +223,7 @@ func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group 
 	doc := &bundleDoc{}
 	etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), g.Last, doc)
 	if isNotFound(err) {
-		there, err := o.isThere(ctx, recipient, g.Last, bundleKind)
+		there, err := o.isThere(ctx, recipient, g.Last, bundleDocument)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -247,6 +248,7 @@ func (g *gate) before(d *bundleDoc, operation string) *gate {
 	c.Operation, c.Generation = operation, g.Generation+1
 	c.Open, c.Opened, c.First, c.Last = d.ID, d.Opened, d.First, d.Before
 	start := d.Start
+	start.Unknown = g.At[d.Cabinet].Unknown
 	start.Doubt = max(start.Doubt, g.At[d.Cabinet].Sequence, g.At[d.Cabinet].Doubt)
 	c.At[d.Cabinet] = start
 	return c
@@ -287,18 +289,17 @@ func (o *operation) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bun
 			return err
 		}
 	}
-	_, err := o.batch(ctx, o.r.db.catalog, key, false, func(batch *azcosmos.TransactionalBatch) {
-		for i, s := range doc.Ranges {
-			first := drawers[i].FirstSequence
-			if i == 0 {
-				first = doc.First
-			}
-			batch.UpsertItem(encoded(&entry{
-				ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
-			}), nil)
+	entries := make([]entry, len(doc.Ranges))
+	for i, s := range doc.Ranges {
+		first := drawers[i].FirstSequence
+		if i == 0 {
+			first = doc.First
 		}
-	})
-	return err
+		entries[i] = entry{
+			ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
+		}
+	}
+	return o.writeEntries(ctx, key, entries)
 }
 
 // Freeze implements repository.Operations.
@@ -346,7 +347,7 @@ func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most
 	if err != nil {
 		return nil, classified("records of "+recipient.String(), err)
 	}
-	slices.SortStableFunc(docs, func(a, b recordDoc) int { return b.When.Compare(a.When) })
+	slices.SortStableFunc(docs, func(a, b *recordDoc) int { return b.When.Compare(a.When) })
 	var records []repository.Record
 	for _, d := range docs[:min(len(docs), most)] {
 		record := repository.Record{

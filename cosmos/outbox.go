@@ -28,6 +28,7 @@ type noticeDoc struct {
 	Bundle    string `json:"bundle"`
 	List      string `json:"list"`
 	Since     millis `json:"since"`
+	formatNumber
 }
 
 const noticeKind = "notice"
@@ -90,7 +91,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 	o := r.begin("notices")
 	var notices []domain.Notice
 	for after := noticeKind + "|"; ; {
-		some, err := all[*noticeDoc](ctx, o.query(r.db.bundles, recipient.String(),
+		some, err := all[noticeDoc](ctx, o.query(r.db.bundles, recipient.String(),
 			fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id", noticesAtOnce),
 			azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}, azcosmos.QueryParameter{Name: "@after", Value: after}))
 		if err != nil {
@@ -154,7 +155,7 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 		}
 		for _, item := range items {
 			var d noticeDoc
-			err := decode(item, noticeKind, &d)
+			err := q.o.decode(item, noticeKind, &d)
 			if err != nil {
 				strays = err
 				continue

@@ -138,7 +138,11 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 		return errPage
 	}
 	d := decoder{b: p.Events[:end]}
-	if v, err := d.byte(); err != nil || v != eventsVersion {
+	switch v, err := d.byte(); {
+	case err == nil && v > eventsVersion:
+		return domain.Errorf(domain.NewerFormat, "the events of page %s in drawer %s have version %d, and this version of the hub knows versions up to %d: upgrade this node, or use one of the newer version",
+			p.ID, p.PartitionKey, v, eventsVersion)
+	case err != nil || v != eventsVersion:
 		return errPage
 	}
 	var types []domain.DocumentType

@@ -92,7 +92,7 @@ func (o *operation) readGates(ctx context.Context, recipient domain.ActorID, gro
 		}
 	} else {
 		var err error
-		found, err = all[*gate](ctx, o.query(o.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+		found, err = all[gate](ctx, o.query(o.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 			azcosmos.QueryParameter{Name: "@kind", Value: gateKind}))
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (o *operation) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) 
 		return nil, err
 	}
 	var doc bundleDoc
-	return &doc, decode(results[1].ResourceBody, g.Recipient, &doc)
+	return &doc, o.decode(results[1].ResourceBody, g.Recipient, &doc)
 }
 
 // Find implements repository.Bundles.
@@ -352,7 +352,7 @@ func (o *operation) readEntries(ctx context.Context, candidates []*candidate) er
 
 // takeEntries gives the candidates the smallest of their entries that q finds.
 func (o *operation) takeEntries(ctx context.Context, q *query, candidates []*candidate) error {
-	found, err := all[*entry](ctx, q)
+	found, err := all[entry](ctx, q)
 	if err != nil {
 		return err
 	}
@@ -414,11 +414,11 @@ func (o *operation) mendEntry(ctx context.Context, cabinet domain.CabinetKey, se
 		if err != nil && !isNotFound(err) || err == nil && e.NextSequence >= first {
 			return
 		}
-		seen = &entry{ETag: etag}
+		seen = &entry{ETag: etag, document: e.document}
 	}
 	mended := &entry{
 		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
-		Ordinal: s.Ordinal, NextSequence: first,
+		Ordinal: s.Ordinal, NextSequence: first, document: seen.document,
 	}
 	_, _ = o.put(ctx, o.r.db.catalog, key, s.Drawer, seen.ETag, mended)
 }

@@ -103,10 +103,12 @@ func (h *head) committed() *head {
 	c.Wanted = ""
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
+		before := c.Cabinets[p.Cabinet]
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
-			Total: c.Cabinets[p.Cabinet].Total + int64(p.Count),
-			Marks: c.Cabinets[p.Cabinet].marked(h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Total:   before.Total + int64(p.Count),
+			Marks:   before.marked(h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Unknown: before.Unknown,
 		}
 	}
 	return c

@@ -52,6 +52,7 @@ type Repository struct {
 	writers *writers
 	hints   *hints
 	known   *known
+	newer   *newerMailboxes
 
 	containers containerWatch
 
@@ -90,6 +91,10 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	r.writers = newWriters(r)
 	r.hints = newHints(r)
 	r.known = newKnown()
+	r.newer = &newerMailboxes{
+		logger: opts.Logger, refused: r.metrics.refusedFormats, reported: r.metrics.newerMailboxes,
+		documents: make(map[string]string),
+	}
 	return r
 }
 

@@ -17,6 +17,8 @@ type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
 	Milestones []milestone `json:"milestones,omitempty"` // oldest first
+
+	Unknown unknownMembers `json:",embed"`
 }
 
 // A milestone notes when every drawer below an ordinal was first seen acknowledged.
@@ -27,6 +29,8 @@ type milestone struct {
 	// that drawer.
 	Filled int64 `json:"filled,omitempty"`
 	At     int64 `json:"at"` // Unix time in ms
+
+	Unknown unknownMembers `json:",embed"`
 }
 
 // milestonesPerGrace is how many milestones a grace period has at most: what is
@@ -48,7 +52,7 @@ func acknowledgedBelow(last received, at place) int {
 // longer, and nothing worse.
 func (t retained) advanced(last received, at place, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
-	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared}
+	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Unknown: t.Unknown}
 	latest := next.Floor
 	for _, m := range t.Milestones {
 		if m.Filled != 0 && m.Filled != last.Total {
@@ -84,11 +88,16 @@ func (t retained) same(u retained) bool {
 		return false
 	}
 	for i := range t.Milestones {
-		if t.Milestones[i] != u.Milestones[i] {
+		if !t.Milestones[i].same(u.Milestones[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// same reports whether m and o say the same, apart from what this version does not know.
+func (m milestone) same(o milestone) bool {
+	return m.Below == o.Below && m.Filled == o.Filled && m.At == o.At
 }
 
 // isFilling reports whether the intent of h, if it has one, fills a cabinet.
@@ -144,7 +153,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if !next.same(before) {
 			p.fresh = true
 		}
-		if next.Floor > 1 || len(next.Milestones) > 0 {
+		if next.Floor > 1 || len(next.Milestones) > 0 || len(next.Unknown) > 0 {
 			p.of[name] = next
 		}
 	}

@@ -85,7 +85,7 @@ func (w *writer) fail(err error) {
 // transient reports that err says nothing about what was to be saved.
 func transient(err error) bool {
 	switch domain.KindOf(err) {
-	case domain.Busy, domain.Unavailable, domain.Uncertain:
+	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
 		return true
 	default:
 		return false

@@ -75,7 +75,7 @@ func (s *scan) readAll(ctx context.Context) error {
 // drawers looks at the drawers themselves and decides which slots are visible.
 func (s *scan) drawers(ctx context.Context) error {
 	key := cabinetKey(s.cabinet)
-	found, err := all[*drawer](ctx, s.l.begin().query(s.l.c.r.db.cabinets, key,
+	found, err := all[drawer](ctx, s.l.begin().query(s.l.c.r.db.cabinets, key,
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: s.floor}))
 	if err != nil {
 		return err
@@ -135,8 +135,7 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	}
 	if d.Position != position {
 		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, o *operation) error {
-			var ops azcosmos.PatchOperations
-			ops.SetCondition(fmt.Sprintf("from c where c.position = %d", d.Position))
+			ops := newPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
 			return o.patch(ctx, o.r.db.cabinets, key, d.ID, ops, &drawer{})
 		}, "its position says that %d slots are acknowledged, the gate says %d", d.Position, position)
@@ -160,13 +159,15 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 		}
 		for _, item := range items {
 			var p page
-			if err := decode(item, d.id, &p); err != nil {
+			if err := q.o.decode(item, d.id, &p); err != nil {
 				return err
 			}
 			if p.Slot >= d.limit {
 				break // of a Save that was not committed
 			}
-			slot = s.page(d, &p, slot, f)
+			if slot, err = s.page(d, &p, slot, f); err != nil {
+				return err
+			}
 		}
 		q.o = s.l.begin() // a budget for each request
 	}
@@ -185,8 +186,8 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	return s.filter(ctx, d, f)
 }
 
-// page takes in a page and returns the slot behind it.
-func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) int {
+// page takes in a page and returns the slot behind it. It fails only with NewerFormat.
+func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
 	if !s.idsOnly {
 		switch {
@@ -209,10 +210,13 @@ func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) int {
 		return true
 	})
 	s.l.ids.add(ids)
+	if domain.KindOf(err) == domain.NewerFormat {
+		return 0, err
+	}
 	if err != nil && !s.idsOnly {
 		s.l.found("H8", pageDamaged, where, nil, "%v", err)
 	}
-	return p.Until
+	return p.Until, nil
 }
 
 func (s *scan) event(d *drawerSeen, where string, slot int, sequence domain.Sequence) {
@@ -267,7 +271,7 @@ func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
 	}
 	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
 		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, o *operation) error {
-			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want}
+			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, document: doc.document}
 			_, err := o.put(ctx, o.r.db.cabinets, d.id, filterID, etag, right)
 			return err
 		}, "it does not say which events the drawer holds")
@@ -312,7 +316,7 @@ func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool
 		}
 		for _, item := range items {
 			var p page
-			if err := decode(item, d.id, &p); err != nil {
+			if err := q.o.decode(item, d.id, &p); err != nil {
 				return err
 			}
 			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time

@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -138,9 +139,8 @@ func (o *operation) writeRetention(ctx context.Context, h *head, p *retention) (
 		}
 		_, err = o.put(ctx, o.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
-		var ops azcosmos.PatchOperations
-		ops.SetCondition(fenceIs(h.Fence))
-		ops.AppendSet("/retention", next.Retention)
+		ops := newPatch(headDocument, fenceIs(h.Fence))
+		ops.AppendSet("/retention", json.RawMessage(encoded(next.Retention))) // the client would encode it in its own way
 		ops.AppendSet("/fence", next.Fence)
 		err = o.patch(ctx, o.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
@@ -160,9 +160,9 @@ func (o *operation) writeRetention(ctx context.Context, h *head, p *retention) (
 // fenceIs is the condition of a patch that the retention is what was read.
 func fenceIs(fence string) string {
 	if fence == "" {
-		return "from c where NOT IS_DEFINED(c.fence)"
+		return "NOT IS_DEFINED(c.fence)"
 	}
-	return "from c where c.fence = '" + fence + "'" // an id of ours
+	return "c.fence = '" + fence + "'" // an id of ours
 }
 
 // clear removes the drawers below the floors of h, which is what the store says
@@ -196,7 +196,7 @@ func (o *operation) clear(ctx context.Context, recipient domain.ActorID, h *head
 
 func (o *operation) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floor int, swept *Swept) error {
 	drawers, err := all[drawer](ctx, o.query(o.r.db.cabinets, cabinetKey(cabinet),
-		"SELECT c.id, c.ordinal FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
+		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@floor", Value: floor}))
 	if err != nil {
 		return err
@@ -242,13 +242,13 @@ func (o *operation) clearPages(ctx context.Context, id string) (int, error) {
 	n := 0
 	for q := (*query)(nil); ; {
 		if q == nil {
-			q = o.query(o.r.db.cabinets, id, "SELECT c.id FROM c")
+			q = o.query(o.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
 		}
 		items, err := q.next(ctx, maxBatch)
 		if err != nil {
 			return n, err
 		}
-		ids, err := idsOf(items, id)
+		ids, err := o.idsOf(items, id)
 		if err != nil {
 			return n, err
 		}
@@ -277,13 +277,11 @@ func (o *operation) clearPages(ctx context.Context, id string) (int, error) {
 	}
 }
 
-func idsOf(items [][]byte, key string) ([]string, error) {
+func (o *operation) idsOf(items [][]byte, key string) ([]string, error) {
 	var ids []string
 	for _, item := range items {
-		var doc struct {
-			ID string `json:"id"`
-		}
-		if err := decode(item, key, &doc); err != nil {
+		var doc drawerItem
+		if err := o.decode(item, key, &doc); err != nil {
 			return nil, err
 		}
 		ids = append(ids, doc.ID)
@@ -309,6 +307,7 @@ type sweepDoc struct {
 	PartitionKey string    `json:"partitionKey"`
 	Began        time.Time `json:"began"`
 	Owner        string    `json:"owner"`
+	document
 }
 
 const (
@@ -329,7 +328,7 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	if since := now.Sub(last.Began); err == nil && since >= 0 && since < r.opts.SweepEvery {
 		return false
 	}
-	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner}
+	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, document: last.document}
 	_, err = o.put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
 	return err == nil
 }

@@ -19,9 +19,10 @@ const (
 	Uncertain               // it may or may not have happened: retry with the same ids
 	Unavailable             // it did not happen, the store cannot be reached: retry later
 	Damaged                 // stored data contradicts itself: tell an operator, do not retry
+	NewerFormat             // a newer version has stored it, nothing was changed: retry with a node of that version
 )
 
-var kindNames = [...]string{"unknown", "invalid", "not found", "conflict", "busy", "uncertain", "unavailable", "damaged"}
+var kindNames = [...]string{"unknown", "invalid", "not found", "conflict", "busy", "uncertain", "unavailable", "damaged", "newer format"}
 
 func (k Kind) String() string {
 	if k < 0 || int(k) >= len(kindNames) {

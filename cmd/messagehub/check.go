@@ -39,7 +39,8 @@ func (p *process) checkCommand() *cobra.Command {
 			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
 			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +
-			"The exit status is 0 if nothing is wrong, or not any more, 1 if something is, and 2 for a wrong command line.",
+			"The exit status is 0 if nothing is wrong, or not any more, 1 if something is or could not be checked because a\n" +
+			"newer version has stored it, and 2 for a wrong command line.",
 		Example: "  messagehub check --data /var/lib/messagehub\n" +
 			"  messagehub check --url http://127.0.0.1:8080 --repair\n" +
 			"  messagehub check --url http://127.0.0.1:8080 --resume check.state --json > report.json",

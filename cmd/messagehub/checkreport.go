@@ -90,6 +90,8 @@ func state(f *hub.Finding) string {
 		return "mended"
 	case f.Damage:
 		return "DAMAGE"
+	case f.Kind == hub.NewerFormatFinding:
+		return "not checked"
 	}
 	return "can be mended"
 }
@@ -106,11 +108,13 @@ func rank(f *hub.Finding) int {
 
 // writeAdvice says what to do about what is left.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
-	damage, mendable := false, false
+	damage, mendable, newer := false, false, false
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		isNewer := f.Kind == hub.NewerFormatFinding
+		newer = newer || isNewer
 		damage = damage || f.Damage
-		mendable = mendable || !f.Damage && !f.Mended
+		mendable = mendable || !f.Damage && !f.Mended && !isNewer
 	}
 	b.WriteByte('\n')
 	if int64(len(r.Findings)) < r.Found {
@@ -118,6 +122,10 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	}
 	if mendable {
 		b.WriteString("What can be mended is mended by the same command with --repair. Nothing is lost by it.\n")
+	}
+	if newer {
+		b.WriteString("A newer version of the hub has stored mailboxes in a format that this one does not know. They are not\n" +
+			"damaged, and were left alone: check them with the newer version.\n")
 	}
 	if damage {
 		b.WriteString("Damage is in the events themselves, or in what was acknowledged: no repair can know what was there.\n" +

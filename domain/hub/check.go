@@ -22,6 +22,10 @@ type CheckOptions struct {
 	Progress func(CheckReport)
 }
 
+// NewerFormatFinding is the Kind of a Finding of a mailbox that a newer version has
+// stored in a format that this one does not know. It is not damage, and was not checked.
+const NewerFormatFinding = "newer-format"
+
 // A CheckReport is what a check has seen so far.
 type CheckReport struct {
 	Recipients int64     `json:"recipients"`
@@ -56,6 +60,8 @@ func (f *Finding) String() string {
 		state = "mended"
 	case f.Damage:
 		state = "damage"
+	case f.Kind == NewerFormatFinding:
+		state = "not checked"
 	}
 	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Recipient, f.Where, f.Text, state)
 }

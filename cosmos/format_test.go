@@ -1,0 +1,502 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// versions is a store that a newer version has used as well.
+type versions struct {
+	*keeper
+}
+
+func newVersions(t *testing.T) *versions { return &versions{newKeeper(t, 3)} }
+
+type storedItem = map[string]any
+
+// items returns every stored document, by container, partition and id.
+func (v *versions) items() map[string]storedItem {
+	found := make(map[string]storedItem)
+	for _, c := range Containers() {
+		q := &query{o: v.node.begin("test"), container: v.container(c.Name), everywhere: true, text: "SELECT * FROM c"}
+		for !q.done {
+			items, err := q.next(context.Background(), 1000)
+			require.NoError(v, err)
+			for _, item := range items {
+				var doc storedItem
+				require.NoError(v, json.Unmarshal(item, &doc))
+				found[c.Name+" "+v.keyOf(c.Name, doc)+" "+doc["id"].(string)] = doc
+			}
+		}
+	}
+	return found
+}
+
+// etags returns the etag of every stored document.
+func (v *versions) etags() map[string]any {
+	etags := make(map[string]any)
+	for name, doc := range v.items() {
+		etags[name] = doc["_etag"]
+	}
+	return etags
+}
+
+func (v *versions) container(id string) *azcosmos.ContainerClient {
+	c, err := v.node.db.client.NewContainer(v.node.db.name, id)
+	require.NoError(v, err)
+	return c
+}
+
+func (v *versions) keyOf(container string, doc storedItem) string {
+	if container == bundlesContainer {
+		return doc["recipient"].(string)
+	}
+	return doc["partitionKey"].(string)
+}
+
+// added is the member of a newer version.
+const added = "addedLater"
+
+// addMember adds a member to an object and to all objects in it.
+func addMember(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if name != "groups" || value["id"] != groupsID { // which maps any origin to its group
+				addMember(inner)
+			}
+		}
+		if _, ok := value[added]; !ok && !isMap(value) {
+			value[added] = storedItem{"n": 1.0}
+		}
+	case []any:
+		for _, inner := range value {
+			addMember(inner)
+		}
+	}
+}
+
+// isMap reports whether an object stands for a map of which each value is an object
+// with members of its own.
+func isMap(object storedItem) bool {
+	for name := range object {
+		if strings.Contains(name, "|") { // the name of a cabinet
+			return true
+		}
+	}
+	return len(object) == 0 || object["n"] != nil && len(object) == 1
+}
+
+// upgrade adds members to every object in every document that this version replaces.
+func (v *versions) upgrade() {
+	for name, doc := range v.items() {
+		container, _, _ := strings.Cut(name, " ")
+		addMember(doc)
+		text, err := json.Marshal(doc)
+		require.NoError(v, err)
+		id := doc["id"].(string)
+		_, err = v.container(container).ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(v.keyOf(container, doc)), id, text, nil)
+		require.NoError(v, err)
+	}
+}
+
+// identity tells the objects of an array apart.
+func identity(value any) string {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(object["drawer"], object["slot"], object["from"], object["below"], object["at"])
+}
+
+// lost returns the objects of before that are still there and have lost their member.
+func lost(path string, before, after any) []string {
+	var found []string
+	switch before := before.(type) {
+	case map[string]any:
+		after, ok := after.(map[string]any)
+		if !ok {
+			return nil
+		}
+		if before["owner"] != nil && before["id"] != after["id"] { // of an intent
+			return nil
+		}
+		if before[added] != nil && !reflect.DeepEqual(before[added], after[added]) {
+			found = append(found, path)
+		}
+		for name, inner := range before {
+			found = append(found, lost(path+"/"+name, inner, after[name])...)
+		}
+	case []any:
+		after, _ := after.([]any)
+		for _, one := range before {
+			for _, other := range after {
+				if identity(one) != "" && identity(one) == identity(other) {
+					found = append(found, lost(path+"/"+identity(one), one, other)...)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// keeps requires that a call leaves every member in place that it does not know.
+func (v *versions) keeps(what string, call func() error) {
+	v.Helper()
+	v.upgrade()
+	before := v.items()
+	require.NoError(v, call(), what)
+	after := v.items()
+	for name := range before {
+		if doc := after[name]; doc != nil {
+			assert.Empty(v, lost(name, before[name], doc), "%s", what)
+		}
+	}
+}
+
+func (v *versions) peeks(changes ...func(*domain.Bundle)) repositorytest.Peeked {
+	v.Helper()
+	b, err := repositorytest.Peek(context.Background(), v.stores(v.node), v.actor, allGroups, domain.BundleID{}, changes...)
+	require.NoError(v, err)
+	return b
+}
+
+// leavesIntent lets a node stop in the middle of a Save.
+func (v *versions) leavesIntent() {
+	d := &damaged{T: v.T, rig: v.rig, node: v.node, actor: v.actor}
+	d.leavesIntent()
+}
+
+func TestEveryReplacedDocument_KeepsMembersItDoesNotKnow(t *testing.T) {
+	ctx := t.Context()
+	v := newVersions(t)
+	require.NoError(t, v.node.AdoptGroups(ctx))
+	v.saves(7)
+	v.keeps("Save", func() error { v.saves(4); return nil })
+	v.keeps("Save by a node that has just started", func() error {
+		_, err := v.rig.node(Options{DrawerCapacity: 3, Clock: v.clock}, false).Save(ctx, v.actor, repositorytest.Events(1, v.actor))
+		return err
+	})
+
+	var b repositorytest.Peeked
+	peek := func() error { b = v.peeks(); return nil }
+	v.keeps("Peek", peek)
+	v.keeps("Peek of an open bundle", peek)
+	v.keeps("Release", func() error { return v.node.Release(ctx, v.actor, b.ID, becauseOfATest) })
+	v.keeps("Peek", peek)
+	v.keeps("Dequeue", func() error {
+		_, err := v.node.Acknowledge(ctx, v.actor, b.ID)
+		v.node.Settle(ctx, v.actor)
+		return err
+	})
+	v.keeps("Save of what is the first to wait", func() error { v.saves(2); return nil })
+	v.keeps("Dequeue of a bundle that is not open", func() error {
+		_, err := v.node.Acknowledge(ctx, v.actor, repositorytest.NewBundleID())
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+		return nil
+	})
+
+	request := func() error { b = v.peeks(repositorytest.Requested); return nil }
+	v.keeps("Peek on request", request)
+	v.keeps("Fail", func() error {
+		_, err := v.node.Fail(ctx, v.actor, b.ID, domain.Trouble{Reason: "busy", Text: "later"})
+		return err
+	})
+	v.keeps("Answer", func() error {
+		_, err := v.node.Answer(ctx, v.actor, b.ID, "payloads/x/answer", domain.Body{Length: 3})
+		return err
+	})
+	v.keeps("Skip", func() error { return v.node.Skip(ctx, v.actor, b.ID, becauseOfATest) })
+	v.keeps("Replay", func() error {
+		_, err := v.node.Replay(ctx, v.actor, b.Group, becauseOfATest)
+		return err
+	})
+	v.keeps("Freeze", func() error { return v.node.Freeze(ctx, v.actor, becauseOfATest) })
+	v.keeps("Thaw", func() error { return v.node.Thaw(ctx, v.actor, becauseOfATest) })
+	v.keeps("Dequeue on request", func() error {
+		_, err := v.node.Acknowledge(ctx, v.actor, b.ID)
+		v.node.Settle(ctx, v.actor)
+		return err
+	})
+	v.keeps("Delivered", func() error {
+		notices, err := v.node.Notices(ctx, v.actor)
+		if err == nil {
+			err = v.node.Delivered(ctx, notices[0])
+		}
+		return err
+	})
+
+	v.saves(5)
+	v.keeps("the start of a Save that is not finished", func() error { v.leavesIntent(); return nil })
+	v.keeps("the rollback of another node", func() error {
+		_, err := v.rig.node(Options{DrawerCapacity: 3, Exclusive: true, Clock: v.clock}, false).Save(ctx, v.actor, repositorytest.Events(1, v.actor))
+		return err
+	})
+	sweep := func() error { _, err := v.node.Sweep(ctx); return err }
+	v.keeps("the first sweep", sweep)
+	v.passes(4 * day)
+	v.saves(1)
+	v.takes()
+	v.keeps("a sweep that adds a milestone", sweep)
+	v.passes(4 * day)
+	v.keeps("a sweep that raises a floor", sweep)
+	v.passes(30 * day)
+	v.keeps("a sweep that removes the last drawer", sweep)
+	require.True(t, v.node.isDue(ctx))
+	v.passes(day)
+	v.keeps("the start of another sweep", func() error { v.node.isDue(ctx); return nil })
+
+	group, err := domain.ParseGroup("weather")
+	require.NoError(t, err)
+	origin, err := domain.ParseOrigin("Weather")
+	require.NoError(t, err)
+	v.keeps("another origin", func() error {
+		return v.rig.node(Options{Groups: domain.DefaultGroups().With(origin, group)}, false).AdoptGroups(ctx)
+	})
+	require.NoError(t, v.mended(v.actor))
+}
+
+func TestARepair_KeepsMembersItDoesNotKnow(t *testing.T) { synctest.Test(t, repairKeepsMembers) }
+
+func repairKeepsMembers(t *testing.T) {
+	d := newDamaged(t)
+	v := &versions{&keeper{T: t, rig: d.rig, node: d.node, actor: d.actor}}
+	drawers, entries := d.drawers(d.main), catalogKey(d.actor, domain.TimeSeries)
+	v.upgrade()
+	require.Empty(t, d.checks(CheckOptions{}).Findings, "members that are not known are no finding")
+	d.patches(d.node.db.catalog, entries, drawers[2].ID, "/nextSequence", 2)
+	d.patches(d.node.db.catalog, entries, drawers[3].ID, "/nextSequence", 1000)
+	d.patches(d.node.db.cabinets, drawers[0].ID, filterID, "/filter", make([]byte, 64))
+	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawers[0].ID, "/position", 1)
+	d.leavesIntent()
+	v.keeps("check --repair", func() error { return d.mended(d.actor) })
+}
+
+// raise gives documents of the mailbox a format that this version does not know.
+func (v *versions) raise(isRaised func(id string) bool) {
+	for name, doc := range v.items() {
+		container, key, id := strings.Fields(name)[0], "", doc["id"].(string)
+		if key = v.keyOf(container, doc); strings.HasPrefix(key, "|") || !isRaised(id) {
+			continue
+		}
+		doc["v"] = 2
+		if id == headID {
+			doc["cabinets"] = "stored in another way"
+		}
+		text, err := json.Marshal(doc)
+		require.NoError(v, err)
+		_, err = v.container(container).ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(key), id, text, nil)
+		require.NoError(v, err)
+	}
+}
+
+// A call is one of the operations on a mailbox.
+type call struct {
+	name string
+	do   func(context.Context) error
+}
+
+func (v *versions) calls(node *Repository, b repositorytest.Peeked) []call {
+	return []call{
+		{"Save", func(ctx context.Context) error {
+			_, err := node.Save(ctx, v.actor, repositorytest.Events(1, v.actor))
+			return err
+		}},
+		{"Peek", func(ctx context.Context) error {
+			_, err := node.NextUnacknowledged(ctx, v.actor, allGroups)
+			return err
+		}},
+		{"Peek of a group", func(ctx context.Context) error {
+			_, err := node.NextUnacknowledged(ctx, v.actor, []domain.Group{b.Group})
+			return err
+		}},
+		{"Find", func(ctx context.Context) error { _, _, err := node.Find(ctx, v.actor, b.ID); return err }},
+		{"Dequeue", func(ctx context.Context) error { _, err := node.Acknowledge(ctx, v.actor, b.ID); return err }},
+		{"Answer", func(ctx context.Context) error {
+			_, err := node.Answer(ctx, v.actor, b.ID, "payloads/x/answer", domain.Body{Length: 3})
+			return err
+		}},
+		{"Fail", func(ctx context.Context) error {
+			_, err := node.Fail(ctx, v.actor, b.ID, domain.Trouble{Reason: "busy"})
+			return err
+		}},
+		{"Release", func(ctx context.Context) error { return node.Release(ctx, v.actor, b.ID, becauseOfATest) }},
+		{"Skip", func(ctx context.Context) error { return node.Skip(ctx, v.actor, b.ID, becauseOfATest) }},
+		{"Replay", func(ctx context.Context) error {
+			_, err := node.Replay(ctx, v.actor, b.Group, becauseOfATest)
+			return err
+		}},
+		{"Freeze", func(ctx context.Context) error { return node.Freeze(ctx, v.actor, becauseOfATest) }},
+		{"Thaw", func(ctx context.Context) error { return node.Thaw(ctx, v.actor, becauseOfATest) }},
+		{"Inspect", func(ctx context.Context) error { _, err := node.Inspect(ctx, v.actor); return err }},
+		{"Queues", func(ctx context.Context) error { _, err := node.Queues(ctx, v.actor); return err }},
+		{"Sweep", func(ctx context.Context) error { _, err := node.Sweep(ctx); return err }},
+	}
+}
+
+func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
+	v := newVersions(t)
+	v.saves(7)
+	v.takes()
+	v.saves(4)
+	b := v.peeks(repositorytest.Requested)
+	v.leavesIntent()
+	v.passes(30 * day)
+	v.raise(func(id string) bool { return id == headID || strings.HasPrefix(id, gateKind) || id == b.ID.String() })
+	before := v.etags()
+
+	var logged bytes.Buffer
+	fresh := v.rig.node(Options{
+		DrawerCapacity: 3, Exclusive: true, SweepEvery: -1, Clock: v.clock, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+	}, true)
+	for name, node := range map[string]*Repository{"that has served it before": v.node, "that has just started": fresh} {
+		for _, c := range v.calls(node, b) {
+			t.Run(c.name+" by a node "+name, func(t *testing.T) {
+				require.Equal(t, domain.NewerFormat, domain.KindOf(c.do(t.Context())), "%v", c.do(t.Context()))
+			})
+		}
+		node.Settle(t.Context(), v.actor)
+	}
+	report, err := fresh.Check(t.Context(), CheckOptions{Repair: true})
+	require.NoError(t, err)
+	require.Len(t, report.Findings, 1)
+	f := report.Findings[0]
+	require.Equal(t, []any{newerFormat, v.actor.String(), false, false}, []any{f.Kind, f.Recipient, f.Damage, f.Mended})
+	require.Contains(t, f.Text, `document "head"`)
+
+	require.Equal(t, before, v.etags(), "no document was written")
+	require.Equal(t, 1, strings.Count(logged.String(), "written by a newer version"), "%s", logged.String())
+	mailboxes, n := fresh.NewerFormats(10)
+	require.Equal(t, []string{v.actor.String()}, mailboxes)
+	require.Equal(t, 1, n)
+}
+
+func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
+	v := newVersions(t)
+	require.NoError(t, v.node.AdoptGroups(t.Context()))
+	v.saves(7)
+	v.takes()
+	v.saves(4)
+	b := v.peeks(repositorytest.Requested)
+	_, err := v.node.Answer(t.Context(), v.actor, b.ID, "payloads/x/answer", domain.Body{Length: 3})
+	require.NoError(t, err)
+	_, err = v.node.Acknowledge(t.Context(), v.actor, b.ID)
+	require.NoError(t, err)
+	require.NoError(t, v.node.Freeze(t.Context(), v.actor, becauseOfATest))
+	require.NoError(t, v.node.Thaw(t.Context(), v.actor, becauseOfATest))
+	v.saves(4)
+	b = v.peeks(repositorytest.Requested)
+	v.leavesIntent()
+	v.raise(func(string) bool { return true })
+	before, documents := v.etags(), v.items()
+	for _, c := range v.calls(v.node, b) {
+		require.Error(t, c.do(t.Context()), c.name)
+	}
+	_, err = v.node.Notices(t.Context(), v.actor)
+	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
+	_, err = v.node.Records(t.Context(), v.actor, 10)
+	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
+	require.Equal(t, before, v.etags())
+
+	// Each kind by itself, in what writes without having read.
+	o := v.node.begin("test")
+	for name, doc := range documents {
+		id, key := doc["id"].(string), strings.Fields(name)[1]
+		switch {
+		case doc["ordinal"] != nil && doc["contentType"] != nil:
+			err = o.writeEntries(t.Context(), key, []entry{{ID: id, PartitionKey: key, NextSequence: 1}})
+		case doc["sealed"] != nil:
+			_, err = o.seal(t.Context(), key, id)
+		default:
+			continue
+		}
+		require.Error(t, err, name)
+	}
+	require.Equal(t, before, v.etags())
+}
+
+func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
+	v := newVersions(t)
+	v.saves(1)
+	restored := v.items()
+	v.raise(func(id string) bool { return id == headID })
+	_, err := v.node.NextUnacknowledged(t.Context(), v.actor, allGroups)
+	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
+	for name, doc := range restored {
+		if doc["id"] == headID {
+			text, err := json.Marshal(doc)
+			require.NoError(t, err)
+			_, err = v.container(strings.Fields(name)[0]).ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString(v.actor.String()), headID, text, nil)
+			require.NoError(t, err)
+		}
+	}
+	v.takes()
+	_, n := v.node.NewerFormats(10)
+	require.Zero(t, n)
+}
+
+func TestNewerMailboxes_AreRememberedWithinABound(t *testing.T) {
+	v := newVersions(t)
+	for i := range 2 * maxNewerMailboxes {
+		v.node.newer.add(fmt.Sprint(i), headID, domain.Errorf(domain.NewerFormat, "newer"))
+	}
+	names, n := v.node.NewerFormats(3)
+	require.Equal(t, []string{"0", "1", "10"}, names)
+	require.Equal(t, maxNewerMailboxes, n)
+}
+
+func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
+	for _, tc := range []struct {
+		doc  any
+		want string
+	}{
+		{
+			&head{
+				ID: headID, PartitionKey: "a", Operation: "o", Reserved: 2, Watermark: 1, etag: "e",
+				Intent:   &intent{ID: "i", Owner: "me", First: 2, Last: 2, Parts: []part{{Cabinet: "c", Drawer: "d", Ordinal: 1, Slot: 1, Count: 1, First: 2, Last: 2}}},
+				Cabinets: map[cabinetName]received{"b": {Fill: 1, Marks: []mark{{1, 2}}}, "a": {}},
+			},
+			`{"id":"head","partitionKey":"a","operation":"o","reserved":2,"watermark":1,"intent":{"id":"i","owner":"me","first":2,"last":2,"parts":[` +
+				`{"cabinet":"c","drawer":"d","ordinal":1,"slot":1,"count":1,"first":2,"last":2}]},"cabinets":{` +
+				`"a":{"fill":0,"ordinal":0,"sequence":0,"total":0},"b":{"fill":1,"ordinal":0,"sequence":0,"total":0,"marks":[[1,2]]}}}`,
+		},
+		{
+			&gate{ID: "gate.x", Recipient: "a", Kind: gateKind, At: map[cabinetName]place{"c": {Ordinal: 1}}},
+			`{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":0,"at":{"c":{"ordinal":1,"slot":0,"sequence":0,"total":0}}}`,
+		},
+		{
+			&bundleDoc{ID: "b", Weight: 1, Format: "json", Ranges: []slots{{Drawer: "d", To: 1}}, Trouble: &troubleDoc{Text: "<"}},
+			`{"id":"b","recipient":"","kind":"","operation":"","state":"","group":"","cabinet":"","count":0,"weight":"1","first":0,"last":0,` +
+				`"documentTypes":null,"content":"","format":"json","version":"","opened":"0001-01-01T00:00:00Z",` +
+				`"ranges":[{"drawer":"d","ordinal":0,"from":0,"to":1}],"start":{"ordinal":0,"slot":0,"sequence":0,"total":0},` +
+				`"trouble":{"failures":0,"reason":"","text":"\u003c","call":""}}`,
+		},
+		{&page{ID: "p", Events: packed{1, 2}}, `{"id":"p","partitionKey":"","intent":"","slot":0,"until":0,"firstSequence":0,"events":"AQI="}`},
+		{&filterDoc{ID: "f", Filter: []byte{1}}, `{"id":"f","partitionKey":"","count":0,"filter":"AQ=="}`},
+	} {
+		require.Equal(t, tc.want, string(encoded(tc.doc)))
+	}
+}
+
+func TestMembersThatDifferInCase_AreKept(t *testing.T) {
+	var g gate
+	v := newVersions(t)
+	text := `{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":1,"at":{},"Generation":7,"_ts":1,"_etag":"e"}`
+	require.NoError(t, v.node.begin("test").decode([]byte(text), "a", &g))
+	require.EqualValues(t, 1, g.Generation)
+	require.JSONEq(t, strings.Replace(text, `,"_ts":1,"_etag":"e"`, "", 1), string(encoded(g.clone())))
+}
