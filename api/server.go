@@ -23,6 +23,7 @@ type Options struct {
 	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
 	Ready        func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
+	Warnings     func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
 	Limits       Limits
 	OverLimit    func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
 	LocalOnly    bool                       // refuse requests that name another host than this machine
@@ -129,6 +130,9 @@ func (o *Options) setDefaults() {
 		if o.Gatherer, ok = o.Registerer.(prometheus.Gatherer); !ok {
 			o.Gatherer = prometheus.Gatherers{}
 		}
+	}
+	if o.Warnings == nil {
+		o.Warnings = func() []FailedCheck { return nil }
 	}
 	if o.Ready == nil {
 		o.Ready = func(context.Context) error { return nil }

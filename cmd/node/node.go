@@ -141,6 +141,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Gatherer:   n.registry,
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
+		Warnings:   n.store.warnings,
 		LocalOnly:  !cfg.Insecure || isLoopback(n.listener.Addr()),
 		NoProxies:  !cfg.Insecure,
 		Limits: api.Limits{

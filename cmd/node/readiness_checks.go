@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -52,6 +53,22 @@ func (s *store) checkContainers(ctx context.Context) error {
 		return &unreadyError{strings.ReplaceAll(err.Error(), "\n", "; "), "do what the reason says; messagehub provision --check shows all containers", nil}
 	}
 	return nil
+}
+
+// warnings names what an operator should know although the node is ready. A mailbox of
+// a newer format is no reason to send all requests elsewhere: while a deployment is
+// upgraded, the first such mailbox would take every older node out of service. Anybody
+// may call /readyz, so the mailboxes themselves are named by the log and by check alone.
+func (s *store) warnings() []api.FailedCheck {
+	_, n := s.NewerFormats(0)
+	if n == 0 {
+		return nil
+	}
+	return []api.FailedCheck{{
+		Name:   "newer-format",
+		Reason: fmt.Sprintf("a newer version has stored %d mailboxes in a format that this node does not know; it answers 503 for them", n),
+		Remedy: "upgrade this node; its log and messagehub check name the mailboxes",
+	}}
 }
 
 // dataFolders returns the folders in which the node stores data. Each may be a mount
