@@ -68,8 +68,9 @@ type lane struct {
 	handled  int  // of them
 	moving   bool // makes way for another session
 
-	damage    error // of the mailbox, for which the session was given up
-	saving    bool  // has one of the saves that may be under way
+	damage    error // of the mailbox, for which the session was given up, or its newer format
+	waiting   waitingRoom
+	saving    bool // has one of the saves that may be under way
 	inHand    *budget
 	unsettled chan *message // stored or refused
 
@@ -119,14 +120,16 @@ func (l *lane) run(ctx, work context.Context) error {
 	working.Go(l.settleAll)
 	renewing.Go(func() { l.keepLocks(keeping) })
 
-	for m := l.next(received); m != nil; m = l.next(received) {
+	for m := l.next(holding, received); m != nil; m = l.next(holding, received) {
 		l.awaitSave(holding)
 		ms := l.gather(m, received)
 		l.store(holding, ms)
 		l.endSave()
 		l.handled += len(ms)
+		l.awaitRoom(holding)
 		l.endTurn()
 	}
+	l.leaveWaiting()
 	close(l.unsettled)
 	working.Wait()
 	done()

@@ -19,6 +19,10 @@ func (l *lane) store(ctx context.Context, ms []*message) {
 			l.unsettled <- m
 			continue
 		}
+		if l.waiting.waitsBehind(m) {
+			l.wait(m)
+			continue
+		}
 		sound = append(sound, m)
 	}
 	if len(sound) > 0 {
@@ -29,8 +33,8 @@ func (l *lane) store(ctx context.Context, ms []*message) {
 // save stores messages together. If the hub refuses that, it stores them one by one,
 // in their order, so that only those at fault are refused: of two contents with one
 // id, the first is stored. It does the same for the sake of sound recipients if the
-// hub finds damage so often as patience says. But a session has only one recipient,
-// and its messages have to wait.
+// hub finds damage so often as patience says, or a mailbox of a newer format. But a
+// session has only one recipient, and its messages have to wait.
 func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 	if l.damage != nil { // what came before is not stored, so these may not be
 		l.leaveAll(ms)
@@ -55,7 +59,7 @@ func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 	case isRefusal(err):
 		ms[0].refused = rejectionOf(err)
 		l.unsettled <- ms[0]
-	case !isDamage(err) || ctx.Err() != nil:
+	case !isDamage(err) && !isNewerFormat(err) || ctx.Err() != nil:
 		l.leaveAll(ms)
 	case l.session != nil:
 		l.giveUp(err)
@@ -64,6 +68,8 @@ func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 		for _, m := range ms {
 			l.save(ctx, []*message{m}, 1)
 		}
+	case isNewerFormat(err):
+		l.wait(ms[0])
 	default:
 		ms[0].refused = damaged(err)
 		l.unsettled <- ms[0]
@@ -71,8 +77,8 @@ func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 }
 
 // untilStored ingests events, and tries again until the hub has stored or refused
-// them, has found damage so often in a row as patience says, or they are not to be
-// held any longer: then ctx ends.
+// them, has found damage so often in a row as patience says, or a mailbox of a
+// newer format, or they are not to be held any longer: then ctx ends.
 func (l *lane) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.Ingested, error) {
 	for failures, damage := 0, 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, l.in.limits.Attempt)
@@ -83,7 +89,7 @@ func (l *lane) untilStored(ctx context.Context, events []domain.Event, patience 
 		if damage++; !isDamage(err) {
 			damage = 0
 		}
-		if err == nil || isRefusal(err) || damage == patience || ctx.Err() != nil {
+		if err == nil || isRefusal(err) || damage == patience || isNewerFormat(err) || ctx.Err() != nil {
 			if failures > 0 {
 				l.in.metrics.holding.Dec()
 				l.logger.Info("no longer holding events", "failures", failures, "stored", err == nil)

@@ -39,9 +39,9 @@ func (l *lane) endSave() {
 
 // next waits for a message. A session that has none for a while is left, and sooner
 // if others wait.
-func (l *lane) next(received <-chan *message) *message {
+func (l *lane) next(ctx context.Context, received <-chan *message) *message {
 	if l.session == nil {
-		return <-received
+		return l.nextOfQueue(ctx, received)
 	}
 	select {
 	case m := <-received:

@@ -26,6 +26,11 @@ func (s *sessions) setAside(ctx context.Context, l *lane, wait time.Duration) {
 func (s *sessions) learn(l *lane, err error) {
 	id := l.session.id
 	switch {
+	case isNewerFormat(l.damage):
+		if n := s.setbacks.certain(id); isTold(n) {
+			l.logger.Warn("a newer version keeps the mailbox of a session; its messages wait, in their order, for a node of that version",
+				"error", l.damage, "failures", n)
+		}
 	case l.damage != nil:
 		if n := s.setbacks.certain(id); isTold(n) {
 			l.logger.Error("the mailbox of a session is damaged; its messages wait, in their order, until it is repaired",

@@ -84,7 +84,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 }
 
 // joined returns the first few of errs, by event, and the number of the others. What
-// may pass comes before what is Damaged, and that before what is Invalid, and the
+// may pass comes before NewerFormat, that before Damaged, and that before Invalid; the
 // first decides on the kind: as long as there is any that passes, sending the same
 // again stores more.
 func joined(errs map[int]error) error {
@@ -96,8 +96,10 @@ func joined(errs map[int]error) error {
 	lasting := func(i int) int {
 		switch domain.KindOf(errs[i]) {
 		case domain.Invalid:
-			return 2
+			return 3
 		case domain.Damaged:
+			return 2
+		case domain.NewerFormat:
 			return 1
 		default:
 			return 0
