@@ -41,6 +41,9 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	if err != nil {
 		panic(err)
 	}
+	doc.Servers = nil // the router takes "/" for the beginning of each path
+	// The library does not allow null where a schema has no type.
+	doc.Components.Schemas["Event"].Value.Properties["payload"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
 	router, err := legacy.NewRouter(doc) // which validates the document, its examples included
 	if err != nil {
 		panic(err)
@@ -165,7 +168,7 @@ func gunzipped(t *testing.T, body []byte) []byte {
 // among the components.
 func missing(t *testing.T, doc *openapi3.T, status int) *routers.Route {
 	t.Helper()
-	name := map[int]string{404: "NoSuchRoute", 405: "MethodNotAllowed"}[status]
+	name := map[int]string{404: "NotListed", 405: "NotListed"}[status]
 	if name == "" {
 		t.Errorf("status %d from a route that openapi.yaml does not have", status)
 		name = "InternalError"
