@@ -21,7 +21,7 @@ func (l *busLimits) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&l.connections, "max-connections", 1000, "maximum number `N` of connections; then a new one replaces the oldest without a valid token")
 	f.IntVar(&l.links, "max-links", 65536, "maximum number `N` of AMQP links of all connections")
 	f.IntVar(&l.sessions, "max-sessions", 65536, "maximum number `N` of AMQP sessions of all connections")
-	f.StringVar(&l.buffered, "max-buffered", "256MB", "`SIZE` that all connections may buffer together before each gets less")
+	f.StringVar(&l.buffered, "max-buffered", "128MB", "`SIZE` that all connections may buffer together before each gets less")
 	f.DurationVar(&l.tokenTimeout, "token-timeout", 10*time.Second, "`TIME` within which a connection must present a valid token")
 }
 

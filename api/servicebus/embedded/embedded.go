@@ -102,7 +102,7 @@ type Options struct {
 	// MaxBuffered is how many bytes all connections together may buffer before
 	// each gets less: messages of which only a part has come, messages that are
 	// being stored, and what clients have not read yet. At twice that size,
-	// connections that exceed their share are closed. Default: 256 MB.
+	// connections that exceed their share are closed. Default: 128 MB.
 	MaxBuffered int64
 
 	// IdleTimeOut is how long a client may be silent. Default: 4 minutes.

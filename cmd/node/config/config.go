@@ -116,7 +116,7 @@ func Default() Config {
 		Limits: Limits{
 			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, Waiting: 10_000, FreeDisk: 64 << 20,
 			PayloadDepth: 64, PayloadNumber: 400,
-			BusConnections: 1000, BusBuffer: 256 << 20, BusTokenTimeout: 10 * time.Second,
+			BusConnections: 1000, BusBuffer: 128 << 20, BusTokenTimeout: 10 * time.Second,
 			Answers: 96 << 20, MinRate: 4 << 10,
 		},
 	}

@@ -12,7 +12,7 @@ type Delivery struct {
 
 	link *Link
 	id   uint32
-	size int // bytes of its frames
+	size int // bytes of its frames, or of the memory that its parts take together
 	done bool
 }
 
@@ -44,17 +44,18 @@ func (l *Link) transfer(p *amqp.Transfer, payload []byte, frameSize int) {
 		l.leave(amqp.Errorf(amqp.ResourceLimitExceeded, "too many messages of which only a part has come"))
 		return
 	}
-	l.conn.partial += frameSize
+	l.conn.partial -= d.size
 	d.size += frameSize
 	if d.Payload == nil {
 		d.Payload = payload
 	} else {
 		d.Payload = append(d.Payload, payload...)
+		d.size = max(d.size, cap(d.Payload))
 	}
 	if p.More {
+		l.conn.partial += d.size
 		return
 	}
-	l.conn.partial -= d.size
 	l.conn.unsettled += d.size
 	l.assembled = nil
 	l.deliveryCount++

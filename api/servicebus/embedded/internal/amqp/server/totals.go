@@ -10,7 +10,7 @@ import (
 type TotalLimits struct {
 	Sessions int   // default 65,536
 	Links    int   // default 65,536
-	Memory   int64 // bytes that connections buffer; default 256 MB
+	Memory   int64 // bytes that connections buffer; default 128 MB
 }
 
 // Totals counts what connections use together. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type Totals struct {
 func NewTotals(limits TotalLimits) *Totals {
 	limits.Sessions = cmp.Or(limits.Sessions, 1<<16)
 	limits.Links = cmp.Or(limits.Links, 1<<16)
-	limits.Memory = cmp.Or(limits.Memory, 256<<20)
+	limits.Memory = cmp.Or(limits.Memory, 128<<20)
 	return &Totals{limits: limits}
 }
 
