@@ -161,7 +161,7 @@ func (r *Repository) CheckContainers(ctx context.Context) error {
 	defer w.mu.Unlock()
 	w.rids = nil
 	w.checked = r.opts.Clock()
-	w.fault = w.look(ctx, r.begin(checkContainers), func(m *ContainerError) {
+	w.fault = w.checkAll(ctx, r.begin(checkContainers), func(m *ContainerError) {
 		r.opts.Logger.Warn("container differs from what the hub needs, but works", "container", m.Container, "problem", m.Text)
 	})
 	return w.fault
@@ -180,8 +180,8 @@ func (r *Repository) ContainersFault(ctx context.Context) error {
 	if w.isCurrent(now) {
 		return w.fault
 	}
-	o := &operation{r: r, name: checkContainers} // without retries: the next look is the retry
-	err := w.look(ctx, o, func(*ContainerError) {})
+	o := &operation{r: r, name: checkContainers} // without retries: the next read is the retry
+	err := w.checkAll(ctx, o, func(*ContainerError) {})
 	w.checked = now
 	if w.suspect.Load() || err != nil {
 		w.suspected = now
@@ -241,20 +241,23 @@ func isContainerFault(err error) bool {
 // that the hub has worked with.
 var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")
 
-// look reads the containers one after the other and returns what is wrong with
+// checkAll reads the containers one after the other and returns what is wrong with
 // them. The caller holds the lock.
-func (w *containerWatch) look(ctx context.Context, o *operation, warn func(*ContainerError)) error {
+func (w *containerWatch) checkAll(ctx context.Context, o *operation, warn func(*ContainerError)) error {
 	var faults []error
 	rids := make(map[string]string)
 	specs := Containers()
 	for i := range specs {
 		spec := &specs[i]
 		state, err := o.readContainer(ctx, spec.Name)
+		if err != nil && !errors.Is(err, errContainerMissing) {
+			if len(faults) == 0 {
+				faults = append(faults, err)
+			}
+			break // the others would fail alike
+		}
 		if err != nil {
 			faults = append(faults, err)
-			if !errors.Is(err, errContainerMissing) {
-				break // the others would fail alike
-			}
 			continue
 		}
 		for _, m := range spec.compare(state) {

@@ -514,7 +514,7 @@ func TestContainersFault_EndsWhenTheContainerIsCorrected(t *testing.T) {
 	late.Add(int64(maxContainerAge))
 	require.ErrorContains(t, node.ContainersFault(t.Context()), "default TTL is 60")
 	require.NoError(t, a.connect().Provision(t.Context()))
-	require.Error(t, node.ContainersFault(t.Context()), "the last look counts for a while")
+	require.Error(t, node.ContainersFault(t.Context()), "the last read counts for a while")
 	late.Add(int64(maxSuspectAge))
 	require.NoError(t, node.ContainersFault(t.Context()))
 }

@@ -28,6 +28,15 @@
 // any, under the drawer's id. Whatever else belongs to a bundle lies in the folder
 // of its first drawer, there or in the store that hub and domains share.
 //
+// # Containers
+//
+// [Containers] lists the containers with their partition keys, index paths and TTL.
+// Provision creates them and corrects what can be corrected in place. Every node
+// reads their properties before it serves and every few minutes after that, because
+// nothing else would show that an index path is missing or that a default TTL deletes
+// events. A call that fails in a way that a changed container would explain has them
+// read at once, and then reports what is wrong with the container.
+//
 // # What a reader may trust
 //
 // Plain reads may be old, each partition by itself. Holding a head, a reader

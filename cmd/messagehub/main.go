@@ -1,6 +1,6 @@
 // Command messagehub is the message hub and the tools to talk to it: serve runs
 // a hub; send, peek and dequeue are a domain and an actor on the command line;
-// check and queue are for the operators of a hub; demo plays a day of a small
+// check, queue and provision are for the operators of a hub; demo plays a day of a small
 // energy market; bench measures.
 //
 // Each sub-command is one file. What they share is small: [process] is the world
