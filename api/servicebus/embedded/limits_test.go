@@ -142,7 +142,11 @@ func TestServe_ReplacesTheOldestConnectionWithoutAToken(t *testing.T) {
 }
 
 func TestServe_EndsConnectionsThatSayNothing(t *testing.T) {
-	for name, said := range map[string]string{"at all": "", "but the header": "AMQP\x00\x01\x00\x00", "but the first byte of TLS": "\x16", "but half a request": "GET / HTTP/1.1\r\n"} {
+	for name, said := range map[string]string{
+		"at all": "", "but the header": "AMQP\x00\x01\x00\x00", "but the first byte of TLS": "\x16", "but half a request": "GET / HTTP/1.1\r\n",
+		"over a WebSocket": "GET /$servicebus/websocket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: AMQPWSB10\r\n\r\n",
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, err := embedded.Open(embedded.Options{})
