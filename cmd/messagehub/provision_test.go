@@ -145,6 +145,29 @@ func TestProvision_CorrectsContainersAndSaysWhatItCannot(t *testing.T) {
 	require.Contains(t, unfit, "az cosmosdb sql container delete --account-name ACCOUNT --resource-group RESOURCE_GROUP --database-name messagehub --name catalog   # deletes what it holds\n")
 }
 
+func TestProvision_PrintsWhatTheCredentialMayNotDo(t *testing.T) {
+	d := newDeployment(t)
+	for i, variable := range d.environ {
+		name, value, _ := strings.Cut(variable, "=")
+		switch name {
+		case "MESSAGEHUB_COSMOS_KEY", "MESSAGEHUB_BLOB_KEY":
+			d.environ[i] = name + "=b3RoZXI="
+		case "MESSAGEHUB_SERVICEBUS_CONNECTION":
+			d.environ[i] = name + "=" + strings.Replace(value, "SAS_KEY_VALUE", "b3RoZXI=", 1)
+		}
+	}
+	d.secrets = append(d.secrets, "b3RoZXI")
+	got := d.provision(1)
+	for _, want := range []string{
+		"the account refuses the credential; check cosmos.key",
+		"read container messagehub-content of http://127.0.0.1:",
+		"read queue dataavailable-fifo: the namespace answered 401; it takes a connection string with the right Manage, or the role Azure Service Bus Data Owner",
+		"\n  az cosmosdb sql database create ", "\n  az cosmosdb sql container create ", "\n  az storage container create ", "\n  az servicebus queue create ",
+	} {
+		require.Contains(t, got, want)
+	}
+}
+
 func TestProvision_NeedsNothingForWhatIsEmbedded(t *testing.T) {
 	got := messagehub(t, "", "provision")
 	require.Equal(t, 0, got.status, got.err)
