@@ -50,10 +50,15 @@ func serveBubble(t *testing.T, f *fixture) *bubble {
 	t.Helper()
 	b := &bubble{t, f, make(chan net.Conn)}
 	server := &http.Server{Handler: f.server.Handler()}
+	polls := f.server.ParkPolls(server)
 	stopped := make(chan error)
 	go func() { stopped <- server.Serve(b) }()
+	go func() { stopped <- server.Serve(polls) }()
 	t.Cleanup(func() {
+		f.server.SetDraining()
 		require.NoError(t, server.Close())
+		f.server.WaitForPolls(context.WithoutCancel(t.Context()))
+		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
 		<-time.After(time.Second) // net/http takes that long to close a connection after an answer that says so
 	})

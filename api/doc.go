@@ -23,7 +23,8 @@
 // and a client that stops reading is cut off. [Harden] says why the timeouts of
 // http.Server cannot do this.
 //
-// A Peek that is asked to wait for data has so much more time. A check has all the
+// A Peek that waits for data is parked (poll.go), so that 10,000 of them take little
+// memory; the wait is added to its deadline. A check has all the
 // time that it needs, since its answer goes on all the while.
 //
 // # Who asks

@@ -13,7 +13,7 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 // handle turns the error of h into a problem.
 func (s *Server) handle(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil {
+		if err := h(w, r); err != nil && !errors.Is(err, errParked) {
 			s.fail(w, r, err)
 		}
 	}

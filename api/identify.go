@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 )
 
 // A record gathers what is known about a request while it is served. Only the
@@ -13,6 +14,10 @@ type record struct {
 	attrs   []slog.Attr // for the log, from the handler
 	problem problemType
 	err     error
+
+	start    time.Time // of the request
+	poll     *poll     // that the request resumes, or nil
+	isParked bool      // the request has no answer yet
 }
 
 // note adds to the line that the log will have about the request.
@@ -36,8 +41,12 @@ func (s *Server) identify(next http.Handler) http.Handler {
 		if !isRequestID(id) {
 			id = s.opts.NewRequestID()
 		}
-		w.Header().Set(requestIDHeader, id)
-		ctx := context.WithValue(r.Context(), recordKey{}, &record{id: id})
+		rec := &record{id: id, start: s.opts.Clock()}
+		if rec.poll = takePoll(r.Context()); rec.poll != nil {
+			rec.id, rec.start = rec.poll.id, rec.poll.start
+		}
+		w.Header().Set(requestIDHeader, rec.id)
+		ctx := context.WithValue(r.Context(), recordKey{}, rec)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,8 +18,10 @@ import (
 // request whose connection was given up has the status "aborted".
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := s.opts.Clock()
-		s.metrics.inFlight.Inc()
+		rec := recordOf(r.Context())
+		if rec.poll == nil {
+			s.metrics.inFlight.Inc()
+		}
 		answer := &response{ResponseWriter: w}
 		body := &countedBody{ReadCloser: r.Body}
 		if r.Body != nil {
@@ -26,11 +29,17 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		}
 		returned := false
 		defer func() { // also when the handler panics with http.ErrAbortHandler
+			if rec.isParked {
+				return
+			}
+			if rec.poll != nil {
+				rec.poll.listener.Close() // fetch does so, unless the request was refused before
+			}
 			s.metrics.inFlight.Dec()
 			s.report(r, seen{
 				status:   answer.statusText(returned),
 				code:     answer.status,
-				duration: s.opts.Clock().Sub(start),
+				duration: s.opts.Clock().Sub(rec.start),
 				received: body.n,
 				sent:     answer.n,
 			})
@@ -54,10 +63,28 @@ const unmatched = "unmatched"
 
 func (s *Server) report(r *http.Request, o seen) {
 	rec := recordOf(r.Context())
-	route := chi.RouteContext(r.Context()).RoutePattern()
+	route := routeOf(r)
+	path := ""
 	if route == "" || rec.problem == noRoute || rec.problem == wrongMethod {
-		route = unmatched
+		route, path = unmatched, clip(r.URL.Path)
 	}
+	s.reportRecord(r.Context(), rec, clip(r.Method), route, path, o)
+}
+
+// routeOf returns the pattern of the route that serves r, "" if there is none.
+func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).RoutePattern() }
+
+// reportPoll reports a parked request that ends without an answer.
+func (s *Server) reportPoll(p *poll, err error) {
+	s.metrics.inFlight.Dec()
+	rec := &record{id: p.id, err: err}
+	rec.note(slog.String("actor", p.actor))
+	s.reportRecord(s.draining, rec, http.MethodGet, p.route, "", seen{status: aborted, duration: s.opts.Clock().Sub(p.start)})
+}
+
+// reportRecord writes the line of log and the metrics of one request. path is empty if
+// the route says enough.
+func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, path string, o seen) {
 	s.metrics.observe(route, o)
 
 	now := s.opts.Clock()
@@ -67,15 +94,15 @@ func (s *Server) report(r *http.Request, o seen) {
 	}
 	attrs := []slog.Attr{
 		slog.String("request_id", rec.id),
-		slog.String("method", clip(r.Method)),
+		slog.String("method", method),
 		slog.String("route", route),
 		slog.String("status", o.status),
 		slog.Float64("duration_ms", milliseconds(o.duration)),
 		slog.Int64("received_bytes", o.received),
 		slog.Int64("sent_bytes", o.sent),
 	}
-	if route == unmatched {
-		attrs = append(attrs, slog.String("path", clip(r.URL.Path)))
+	if path != "" {
+		attrs = append(attrs, slog.String("path", path))
 	}
 	attrs = append(attrs, rec.attrs...)
 	if rec.problem != "" {
@@ -84,7 +111,7 @@ func (s *Server) report(r *http.Request, o seen) {
 	if rec.err != nil {
 		attrs = append(attrs, slog.String("error", rec.err.Error()))
 	}
-	s.opts.Logger.LogAttrs(r.Context(), level(route, o), "request", attrs...)
+	s.opts.Logger.LogAttrs(ctx, level(route, o), "request", attrs...)
 }
 
 // logLeftOut logs how many refused requests have no line of their own.

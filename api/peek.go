@@ -30,7 +30,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	if req.OpenOnly = known || r.Method == http.MethodHead; req.OpenOnly {
 		wait = 0
 	}
-	peeked, slot, err := s.fetch(r.Context(), req, wait)
+	peeked, slot, err := s.fetch(w, r, req, wait)
 	switch {
 	case errors.Is(err, domain.ErrNoData) && known:
 		return errPrecondition

@@ -78,6 +78,7 @@ type Server struct {
 	checks                     *semaphore.Weighted
 	logins                     *failedLogins
 	refusals                   logSampler
+	polls                      polls
 	handler                    http.Handler
 	draining                   context.Context //nolint:containedctx // ends when the server is told to drain
 	drain                      context.CancelFunc
@@ -111,6 +112,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // those that wait for data give up, as does a check. Those that come anyway are served.
 func (s *Server) SetDraining() {
 	s.drain()
+	s.polls.drain()
 	s.logLeftOut(s.refusals.endWindows(s.opts.Clock(), true))
 }
 

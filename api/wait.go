@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -13,17 +14,29 @@ import (
 // fetch returns a bundle and the store slot that it was read with, which the caller
 // releases. If nothing is there, it waits up to wait for something to come. A request
 // that waits takes nothing from those that fetch; when the server drains, it waits no
-// longer.
-func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
+// longer. With errParked, the request has no answer yet, and w is not to be used.
+func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
+	ctx := r.Context()
 	if wait == 0 {
 		return s.fetchNow(ctx, req)
 	}
-	listener := s.opts.Hub.Listen(req.Actor, req.Groups)
-	defer listener.Close()
-	paceOf(ctx).allow(wait)
-	until, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
+	rec := recordOf(ctx)
+	var listener *hub.Listener
+	var until time.Time
+	if rec.poll != nil {
+		listener, until = rec.poll.listener, rec.poll.until
+	} else {
+		listener, until = s.opts.Hub.Listen(req.Actor, req.Groups), time.Now().Add(wait)
+	}
+	defer func() {
+		if !rec.isParked {
+			listener.Close()
+		}
+	}()
+	if rec.poll != nil && !rec.poll.hasNews {
+		return nil, nil, domain.ErrNoData // the wait is over
+	}
+	paceOf(ctx).allow(max(0, time.Until(until)))
 	for {
 		peeked, slot, err = s.fetchNow(ctx, req)
 		if !errors.Is(err, domain.ErrNoData) {
@@ -32,17 +45,29 @@ func (s *Server) fetch(ctx context.Context, req hub.PeekRequest, wait time.Durat
 		if err := listener.TakePlace(!errors.Is(err, hub.ErrNoMailbox)); err != nil {
 			return nil, nil, err
 		}
-		s.metrics.waiting.Inc()
-		over := listener.Wait(until)
-		s.metrics.waiting.Dec()
-		if over == nil {
-			continue
+		if s.park(w, r, listener, until, routeOf(r)) {
+			return nil, nil, errParked
 		}
-		if gone := ctx.Err(); gone != nil {
-			return nil, nil, gone
+		if err := s.waitInHandler(ctx, listener, until); err != nil {
+			return nil, nil, err
 		}
-		return nil, nil, domain.ErrNoData
 	}
+}
+
+// waitInHandler returns nil when there may be data.
+func (s *Server) waitInHandler(ctx context.Context, listener *hub.Listener, until time.Time) error {
+	s.metrics.waiting.Inc()
+	defer s.metrics.waiting.Dec()
+	waiting, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
+	if listener.Wait(waiting) == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return domain.ErrNoData
 }
 
 // fetchNow returns what is there.

@@ -236,6 +236,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	api.Harden(server)
 	n.connections.Attach(server)
+	polls := n.api.ParkPolls(server)
 
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()
@@ -249,6 +250,10 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
 	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
+	parts.Go(func() error {
+		_ = server.Serve(polls) // until the server is closed
+		return nil
+	})
 	parts.Go(func() error {
 		if err := server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve on %s: %w", n.Addr(), err)
@@ -279,11 +284,13 @@ func (n *Node) Run(ctx context.Context) error {
 	n.opts.Logger.Info("draining", "grace", grace.String())
 	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()
+	n.api.WaitForPolls(patience) // they are answered by the server
 	if err := server.Shutdown(patience); err != nil {
 		n.opts.Logger.Warn("requests under way were cut off", "grace", grace.String(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}
+	n.api.WaitForPolls(work)
 	n.door.shut()
 	taking.Wait()
 	stopBackground()

@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -28,6 +29,7 @@ type Hub struct {
 	opts    Options
 
 	listeners listeners
+	looks     sync.WaitGroup // of Listeners, at the watermark
 	inquiries *inquiries
 }
 
@@ -88,7 +90,10 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 
 // Close ends the asking of domains and waits for its end. What was not answered is
 // asked for again by the next Peek.
-func (h *Hub) Close() { h.inquiries.close() }
+func (h *Hub) Close() {
+	h.inquiries.close()
+	h.looks.Wait()
+}
 
 // Groups returns the groups that the hub knows.
 func (h *Hub) Groups() domain.Groups { return h.opts.Groups }

@@ -26,7 +26,11 @@ type Listener struct {
 	groups []domain.Group
 	place  listenerPlace // guarded by hub.listeners.mu
 
-	woken     chan struct{}   // holds one
+	mu        sync.Mutex
+	notify    func()          // of Notify; nil: nobody waits by it
+	timer     *time.Timer     // of the next look, of Notify
+	pending   bool            // there was something since the last Wait or Notify
+	woken     chan struct{}   // of Wait, which makes it: most Listeners never need it. Holds one
 	looks     int             // at the watermark, since it was woken
 	watermark domain.Sequence // as it was seen last; -1: never
 	news      bool            // were told since the last look, or by it
@@ -51,7 +55,7 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	if len(groups) == 0 {
 		groups = h.opts.Groups.All()
 	}
-	l := &Listener{hub: h, actor: actor, groups: groups, woken: make(chan struct{}, 1), watermark: -1}
+	l := &Listener{hub: h, actor: actor, groups: groups, watermark: -1}
 	h.listeners.add(l)
 	return l
 }
@@ -76,11 +80,12 @@ func (l *Listener) Wait(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		woken := l.beginWait()
 		timer := time.NewTimer(l.hub.opts.LookAgain(l.looks))
 		select {
-		case <-l.woken:
+		case <-woken:
 			timer.Stop()
-			l.looks, l.news = 0, true // a store whose reads are old may show only soon what has come
+			l.endWait()
 			return nil
 		case <-ctx.Done():
 			timer.Stop()
@@ -91,17 +96,122 @@ func (l *Listener) Wait(ctx context.Context) error {
 		if err != nil {
 			return ctx.Err() // unless it has ended, the Peek that follows will meet the trouble, and tell
 		}
-		l.looks++
-		first, changed, again := l.watermark < 0, watermark != l.watermark, l.news
-		l.watermark, l.news = watermark, changed && !first
-		if changed || again {
+		if l.learn(watermark) {
 			return nil
 		}
 	}
 }
 
+// Notify calls notify once, when there may be something. It is Wait without a goroutine
+// that waits. notify must not block, nor call the Listener; it may be called before
+// Notify returns. Once ctx ends, the store is not asked any more.
+func (l *Listener) Notify(ctx context.Context, notify func()) {
+	l.mu.Lock()
+	isPending := l.pending
+	if isPending {
+		l.pending = false
+		l.restartLooks()
+	} else {
+		l.notify = notify
+		l.timer = time.AfterFunc(l.hub.opts.LookAgain(l.looks), func() { l.look(ctx) })
+	}
+	l.mu.Unlock()
+	if isPending {
+		notify()
+	}
+}
+
+// beginWait returns the channel by which wake ends a Wait.
+func (l *Listener) beginWait() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.woken == nil {
+		l.woken = make(chan struct{}, 1)
+	}
+	if l.pending {
+		select {
+		case l.woken <- struct{}{}:
+		default:
+		}
+	}
+	return l.woken
+}
+
+// endWait notes that a Wait has ended by its channel.
+func (l *Listener) endWait() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending = false
+	l.restartLooks()
+}
+
+// StopNotify ends a Notify whose function has not been called.
+func (l *Listener) StopNotify() { l.takeNotify() }
+
+// takeNotify returns the function of Notify, which nothing else calls from then on.
+func (l *Listener) takeNotify() (notify func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if notify = l.notify; notify != nil {
+		l.notify = nil
+		l.timer.Stop()
+	}
+	return notify
+}
+
+// look asks the store whether there is something new, and calls the function of Notify
+// or looks again later.
+func (l *Listener) look(ctx context.Context) {
+	if !l.beginLook() {
+		return
+	}
+	defer l.hub.looks.Done()
+	watermark, err := l.hub.events.Watermark(ctx, l.actor)
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	again := l.notify != nil && err == nil && !l.learn(watermark)
+	if again {
+		l.timer.Reset(l.hub.opts.LookAgain(l.looks))
+	}
+	l.mu.Unlock()
+	if again {
+		return
+	}
+	if notify := l.takeNotify(); notify != nil {
+		notify()
+	}
+}
+
+// beginLook counts a look, unless Notify has ended.
+func (l *Listener) beginLook() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.notify == nil {
+		return false
+	}
+	l.hub.looks.Add(1)
+	return true
+}
+
+// learn notes the watermark that was read, and reports whether there may be something.
+func (l *Listener) learn(watermark domain.Sequence) bool {
+	l.looks++
+	first, changed, again := l.watermark < 0, watermark != l.watermark, l.news
+	l.watermark, l.news = watermark, changed && !first
+	return changed || again
+}
+
+// restartLooks notes that there is something, which a store whose reads are stale may
+// show a little later.
+func (l *Listener) restartLooks() { l.looks, l.news = 0, true }
+
 // Close gives the place back. It may be called again.
-func (l *Listener) Close() { l.hub.listeners.remove(l) }
+func (l *Listener) Close() {
+	l.StopNotify()
+	l.hub.listeners.remove(l)
+}
 
 // lookAgain is about how long a Listener waits before it looks for the n-th time
 // whether another node has saved something: 2, 4, 8 and then 10 seconds.
@@ -242,8 +352,21 @@ func (h *Hub) wakeActor(actor domain.ActorID) {
 }
 
 func (l *Listener) wake() {
-	select {
-	case l.woken <- struct{}{}:
-	default: // it is awake already
+	l.mu.Lock()
+	notify := l.notify
+	if notify != nil {
+		l.notify = nil
+		l.timer.Stop()
+		l.restartLooks()
+	} else {
+		l.pending = true
+		select {
+		case l.woken <- struct{}{}: // never without a Wait
+		default: // it is awake already
+		}
+	}
+	l.mu.Unlock()
+	if notify != nil {
+		notify()
 	}
 }

@@ -1,0 +1,376 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A request that waits in its handler holds two goroutines, their stacks and the
+// buffers of net/http, 50 KB in all. So a Peek that waits for data is parked: its
+// connection is taken from the http.Server and kept with the text of the request, and
+// both go back to the server as if the connection were new, once there may be data,
+// the wait is over, or the server drains.
+//
+//	http.Server ─▶ Peek, no data ─▶ park ─▶ wait for data, the end, or the client
+//	     ▲                                        │
+//	     └──────── pollListener ◀── resume ◀──────┘
+//
+// The client sees one request and one answer, and so do the log and the metrics.
+
+// errParked is the error of a handler whose request has been parked: there is no
+// answer yet.
+var errParked = errors.New("the request waits as a poll")
+
+// maxPollRequest is the length of the longest request that is parked. Longer ones wait
+// in their handler.
+const maxPollRequest = 2 * kilobyte
+
+// polls are the parked requests of a Server, and its way to resume them.
+type polls struct {
+	state   func(net.Conn, http.ConnState) // of the http.Server; may be nil
+	resumed chan *resumedConn
+	closed  chan struct{} // once the http.Server serves no more of them
+	close   sync.Once
+
+	parked sync.WaitGroup // and resumed ones that no handler serves yet
+	mu     sync.Mutex
+	all    map[*poll]struct{} // that wait
+	drains bool               // nothing is parked any more
+}
+
+// ParkPolls lets s park the requests of srv that wait for data. srv has to serve the
+// listener that it returns, besides its own. It is called after all other hooks of srv
+// are set, and before srv serves.
+func (s *Server) ParkPolls(srv *http.Server) net.Listener {
+	connContext, connState := srv.ConnContext, srv.ConnState
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if connContext != nil {
+			ctx = connContext(ctx, c)
+		}
+		var known *pollConn
+		if resumed, ok := c.(*resumedConn); ok {
+			known = resumed.known
+		} else {
+			known = &pollConn{}
+		}
+		return context.WithValue(ctx, pollConnKey{}, known)
+	}
+	srv.ConnState = func(c net.Conn, state http.ConnState) {
+		if connState != nil && state != http.StateHijacked { // a parked connection is still one of the server
+			connState(c, state)
+		}
+		if resumed, ok := c.(*resumedConn); ok && state == http.StateClosed {
+			if p := resumed.known.take(); p != nil { // the server has closed it before it came to a handler
+				p.abort(http.ErrServerClosed)
+			}
+		}
+	}
+	s.polls.state = connState
+	s.polls.resumed, s.polls.closed = make(chan *resumedConn), make(chan struct{})
+	return (*pollListener)(&s.polls)
+}
+
+// WaitForPolls returns once no request is parked, or ctx ends. It is called after
+// SetDraining.
+func (s *Server) WaitForPolls(ctx context.Context) {
+	none := make(chan struct{})
+	go func() {
+		s.polls.parked.Wait()
+		close(none)
+	}()
+	select {
+	case <-none:
+	case <-ctx.Done():
+	}
+}
+
+// A pollConn is what the context of a connection knows about its polls. Only the
+// goroutine that serves the connection uses it.
+type pollConn struct {
+	poll *poll // that the first request of the connection resumes
+}
+
+type pollConnKey struct{}
+
+// takePoll returns the poll that a request resumes, nil if it is a new request.
+func takePoll(ctx context.Context) *poll {
+	c, _ := ctx.Value(pollConnKey{}).(*pollConn)
+	if c == nil {
+		return nil
+	}
+	p := c.take()
+	if p != nil {
+		p.server.polls.parked.Done() // from here on the server waits for it when it shuts down
+	}
+	return p
+}
+
+func (c *pollConn) take() *poll {
+	p := c.poll
+	c.poll = nil
+	return p
+}
+
+// A poll is a parked request.
+type poll struct {
+	server   *Server
+	listener *hub.Listener
+	conn     net.Conn // without the text of an earlier request
+	known    net.Conn // conn as the hooks of the http.Server know it
+	request  []byte   // its text, and what the client has sent behind it
+	hasMore  bool     // the client has sent something behind it
+	id       string
+	actor    string
+	route    string
+	start    time.Time // of the request
+	until    time.Time // of the wait
+
+	mu       sync.Mutex
+	isParked bool
+	hasNews  bool          // there may be data
+	wake     chan struct{} // of waitBlindly; closed once the wait is over
+	next     [1]byte       // that the client sends
+}
+
+// park takes the connection of r from the http.Server until there may be data, up to
+// until. It reports false if it cannot: then the request has to wait in its handler.
+func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.Listener, until time.Time, route string) bool {
+	if _, ok := r.Context().Value(pollConnKey{}).(*pollConn); !ok || r.ProtoMajor != 1 || r.ContentLength != 0 {
+		return false
+	}
+	request := requestText(r)
+	if len(request) > maxPollRequest || !s.polls.enter() {
+		return false
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.polls.parked.Done()
+		return false
+	}
+	rec := recordOf(r.Context())
+	rec.isParked = true
+	p := &poll{
+		server: s, listener: listener, conn: conn, known: conn, request: request, id: rec.id,
+		actor: actorOf(r.Context()).String(), route: route, start: rec.start, until: until,
+	}
+	if resumed, ok := conn.(*resumedConn); ok {
+		p.conn = resumed.Conn
+	}
+	if n := buffered.Reader.Buffered(); n > 0 {
+		more, _ := buffered.Peek(n) // what is buffered is there
+		p.request, p.hasMore = append(p.request, more...), true
+	}
+	s.metrics.waiting.Inc()
+	p.begin()
+	go p.run()
+	return true
+}
+
+// enter counts a poll, unless the server drains.
+func (ps *polls) enter() bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.drains {
+		return false
+	}
+	ps.parked.Add(1)
+	return true
+}
+
+// add notes a poll that waits. It reports false if the server drains.
+func (ps *polls) add(p *poll) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.drains {
+		return false
+	}
+	if ps.all == nil {
+		ps.all = make(map[*poll]struct{})
+	}
+	ps.all[p] = struct{}{}
+	return true
+}
+
+func (ps *polls) leave(p *poll) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.all, p)
+}
+
+// drain resumes all polls.
+func (ps *polls) drain() {
+	ps.mu.Lock()
+	ps.drains = true
+	waiting := slices.Collect(maps.Keys(ps.all))
+	ps.mu.Unlock()
+	for _, p := range waiting {
+		p.resume(false)
+	}
+}
+
+// requestText returns the head of r as a client could have sent it.
+func requestText(r *http.Request) []byte {
+	var b bytes.Buffer
+	b.WriteString(r.Method + " " + r.RequestURI + " " + r.Proto + "\r\nHost: " + r.Host + "\r\n")
+	_ = r.Header.Write(&b) // a buffer takes everything
+	if r.Close && r.Header.Get("Connection") == "" {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("\r\n")
+	return bytes.Clone(b.Bytes())
+}
+
+// begin has the wait end at its time, with news, or when the server drains. It runs
+// before run, whose stack shall stay as small as it is.
+func (p *poll) begin() {
+	_ = p.conn.SetReadDeadline(p.until)
+	p.mu.Lock()
+	p.isParked = true
+	p.mu.Unlock()
+	if !p.server.polls.add(p) {
+		p.resume(false)
+		return
+	}
+	p.listener.Notify(p.server.draining, func() { p.resume(true) })
+}
+
+// run waits, and hands the connection back. Its stack stays at 2 KB while it waits.
+func (p *poll) run() {
+	n, err := 0, error(nil)
+	if !p.hasMore {
+		n, err = p.conn.Read(p.next[:])
+	}
+	p.finish(n, err)
+}
+
+// finish ends a poll that has read n bytes that the client sent behind its request.
+func (p *poll) finish(n int, err error) {
+	if p.request = append(p.request, p.next[:n]...); n > 0 || p.hasMore {
+		p.waitBlindly()
+		err = nil
+	}
+	p.end()
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		if err = p.handBack(); err == nil {
+			return
+		}
+	}
+	p.abort(err)
+}
+
+// abort ends a poll that gets no answer.
+func (p *poll) abort(err error) {
+	_ = p.conn.Close()
+	p.listener.Close()
+	p.server.reportPoll(p, err)
+	p.server.polls.parked.Done()
+}
+
+// waitBlindly waits without a look at the connection: what the client has sent there is
+// for the http.Server.
+func (p *poll) waitBlindly() {
+	p.mu.Lock()
+	isParked, wake := p.isParked, make(chan struct{})
+	p.wake = wake
+	p.mu.Unlock()
+	if !isParked {
+		return
+	}
+	timer := time.NewTimer(time.Until(p.until))
+	defer timer.Stop()
+	select {
+	case <-wake:
+	case <-timer.C:
+	}
+}
+
+// end sees to it that nothing touches the connection any more.
+func (p *poll) end() {
+	p.server.polls.leave(p)
+	p.listener.StopNotify()
+	p.mu.Lock()
+	p.isParked = false
+	p.mu.Unlock()
+	p.server.metrics.waiting.Dec()
+	if state := p.server.polls.state; state != nil {
+		state(p.known, http.StateClosed) // it is gone, or counts as a new one
+	}
+}
+
+// handBack gives the connection back to the http.Server.
+func (p *poll) handBack() error {
+	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection says so at the next read
+	select {
+	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p}}:
+		return nil
+	case <-p.server.polls.closed:
+		return http.ErrServerClosed
+	}
+}
+
+// resume ends the wait.
+func (p *poll) resume(hasNews bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.isParked {
+		return
+	}
+	p.isParked, p.hasNews = false, hasNews
+	_ = p.conn.SetReadDeadline(time.Unix(1, 0))
+	if p.wake != nil {
+		close(p.wake)
+	}
+}
+
+// A resumedConn is a connection whose next request has been read before.
+type resumedConn struct {
+	net.Conn
+	text  []byte // what is read first
+	known *pollConn
+}
+
+func (c *resumedConn) Read(p []byte) (int, error) {
+	if len(c.text) > 0 {
+		n := copy(p, c.text)
+		c.text = c.text[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// A pollListener accepts the connections of requests that are resumed.
+type pollListener polls
+
+// Accept implements net.Listener.
+func (l *pollListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.resumed:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *pollListener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *pollListener) Addr() net.Addr { return pollAddr{} }
+
+type pollAddr struct{}
+
+func (pollAddr) Network() string { return "polls" }
+func (pollAddr) String() string  { return "polls" }
