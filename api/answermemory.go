@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 )
 
 const (
@@ -11,44 +12,62 @@ const (
 	// they never wait for large ones.
 	smallAnswer = megabyte
 
-	// What an answer takes in memory while it is sent.
+	// What an answer takes in memory.
 	answerMemory = 128 * kilobyte // buffers
 	gzipMemory   = 512 * kilobyte
-	eventMemory  = 300 // bytes, of one event
+	readMemory   = 300 // bytes, of one event while the events of a bundle are read
+	listMemory   = 72  // bytes, of one event of a large bundle once they are read
 )
 
-// answerCost estimates the memory that the body of b takes while it is sent.
-func answerCost(b *domain.Bundle, compress bool) int64 {
-	cost := int64(answerMemory)
+// An answerCost estimates the memory that the body of a bundle takes.
+type answerCost struct{ reading, sending int64 }
+
+func costOf(b *domain.Bundle, compress bool) answerCost {
+	base := int64(answerMemory)
 	if compress {
-		cost += gzipMemory
+		base += gzipMemory
 	}
-	if b.Content != domain.Request { // that content is streamed
-		cost += int64(b.Count) * eventMemory
+	switch {
+	case b.Content == domain.Request: // that content is streamed
+		return answerCost{base, base}
+	case b.Count <= hub.ManyEvents: // these are read while they are sent
+		cost := base + int64(b.Count)*readMemory
+		return answerCost{cost, cost}
 	}
-	return cost
+	return answerCost{base + int64(b.Count)*readMemory, base + int64(b.Count)*listMemory}
 }
 
-// acquireAnswer acquires the memory to send the body of b, or fails with Busy. It
-// holds no slot while it waits. The caller closes the hold once the body is sent.
-func (s *Server) acquireAnswer(ctx context.Context, b *domain.Bundle, compress bool, slot *storeSlot) (*memoryHold, error) {
-	pool, cost := s.largeAnswers, answerCost(b, compress)
-	if cost <= smallAnswer {
-		pool = s.smallAnswers
+// reserveEvents acquires the memory to read so many events, or fails with Busy. It is
+// the Reserve of a hub.PeekRequest.
+func (s *storeSlot) reserveEvents(ctx context.Context, events int) error {
+	return s.reserve(ctx, answerMemory+int64(events)*readMemory)
+}
+
+// reserve makes the request hold n bytes of memory at least, or fails with Busy. It
+// gives the slot back while it waits.
+func (s *storeSlot) reserve(ctx context.Context, n int64) error {
+	pool := s.server.largeAnswers
+	if n <= smallAnswer {
+		pool = s.server.smallAnswers
 	}
-	cost = min(cost, pool.share)
-	hold := pool.open(slot.actor.String(), paceOf(ctx).interruptWrite)
-	if hold.tryAcquire(cost) {
-		return hold, nil
+	n = min(n, pool.share)
+	switch {
+	case s.memory != nil && s.memory.bytes >= n:
+		return nil
+	case s.memory != nil && s.memory.pool != pool:
+		s.memory.close()
+		s.memory = nil
 	}
-	slot.release()
-	err := hold.acquire(ctx, cost)
-	if err == nil {
-		err = slot.acquire(ctx)
+	if s.memory == nil {
+		s.memory = pool.open(s.actor.String(), paceOf(ctx).interruptWrite)
 	}
-	if err != nil {
-		hold.close()
-		return nil, err
+	more := n - s.memory.bytes
+	if s.memory.tryAcquire(more) {
+		return nil
 	}
-	return hold, nil
+	s.release()
+	if err := s.memory.acquire(ctx, more); err != nil {
+		return err
+	}
+	return s.acquire(ctx)
 }

@@ -27,7 +27,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer slot.release()
+	defer slot.close()
 	peeked, err := s.opts.Hub.Bundle(r.Context(), hub.PeekRequest{
 		Actor: actor, BundleID: id, By: s.domainHasUntil(), Pause: slot.pause,
 	})

@@ -23,25 +23,24 @@ import (
 // slot while it reads the store, and not while the client takes what was read.
 func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.Peeked, slot *storeSlot) error {
 	ctx := r.Context()
-	body, err := openSlotted(ctx, peeked, slot)
+	rec := recordOf(ctx)
+	compress := acceptsGzip(r.Header)
+	cost := costOf(&peeked.Bundle, compress)
+	if r.Method == http.MethodGet {
+		if err := slot.reserve(ctx, cost.reading); err != nil {
+			return err
+		}
+		p := paceOf(ctx)
+		p.hold = slot.memory
+		defer func() { p.hold = nil }()
+	}
+	body, err := openSlotted(ctx, peeked, slot, cost.sending)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }() // an error of what was read has been told by then
-	rec := recordOf(ctx)
 	r, content := limitRanges(r, body, peeked.Body.Length)
-	compress := r.Header.Get("Range") == "" && acceptsGzip(r.Header)
-	if r.Method == http.MethodGet {
-		hold, err := s.acquireAnswer(ctx, &peeked.Bundle, compress, slot)
-		if err != nil {
-			return err
-		}
-		defer hold.close()
-		p := paceOf(ctx)
-		p.hold = hold
-		defer func() { p.hold = nil }()
-	}
-	d := newDownload(w, &peeked.Bundle, compress)
+	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && compress)
 	s.tellBacklog(d.header, peeked.Behind)
 	http.ServeContent(d, r, "", time.Time{}, content)
 	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {

@@ -25,6 +25,11 @@ type memoryPool struct {
 	full    string // the text of the error
 	onCut   func() // for metrics; called with the pool locked
 
+	// cutsOwn has the pool cut off clients also while a request waits in the share of
+	// its owner. It is not set where all requests of an owner are one client's: that
+	// would only have it begin again and again.
+	cutsOwn bool
+
 	mu     sync.Mutex
 	used   int64
 	owners map[string]*memoryOwner
@@ -234,6 +239,9 @@ func (p *memoryPool) cutStalled(now time.Time) {
 	})
 	for _, w := range p.queue {
 		own := !p.isWithinShare(w) // only its owner's memory helps it
+		if own && !p.cutsOwn {
+			continue
+		}
 		for i, needed := 0, w.bytes; i < len(stalled) && needed > 0; i++ {
 			h := stalled[i]
 			if h.since.IsZero() || own && h.owner != w.hold.owner {

@@ -47,7 +47,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	case err != nil:
 		return err
 	}
-	defer slot.release()
+	defer slot.close()
 	s.metrics.backlog.Observe(float64(peeked.Backlog))
 	rec := recordOf(r.Context())
 	rec.note(

@@ -52,7 +52,7 @@ type Limits struct {
 
 	// Answers is how many bytes large answers take while their clients read them,
 	// AnswersPerActor how many of them those of one actor. Answers that take little
-	// have a quarter of that besides. Defaults: 96 MB; a quarter of Answers.
+	// have a quarter of that besides. Defaults: 72 MB; a third of Answers.
 	Answers, AnswersPerActor int64
 
 	MinRate int64 // bytes a second that a client has to send or read; default 4 KB
@@ -98,6 +98,7 @@ func New(opts Options) *Server {
 	}
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, timeout,
 		"request bodies take all the memory that there is for them", s.metrics.stalled.WithLabelValues("requests").Inc)
+	s.smallBodies.cutsOwn, s.largeBodies.cutsOwn = true, true // an address may be that of a proxy
 	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, timeout,
 		"answers that their clients have not read take all the memory that there is for them", s.metrics.stalled.WithLabelValues("answers").Inc)
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -155,10 +156,10 @@ func (o *Options) setDefaults() {
 		o.Limits.BodiesPerAddress = max(o.Limits.Bodies/2, o.Limits.RequestBody+largeStep)
 	}
 	if o.Limits.Answers <= 0 {
-		o.Limits.Answers = 96 * megabyte
+		o.Limits.Answers = 72 * megabyte
 	}
 	if o.Limits.AnswersPerActor <= 0 {
-		o.Limits.AnswersPerActor = o.Limits.Answers / 4
+		o.Limits.AnswersPerActor = o.Limits.Answers / 3
 	}
 	if o.Limits.MinRate <= 0 {
 		o.Limits.MinRate = 4 * kilobyte

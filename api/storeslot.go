@@ -10,16 +10,19 @@ import (
 )
 
 // A storeSlot is the right of one request to work on the store. Its request gives it
-// back while it waits for something else: a domain, or its client.
+// back while it waits for something else: a domain, or its client. Along with it goes
+// the memory for the answer, which the request keeps until close.
 type storeSlot struct {
-	of    *perActorLimiter
-	actor domain.ActorID
-	held  bool
+	server *Server
+	of     *perActorLimiter
+	actor  domain.ActorID
+	held   bool
+	memory *memoryHold // nil: none yet
 }
 
 // newStoreSlot waits for a slot, or fails with Busy.
 func (s *Server) newStoreSlot(ctx context.Context, actor domain.ActorID) (*storeSlot, error) {
-	slot := &storeSlot{of: s.peeks, actor: actor}
+	slot := &storeSlot{server: s, of: s.peeks, actor: actor}
 	if err := slot.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -53,6 +56,14 @@ func (s *storeSlot) release() {
 	}
 }
 
+// close releases the slot and the memory.
+func (s *storeSlot) close() {
+	s.release()
+	if s.memory != nil {
+		s.memory.close()
+	}
+}
+
 // pause releases the slot and returns a function that acquires it again.
 func (s *storeSlot) pause() func(context.Context) error {
 	s.release()
@@ -68,18 +79,20 @@ type slottedBody struct {
 
 	mu   sync.Mutex // ServeContent reads the parts of a multipart answer in another goroutine
 	slot *storeSlot
+	keep int64 // bytes of memory that the body takes once a Read has returned
 	err  error // of resume
 }
 
-// openSlotted opens the body of peeked. From then on slot belongs to the body.
-func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot) (*slottedBody, error) {
+// openSlotted opens the body of peeked, which keeps that many bytes of memory once it is
+// read. From then on slot belongs to the body.
+func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep int64) (*slottedBody, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	body, err := peeked.Open(ctx)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	return &slottedBody{Body: body, ctx: ctx, cancel: cancel, slot: slot}, nil
+	return &slottedBody{Body: body, ctx: ctx, cancel: cancel, slot: slot, keep: keep}, nil
 }
 
 // Read implements io.Reader.
@@ -91,7 +104,11 @@ func (b *slottedBody) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	defer b.slot.release()
-	return b.Body.Read(p)
+	n, err := b.Body.Read(p)
+	if b.slot.memory != nil {
+		b.slot.memory.shrink(b.keep)
+	}
+	return n, err
 }
 
 // Err returns the error with which a Read failed, if any did.

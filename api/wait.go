@@ -76,10 +76,10 @@ func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked
 	if err != nil {
 		return nil, nil, err
 	}
-	req.By, req.Pause = s.domainHasUntil(), slot.pause
+	req.By, req.Pause, req.Reserve = s.domainHasUntil(), slot.pause, slot.reserveEvents
 	peeked, err := s.opts.Hub.Peek(ctx, req)
 	if err != nil {
-		slot.release()
+		slot.close()
 		return nil, nil, err
 	}
 	return peeked, slot, nil

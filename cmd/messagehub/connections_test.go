@@ -12,7 +12,7 @@ import (
 )
 
 func TestServe_AnswersHealthzBesideIdleConnectionsWithFewDescriptors(t *testing.T) {
-	h := spawnCommand(t, nil, "sh", "-c", `ulimit -n 256; exec "$@"`, "sh", program(t),
+	h := spawnCommand(t, []string{tokenVariable + "=" + operatorToken}, "sh", "-c", `ulimit -n 256; exec "$@"`, "sh", program(t),
 		"serve", "--listen", "127.0.0.1:0", "--in-memory", "--bus-listen=", "--blob-listen=")
 	require.NoError(t, h.waitReady())
 	at, err := url.Parse(h.url(t))

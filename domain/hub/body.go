@@ -32,9 +32,10 @@ type assembly struct {
 	events  iter.Seq2[repository.StoredEvent, error]
 	content repository.Content
 
-	mu   sync.Mutex
-	want int64 // where the next Read begins
-	err  error // of a Read, or errClosed
+	mu     sync.Mutex
+	listed bool  // events are in memory, or few
+	want   int64 // where the next Read begins
+	err    error // of a Read, or errClosed
 
 	// How far the body has been made.
 	at       int64 // the place of what comes next: text, then the payload, then more
@@ -74,7 +75,7 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 		}
 		p.Body = m.body()
 	}
-	return &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, content: p.content}, nil
+	return &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, content: p.content, listed: p.listed || p.Count <= ManyEvents}, nil
 }
 
 func isWhole(b *domain.Bundle, events int) error {
@@ -111,6 +112,9 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
+		return 0, b.err
+	}
+	if b.err = b.list(); b.err != nil {
 		return 0, b.err
 	}
 	if b.next == nil || b.want < b.at {
@@ -230,6 +234,19 @@ func (b *assembly) offer(text []byte) error {
 		return domain.Errorf(domain.Damaged, "bundle %s: its body has not the %d bytes that it had when it was opened", b.bundle.ID, length)
 	}
 	b.text, b.buffer = text, text
+	return nil
+}
+
+// list reads the events into memory, if they are many.
+func (b *assembly) list() error {
+	if b.listed {
+		return nil
+	}
+	list, err := listEvents(b.events)
+	if err != nil {
+		return err
+	}
+	b.events, b.listed = list.all, true
 	return nil
 }
 

@@ -25,7 +25,16 @@ type PeekRequest struct {
 	// returns when the waiting is over: the caller lets go meanwhile of what others
 	// may need.
 	Pause func() (resume func(context.Context) error)
+
+	// Reserve, if given, is called before Peek reads more than ManyEvents of a new
+	// bundle, with an estimate of how many it will have. If it fails, so does Peek.
+	Reserve func(ctx context.Context, events int) error
 }
+
+// ManyEvents is the number of events up to which a bundle takes little memory. Of a
+// bundle with more, all events are read before the first byte of its body, into a
+// compact list: no reading of the store has to wait for the client then.
+const ManyEvents = 1500
 
 // peekWithin is how long a Peek may take, a domain that is asked for content included.
 const peekWithin = 30 * time.Second
@@ -38,6 +47,7 @@ type Peeked struct {
 
 	events  iter.Seq2[repository.StoredEvent, error]
 	content repository.Content
+	listed  bool // events are in memory
 }
 
 // ErrBundleIDInUse reports that the actor has, or had, another bundle with the id
@@ -102,7 +112,7 @@ func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, behind, next.Run.Events(ctx), h.content}, nil
+	return &Peeked{bundle, next.Backlog, behind, next.Run.Events(ctx), h.content, false}, nil
 }
 
 // withContent returns an open bundle once its content can be read. list is that of the
@@ -135,11 +145,17 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	}
 	var filler domain.Filler
 	measure := newMeasure(bundle.ID, bundle.Content)
-	var events pile
+	events := &eventList{}
 	var list []byte // instead of the events: many may wait for a domain at the same time
+	n, weight := 0, domain.Weight(0)
 	for e, err := range next.Run.Events(ctx) {
 		if err != nil {
 			return nil, err
+		}
+		if n, weight = n+1, weight.Add(e.Weight); n == ManyEvents && req.Reserve != nil {
+			if err := req.Reserve(ctx, estimateEvents(n, weight, next.Backlog)); err != nil {
+				return nil, err
+			}
 		}
 		if !filler.Take(&e.Event, e.Sequence) {
 			break
@@ -168,7 +184,13 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, behind, events.all, h.content}, nil
+	return &Peeked{bundle, next.Backlog, behind, events.all, h.content, true}, nil
+}
+
+// estimateEvents returns how many events a bundle will have whose first n events have a
+// weight, if backlog events wait for its actor.
+func estimateEvents(n int, weight domain.Weight, backlog int64) int {
+	return int(min(int64(n)*int64(domain.MaxBundleWeight)/max(1, int64(weight)), max(backlog, int64(n))))
 }
 
 // Bundle returns the open bundle that req names by its BundleID, whatever its group,
@@ -187,7 +209,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, int64(bundle.Count) + behind.Events, behind, run.Events(ctx), h.content}, nil
+	return &Peeked{bundle, int64(bundle.Count) + behind.Events, behind, run.Events(ctx), h.content, false}, nil
 }
 
 // isWhatIsAskedFor refuses to hand out an open bundle in place of another.

@@ -16,34 +16,6 @@ import (
 // maxStretch bounds the events in memory; their payloads never are.
 const maxStretch = 512
 
-// A pile is events in pieces of up to maxStretch, so that many of them are not
-// moved whenever one more comes.
-type pile [][]repository.StoredEvent
-
-func (p *pile) add(e *repository.StoredEvent) {
-	last := len(*p) - 1
-	switch {
-	case last < 0:
-		*p = append(*p, nil) // a small bundle takes little
-		last++
-	case len((*p)[last]) == maxStretch:
-		*p = append(*p, make([]repository.StoredEvent, 0, maxStretch))
-		last++
-	}
-	(*p)[last] = append((*p)[last], *e)
-}
-
-// all yields the events of the pile. None of them is an error.
-func (p pile) all(yield func(repository.StoredEvent, error) bool) {
-	for _, piece := range p {
-		for i := range piece {
-			if !yield(piece[i], nil) {
-				return
-			}
-		}
-	}
-}
-
 // stretches yields events in stretches whose payloads lie side by side in one
 // object, so that the object is opened once for all of them. A stretch is valid
 // until the next one is asked for.

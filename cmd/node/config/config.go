@@ -89,7 +89,7 @@ type Limits struct {
 	Bodies           Size // of large request bodies in memory; 0: the node chooses
 	BodiesPerAddress Size // of these, from one address; 0: half of them
 	Answers          Size // that large answers take in memory while they are read
-	AnswersPerActor  Size // of these, for one actor; 0: a quarter of them
+	AnswersPerActor  Size // of these, for one actor; 0: a third of them
 	MinRate          Size // in a second, that a client has to send or read
 
 	Connections           int // over HTTP; 0: the node chooses
@@ -117,7 +117,7 @@ func Default() Config {
 			RequestBody: 32 << 20, Payload: 1 << 20, Content: 64 << 20, Events: 10_000, Waiting: 10_000, FreeDisk: 64 << 20,
 			PayloadDepth: 64, PayloadNumber: 400,
 			BusConnections: 1000, BusBuffer: 128 << 20, BusTokenTimeout: 10 * time.Second,
-			Answers: 96 << 20, MinRate: 4 << 10,
+			Answers: 72 << 20, MinRate: 4 << 10,
 		},
 	}
 }

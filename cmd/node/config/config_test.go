@@ -162,7 +162,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "no size", yaml: "limits: {payload: lots}", want: `limits.payload = "lots" (hub.yaml line 1): want a size such as 512KB, 32MB or 1048576, up to 1024GB`},
 		{name: "no room for one body", yaml: "limits: {bodies: 1MB}", want: `limits.bodies = "1MB" (hub.yaml line 1): a request may have limits.request-body = 32MB; raise this, or lower that`},
 		{name: "a share that is too small", yaml: "limits: {bodies-per-address: 1MB}", want: `limits.bodies-per-address = "1MB" (hub.yaml line 1): a request may have limits.request-body = 32MB; raise this, or lower that`},
-		{name: "a share of answers that is too large", yaml: "limits: {answers-per-actor: 1GB}", want: `limits.answers-per-actor = "1GB" (hub.yaml line 1): all actors together have limits.answers = 96MB; raise that, or lower this`},
+		{name: "a share of answers that is too large", yaml: "limits: {answers-per-actor: 1GB}", want: `limits.answers-per-actor = "1GB" (hub.yaml line 1): all actors together have limits.answers = 72MB; raise that, or lower this`},
 		{name: "a share of connections that is too large", yaml: "limits: {connections: 5, connections-per-address: 6}", want: `limits.connections-per-address = "6" (hub.yaml line 1): all addresses together have limits.connections = 5; raise that, or lower this`},
 		{name: "neither a number nor auto", yaml: "limits: {connections: some}", want: `limits.connections = "some" (hub.yaml line 1): want a whole number of at least 1, or auto`},
 		{name: "payloads deeper than parsers read", yaml: "limits: {payload-depth: 999}", want: `limits.payload-depth = "999" (hub.yaml line 1): want at most 998; common JSON parsers refuse deeper bundles`},

@@ -77,7 +77,7 @@ var keys = []key{
 	{"limits.bodies", false, "bytes that large request bodies take in memory; auto: 128MB, or four times limits.request-body", func(c *Config) value { return auto((*sizeValue)(&c.Limits.Bodies)) }},
 	{"limits.bodies-per-address", false, "how many of these one address may take; auto: half of them", func(c *Config) value { return auto((*sizeValue)(&c.Limits.BodiesPerAddress)) }},
 	{"limits.answers", false, "bytes that large answers take in memory while their clients read", func(c *Config) value { return (*sizeValue)(&c.Limits.Answers) }},
-	{"limits.answers-per-actor", false, "how many of these one actor may take; auto: a quarter", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
+	{"limits.answers-per-actor", false, "how many of these one actor may take; auto: a third", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
 	{"limits.min-rate", false, "bytes a second that a client has to send or read, or it is cut off", func(c *Config) value { return (*sizeValue)(&c.Limits.MinRate) }},
 	{"limits.connections", false, "maximum number of HTTP connections; auto: 12,000, or what the limit of file descriptors allows", func(c *Config) value { return auto((*countValue)(&c.Limits.Connections)) }},
 	{"limits.connections-per-address", false, "how many of these one address other than loopback may have; auto: half of them", func(c *Config) value { return auto((*countValue)(&c.Limits.ConnectionsPerAddress)) }},

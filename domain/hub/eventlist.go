@@ -1,0 +1,95 @@
+package hub
+
+import (
+	"iter"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An eventList keeps the events of a bundle in a third of the memory of StoredEvents,
+// while its client takes the body. It has what a body is made of: neither the payloads
+// nor the times at which the events were saved.
+type eventList struct {
+	pieces  [][]listedEvent // of up to maxStretch, so that adding one does not move the others
+	kinds   []domain.Event  // what neighbouring events have in common
+	objects []string        // that have payloads
+}
+
+type listedEvent struct {
+	id             domain.EventID
+	kind, object   uint32 // in the lists
+	sum            uint32
+	weight         domain.Weight
+	sequence       domain.Sequence
+	offset, length int64
+}
+
+func (l *eventList) add(e *repository.StoredEvent) {
+	last := len(l.pieces) - 1
+	switch {
+	case last < 0:
+		l.pieces = append(l.pieces, nil) // a small bundle takes little
+		last++
+	case len(l.pieces[last]) == maxStretch:
+		l.pieces = append(l.pieces, make([]listedEvent, 0, maxStretch))
+		last++
+	}
+	l.pieces[last] = append(l.pieces[last], listedEvent{
+		id: e.ID, kind: l.kindOf(&e.Event), object: l.objectOf(e.PayloadAt.Object), sum: e.PayloadAt.Sum,
+		weight: e.Weight, sequence: e.Sequence, offset: e.PayloadAt.Offset, length: e.PayloadAt.Length,
+	})
+}
+
+// kindOf returns the place of what e has in common with its neighbours.
+func (l *eventList) kindOf(e *domain.Event) uint32 {
+	last := len(l.kinds) - 1
+	if last >= 0 {
+		k := &l.kinds[last]
+		if k.Cabinet() == e.Cabinet() && k.DocumentType == e.DocumentType && k.SupportsBundling == e.SupportsBundling {
+			return uint32(last) //nolint:gosec // there are fewer kinds than events
+		}
+	}
+	l.kinds = append(l.kinds, domain.Event{
+		Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType,
+		DocumentType: e.DocumentType, SupportsBundling: e.SupportsBundling,
+	})
+	return uint32(last + 1) //nolint:gosec // there are fewer kinds than events
+}
+
+// objectOf returns the place of an object.
+func (l *eventList) objectOf(object string) uint32 {
+	last := len(l.objects) - 1
+	if last < 0 || l.objects[last] != object {
+		l.objects = append(l.objects, object)
+		last++
+	}
+	return uint32(last) //nolint:gosec // there are fewer objects than events
+}
+
+// all yields the events of the list. None of them is an error.
+func (l *eventList) all(yield func(repository.StoredEvent, error) bool) {
+	for _, piece := range l.pieces {
+		for i := range piece {
+			from := &piece[i]
+			e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence}
+			e.ID, e.Weight = from.id, from.weight
+			e.PayloadAt = repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// listEvents reads all events into a list.
+func listEvents(events iter.Seq2[repository.StoredEvent, error]) (*eventList, error) {
+	list := &eventList{}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		list.add(&e)
+	}
+	return list, nil
+}
