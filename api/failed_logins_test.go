@@ -24,12 +24,12 @@ type loginDoor struct {
 	metrics *prometheus.Registry
 }
 
-func newLoginDoor(t *testing.T) *loginDoor {
+func newLoginDoor(t *testing.T, change ...func(*api.Options, *hub.Options)) *loginDoor {
 	t.Helper()
 	d := &loginDoor{t: t, now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC), metrics: prometheus.NewRegistry()}
-	d.fixture = newFixture(t, func(o *api.Options, _ *hub.Options) {
+	d.fixture = newFixture(t, append(change, func(o *api.Options, _ *hub.Options) {
 		o.Clock, o.Registerer = func() time.Time { return d.now }, d.metrics
-	})
+	})...)
 	return d
 }
 
@@ -73,6 +73,18 @@ func TestFailedLogins_AreRefusedAfterTenInAMinute(t *testing.T) {
 			messagehub_operator_logins_refused_total 1
 		`), "messagehub_operator_logins_failed_total", "messagehub_operator_logins_refused_total"))
 	}
+}
+
+func TestFailedLogins_DoNotKeepOutWhoHasALongToken(t *testing.T) {
+	const long = "messagehub-YKAB2SP4DFYGV5GM6ILCPQCICH"
+	d := newLoginDoor(t, func(o *api.Options, _ *hub.Options) { o.AdminToken = long })
+	for range 10 {
+		require.Equal(t, http.StatusUnauthorized, d.login("127.0.0.1:1000", wrong).StatusCode)
+	}
+	for _, shown := range []string{"", wrong, "Bearer " + long + "x", "Basic " + long} {
+		require.Equal(t, http.StatusTooManyRequests, d.login("127.0.0.1:1000", shown).StatusCode, shown)
+	}
+	require.Equal(t, http.StatusOK, d.login("127.0.0.1:1000", "Bearer "+long).StatusCode, "the strangers come from the same proxy")
 }
 
 func TestFailedLogins_AreWarningsWithTheAddressAndNotTheToken(t *testing.T) {

@@ -20,7 +20,10 @@ import (
 // client proves nothing: a reverse proxy on the same machine passes on the requests
 // of everybody, and need not say so.
 //
-// An address that fails too often is refused for a while without a look at its token.
+// An address that fails too often is refused for a while, with the right token as well
+// if that is so short that it may be guessed. A long one is accepted all the same: it
+// cannot be guessed at any speed, and behind a proxy everybody has the same address, so
+// that strangers could keep the operators out.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.AdminToken == "" {
@@ -29,13 +32,14 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 		}
 		address := addressOf(r.RemoteAddr)
 		now := s.opts.Clock()
-		if pause := s.logins.pause(address, now); pause > 0 {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		isRight := strings.EqualFold(scheme, "Bearer") && isSame(token, s.opts.AdminToken)
+		if pause := s.logins.pause(address, now); pause > 0 && (!isRight || len(s.opts.AdminToken) < longToken) {
 			s.metrics.loginsRefused.Inc()
 			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(pause.Seconds()), 'f', -1, 64))
 			return refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
 		}
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if strings.EqualFold(scheme, "Bearer") && isSame(token, s.opts.AdminToken) {
+		if isRight {
 			next.ServeHTTP(w, r)
 			return nil
 		}
@@ -49,6 +53,10 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 			"without that setting, the file admin.token in the hub's data folder holds it.")
 	})
 }
+
+// longToken is how many characters a token has that cannot be guessed. Those that nodes
+// make have more.
+const longToken = 26
 
 // isSame compares a and b in a time that does not depend on where they differ.
 func isSame(a, b string) bool {

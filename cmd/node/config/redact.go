@@ -24,12 +24,7 @@ func Redact(text string) (shown string, hasSecret bool) {
 	})
 	shown = userOfURL.ReplaceAllString(shown, "://"+redacted+"@")
 	shown = madeToken.ReplaceAllString(shown, redacted)
-	shown = base64Run.ReplaceAllStringFunc(shown, func(run string) string {
-		if looksLikeKey(run) {
-			return redacted
-		}
-		return run
-	})
+	shown = redactKeys(shown)
 	return shown, shown != text
 }
 
@@ -42,39 +37,90 @@ var (
 	base64Run   = regexp.MustCompile(`(?:[A-Za-z0-9+/]|%2[bBfF]){20,}(?:=|%3[dD]){0,2}`)
 )
 
-// looksLikeKey reports whether a run of characters of base64 looks like a key: it ends
-// in padding, or it is long and random. The words of a path or a name change seldom from
-// small to capital letters and digits, random characters most of the time.
-func looksLikeKey(run string) bool {
-	const minUnpadded = 40
-	body := strings.TrimRight(strings.ReplaceAll(strings.ToLower(run), "%3d", "="), "=")
-	isPadded := len(body) < len(run)
-	run = run[:len(body)]
-	changes, hasKind := 0, [4]bool{}
-	for i := range len(run) {
-		kind := kindOf(run[i])
-		hasKind[kind] = true
-		if i > 0 && kind != kindOf(run[i-1]) {
-			changes++
+// redactKeys replaces what looks like a key in base64.
+func redactKeys(text string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range base64Run.FindAllStringIndex(text, -1) {
+		run, rest := text[at[0]:at[1]], text[at[1]:]
+		if isPaddedKey(run) && !continuesWord(rest) || isRandom(run) {
+			b.WriteString(text[end:at[0]] + redacted)
+			end = at[1]
 		}
 	}
-	if !hasKind[0] || !hasKind[1] {
-		return false
-	}
-	return isPadded || hasKind[2] && len(run) >= minUnpadded && 25*changes >= 12*len(run)
+	b.WriteString(text[end:])
+	return b.String()
 }
 
-// kindOf returns 0 for a small letter, 1 for a capital, 2 for a digit, 3 for the others.
+// continuesWord reports whether text begins with a letter or a digit: then what is
+// before it is no padding, but the equals sign of NAME=VALUE.
+func continuesWord(text string) bool {
+	return text != "" && kindOf(text[0]) != other
+}
+
+// isPaddedKey reports whether a run of base64 has the padding of a key, and capital and
+// small letters.
+func isPaddedKey(run string) bool {
+	plain := unescaped.Replace(run)
+	body := strings.TrimRight(plain, "=")
+	_, has := kinds(body)
+	return len(body) < len(plain) && len(plain)%4 == 0 && has[small] && has[capital]
+}
+
+// isRandom reports whether a run of base64 without padding is long and random. The parts
+// of a path, and words that are written together, have digits in one place at most and
+// few changes between small and capital letters.
+func isRandom(run string) bool {
+	const minRun, minPart, minDigitGroups = 40, 20, 2
+	if len(run) < minRun {
+		return false
+	}
+	part := ""
+	for p := range strings.SplitSeq(strings.TrimRight(unescaped.Replace(run), "="), "/") {
+		if len(p) > len(part) {
+			part = p
+		}
+	}
+	changes, has := kinds(part)
+	digitGroups := len(digits.FindAllStringIndex(part, -1))
+	return len(part) >= minPart && has[small] && has[capital] && digitGroups >= minDigitGroups && 5*changes >= 2*len(part)
+}
+
+var (
+	unescaped = strings.NewReplacer("%2b", "+", "%2B", "+", "%2f", "/", "%2F", "/", "%3d", "=", "%3D", "=")
+	digits    = regexp.MustCompile(`[0-9]+`)
+)
+
+// A kind of character.
+const (
+	small = iota
+	capital
+	digit
+	other
+)
+
 func kindOf(c byte) int {
 	switch {
 	case 'a' <= c && c <= 'z':
-		return 0
+		return small
 	case 'A' <= c && c <= 'Z':
-		return 1
+		return capital
 	case '0' <= c && c <= '9':
-		return 2
+		return digit
 	}
-	return 3
+	return other
+}
+
+// kinds returns how often the kind changes from one character to the next, and which
+// kinds there are.
+func kinds(text string) (changes int, has [other + 1]bool) {
+	for i := range len(text) {
+		has[kindOf(text[i])] = true
+		if i > 0 && kindOf(text[i]) != kindOf(text[i-1]) {
+			changes++
+		}
+	}
+	return changes, has
 }
 
 // hasSecret reports whether a value must not be shown.

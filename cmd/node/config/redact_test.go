@@ -23,8 +23,8 @@ func TestRedact_FindsKeysOfEveryLength(t *testing.T) {
 		{64, base64.StdEncoding.EncodeToString, 0},
 		{16, base64.StdEncoding.EncodeToString, 0},
 		{32, func(b []byte) string { return url.QueryEscape(base64.StdEncoding.EncodeToString(b)) }, 0},
-		{48, base64.StdEncoding.EncodeToString, 20},
-		{64, base64.RawStdEncoding.EncodeToString, 20},
+		{48, base64.StdEncoding.EncodeToString, 60},
+		{64, base64.RawStdEncoding.EncodeToString, 60},
 	} {
 		missed := 0
 		for range 1000 {
@@ -43,6 +43,8 @@ func TestRedact_FindsKeysOfEveryLength(t *testing.T) {
 func TestRedact_LeavesWhatIsNoSecret(t *testing.T) {
 	for _, text := range []string{
 		"", "127.0.0.1:8080", "[::1]:8080", "messagehub-data", "/var/lib/messagehub", "NAME.servicebus.windows.net",
+		"/tmp/TestReverseProxy_MakesNobodyAnOperatorinsecure=false1391829401/001", "/tmp/TestPeek_ReturnsTheOpenBundleUntilItIsDequeued3127712345/001/data",
+		"/home/KimJensen2/Projects/EnergyHub2026/TestData/RunsOfMay3/a", "--servicebusFifoQueueOfTheHub=x",
 		"/tmp/TestNoSecretIsEverTold123456789/001/data", `C:\ProgramData\MessageHub\Data`,
 		"/var/lib/docker/volumes/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08/_data",
 		"https://account.documents.azure.com:443/", "http://127.0.0.1:10000/devstoreaccount1",
