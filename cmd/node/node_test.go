@@ -184,7 +184,7 @@ func TestTheOrderingOfTheConfigurationIsThatOfTheStore(t *testing.T) {
 
 func TestTheLimitsOfTheConfigurationAreThoseOfTheServer(t *testing.T) {
 	cfg := settings("")
-	cfg.Limits = config.Limits{RequestBody: 1000, Payload: 6, Events: 1}
+	cfg.Limits.RequestBody, cfg.Limits.Payload, cfg.Limits.Events = 1000, 6, 1
 	n, stop := start(t, cfg, node.Options{})
 	two := strings.Replace(event, "]", ","+event[1:], 1)
 	status, _ := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", two)
