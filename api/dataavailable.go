@@ -51,7 +51,7 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 		return s.rejected(sent, err)
 	}
 	if err != nil {
-		return unfinished(r.Context(), stored, err)
+		return unfinished(r.Context(), sent, stored, err)
 	}
 	answer := counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	if len(stored.Conflicts) > 0 {
@@ -77,10 +77,13 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 }
 
 // unfinished is the answer when the events of some recipients are stored and those
-// of others perhaps not. A kind that says nothing happened says it of one
-// recipient only.
-func unfinished(ctx context.Context, stored hub.Ingested, err error) error {
+// of others are refused or perhaps not stored. A kind that says nothing happened says
+// it of one recipient only.
+func unfinished(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
 	r := asProblem(ctx, err)
+	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {
+		return partlyStored(r, sent, stored, failed)
+	}
 	if problems[r.problem].retry {
 		r.detail = fmt.Sprintf("Not all events are stored for certain: %d are, the others may be. "+
 			"Repeat the same request after a pause: that is safe, nothing is stored twice.", stored.Accepted+stored.Duplicates)
@@ -145,18 +148,46 @@ func faultsDetail(total int) string {
 	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Mend them and send the request again.", total, maxFaults)
 }
 
+// partlyStored names the events of recipients that are at a limit or whose mailbox is
+// damaged, and those stored before with other content. The others are stored.
+func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, failed *hub.UnstoredError) error {
+	r.faults = conflictFaults(sent, stored.Conflicts)
+	for _, failure := range failed.Failures {
+		detail := "the mailbox of the recipient is damaged"
+		if refused, ok := errors.AsType[*domain.Error](failure.Err); ok && domain.KindOf(failure.Err) == domain.Invalid {
+			detail = refused.Error()
+		}
+		for _, index := range failure.Events {
+			r.faults = append(r.faults, faultOf(sent.Fault(index, "", detail)))
+		}
+	}
+	slices.SortStableFunc(r.faults, func(a, b fault) int { return a.index - b.index })
+	r.stored = &counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
+	const rest = "errors names them. The others are stored, and accepted and duplicates count them."
+	if r.problem == damaged {
+		r.detail = fmt.Sprintf("%d of the events are perhaps not stored; %s Repeating the request does not help; tell the operator the request id.", len(r.faults), rest)
+	} else {
+		r.detail = fmt.Sprintf("%d of the events are refused; %s", len(r.faults), rest)
+	}
+	return r
+}
+
 // differs is the answer when some events were stored before with other content.
 // It names them all, since the others are stored.
 func differs(answer counts, sent *eventjson.Events, conflicts []int) error {
-	faults := make([]fault, len(conflicts))
-	for i, index := range conflicts {
-		faults[i] = faultOf(sent.Fault(index, "id", "stored before with other content"))
-	}
 	return &problemError{
 		problem: alreadyStored,
 		detail: fmt.Sprintf("%d of the events differ from events stored before under the same ids; errors names them. "+
 			"The others are stored, and accepted and duplicates count them. Give new data a new id.", len(conflicts)),
-		faults: faults,
+		faults: conflictFaults(sent, conflicts),
 		stored: &answer,
 	}
+}
+
+func conflictFaults(sent *eventjson.Events, conflicts []int) []fault {
+	faults := make([]fault, len(conflicts))
+	for i, index := range conflicts {
+		faults[i] = faultOf(sent.Fault(index, "id", "stored before with other content"))
+	}
+	return faults
 }

@@ -33,9 +33,10 @@ func (p *process) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Hold what is stored to the rules, and mend what can be mended",
-		Long: "Read all that is stored and compare it with what must be true of it: nothing lost, nothing twice, in\n" +
-			"order, every pointer right. With --repair, mend pointers and undo Saves that were left unfinished;\n" +
-			"events, and what was acknowledged, are never touched.\n\n" +
+		Long: "Read all that is stored and compare it with what must be true of it: nothing lost, each event\n" +
+			"stored once, in order, every pointer right. A damaged mailbox is reported, and the check continues with\n" +
+			"the next. With --repair, mend pointers and undo Saves that were left unfinished; events, and what was\n" +
+			"acknowledged, are never touched.\n\n" +
 			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
 			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +

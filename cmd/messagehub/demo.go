@@ -26,7 +26,7 @@ func (p *process) demoCommand() *cobra.Command {
 		Short: "Play a day of a small energy market, and account for every event",
 		Long: "Start a hub in a temporary folder, send it a day of a small energy market over HTTP,\n" +
 			"drain it as the actors would, and compare what was received with what was sent.\n\n" +
-			"The exit status is 1 if an event was lost, came twice, out of order or changed.",
+			"The exit status is 1 if an event was lost, in two bundles, out of order or changed.",
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().IntVar(&d.events, "events", 20_000, "`N` events over the day")

@@ -73,7 +73,7 @@ func (p *process) root() *cobra.Command {
 		Use:   "messagehub",
 		Short: "A store-and-forward hub: domains announce data, actors fetch it in order",
 		Long: "MessageHub keeps what domains of a market announce until the actors that it is for have fetched it: " +
-			"in order, in bundles, nothing lost and nothing twice.",
+			"in order, in bundles, each event in exactly one bundle, each bundle until it is confirmed.",
 		Example: "  messagehub serve\n" +
 			"  messagehub send events.jsonl\n" +
 			"  messagehub peek --actor 5790001330552",

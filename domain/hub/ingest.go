@@ -1,10 +1,9 @@
 package hub
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -41,16 +40,16 @@ func (r *RejectionError) Error() string {
 // themselves are at fault it stores nothing and fails with a *RejectionError.
 //
 // Recipients are stored independently of each other. If that fails for some of
-// them the error says so, and Ingested counts what was stored for the others;
-// the caller sends the same events again, and none will be stored twice.
+// them the error is an *UnstoredError, and Ingested counts what was stored for the
+// others; the caller sends the same events again, and none will be stored twice.
 func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, error) {
 	if err := h.Check(events); err != nil {
 		return Ingested{}, err
 	}
 	var (
-		mu    sync.Mutex
-		total Ingested
-		errs  = make(map[int]error) // by the first event concerned
+		mu     sync.Mutex
+		total  Ingested
+		failed []SaveFailure
 	)
 	var g errgroup.Group // without a shared context: one recipient's trouble is not another's
 	g.SetLimit(h.opts.Parallel)
@@ -67,7 +66,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				errs[at[0]] = fmt.Errorf("save %d events for %s: %w", len(own), recipient, err)
+				failed = append(failed, SaveFailure{at, fmt.Errorf("save %d events for %s: %w", len(own), recipient, err)})
 				return nil
 			}
 			total.Accepted += saved.Accepted
@@ -80,41 +79,68 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	}
 	_ = g.Wait()
 	slices.Sort(total.Conflicts)
-	return total, joined(errs)
+	return total, unstored(failed)
 }
 
-// joined returns the first few of errs, by event, and the number of the others. What
-// may pass comes before NewerFormat, that before Damaged, and that before Invalid; the
-// first decides on the kind: as long as there is any that passes, sending the same
-// again stores more.
-func joined(errs map[int]error) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	const most = 3
-	var first []error
-	lasting := func(i int) int {
-		switch domain.KindOf(errs[i]) {
-		case domain.Invalid:
-			return 3
-		case domain.Damaged:
-			return 2
-		case domain.NewerFormat:
-			return 1
-		default:
-			return 0
-		}
-	}
-	order := slices.Sorted(maps.Keys(errs))
-	slices.SortStableFunc(order, func(a, b int) int { return lasting(a) - lasting(b) })
-	for _, i := range order {
-		if len(first) == most {
-			first = append(first, fmt.Errorf("and the like for %d other recipients", len(errs)-most))
+// A SaveFailure is a recipient whose events are not stored, or not for certain.
+type SaveFailure struct {
+	Events []int // indexes, ascending
+	Err    error
+}
+
+// An UnstoredError reports the recipients whose Saves failed. Errors that may pass
+// come before NewerFormat, that before Damaged, and that before Invalid. The first
+// decides on the kind: as long as one may pass, sending the same events again may
+// store more of them.
+type UnstoredError struct{ Failures []SaveFailure }
+
+// Error returns the first few errors and the number of the others.
+func (u *UnstoredError) Error() string {
+	const limit = 3
+	var lines []string
+	for i := range u.Failures {
+		if i == limit {
+			lines = append(lines, fmt.Sprintf("and the like for %d other recipients", len(u.Failures)-limit))
 			break
 		}
-		first = append(first, errs[i])
+		lines = append(lines, u.Failures[i].Err.Error())
 	}
-	return domain.Errorf(domain.KindOf(first[0]), "%w", errors.Join(first...))
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the errors of all recipients.
+func (u *UnstoredError) Unwrap() []error {
+	errs := make([]error, len(u.Failures))
+	for i := range u.Failures {
+		errs[i] = u.Failures[i].Err
+	}
+	return errs
+}
+
+// unstored returns the *UnstoredError of failures with its kind, or nil if there are
+// none.
+func unstored(failures []SaveFailure) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	slices.SortFunc(failures, func(a, b SaveFailure) int {
+		return cmp.Or(permanence(a.Err)-permanence(b.Err), a.Events[0]-b.Events[0])
+	})
+	return domain.Errorf(domain.KindOf(failures[0].Err), "%w", &UnstoredError{failures})
+}
+
+// permanence orders errors by how little sending the same events again helps.
+func permanence(err error) int {
+	switch domain.KindOf(err) {
+	case domain.Invalid:
+		return 3
+	case domain.Damaged:
+		return 2
+	case domain.NewerFormat:
+		return 1
+	default:
+		return 0
+	}
 }
 
 // byRecipient returns the indexes of each recipient's events, in order.

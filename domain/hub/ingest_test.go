@@ -151,6 +151,10 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 			require.Equal(t, kind, domain.KindOf(err))
 			require.EqualError(t, err, fmt.Sprintf("save 3 events for %s: no luck", ill))
 			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 1, Conflicts: []int{7}}, ingested, "those of the others")
+			unstored, ok := errors.AsType[*hub.UnstoredError](err)
+			require.True(t, ok)
+			require.Len(t, unstored.Failures, 1)
+			require.Equal(t, []int{0, 2, 4}, unstored.Failures[0].Events)
 
 			w.failingFor(nil)
 			ingested, err = w.hub.Ingest(w.ctx, events[:6])

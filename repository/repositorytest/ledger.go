@@ -62,7 +62,7 @@ func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
 // recipient or several. Those of one cabinet must be listed in the order in
 // which they were dequeued.
 //
-// The error names the first findings: events lost, delivered twice, changed or
+// The error names the first findings: events lost, in two bundles, changed or
 // out of order, sequence numbers that do not ascend, bundles that are not what
 // they say.
 func (l *Ledger) Check(dequeued []Peeked) error {

@@ -158,7 +158,7 @@ func (c *campaign) report() string {
 - machine: %d cores, %s/%s
 - Go: %s
 - %d deaths by SIGKILL in %d worlds, %.0f s of work, %.2f s for each
-- %d events in %d bundles: nothing lost, nothing twice, order kept; every world was drained
+- %d events in %d bundles: nothing lost, no event in two bundles, order kept; every world was drained
 - checks: no damage; %d hints mended, and nothing found after that
 - worlds that failed: %s
 

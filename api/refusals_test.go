@@ -1,0 +1,211 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A refusal is a way in which POST /v1/data-available refuses a request that has the
+// events 1 and 2, both without fault.
+type refusal struct {
+	problem string
+	status  int
+	request func(f *fixture) answer
+	counts  *counted // what the problem has of accepted and duplicates; nil: neither
+	named   []string // pointers, where some events are stored
+	unknown bool     // whether an event is stored, until the same request was repeated
+}
+
+type counted struct{ accepted, duplicates int }
+
+// failingFor makes every Save for the recipient "other" fail.
+func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
+	return func(_ context.Context, recipient domain.ActorID) error {
+		if recipient.String() == "other" {
+			return domain.Errorf(kind, "content type: other has events of too many kinds")
+		}
+		return nil
+	}
+}
+
+// toBoth sends the events 1 and 2, and two events for the recipient "other", whose
+// Saves fail.
+func toBoth(kind domain.Kind, more ...event) func(f *fixture) answer {
+	return func(f *fixture) answer {
+		f.store.save = failingFor(kind)
+		events := append([]event{newEvent(3, "recipient", "other"), newEvent(1), newEvent(4, "recipient", "other"), newEvent(2)}, more...)
+		a := f.do("POST", "/v1/data-available", array(events...))
+		f.store.save = nil
+		return a
+	}
+}
+
+// posts sends the events 1 and 2, and others beside them.
+func posts(more ...event) func(f *fixture) answer {
+	return func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", array(append([]event{newEvent(1), newEvent(2)}, more...)...))
+	}
+}
+
+// The body of a request that a raw connection sends.
+func rawPost(length int, body string) string {
+	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
+}
+
+var refusals = map[string]refusal{
+	"an event at fault":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "weight", 0))},
+	"an unknown origin":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "origin", "Gas"))},
+	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: posts(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
+	"a query parameter": {problem: "invalid", status: 400, request: func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available?x=1", array(newEvent(1), newEvent(2)))
+	}},
+	"a body that is not JSON": {problem: "not-json", status: 400, request: func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2))+"]")
+	}},
+	"a body that is cut": {problem: "body-cut", status: 400, request: func(f *fixture) answer {
+		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), true)
+	}},
+	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *fixture) answer {
+		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), false)
+	}},
+	"one id for two contents": {problem: "id-conflict", status: 409, request: posts(newEvent(1, "weight", 2))},
+	"a large body":            {problem: "body-too-large", status: 413, request: posts(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
+	"many events":             {problem: "too-many-events", status: 413, request: posts(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
+	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Content-Type", "text/json")
+	}},
+
+	"an id stored with other content": {
+		problem: "already-stored", status: 409, counts: &counted{1, 1}, named: []string{"/2/id"},
+		request: func(f *fixture) answer {
+			f.post(202, newEvent(2), newEvent(9))
+			return posts(newEvent(9, "weight", 2))(f)
+		},
+	},
+	"a recipient at a limit": {
+		problem: "invalid", status: 400, counts: &counted{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Invalid),
+	},
+	"a recipient at a limit, and an id stored with other content": {
+		problem: "invalid", status: 400, counts: &counted{1, 1}, named: []string{"/0", "/2", "/4/id"},
+		request: func(f *fixture) answer {
+			f.post(202, newEvent(2), newEvent(9))
+			return toBoth(domain.Invalid, newEvent(9, "weight", 2))(f)
+		},
+	},
+	"a damaged mailbox": {
+		problem: "damaged", status: 500, counts: &counted{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Damaged),
+	},
+
+	"a busy store":                 {problem: "busy", status: 429, unknown: true, request: toBoth(domain.Busy)},
+	"a store with a bug":           {problem: "internal", status: 500, unknown: true, request: toBoth(domain.Unknown)},
+	"an outcome nobody knows":      {problem: "uncertain", status: 503, unknown: true, request: toBoth(domain.Uncertain)},
+	"a store that does not answer": {problem: "unavailable", status: 503, unknown: true, request: toBoth(domain.Unavailable)},
+	"a mailbox of a newer version": {problem: "newer-format", status: 503, unknown: true, request: toBoth(domain.NewerFormat)},
+	"a store that is slow": {
+		problem: "deadline-exceeded", status: 503, unknown: true,
+		request: func(f *fixture) answer {
+			f.store.save = func(ctx context.Context, _ domain.ActorID) error { <-ctx.Done(); return ctx.Err() }
+			a := posts()(f)
+			f.store.save = nil
+			return a
+		},
+	},
+}
+
+// README and openapi.yaml say it in one sentence: a refusal stored nothing, unless its
+// problem has accepted; then it stored and counts all events but those that errors
+// names.
+func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
+	for name, r := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := serve(t, func(o *api.Options, _ *hub.Options) {
+				o.Limits.RequestBody, o.Limits.Events = 4_000, 6
+				if r.problem == "body-too-slow" || r.problem == "deadline-exceeded" {
+					o.Deadline = time.Second
+				}
+			})
+			a := r.request(f)
+			p := a.problem(r.status, r.problem)
+			var counts struct{ Accepted, Duplicates *int }
+			require.NoError(t, json.Unmarshal([]byte(a.body), &counts))
+			sound := []event{newEvent(1), newEvent(2)}
+			switch {
+			case r.unknown:
+				require.Nil(t, counts.Accepted)
+				require.Nil(t, counts.Duplicates)
+				f.post(202, sound...)
+			case r.counts == nil:
+				require.Nil(t, counts.Accepted)
+				require.Nil(t, counts.Duplicates)
+				require.JSONEq(t, `{"accepted":2,"duplicates":0}`, f.post(202, sound...).body, "nothing was stored")
+			default:
+				require.Equal(t, r.counts.accepted, *counts.Accepted)
+				require.Equal(t, r.counts.duplicates, *counts.Duplicates)
+				require.Equal(t, r.named, p.pointers())
+				require.Contains(t, p.Detail, "The others are stored, and accepted and duplicates count them.")
+				require.JSONEq(t, `{"accepted":0,"duplicates":2}`, f.post(202, sound...).body, "the others are stored")
+				if r.named[0] == "/0" {
+					other := []event{newEvent(3, "recipient", "other"), newEvent(4, "recipient", "other")}
+					require.JSONEq(t, `{"accepted":2,"duplicates":0}`, f.post(202, other...).body, "those that are named are not")
+				}
+			}
+		})
+	}
+}
+
+// The problems that openapi.yaml has for POST /v1/data-available all stand in the
+// table above, but for those that only a Peek can have.
+func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
+	text, err := os.ReadFile("openapi.yaml")
+	require.NoError(t, err)
+	var doc struct {
+		Paths map[string]struct {
+			Post struct {
+				Responses map[string]struct {
+					Ref string `yaml:"$ref"`
+				}
+			}
+		}
+		Components struct {
+			Responses map[string]struct {
+				Content map[string]struct {
+					Schema struct {
+						Properties struct{ Type struct{ Enum []string } }
+					}
+				}
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &doc))
+	documented := map[string]bool{}
+	for status, response := range doc.Paths["/v1/data-available"].Post.Responses {
+		for _, content := range doc.Components.Responses[path.Base(response.Ref)].Content {
+			for _, typ := range content.Schema.Properties.Type.Enum {
+				if name := strings.TrimPrefix(typ, "urn:messagehub:problem:"); !slices.Contains([]string{"no-answer", "domain-failed", "frozen"}, name) {
+					documented[status+" "+name] = true
+				}
+			}
+		}
+	}
+	tested := map[string]bool{}
+	for _, r := range refusals {
+		tested[strconv.Itoa(r.status)+" "+r.problem] = true
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(tested)))
+}
