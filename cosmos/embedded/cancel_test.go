@@ -75,3 +75,17 @@ func TestQuery_EndsWithItsContext(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded, name)
 	}
 }
+
+func TestChangeFeed_EndsWithItsContext(t *testing.T) {
+	engine, c := open(t, embedded.Options{})
+	create(t, c, doc("a", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	req := signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental feed", "x-ms-documentdb-partitionkey", `["p"]`)
+	answer := httptest.NewRecorder()
+	engine.Handler().ServeHTTP(answer, req.WithContext(ctx))
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body.String())
+	cancel()
+	answer = httptest.NewRecorder()
+	engine.Handler().ServeHTTP(answer, req.WithContext(ctx))
+	require.Equal(t, http.StatusRequestTimeout, answer.Code, answer.Body.String())
+}

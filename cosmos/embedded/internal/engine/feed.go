@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"strconv"
 	"strings"
@@ -33,13 +34,14 @@ type FeedPage struct {
 	Session uint64
 }
 
-// ChangeFeed reads one page of the change feed.
-func (e *Engine) ChangeFeed(c *Container, q FeedRequest) (FeedPage, error) {
+// ChangeFeed reads one page of the change feed. It ends early, with an error, when
+// ctx does.
+func (e *Engine) ChangeFeed(ctx context.Context, c *Container, q FeedRequest) (FeedPage, error) {
 	var page FeedPage
 	now := e.now(c)
 	err := e.view(q.Consistency, func(r disk.Reader) error {
 		f := feed{q: q, c: c, r: r, now: now, epks: map[Partition]bool{}}
-		err := f.read()
+		err := f.read(ctx)
 		page = f.page
 		return err
 	})
@@ -57,7 +59,7 @@ type feed struct {
 	page FeedPage
 }
 
-func (f *feed) read() error {
+func (f *feed) read(ctx context.Context) error {
 	f.page.Session = number(f.r.Get(counterKey))
 	f.page.Last = f.page.Session // unless the page is full before
 	if f.q.FromNow {
@@ -70,6 +72,9 @@ func (f *feed) read() error {
 	var err error
 	all := containerPrefix('L', f.c.number)
 	f.r.Scan(changeKey(f.c.number, f.q.After+1), after(all), func(key, value []byte) bool {
+		if err = ctx.Err(); err != nil {
+			return false
+		}
 		version := binary.BigEndian.Uint64(key[len(all):])
 		var more bool
 		if more, err = f.change(version, value); !more {

@@ -225,10 +225,14 @@ func (e call) eval(slots *Slots) Value {
 		v := a.eval(slots)
 		args, size = append(args, v), size+len(v.Text)
 	}
-	if !slots.spendMade(size) || e.steps != nil && !slots.spend(e.steps(args)) {
+	if !slots.spend(callSteps+size/madePerStep) || e.steps != nil && !slots.spend(e.steps(args)) {
 		return undefined
 	}
 	v := e.fn(args)
-	slots.spendMade(len(v.Text))
+	if v.Kind == Array { // its elements are made one by one
+		slots.spend(len(v.Text) / elementPerStep)
+	} else {
+		slots.spendMade(len(v.Text))
+	}
 	return v
 }

@@ -83,7 +83,8 @@ func arrayContains(a []Value) Value {
 func containsSteps(a []Value) int {
 	steps := canonicalSteps(a[0]) + canonicalSteps(a[1])
 	if len(a) == 3 && a[0].Kind == Array && a[1].Kind == Object {
-		steps += len(rawElements(a[0].Text)) * canonicalSteps(a[1])
+		const members = 3 // times: every object is made a map
+		steps += members * (canonicalSteps(a[0]) + len(rawElements(a[0].Text))*canonicalSteps(a[1]))
 	}
 	return steps
 }
@@ -93,7 +94,8 @@ func setSteps(a []Value) (steps int) {
 	for _, v := range a {
 		steps += canonicalSteps(v)
 	}
-	return steps
+	const lookup = 4 // times: every element is put into a map
+	return lookup * steps
 }
 
 // includes reports whether v is an object of which item has every property,

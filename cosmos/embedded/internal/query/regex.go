@@ -40,7 +40,7 @@ func newProgram(pattern string) (p *program, reason string) {
 	if err != nil {
 		return nil, badRegex
 	}
-	return &program{re, 1 + n/16}, ""
+	return &program{re, 1 + n/8}, ""
 }
 
 // instructions is about how many instructions a pattern compiles to, at most a few
@@ -58,7 +58,7 @@ func instructions(re *syntax.Regexp) int {
 
 func (p *program) match(text []byte, slots *Slots) Value {
 	if len(text) <= shortText {
-		if !slots.spend(1 + len(text)*p.perRune/2) {
+		if !slots.spend(1 + len(text)*p.perRune) {
 			return undefined
 		}
 		return boolean(p.Match(text))

@@ -45,11 +45,13 @@ const (
 	badRegex  = "the regular expression is not supported"
 	wideRegex = "the regular expression is too large"
 
-	madePerStep   = 16 // bytes
-	copiedPerStep = 256
-	readPerStep   = 64
-	lookSteps     = 10
-	checkEvery    = 4096 // steps between two looks at the context
+	madePerStep    = 16 // bytes
+	copiedPerStep  = 256
+	readPerStep    = 64
+	lookSteps      = 10
+	elementPerStep = 4
+	callSteps      = 8
+	checkEvery     = 4096 // steps between two looks at the context
 )
 
 // NewSlots returns the slots of a run, which ends early when ctx does.

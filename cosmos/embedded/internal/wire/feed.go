@@ -40,7 +40,7 @@ func (s *Server) feed(r *request, c *engine.Container) (Response, error) {
 	if err := s.admit(r, c, at); err != nil {
 		return Response{}, err
 	}
-	page, err := s.engine.ChangeFeed(c, q)
+	page, err := s.engine.ChangeFeed(r.Context(), c, q)
 	if err != nil {
 		return Response{}, err
 	}
