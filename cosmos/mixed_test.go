@@ -1,0 +1,220 @@
+package cosmos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// An edit replaces a line of a file of this package.
+type edit struct{ file, old, new string }
+
+// counting is a version that adds a member to head and gate and to the objects in them:
+// it counts how often that version has written each.
+var counting = []edit{
+	{"documents.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
+	{"documents.go", "	Marks    []mark          `json:\"marks,omitempty\"`", "	Writes   int64           `json:\"writes,omitempty\"`\n	Marks    []mark          `json:\"marks,omitempty\"`"},
+	{"documents.go", "	First      domain.Sequence       `json:\"first,omitempty\"`", "	Writes     int64                 `json:\"writes,omitempty\"`\n	First      domain.Sequence       `json:\"first,omitempty\"`"},
+	{"documents.go", "	Doubt domain.Sequence `json:\"doubt,omitempty\"`", "	Writes int64 `json:\"writes,omitempty\"`\n	Doubt domain.Sequence `json:\"doubt,omitempty\"`"},
+	{"save.go", "	h.Operation = w.r.newID()\n", "	h.Operation, h.Writes = w.r.newID(), w.head.Writes+1\n"},
+	{"plan.go", "			Unknown: before.Unknown,\n", "			Unknown: before.Unknown,\n			Writes:  before.Writes + 1,\n"},
+	{"bundles.go", "	c.ETag = \"\"\n", "	c.ETag, c.Writes = \"\", g.Writes+1\n"},
+	{"dequeue.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
+}
+
+// raising is a version that stores head and gate in format 2.
+var raising = []edit{
+	{"format.go", "documentKind{\"head\", 1}", "documentKind{\"head\", 2}"},
+	{"format.go", "documentKind{\"gate\", 1}", "documentKind{\"gate\", 2}"},
+	{"save.go", "	h.Operation = w.r.newID()\n", "	h.Operation, h.StoredFormat = w.r.newID(), 2\n"},
+	{"bundles.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
+}
+
+// buildMixed builds the worker into dir, against this package with edits.
+func buildMixed(ctx context.Context, dir string, edits []edit) (binary string, err error) {
+	sources := make(map[string]string)
+	for _, e := range edits {
+		if sources[e.file] == "" {
+			text, err := os.ReadFile(e.file)
+			if err != nil {
+				return "", err
+			}
+			sources[e.file] = string(text)
+		}
+		if strings.Count(sources[e.file], e.old) != 1 {
+			return "", fmt.Errorf("%s has no such line, or several: %s", e.file, e.old)
+		}
+		sources[e.file] = strings.Replace(sources[e.file], e.old, e.new, 1)
+	}
+	overlay := struct{ Replace map[string]string }{make(map[string]string)}
+	for file, text := range sources {
+		at, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		overlay.Replace[at] = filepath.Join(dir, file)
+		if err := os.WriteFile(overlay.Replace[at], []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	list, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mixed")
+	text, err := json.Marshal(overlay)
+	if err == nil {
+		err = os.WriteFile(list, text, 0o600)
+	}
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", binary, "./testdata/mixed").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return binary, nil
+}
+
+// A mixedReport is what a worker reports; see testdata/mixed.
+type mixedReport struct {
+	Saved, Dequeued, Errors []string
+	Refused, Writes         map[string]int
+	Counters                map[string]int64
+}
+
+// runMixed runs binaries side by side for a while, for actors.
+func (r *rig) runMixed(url string, lasts time.Duration, actors []domain.ActorID, binaries ...string) []mixedReport {
+	r.t.Helper()
+	var names []string
+	for _, a := range actors {
+		names = append(names, a.String())
+	}
+	reports := make([]mixedReport, len(binaries))
+	var ready, g errgroup.Group
+	begin := make(chan struct{})
+	for i, binary := range binaries {
+		worker := exec.CommandContext(r.t.Context(), binary,
+			"-endpoint", url, "-key", r.engine.Key(), "-actors", strings.Join(names, ","), "-for", lasts.String())
+		worker.Stderr = os.Stderr
+		in, err := worker.StdinPipe()
+		require.NoError(r.t, err)
+		out, err := worker.StdoutPipe()
+		require.NoError(r.t, err)
+		require.NoError(r.t, worker.Start())
+		isReady := make(chan error, 1)
+		ready.Go(func() error { return <-isReady })
+		g.Go(func() error {
+			lines := bufio.NewReader(out)
+			_, err := lines.ReadString('\n')
+			isReady <- err
+			<-begin
+			_ = in.Close()
+			text, rerr := io.ReadAll(lines)
+			if err = worker.Wait(); err == nil {
+				err = rerr
+			}
+			if err == nil {
+				err = json.Unmarshal(text, &reports[i])
+			}
+			return err
+		})
+	}
+	err := ready.Wait()
+	close(begin)
+	require.NoError(r.t, g.Wait())
+	require.NoError(r.t, err)
+	return reports
+}
+
+func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
+	t.Parallel()
+	builds := make([]string, 3)
+	g, ctx := errgroup.WithContext(t.Context())
+	for i, edits := range [][]edit{nil, counting, raising} {
+		dir := t.TempDir()
+		g.Go(func() (err error) {
+			builds[i], err = buildMixed(ctx, dir, edits)
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
+	older, newer, raised := builds[0], builds[1], builds[2]
+	v := &versions{newKeeperFor(t, 20, 0)}
+	server := httptest.NewServer(v.engine.Handler())
+	defer server.Close()
+
+	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
+	reports := v.runMixed(server.URL, time.Second, actors, older, newer)
+	var saved, dequeued []string
+	for _, r := range reports {
+		require.Empty(t, r.Errors)
+		require.NotEmpty(t, r.Saved)
+		require.NotEmpty(t, r.Dequeued)
+		saved, dequeued = append(saved, r.Saved...), append(dequeued, r.Dequeued...)
+	}
+	counts := reports[1]
+	require.NotEmpty(t, counts.Writes)
+	documents := v.items()
+	for name, n := range counts.Writes {
+		require.EqualValues(t, n, documents[name]["writes"], "%s was written so often by the newer version; it has counted", name)
+	}
+	for path, n := range counts.Counters {
+		require.GreaterOrEqual(t, counterOf(documents, path), float64(n), "%s", path)
+	}
+	for _, actor := range actors {
+		require.NoError(t, v.audit(actor))
+		drained, err := repositorytest.Drain(t.Context(), v.stores(v.node), actor, allGroups)
+		require.NoError(t, err)
+		for _, b := range drained {
+			for _, e := range b.Events {
+				dequeued = append(dequeued, e.ID.String())
+			}
+		}
+	}
+	slices.Sort(saved)
+	slices.Sort(dequeued)
+	require.Equal(t, saved, dequeued, "each event once, and none lost")
+
+	// The third version keeps one mailbox in another format.
+	kept := []domain.ActorID{repositorytest.NewActor()}
+	first := v.runMixed(server.URL, 100*time.Millisecond, kept, raised)[0]
+	require.Empty(t, first.Errors)
+	require.NotEmpty(t, first.Saved)
+	v.actor = kept[0]
+	before := v.etags()
+	left := v.runMixed(server.URL, 100*time.Millisecond, kept, older)[0]
+	require.Empty(t, left.Errors)
+	require.Empty(t, append(left.Saved, left.Dequeued...))
+	require.Positive(t, left.Refused[domain.NewerFormat.String()])
+	require.Equal(t, before, v.etags(), "the older version has written nothing")
+}
+
+// counterOf returns the counter at a path that starts with the name of a document.
+func counterOf(documents map[string]storedItem, path string) float64 {
+	for name, doc := range documents {
+		if rest, ok := strings.CutPrefix(path, name); ok {
+			var object any = doc
+			for _, member := range strings.Split(rest, "/")[1:] {
+				object = object.(map[string]any)[member]
+			}
+			if object, ok := object.(map[string]any); ok && object["writes"] != nil {
+				return object["writes"].(float64)
+			}
+			return 0
+		}
+	}
+	return 0
+}
