@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,14 +41,24 @@ const (
 // in it, for a plus sign cannot occur in a name.
 const unfinished = "+unfinished"
 
+// A folder of a newer format has a file formatFile with its number. One without has
+// format 1.
+const (
+	formatFile = "+format"
+	format     = 1
+)
+
 // OpenDir opens the folder dir, which it makes if need be, and removes what a
 // crash left unfinished. It tries to write, so that a folder that cannot be used
-// is found out now and not with the first object. The caller closes the Dir.
+// is found out now and not with the first object. A folder of another format is
+// refused with NewerFormat and not changed. The caller closes the Dir.
 func OpenDir(dir string) (*Dir, error) {
 	d, err := open(dir)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return nil, domain.Errorf(domain.Invalid, "open content folder %s: it is not a folder, or not in one: %w", dir, err)
+	case domain.KindOf(err) == domain.NewerFormat:
+		return nil, fmt.Errorf("open content folder %s: %w", dir, err)
 	case err != nil:
 		return nil, fmt.Errorf("open content folder %s: %w", dir, fault(err))
 	}
@@ -63,7 +74,7 @@ func open(dir string) (*Dir, error) {
 		return nil, err
 	}
 	d := &Dir{root: root, durable: map[string]bool{".": true}}
-	for _, step := range []func() error{d.clean, d.try} {
+	for _, step := range []func() error{d.checkFormat, d.clean, d.try} {
 		if err := step(); err != nil {
 			_ = root.Close()
 			return nil, err
@@ -98,6 +109,22 @@ func makeAll(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// checkFormat fails with NewerFormat if the folder has another format than this version
+// reads.
+func (d *Dir) checkFormat() error {
+	text, err := d.root.ReadFile(formatFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if number := strings.TrimSpace(string(text)); number != strconv.Itoa(format) {
+		return domain.Errorf(domain.NewerFormat, "its file %s says format %.20q, and this version reads %d; use the version that wrote it, or another folder", formatFile, number, format)
+	}
+	return nil
 }
 
 // clean empties the folder of unfinished files.

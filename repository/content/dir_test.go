@@ -108,3 +108,21 @@ func files(t *testing.T, dir string) []string {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestOpenDir_RefusesANewerFormatAndChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "+unfinished"), 0o700))
+	for name, text := range map[string]string{"+unfinished/draft": "a", "+format": "2\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	before := files(t, dir)
+	_, err := content.OpenDir(dir)
+	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
+	require.ErrorContains(t, err, "use the version that wrote it")
+	require.Equal(t, before, files(t, dir))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "+format"), []byte("1\n"), 0o600))
+	d, err := content.OpenDir(dir)
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+}

@@ -87,10 +87,7 @@ func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options
 	if err != nil {
 		return nil, failed(path, explain(err))
 	}
-	if err := db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists(bucketName)
-		return err
-	}); err != nil {
+	if err := makeBucket(db); err != nil {
 		return nil, failed(path, explain(errors.Join(err, db.Close())))
 	}
 	if err := files.SyncFolder(dir); err != nil {
@@ -99,6 +96,19 @@ func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options
 	f := &file{db: db, updates: make(chan *update, maxShared), done: make(chan struct{})}
 	go f.write()
 	return f, nil
+}
+
+// makeBucket makes the bucket of a new file. It writes nothing to one that has it: the
+// file may be of another version, which the reader of its content finds out.
+func makeBucket(db *bbolt.DB) error {
+	isNew := false
+	if err := db.View(func(tx *bbolt.Tx) error { isNew = tx.Bucket(bucketName) == nil; return nil }); err != nil || !isNew {
+		return err
+	}
+	return db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(bucketName)
+		return err
+	})
 }
 
 // openFile opens the bbolt file for writing, after a look at it. A damaged
@@ -194,7 +204,9 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		known = ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch),
+	case errors.Is(err, berrors.ErrVersionMismatch):
+		known = ErrFormat
+	case errors.Is(err, berrors.ErrInvalid),
 		errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrFreePagesNotLoaded):
 		known = ErrDamaged
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, berrors.ErrMaxSizeReached):

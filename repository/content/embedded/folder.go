@@ -63,6 +63,9 @@ func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	f := &folder{root: root, files: files(root), lock: lock}
+	if err := checkFormat(root); err != nil {
+		return nil, errors.Join(err, f.close())
+	}
 	if err := f.clean(); err != nil {
 		return nil, errors.Join(err, f.close())
 	}

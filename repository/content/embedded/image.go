@@ -3,11 +3,15 @@ package embedded
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // A file ends with its properties, so that content can be written before they
@@ -15,10 +19,37 @@ import (
 //
 //	content | properties, JSON | CRC-32C of these, 4 bytes | their length, 4 bytes | magic
 const (
-	magic      = "MHBLOB01"
+	magic      = magicName + "01"
+	magicName  = "MHBLOB" // followed by the number of the format
 	tailLength = 8 + len(magic)
 	maxJSON    = 128 << 10 // a name, headers and metadata at their limits take 84 KB, six bytes for each of some characters
 )
+
+// ErrFormat reports a folder, or a file in it, that a newer version of the program wrote.
+var ErrFormat = errors.New("it was written by a newer version; open it with that one, or use another folder")
+
+// A folder of a newer format has a file formatFile with its number. One without has
+// format 1.
+const (
+	formatFile = "+format"
+	format     = 1
+)
+
+// checkFormat fails with ErrFormat if a folder has another format than this version
+// reads. It changes nothing.
+func checkFormat(root *os.Root) error {
+	text, err := root.ReadFile(formatFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if number := strings.TrimSpace(string(text)); number != strconv.Itoa(format) {
+		return fmt.Errorf("%w: the file %s says format %.20q, this version reads %d", ErrFormat, formatFile, number, format)
+	}
+	return nil
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -48,6 +79,9 @@ func readVersion(root *os.Root, name string) (*version, error) {
 		return nil, err
 	}
 	v, err := decodeVersion(f, info.Size())
+	if errors.Is(err, ErrFormat) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is damaged; move it away to go on without it: %w", name, err)
 	}
@@ -59,6 +93,9 @@ func decodeVersion(r io.ReaderAt, length int64) (*version, error) {
 	last := make([]byte, min(length, most))
 	if _, err := r.ReadAt(last, length-int64(len(last))); err != nil {
 		return nil, err
+	}
+	if end := string(last[max(0, len(last)-len(magic)):]); strings.HasPrefix(end, magicName) && end > magic {
+		return nil, fmt.Errorf("%w: the file ends with %q, this version reads %s", ErrFormat, end, magic)
 	}
 	if len(last) < tailLength || string(last[len(last)-len(magic):]) != magic {
 		return nil, fmt.Errorf("it does not end with %s", magic)

@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -33,4 +35,28 @@ func TestNoBitOfTheStoredPropertiesMayFlip(t *testing.T) {
 		_, err := decode(whole[:n])
 		require.Error(t, err, "%d bytes", n)
 	}
+}
+
+func TestAFileOfANewerFormat_IsNotCalledDamaged(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	tail, err := encodeVersion(&version{Name: "a"})
+	require.NoError(t, err)
+	tail[len(tail)-1]++
+	require.NoError(t, root.WriteFile("blob", tail, 0o600))
+	_, err = readVersion(root, "blob")
+	require.ErrorIs(t, err, ErrFormat)
+	require.NotContains(t, err.Error(), "damaged")
+}
+
+func TestAFolderOfANewerFormat_IsRefusedAndNotChanged(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, unfinished), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, unfinished, "draft"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, formatFile), []byte("2"), 0o600))
+	_, err := Open(Options{Dir: dir})
+	require.ErrorIs(t, err, ErrFormat)
+	require.FileExists(t, filepath.Join(dir, unfinished, "draft"))
 }

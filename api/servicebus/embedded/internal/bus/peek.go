@@ -51,7 +51,7 @@ type peeked struct {
 func (p *peeked) add(record []byte) bool {
 	m, err := decode(bytes.Clone(record))
 	if err != nil {
-		p.failure = fmt.Errorf("%w: %w", disk.ErrDamaged, err)
+		p.failure = err
 		return false
 	}
 	p.messages = append(p.messages, m)

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
-
-	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
 // A part says which queue of an entity one is.
@@ -162,7 +160,7 @@ func (b *Bus) read(q *queue, seq int64) (Message, place, bool) {
 	}
 	m, err := decode(record)
 	if err != nil {
-		b.journal.failure = fmt.Errorf("%w: message %d of %s: %w", disk.ErrDamaged, seq, q.entity.config.Path, err)
+		b.journal.failure = fmt.Errorf("message %d of %s: %w", seq, q.entity.config.Path, err)
 		return Message{}, place{}, false
 	}
 	return m, q.placeOf(&m, len(record)), true

@@ -2,11 +2,13 @@ package bus
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-var errRecord = errors.New("a stored message cannot be read")
+var errRecord = fmt.Errorf("%w: a stored message cannot be read", disk.ErrDamaged)
 
 // A stored message: its numbers, its texts, and the sections, each with its
 // length. A reader of an older version finds out by the first byte.
@@ -49,6 +51,9 @@ func encode(m *Message) []byte {
 
 // decode keeps parts of b.
 func decode(b []byte) (Message, error) {
+	if len(b) > 0 && b[0] > recordVersion {
+		return Message{}, fmt.Errorf("%w: a message has version %d, this version reads %d", disk.ErrFormat, b[0], recordVersion)
+	}
 	if len(b) < 2 || b[0] != recordVersion {
 		return Message{}, errRecord
 	}

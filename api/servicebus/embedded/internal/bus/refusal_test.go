@@ -156,7 +156,8 @@ func TestADamagedStoreIsNotServed(t *testing.T) {
 		"rule":          {tableRule, "{", false, disk.ErrDamaged},
 		"rule's filter": {tableRule, `{"Rule":{"Name":"x","Filter":{"SQL":"="}}}`, false, disk.ErrDamaged},
 		"format":        {tableMeta, "\x00\x00\x00\x00\x00\x00\x00\x07", false, disk.ErrFormat},
-		"message":       {tableMessage, "?", true, disk.ErrDamaged},
+		"message":       {tableMessage, "\x00", true, disk.ErrDamaged},
+		"newer message": {tableMessage, "\x02newer", true, disk.ErrFormat},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
