@@ -210,6 +210,36 @@
 // mends hints and undoes unfinished intents, each by one conditional write, so it
 // can be broken off anywhere.
 //
+// # Formats and upgrades
+//
+// Nodes of two versions work on one store while a deployment is upgraded, and after
+// an upgrade was taken back. A version that only adds members to documents needs
+// nothing more: an older node keeps members that it does not know, at every level,
+// as long as the object that they are in is there. It drops them with the object: a
+// deleted entry, an intent that has ended, a floor that has passed a milestone. Three
+// things are no objects and cannot be extended so: marks, the events in a page, and
+// the name of a cabinet.
+//
+// A version that an older node must not work beside raises the format number of a
+// kind of document (see documentKind), the member v. Missing, it is 1. An older node
+// that reads such a document fails with NewerFormat, names the mailbox in its log and
+// metrics, and writes nothing more to that mailbox: every operation begins with the
+// head or the gates, each patch has the format as a condition, each replacement the
+// etag of what was read, and what remains are creations, and deletions of what was just
+// read. So a newer version keeps these rules:
+//
+//   - Before it stores the first document of a mailbox in a newer format, it raises
+//     the head, while that has no intent, then all gates and the bundles that are
+//     open, by conditional writes. An older node that has read one of them before is
+//     refused by its etag or, if it answers for a bundle, by the condition of its patch.
+//   - It never lowers a number.
+//   - Who changes the retention in a head changes the fence, too.
+//   - Members whose names begin with an underscore are Cosmos's.
+//
+// TestTwoVersions_ShareAStoreAndLoseNothing runs two builds side by side, and
+// TestEveryReplacedDocument_KeepsMembersItDoesNotKnow adds a member to every object
+// that is stored before each operation.
+//
 // # Outcomes
 //
 // Every conditional write carries an operation id. A refusal (404, 409, 412) is
@@ -267,6 +297,8 @@
 //	going on where the last look has stopped       TestThoseWhoseNoticesStayDoNotHideTheOthers
 //	the folder in the shared store                 TestWhatIsSharedOfABundleGoesWithItsFirstDrawer
 //	the folder of the first drawer                 TestABundleThatCanBeReplayedHasAllThatIsShared
+//	members that are not known                     TestEveryReplacedDocument_KeepsMembersItDoesNotKnow
+//	the format number                              TestADocumentOfANewerFormat_IsNeverWritten
 //
 // Two more were left out without anybody noticing: that a page at one's slot must
 // be one's own, and that a refused count must be. They are second lines of
