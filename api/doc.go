@@ -27,6 +27,19 @@
 // memory; the wait is added to its deadline. A check has all the
 // time that it needs, since its answer goes on all the while.
 //
+// A client also has to move Limits.MinRate bytes a second, on average over the
+// deadline when it reads and over a third of it when it sends (throughput.go).
+//
+// # Slow clients
+//
+// No client holds up others by being slow. A request holds a store slot while it
+// reads the store, never while its client takes what was read (storeslot.go). The
+// memory that it needs while its client sends or reads comes from a pool with a share
+// for each address or actor, and a pool of its own for what is small; while a request
+// waits for memory, clients that stand still are cut off (memorypool.go). Connections
+// are bounded by the server, which says with Options.OverLimit when only probes are
+// to be answered (overlimit.go).
+//
 // # Who asks
 //
 // Actors are found out in actor.go (requireActor), operators in operator.go

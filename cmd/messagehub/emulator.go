@@ -20,6 +20,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+	"github.com/messagehub/messagehub/internal/connlimit"
 )
 
 // A cosmosEmulator is what the flags of messagehub emulator cosmos say.
@@ -208,6 +209,7 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 		Handler: e.access.checkHosts(listener.Addr(), p.emulatorHandler(e, engine.HandlerOf(door))), ReadHeaderTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return requests },
 	}
+	connlimit.New(connlimit.Options{Limit: max(1, connlimit.FileLimit()/2)}).Attach(server)
 	served := make(chan error, 1)
 	scheme := "http"
 	if cert != nil {
@@ -271,6 +273,11 @@ func (p *process) emulatorHandler(e *cosmosEmulator, account http.Handler) http.
 		if r.URL.Path == "/healthz" {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			fmt.Fprintln(w, "ok")
+			return
+		}
+		if connlimit.OverLimit(r.Context()) {
+			w.Header().Set("Connection", "close")
+			http.Error(w, "the emulator has as many connections as its file descriptors allow", http.StatusServiceUnavailable)
 			return
 		}
 		if !e.logRequests {

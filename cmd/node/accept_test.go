@@ -1,0 +1,39 @@
+package node_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node"
+)
+
+// A starvedListener runs out of file descriptors for a while.
+type starvedListener struct {
+	net.Listener
+	failures atomic.Int64 // that are left
+}
+
+func (l *starvedListener) Accept() (net.Conn, error) {
+	if l.failures.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+func TestRun_AcceptsAgainAfterDescriptorsRanOut(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	starved := &starvedListener{Listener: l}
+	starved.failures.Store(3)
+	n, stop := start(t, settings(""), node.Options{Listener: starved})
+	status, _ := call(t, http.MethodGet, n.URL()+"/healthz", "", "")
+	require.Equal(t, http.StatusOK, status)
+	require.Negative(t, starved.failures.Load())
+	require.NoError(t, stop())
+}
