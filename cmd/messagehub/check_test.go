@@ -29,7 +29,7 @@ import (
 // stopped makes a folder in which a hub has kept an event for each of n actors.
 func stopped(t *testing.T, n int) string {
 	t.Helper()
-	data := t.TempDir()
+	data := dataFolder(t)
 	h := startHub(t, "--data", data)
 	var lines strings.Builder
 	for i := range n {

@@ -83,6 +83,10 @@ func spawnHub(t testing.TB, args ...string) *hubProcess {
 	return spawnHubWith(t, nil, args...)
 }
 
+// dataFolder returns the path of a folder that a hub makes for itself. A hub warns about
+// one that other users may read, as the folders of tests are.
+func dataFolder(t testing.TB) string { return filepath.Join(t.TempDir(), "data") }
+
 // operatorToken is that of the hubs in tests, so that none leaves a file behind.
 const operatorToken = "a-token-of-all-operators"
 

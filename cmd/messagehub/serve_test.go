@@ -99,7 +99,7 @@ func begunRequest(t *testing.T, url, head, rest string) (net.Conn, *bufio.Reader
 }
 
 func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
-	data := t.TempDir()
+	data := dataFolder(t)
 	h := startHub(t, "--data", data)
 	url := h.url(t)
 	head, rest := "["+strings.TrimSpace(event(1, "")), "]"
@@ -137,10 +137,10 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 	defer taken.Close()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	damaged := t.TempDir()
+	damaged := dataFolder(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(damaged, "cosmos"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(damaged, "cosmos", "store.db"), []byte(strings.Repeat("no database ", 1000)), 0o600))
-	used := t.TempDir()
+	used := dataFolder(t)
 	startHub(t, "--data", used)
 
 	for _, tc := range []struct {
@@ -191,12 +191,12 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 }
 
 func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {
-	data := t.TempDir()
+	data := dataFolder(t)
 	h := startHub(t, "--data", data)
 	require.NoError(t, h.stop(t, syscall.SIGTERM))
 	settings := filepath.Join(t.TempDir(), "hub.yaml")
 	require.NoError(t, os.WriteFile(settings, []byte("domains: [{name: Charges, group: prices}]\n"), 0o600))
-	got := messagehub(t, "", "serve", "--data", data, "--listen", "127.0.0.1:0", "--config", settings)
+	got := messagehub(t, "", "serve", "--data", data, "--listen", "127.0.0.1:0", "--bus-listen", "", "--blob-listen", "", "--config", settings)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "origin Charges is configured for group prices, but this store has used it in group masterdata")
 	require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
