@@ -175,7 +175,8 @@ func (c *Courier) hand(ctx context.Context, n domain.Notice) error {
 }
 
 func (c *Courier) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
-	if ctx.Err() == nil {
+	isLogged := domain.KindOf(err) == domain.NewerFormat // by the store, once for each mailbox
+	if ctx.Err() == nil && !isLogged {
 		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
 	}
