@@ -54,6 +54,10 @@ func TestPayload_AcceptsWhatIsWithinTheLimits(t *testing.T) {
 		require.Empty(t, got.Faults.List, payload)
 		require.Len(t, got.Events, 1)
 		require.Equal(t, payload, string(got.Events[0].Payload))
+		decoder := json.NewDecoder(strings.NewReader(payload))
+		decoder.UseNumber() // a float64 does not hold 400 digits
+		var value any
+		require.NoError(t, decoder.Decode(&value), payload)
 	}
 }
 
@@ -112,6 +116,8 @@ func TestPayload_RefusesWhatAnotherReaderRefuses(t *testing.T) {
 		require.Equal(t, want, got.Faults.Total == 0, "%s: %v", payload, got.Faults.List)
 		if want {
 			accepted++
+			var value any
+			require.NoError(t, json.Unmarshal([]byte(payload), &value), payload)
 		}
 	}
 	require.Greater(t, accepted, 1_000)
