@@ -156,3 +156,13 @@ func TestAStartFindsWhatWouldLeadASearchAstray(t *testing.T) {
 		})
 	}
 }
+
+// A damaged page makes bbolt panic where an update reads it. That update fails, as a
+// View does, and the others go on.
+func TestUpdate_ReportsAPanicOfItsReadsAsDamage(t *testing.T) {
+	s, err := Open(t.TempDir())
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Update(t.Context(), func(Tx) error { panic("page 7: invalid") }), ErrDamaged)
+	require.NoError(t, s.Update(t.Context(), put("a", "1")))
+	require.NoError(t, s.Close())
+}
