@@ -31,9 +31,10 @@ run: build ## build, and serve on the embedded engine until Ctrl-C
 
 build: ## build bin/messagehub: static, stamped with its version
 	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev); \
+	revision=$$(git rev-parse HEAD 2>/dev/null || echo unknown); \
 	echo "building bin/messagehub $$version"; \
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-X main.version=$$version" -o bin/messagehub ./cmd/messagehub
+		-ldflags "-X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
 
 test: ## test it all; with the race detector where state is shared
 	@.ci/test

@@ -16,8 +16,11 @@ import (
 	"os"
 )
 
-// version is set by the linker.
-var version = "dev"
+// version and revision are set by the linker.
+var (
+	version  = "dev"
+	revision string // commit; empty: what the go command has recorded
+)
 
 func main() {
 	os.Exit(run(context.Background(), &process{

@@ -49,7 +49,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	logger := newLogger(cfg.Log, p.err)
-	n, err := node.Open(ctx, cfg, node.Options{Logger: logger, Version: version})
+	n, err := node.Open(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
 	if err != nil {
 		return err
 	}

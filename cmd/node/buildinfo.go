@@ -10,15 +10,16 @@ import (
 )
 
 // registerBuildInfo adds the metric that tells the builds of several nodes apart.
-func registerBuildInfo(metrics prometheus.Registerer, version string) {
+func registerBuildInfo(metrics prometheus.Registerer, version, revision string) {
 	promauto.With(metrics).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "messagehub_build_info",
 		Help: "Always 1, with the version, the Go version and the revision that this node was built from.",
-	}, []string{"version", "goversion", "revision"}).WithLabelValues(cmp.Or(version, "unknown"), runtime.Version(), revision()).Set(1)
+	}, []string{"version", "goversion", "revision"}).WithLabelValues(cmp.Or(version, "unknown"), runtime.Version(), revision).Set(1)
 }
 
-// revision returns the commit that the program was built from.
-func revision() string {
+// recordedRevision returns the commit that the go command has recorded in the program,
+// or unknown if it was told not to.
+func recordedRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -31,6 +31,7 @@ type Options struct {
 	Logger   *slog.Logger  // default: none
 	Listener net.Listener  // default: one on Config.Listen; the Node closes it
 	Version  string        // of the program, for metrics
+	Revision string        // commit of the program, for metrics; default: what the go command has recorded
 	Grace    time.Duration // for requests under way when Run ends; default 25 s
 
 	// WrapTransport, WrapBus and WrapHandler put something between the hub and the
@@ -113,7 +114,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		n.registry = prometheus.NewRegistry()
 		n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
-	registerBuildInfo(n.registry, opts.Version)
+	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
