@@ -31,12 +31,17 @@ type pooledBody struct {
 	read  int64
 }
 
-// openBody acquires the memory for a request whose body begins, or fails with Busy.
-// The caller closes the body once its events are stored or refused.
+// openBody acquires the memory for a request whose body begins, or fails with Busy. A
+// small body that states its length gets all of it at once, so that it waits no second
+// time. The caller closes the body once its events are stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
 	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: senderOf(r), large: s.largeBodies}
 	b.use(s.smallBodies)
-	if err := b.acquire(requestMemory); err != nil {
+	stated := max(0, r.ContentLength)
+	if stated > smallBody {
+		stated = 0
+	}
+	if err := b.acquire(requestMemory + roundUp(stated, smallStep)); err != nil {
 		b.close()
 		return nil, err
 	}

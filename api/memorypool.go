@@ -59,8 +59,11 @@ type memoryWaiter struct {
 }
 
 const (
-	// stallLimit is how long a transfer may stand still while others wait for memory.
-	stallLimit = time.Second
+	// stallLimit is how long a transfer may stand still while others wait for memory. It
+	// falls to minStallLimit as the queue of an owner fills up: beside a flood of bodies
+	// that never end, others still get their turn.
+	stallLimit    = time.Second
+	minStallLimit = 100 * time.Millisecond
 
 	// maxWaiting is how many requests wait for room in one pool. More are refused at
 	// once, because each of them takes memory that no pool counts.
@@ -225,12 +228,19 @@ func (p *memoryPool) grant() {
 	}
 }
 
-// cutStalled cuts off clients that have stood still for stallLimit, those that have
+// currentStallLimit returns the stallLimit for the length of the queue.
+func (p *memoryPool) currentStallLimit() time.Duration {
+	fullness := float64(len(p.queue)) / float64(p.waiting/2)
+	return max(minStallLimit, time.Duration((1-fullness)*float64(stallLimit)))
+}
+
+// cutStalled cuts off clients that have stood still for the stall limit, those that have
 // done so the longest first, until there will be room for all requests that wait.
 func (p *memoryPool) cutStalled(now time.Time) {
 	var stalled []*memoryHold
+	limit := p.currentStallLimit()
 	for h := range p.held {
-		if !h.since.IsZero() && h.bytes > 0 && now.Sub(h.since) >= stallLimit {
+		if !h.since.IsZero() && h.bytes > 0 && now.Sub(h.since) >= limit {
 			stalled = append(stalled, h)
 		}
 	}

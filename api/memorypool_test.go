@@ -133,6 +133,9 @@ func TestUpload_BoundsSmallBodiesThatStandStill(t *testing.T) {
 		require.GreaterOrEqual(b.t, refused, 200, "2 MB hold 25 of them, and 128 may wait")
 		require.Equal(b.t, 202, (<-b.upload(b.dialFrom(2), small, small)).StatusCode)
 		require.Zero(b.t, time.Since(start))
+		<-time.After(200 * time.Millisecond)
+		require.Equal(b.t, 202, (<-b.upload(b.dialFrom(1), small, small)).StatusCode, "from the same address")
+		require.Less(b.t, time.Since(start), 7500*time.Millisecond)
 	})
 }
 
