@@ -269,3 +269,62 @@ func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
 	_, err = listen(true)
 	require.Equal(t, domain.Busy, domain.KindOf(err))
 }
+
+// notified returns how long it takes until l notifies, up to limit.
+func (w *world) notified(l *hub.Listener, limit time.Duration) (time.Duration, bool) {
+	start, news := time.Now(), make(chan struct{})
+	l.Notify(w.ctx, func() { close(news) })
+	defer l.StopNotify()
+	select {
+	case <-news:
+		return time.Since(start), true
+	case <-time.After(limit):
+		return 0, false
+	}
+}
+
+func TestNotify_HearsWhatWaitHears(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, e *ear) {
+		l := w.listens()
+		defer l.Close()
+		after, ok := w.notified(l, time.Minute)
+		require.True(t, ok, "the first look has nothing to compare with")
+		require.Equal(t, time.Second, after)
+
+		_, ok = w.notified(l, 5500*time.Millisecond)
+		require.False(t, ok)
+		require.Equal(t, 6, e.looks, "it looks on while there is nothing")
+
+		go func() {
+			<-time.After(500 * time.Millisecond)
+			_, err := w.hub.Ingest(w.ctx, rt.Events(1, w.actor))
+			assert.NoError(t, err)
+		}()
+		after, ok = w.notified(l, time.Minute)
+		require.True(t, ok)
+		require.Equal(t, 500*time.Millisecond, after)
+
+		w.sent(1) // between two waits
+		after, ok = w.notified(l, time.Minute)
+		require.True(t, ok)
+		require.Zero(t, after)
+
+		e.watermark = func() (domain.Sequence, error) { return 0, errors.New("out of reach") }
+		after, ok = w.notified(l, time.Minute)
+		require.True(t, ok, "the Peek that follows returns the error")
+		require.Equal(t, time.Second, after)
+	})
+}
+
+func TestNotify_IsSilentOnceItIsStopped(t *testing.T) {
+	listening(t, func(t *testing.T, w *world, e *ear) {
+		l := w.listens()
+		l.Notify(w.ctx, func() { t.Error("notified") })
+		l.StopNotify()
+		w.sent(1)
+		l.Close()
+		<-time.After(10 * time.Second)
+		require.Zero(t, e.looks)
+		w.hub.Close()
+	})
+}
