@@ -171,10 +171,12 @@ func idOf(doc []byte) string {
 }
 
 // mailboxOf returns the recipient to whom a partition belongs. The partition of a
-// drawer does not name one; then it is the drawer.
+// drawer, or of a document of all recipients, names none; then it is the partition.
 func mailboxOf(key string) string {
-	mailbox, _, _ := strings.Cut(key, "|")
-	return mailbox
+	if mailbox, _, _ := strings.Cut(key, "|"); mailbox != "" {
+		return mailbox
+	}
+	return key
 }
 
 // newPatch returns a patch without operations. It applies to a document that meets all

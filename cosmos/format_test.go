@@ -500,3 +500,25 @@ func TestMembersThatDifferInCase_AreKept(t *testing.T) {
 	require.EqualValues(t, 1, g.Generation)
 	require.JSONEq(t, strings.Replace(text, `,"_ts":1,"_etag":"e"`, "", 1), string(encoded(g.clone())))
 }
+
+func TestDocumentsOfAllRecipientsInANewerFormat_AreNotWritten(t *testing.T) {
+	v := newVersions(t)
+	require.NoError(t, v.node.AdoptGroups(t.Context()))
+	require.True(t, v.node.isDue(t.Context()))
+	for name, doc := range v.items() {
+		doc["v"] = 2
+		text, err := json.Marshal(doc)
+		require.NoError(t, err)
+		key := doc["partitionKey"].(string)
+		_, err = v.container(strings.Fields(name)[0]).ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
+		require.NoError(t, err)
+	}
+	before := v.etags()
+	require.Len(t, before, 2)
+	v.passes(day)
+	require.Equal(t, domain.NewerFormat, domain.KindOf(v.node.AdoptGroups(t.Context())))
+	require.False(t, v.node.isDue(t.Context()))
+	require.Equal(t, before, v.etags())
+	names, _ := v.node.NewerFormats(10)
+	require.Equal(t, []string{groupsKey, sweepKey}, names)
+}
