@@ -8,7 +8,9 @@
 //
 // It promises that what it takes for an event is JSON that says just that: no field
 // is missing, unknown, there twice or guessed from another type, names are compared
-// letter by letter, and a payload is kept as it was sent but for white space. It goes
+// letter by letter, and a payload is kept as it was sent but for white space. A payload
+// has a shape that common parsers read alike: limited nesting, limited numbers,
+// each name once in an object, and whole surrogate pairs. The package goes
 // on after a faulty event, so that a sender learns of all faults at once, each with a
 // JSON pointer to its place ([Fault]). Text that is no JSON ends the reading, since
 // nothing can be said about what follows ([SyntaxError]).
