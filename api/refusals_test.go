@@ -80,6 +80,10 @@ var refusals = map[string]refusal{
 	"a body that is cut": {problem: "body-cut", status: 400, request: func(f *fixture) answer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), true)
 	}},
+	"a body in malformed chunks": {problem: "invalid", status: 400, request: func(f *fixture) answer {
+		return f.raw("POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"2\r\n[{\r\nzz\r\n", false)
+	}},
 	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *fixture) answer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), false)
 	}},
