@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -158,7 +160,7 @@ func Open(o Options) (*Engine, error) {
 	}
 	e, err := open(store, o)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", nameOf(o.Dir), err), store.Close())
 	}
 	return e, nil
 }
@@ -172,6 +174,14 @@ func queryLimits(o Options) query.Limits {
 		limits.Memory = o.QueryMemory
 	}
 	return limits
+}
+
+// nameOf returns the path of the file of a store, which is in memory without a folder.
+func nameOf(dir string) string {
+	if dir == "" {
+		return "a store in memory"
+	}
+	return filepath.Join(dir, disk.FileName)
 }
 
 func open(store disk.Store, o Options) (*Engine, error) {

@@ -49,6 +49,7 @@ func TestAFileOfANewerFormat_IsRefusedAndNotWritten(t *testing.T) {
 			require.NoError(t, err)
 			_, err = embedded.Open(embedded.Options{Dir: dir})
 			require.ErrorIs(t, err, disk.ErrFormat)
+			require.ErrorContains(t, err, filepath.Join(dir, disk.FileName))
 			require.ErrorContains(t, err, "open it with that one and export it")
 			after, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 			require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -159,8 +160,9 @@ func Open(o Options) (*Namespace, error) {
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}
-	store := disk.NewMemory()
+	store, path := disk.NewMemory(), "a store in memory"
 	if o.Dir != "" {
+		path = filepath.Join(o.Dir, disk.FileName)
 		if o.FileSystem == nil {
 			o.FileSystem = disk.System{}
 		}
@@ -171,7 +173,7 @@ func Open(o Options) (*Namespace, error) {
 	}
 	b, err := bus.Open(store, bus.Options{Clock: o.Clock, Codec: node.Codec{}})
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), store.Close())
 	}
 	n := &Namespace{
 		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newPlaces(o.MaxConnections, o.MaxNetworkConnections),
