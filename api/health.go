@@ -13,8 +13,8 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// readyz reports whether requests should be sent to this node, and what an operator
-// should know about it although they should.
+// readyz reports whether requests should be sent to this node. If they should, it also
+// reports warnings for operators.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		return err

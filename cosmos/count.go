@@ -149,8 +149,8 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 	return g.Wait()
 }
 
-// writeEntries makes the entries of one partition point where they are to point. Most
-// of them are not there; those that are keep what this version does not know of them.
+// writeEntries writes the entries of one partition. Most of them do not exist and are
+// created; one that exists is patched, so that it keeps members of newer versions.
 func (o *operation) writeEntries(ctx context.Context, key string, entries []entry) error {
 	_, err := o.batch(ctx, o.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {

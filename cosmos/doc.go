@@ -233,7 +233,7 @@
 //     open, by conditional writes. An older node that has read one of them before is
 //     refused by its etag or, if it answers for a bundle, by the condition of its patch.
 //   - It never lowers a number.
-//   - Who changes the retention in a head changes the fence, too.
+//   - A write that changes the retention in a head changes the fence, too.
 //   - Members whose names begin with an underscore are Cosmos's.
 //
 // TestTwoVersions_ShareAStoreAndLoseNothing runs two builds side by side, and

@@ -55,10 +55,10 @@ func (s *store) checkContainers(ctx context.Context) error {
 	return nil
 }
 
-// warnings names what an operator should know although the node is ready. A mailbox of
-// a newer format is no reason to send all requests elsewhere: while a deployment is
-// upgraded, the first such mailbox would take every older node out of service. Anybody
-// may call /readyz, so the mailboxes themselves are named by the log and by check alone.
+// warnings returns what /readyz reports about a node that is ready. A mailbox of a newer
+// format does not make the node unready: while a deployment is upgraded, the first such
+// mailbox would take every older node out of service. Clients without a token may call
+// /readyz, so only the log and check name the mailboxes.
 func (s *store) warnings() []api.FailedCheck {
 	_, n := s.NewerFormats(0)
 	if n == 0 {
