@@ -49,7 +49,7 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 			slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", clip(r.RemoteAddr)),
 			slog.Bool("token_shown", token != ""))
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return refuse(missingToken, "Send the operator's token: Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
+		return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
 			"without that setting, the file admin.token in the hub's data folder holds it.")
 	})
 }

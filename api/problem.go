@@ -69,7 +69,7 @@ var problems = map[problemType]struct {
 	invalidActor:       {status: 400, title: "The actor id is not valid"},
 	missingActor:       {status: 401, title: "The actor is not known"},
 	missingToken:       {status: 401, title: "The operator is not known"},
-	adminClosed:        {status: 403, title: "Nobody may operate this hub over HTTP"},
+	adminClosed:        {status: 403, title: "The operators' routes are closed"},
 	tooManyLogins:      {status: 429, title: "Too many failed logins"},
 	noRoute:            {status: 404, title: "No such route"},
 	unknownGroup:       {status: 404, title: "No such group"},

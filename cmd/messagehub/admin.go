@@ -45,7 +45,7 @@ func (p *process) newOperator(in config.Inputs, url string) (*client, error) {
 		return nil, err
 	}
 	if c.token != "" && !c.isPrivate() {
-		fmt.Fprintf(p.err, "messagehub: warning: the operator's token goes to %s over plain HTTP, where others can read it on its way; use https, or a tunnel\n", c.base)
+		fmt.Fprintf(p.err, "messagehub: warning: the operator's token is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", c.base)
 	}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this hub alone
 	return c, nil

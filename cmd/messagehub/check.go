@@ -32,16 +32,15 @@ func (p *process) checkCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Hold what is stored to the rules, and mend what can be mended",
-		Long: "Read all that is stored and compare it with what must be true of it: nothing lost, each event\n" +
-			"stored once, in order, every pointer right. A damaged mailbox is reported, and the check continues with\n" +
-			"the next. With --repair, mend pointers and undo Saves that were left unfinished; events, and what was\n" +
-			"acknowledged, are never touched.\n\n" +
+		Short: "Check all stored data, and repair what can be repaired",
+		Long: "Read all stored data and check the hub's guarantees: nothing lost, each event stored once, in order, and\n" +
+			"every pointer right. A damaged mailbox is reported, and the check continues with the next. With --repair,\n" +
+			"correct pointers and roll back unfinished Saves; events and acknowledgements are never changed.\n\n" +
 			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
 			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +
-			"The exit status is 0 if nothing is wrong, or not any more, 1 if something is or could not be checked because a\n" +
-			"newer version has stored it, and 2 for a wrong command line.",
+			"The exit status is 0 if nothing is wrong or everything was repaired, 1 if something is wrong or could not be\n" +
+			"checked because a newer version has stored it, and 2 for a wrong command line.",
 		Example: "  messagehub check --data /var/lib/messagehub\n" +
 			"  messagehub check --url http://127.0.0.1:8080 --repair\n" +
 			"  messagehub check --url http://127.0.0.1:8080 --resume check.state --json > report.json",
@@ -49,7 +48,7 @@ func (p *process) checkCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&c.url, "url", "", "`URL` of a running hub, to check inside it")
-	flags.BoolVar(&c.repair, "repair", false, "mend pointers, and undo Saves that were left unfinished")
+	flags.BoolVar(&c.repair, "repair", false, "correct pointers, and roll back unfinished Saves")
 	flags.BoolVar(&c.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&c.verbose, "verbose", false, "list every finding")
 	flags.StringVar(&c.actor, "actor", "", "check the actor with this `ID` only")

@@ -46,7 +46,7 @@ func newClient(base string) (*client, error) {
 	return &client{base: strings.TrimRight(u.String(), "/"), user: user, http: &http.Client{Transport: transport}}, nil
 }
 
-// isPrivate reports whether nobody else can read on its way what the client sends.
+// isPrivate reports whether the requests of the client cannot be read on the network.
 func (c *client) isPrivate() bool { return strings.HasPrefix(c.base, "https:") || c.isLocal() }
 
 // isLocal reports whether the hub is on this machine.

@@ -19,8 +19,8 @@ import (
 const emulatorKeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 
 // keyHelp is what the help of an emulator says about keys and addresses.
-const keyHelp = "Without a key of its own it has the key of all emulators, and listens to this machine only\n" +
-	"unless --insecure is given. Other users of the machine can read --key in the list of\n" +
+const keyHelp = "Without a key of its own it has the well-known key of emulators, and accepts only a loopback\n" +
+	"address unless --insecure is given. Other users of the machine can read --key in the list of\n" +
 	"processes: use --key-file or " + emulatorKeyVariable + ". On a loopback address it accepts only\n" +
 	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
 
@@ -35,7 +35,7 @@ func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 	f.StringVar(&a.key, "key", "", keyUsage)
 	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulatorKeyVariable+" can hold it too")
 	f.StringSliceVar(&a.hosts, "host", nil, "accept requests for host `NAME` on a loopback address too; may be given more than once")
-	f.BoolVar(&a.insecure, "insecure", false, "serve other machines with the key of all emulators, which is no secret")
+	f.BoolVar(&a.insecure, "insecure", false, "serve other machines even without a secret key")
 }
 
 // readKey returns the key from the flag, the file or the environment; "" if there is
@@ -66,15 +66,15 @@ func (a *emulatorAccess) checkAddress(address, reason string) error {
 	if reason == "" || a.insecure {
 		return nil
 	}
-	err := config.RequireLoopback(address, reason, "give --insecure if everyone who reaches it is trusted")
+	err := config.RequireLoopback(address, reason, "give --insecure if every client that reaches it is trusted")
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", address, err)
 	}
 	return nil
 }
 
-// knownKey is the reason to refuse a public address for the key of all emulators.
-const knownKey = "its key is known to all; set a key of its own with --key-file or " + emulatorKeyVariable
+// knownKey is the reason to refuse a public address with the well-known key.
+const knownKey = "its key is the well-known one (set another with --key-file or " + emulatorKeyVariable + ")"
 
 // checkHosts refuses requests for other hosts on a loopback address: a web page can
 // make its own name resolve to such an address. It permits loopback names and those

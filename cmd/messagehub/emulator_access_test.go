@@ -68,7 +68,7 @@ func TestEmulators_RefuseOtherMachinesWithTheKnownKey(t *testing.T) {
 		for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"} {
 			got := messagehub(t, "", "emulator", name, "--in-memory", "--listen", address)
 			require.Equal(t, 2, got.status, got.err)
-			require.Contains(t, got.err, "its key is known to all")
+			require.Contains(t, got.err, "its key is the well-known one")
 			require.Contains(t, got.err, "--insecure")
 		}
 	}

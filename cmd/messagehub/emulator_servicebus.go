@@ -135,9 +135,9 @@ func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err er
 func (e *busEmulator) openTo(key string) string {
 	switch {
 	case e.anonymous:
-		return "--anonymous lets everyone who reaches it do everything"
+		return "--anonymous gives every client all rights"
 	case e.trustTokens:
-		return "--trust-tokens lets everyone who reaches it do everything"
+		return "--trust-tokens gives every client all rights"
 	case key == embedded.WellKnownKey:
 		return knownKey
 	}

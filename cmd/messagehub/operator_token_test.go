@@ -94,7 +94,7 @@ func TestOperatorCommands_WarnBeforeTheTokenCanBeRead(t *testing.T) {
 		p := &process{environ: []string{tokenVariable + "=" + operatorToken}, err: &errs}
 		_, err := p.newOperator(operatorInputs(t), base)
 		require.NoError(t, err)
-		require.Equal(t, warns, strings.Contains(errs.String(), "warning: the operator's token goes to "+base+" over plain HTTP"), base)
+		require.Equal(t, warns, strings.Contains(errs.String(), "warning: the operator's token is sent to "+base+" over plain HTTP"), base)
 		require.NotContains(t, errs.String(), operatorToken)
 		errs.Reset()
 		_, err = (&process{err: &errs}).newOperator(operatorInputs(t, "--data", t.TempDir()), base)

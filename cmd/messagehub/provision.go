@@ -27,8 +27,8 @@ func (p *process) provisionCommand() *cobra.Command {
 		Short: "Create and correct what a hub needs on Azure",
 		Long: "Create what a hub with these settings needs on Azure, and correct what exists: the Cosmos database\n" +
 			"with its containers, the blob containers, and the queues of the Service Bus namespace. The settings\n" +
-			"are those of serve, from a file, the environment, or the flags here. What serve embeds it creates by\n" +
-			"itself. It may run again at any time, also while hubs run.\n\n" +
+			"are those of serve, from a file, the environment, or the flags here. Engines that serve embeds need no\n" +
+			"provisioning. The command may run again at any time, also while hubs run.\n\n" +
 			"Of containers that exist it corrects the index paths and the default TTL, and keeps every other\n" +
 			"property. Cosmos builds an index in the background; until then queries may fail. A partition key\n" +
 			"cannot be changed: such a container must be created again.\n\n" +
@@ -45,7 +45,7 @@ func (p *process) provisionCommand() *cobra.Command {
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	flags.BoolVar(&o.CheckOnly, "check", false, "create and change nothing, only report")
 	flags.BoolVar(&o.NarrowIndex, "narrow-index", false, "also remove index paths that no query of the hub needs")
-	flags.StringVar(&throughput, "throughput", "autoscale", "create Cosmos containers with `autoscale` up to the maximum above, or none for a database with shared throughput")
+	flags.StringVar(&throughput, "throughput", "autoscale", "throughput `MODE` of new Cosmos containers: autoscale up to the maximum above, or none for a database with shared throughput")
 	config.AddFlags(flags, provisionKeys...)
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		switch throughput {
@@ -85,7 +85,7 @@ func containersTable() string {
 // reportProvisioned prints how each resource stands, and then what is left to do.
 func (p *process) reportProvisioned(all []node.Resource, o *node.ProvisionOptions) error {
 	if len(all) == 0 {
-		fmt.Fprintln(p.out, "Nothing to provision: these settings name no Azure account, and what serve embeds it creates by itself.")
+		fmt.Fprintln(p.out, "Nothing to provision: these settings name no Azure account, and the engines that serve embeds need none.")
 		return nil
 	}
 	left := int64(0)

@@ -161,7 +161,7 @@ func TestProvision_PrintsWhatTheCredentialMayNotDo(t *testing.T) {
 	for _, want := range []string{
 		"the account refuses the credential; check cosmos.key",
 		"read container messagehub-content of http://127.0.0.1:",
-		"read queue dataavailable-fifo: the namespace answered 401; it takes a connection string with the right Manage, or the role Azure Service Bus Data Owner",
+		"read queue dataavailable-fifo: the namespace answered 401; use a connection string with the Manage right, or an identity with the role Azure Service Bus Data Owner",
 		"\n  az cosmosdb sql database create ", "\n  az cosmosdb sql container create ", "\n  az storage container create ", "\n  az servicebus queue create ",
 	} {
 		require.Contains(t, got, want)

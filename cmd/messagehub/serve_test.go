@@ -155,7 +155,7 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 			"listen on 192.0.2.1:0: this machine does not have that address; choose one of its own with --listen",
 		}},
 		{"others could reach it", []string{"--in-memory", "--listen", "0.0.0.0:0"}, []string{
-			`listen = "0.0.0.0:0" (--listen): nothing proves who an actor is`, "say --insecure if all who reach it are trusted",
+			`listen = "0.0.0.0:0" (--listen): actors are not authenticated`, "give --insecure if every client that reaches it is trusted",
 		}},
 		{"the folder is a file", []string{"--data", file}, []string{
 			"data folder " + file + ": it is not a folder, or not in one; choose another with --data",

@@ -258,7 +258,7 @@ func compareQueue(q *embedded.QueueSetup, has *admin.QueueProperties, r *Resourc
 			q.Name, want[*has.RequiresSession], want[q.Properties.RequiresSession])}
 	}
 	if life := has.DefaultMessageTimeToLive; life != nil && q.Properties.DefaultMessageTimeToLive == "" && !strings.HasPrefix(*life, endless) {
-		r.Notes = append(r.Notes, fmt.Sprintf("messages expire after %s; what the hub has not taken by then is lost to it", *life))
+		r.Notes = append(r.Notes, fmt.Sprintf("messages expire after %s; the hub loses those that it has not received by then", *life))
 	}
 }
 
@@ -282,7 +282,7 @@ func explainBus(what string, err error) string {
 	case 0:
 		return fmt.Sprintf("%s: %v", what, err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("%s: the namespace answered %d; it takes a connection string with the right Manage, or the role Azure Service Bus Data Owner", what, status)
+		return fmt.Sprintf("%s: the namespace answered %d; use a connection string with the Manage right, or an identity with the role Azure Service Bus Data Owner", what, status)
 	default:
 		return fmt.Sprintf("%s: the namespace answered %d %s", what, status, http.StatusText(status))
 	}

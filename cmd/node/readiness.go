@@ -167,7 +167,7 @@ func (r *readiness) Ready(context.Context) error {
 		case age > maxMissedRuns*r.interval+readinessTimeout:
 			failed = append(failed, api.FailedCheck{
 				Name: c.name, Reason: fmt.Sprintf("the check has not finished for %s", age.Round(time.Second)),
-				Remedy: "see whether the disk and the network of the hub hang",
+				Remedy: "check whether the disk or the network of the hub hangs",
 			})
 		case result.failed != nil:
 			failed = append(failed, *result.failed)

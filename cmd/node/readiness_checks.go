@@ -41,9 +41,9 @@ func (s *store) checkAnswers(ctx context.Context) error {
 	case err == nil, errors.Is(err, domain.ErrNoData), errors.Is(err, repository.ErrFrozen), domain.KindOf(err) == domain.Busy:
 		return nil
 	case domain.KindOf(err) == domain.Unavailable:
-		return &unreadyError{"the store does not answer", "see whether the Cosmos account is available and the hub can reach it", err}
+		return &unreadyError{"the store does not answer", "check that the Cosmos account is available and the hub can reach it", err}
 	}
-	return &unreadyError{"the store refuses to read", "see the log of the hub", err}
+	return &unreadyError{"the store refuses reads", "see the log of the hub", err}
 }
 
 // checkContainers reports a container that is missing, or has other properties than
@@ -112,7 +112,7 @@ func (d *diskCheck) run(context.Context) error {
 		name := filepath.Base(folder)
 		switch {
 		case err != nil:
-			return &unreadyError{fmt.Sprintf("folder %s cannot be read", name), "see whether its disk is mounted and the hub may read it", err}
+			return &unreadyError{fmt.Sprintf("folder %s cannot be read", name), "check that its disk is mounted and the hub may read it", err}
 		case !usage.isKnown:
 		case usage.isReadOnly:
 			return &unreadyError{fmt.Sprintf("the disk of folder %s is read-only", name), "mount it for writing", nil}

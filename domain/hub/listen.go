@@ -261,11 +261,11 @@ func (ls *listeners) takePlace(l *Listener, want listenerPlace, limit, newcomerL
 	case l.place == want, l.place == ordinaryPlace: // a mailbox stays, whatever a stale read says
 		return nil
 	case want == newcomerPlace && ls.newcomers >= newcomerLimit:
-		return domain.Errorf(domain.Busy, "too many requests of actors that have never had data wait for data already; peek without waiting")
+		return domain.Errorf(domain.Busy, "too many requests wait for data of actors that have never had any; peek without waiting")
 	case l.place == noPlace && ls.places >= limit:
 		return domain.Errorf(domain.Busy, "too many requests wait for data already; peek without waiting")
 	case l.place == noPlace && own.places >= actorLimit:
-		return domain.Errorf(domain.Busy, "%d requests of actor %s wait for data already; let them", actorLimit, l.actor)
+		return domain.Errorf(domain.Busy, "%d requests of actor %s wait for data already; wait for one of them to end", actorLimit, l.actor)
 	}
 	ls.leavePlace(l, own)
 	l.place = want

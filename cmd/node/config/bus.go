@@ -139,7 +139,7 @@ func (c *Config) validateDoor(fault faultFunc, name, address string, embedded bo
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault(name, "want a port from 0 to 65535, got %q", port)
-	} else if err := RequireLoopback(address, "its key is known to all", "say --insecure if all who reach it are trusted"); err != nil && !c.Insecure {
+	} else if err := RequireLoopback(address, "its key is the well-known one", "give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault(name, "%w", err)
 	}
 }

@@ -172,7 +172,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 
 		{name: "an address without a port", args: []string{"--listen", "localhost"}, want: `listen = "localhost" (--listen): want HOST:PORT, such as 127.0.0.1:8080`},
 		{name: "a port beyond the last", args: []string{"--listen", "localhost:65536"}, want: `listen = "localhost:65536" (--listen): want a port from 0 to 65535, got "65536"`},
-		{name: "every address", args: []string{"--listen", ":8080"}, want: `listen = ":8080" (--listen): nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone; use 127.0.0.1:8080, or say --insecure if all who reach it are trusted`},
+		{name: "every address", args: []string{"--listen", ":8080"}, want: `listen = ":8080" (--listen): actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor; use 127.0.0.1:8080, or give --insecure if every client that reaches it is trusted`},
 		{name: "memory and a folder", args: []string{"--in-memory", "--data", "x"}, want: `data = "x" (--data): in-memory says that nothing is to be kept; remove one of the two`},
 
 		{name: "a key to nowhere", environ: []string{"MESSAGEHUB_COSMOS_KEY=c2VjcmV0"}, want: `cosmos.key = "[redacted]" (MESSAGEHUB_COSMOS_KEY): there is no cosmos.endpoint to use it with; add that, or remove this`},
@@ -190,7 +190,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "one queue for both", args: []string{"--servicebus-fifo-queue", "q", "--servicebus-plain-queue", "q"}, want: `servicebus.plain-queue = "q" (--servicebus-plain-queue): it is servicebus.fifo-queue too; a queue has sessions, or it has none`},
 		{name: "a door to no bus", environ: []string{"MESSAGEHUB_SERVICEBUS_NAMESPACE=x.example"}, args: []string{"--bus-listen", "127.0.0.1:0"}, want: `bus-listen = "127.0.0.1:0" (--bus-listen): there is nothing of the hub's own behind it, because of servicebus.namespace or servicebus.connection; remove one of the two`},
 		{name: "a door without a port", args: []string{"--bus-listen", "localhost"}, want: `bus-listen = "localhost" (--bus-listen): want HOST:PORT, such as 127.0.0.1:5672, or nothing for none`},
-		{name: "a door for everyone", args: []string{"--blob-listen", "0.0.0.0:10000"}, want: `blob-listen = "0.0.0.0:10000" (--blob-listen): its key is known to all; use 127.0.0.1:10000, or say --insecure if all who reach it are trusted`},
+		{name: "a door for everyone", args: []string{"--blob-listen", "0.0.0.0:10000"}, want: `blob-listen = "0.0.0.0:10000" (--blob-listen): its key is the well-known one; use 127.0.0.1:10000, or give --insecure if every client that reaches it is trusted`},
 		{name: "an account that is no URL", yaml: "blob: {endpoint: x}", want: `blob.endpoint = "x" (hub.yaml line 1): want a URL such as https://ACCOUNT.blob.core.windows.net/`},
 		{name: "an account with its key", yaml: "blob: {endpoint: 'https://a.example/?sig=c'}", want: `blob.endpoint (hub.yaml line 1): the value holds a secret, so it is not shown; put it in blob.key (MESSAGEHUB_BLOB_KEY)`},
 		{name: "a key to no account", environ: []string{"MESSAGEHUB_BLOB_KEY=c2VjcmV0"}, want: `blob.key = "[redacted]" (MESSAGEHUB_BLOB_KEY): there is no blob.endpoint to use it with; add that, or remove this`},

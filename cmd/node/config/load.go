@@ -146,7 +146,7 @@ func (c *Config) set(k key, text string, from source) []error {
 func secretFault(name, text string, from source) error {
 	seen := ""
 	if from.layer == byFlag {
-		seen = "; other users can read a command line, so replace the secret if this machine has any"
+		seen = "; other users can read a command line, so replace the secret if this machine has other users"
 	}
 	return fmt.Errorf("%s (%s): the value holds a secret, so it is not shown; put it in %s%s", name, from.text, secretPlace(name, text), seen)
 }

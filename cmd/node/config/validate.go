@@ -101,8 +101,8 @@ func (c *Config) validateListen(fault faultFunc) {
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault("listen", "want a port from 0 to 65535, got %q", port)
-	} else if err := RequireLoopback(c.Listen, "nothing proves who an actor is, so whoever reaches this address may peek and dequeue for everyone",
-		"say --insecure if all who reach it are trusted"); err != nil && !c.Insecure {
+	} else if err := RequireLoopback(c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor",
+		"give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault("listen", "%w", err)
 	}
 }

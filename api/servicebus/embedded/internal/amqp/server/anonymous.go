@@ -83,7 +83,7 @@ func (c *Conn) stopReading() {
 }
 
 func memoryExhausted() *amqp.Error {
-	return amqp.Errorf(amqp.ResourceLimitExceeded, "all connections together wait for more memory than there is; read what was asked for, and connect again")
+	return amqp.Errorf(amqp.ResourceLimitExceeded, "the connections of the namespace buffer more than the limit; read the messages that were requested, and reconnect")
 }
 
 // maxLinks, maxSessions and maxDetaching return the limits that hold now. The
