@@ -34,7 +34,10 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 		asked[i] = g.String()
 	}
 	next := repository.Next{Backlog: q.backlog(asked, nil, 0).Events}
-	if next.Backlog == 0 {
+	switch {
+	case q.Last == 0:
+		return repository.Next{}, repository.ErrNoMailbox
+	case next.Backlog == 0:
 		return repository.Next{}, domain.ErrNoData
 	}
 	if open := q.openLongest(asked); open != "" {
