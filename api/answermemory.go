@@ -37,7 +37,7 @@ func costOf(b *domain.Bundle, compress bool) answerCost {
 	return answerCost{base + int64(b.Count)*readMemory, base + int64(b.Count)*listMemory}
 }
 
-// reserveEvents acquires the memory to read so many events, or fails with Busy. It is
+// reserveEvents acquires the memory to read that number of events, or fails with Busy. It is
 // the Reserve of a hub.PeekRequest.
 func (s *storeSlot) reserveEvents(ctx context.Context, events int) error {
 	return s.reserve(ctx, answerMemory+int64(events)*readMemory)

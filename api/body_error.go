@@ -13,7 +13,7 @@ func (e *bodyError) Error() string { return "read the body: " + e.cause.Error() 
 
 func (e *bodyError) Unwrap() error { return e.cause }
 
-// problem returns the 400 for e. outcome says what the request has done: nothing.
+// problem returns the 400 for e. outcome says that the request changed nothing.
 func (e *bodyError) problem(outcome string) error {
 	if _, ok := errors.AsType[net.Error](e.cause); ok {
 		return &problemError{problem: bodyCut, detail: outcome + ": the connection ended before the body did. Send the request again.", cause: e}

@@ -21,7 +21,7 @@ var malformedChunks = map[string]string{
 	"a malformed trailer":          "2\r\n[]\r\n0\r\nno colon\r\n\r\n",
 }
 
-func TestBody_ThatIsMalformedChunksIs400(t *testing.T) {
+func TestBody_WithMalformedChunksIs400(t *testing.T) {
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.AdminToken = token })
 	for name, chunks := range malformedChunks {
 		for path, method := range map[string]string{"/v1/data-available": "POST", "/v1/admin/queues/a/freeze": "POST"} {
@@ -36,7 +36,7 @@ func TestBody_ThatIsMalformedChunksIs400(t *testing.T) {
 	require.NotContains(t, f.logs.String(), `"level":"ERROR"`)
 }
 
-func TestBody_WhoseConnectionIsResetIsNoErrorOfTheHub(t *testing.T) {
+func TestBody_ResetConnectionIsNotAHubError(t *testing.T) {
 	f := serve(t)
 	conn := f.dial()
 	_, err := io.WriteString(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n")

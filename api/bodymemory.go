@@ -32,8 +32,8 @@ type pooledBody struct {
 }
 
 // openBody acquires the memory for a request whose body begins, or fails with Busy. A
-// small body that states its length gets all of it at once, so that it waits no second
-// time. The caller closes the body once its events are stored or refused.
+// small body that states its length gets all of it at once, so that it waits at most
+// once. The caller closes the body once its events are stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
 	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: senderOf(r), large: s.largeBodies}
 	b.use(s.smallBodies)
@@ -48,8 +48,8 @@ func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) 
 	return b, nil
 }
 
-// senderOf returns who takes the memory for a body: the address of the client. In
-// IPv6 one client has a whole /64.
+// senderOf returns the owner of the memory for a body: the address of the client, or
+// its /64 network in IPv6.
 func senderOf(r *http.Request) string {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -62,8 +62,8 @@ func senderOf(r *http.Request) string {
 	return addr.String()
 }
 
-// Read implements io.Reader. It fails with Busy if there is no memory in time for what
-// has arrived.
+// Read implements io.Reader. It fails with Busy if it cannot acquire memory in time for
+// the bytes that have arrived.
 func (b *pooledBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p[:min(len(p), largeStep)])
 	b.read += int64(n)
@@ -91,7 +91,7 @@ func (b *pooledBody) use(pool *memoryPool) {
 	b.pace.hold = b.hold
 }
 
-// acquire makes the hold one of n bytes at least.
+// acquire grows the hold to at least n bytes.
 func (b *pooledBody) acquire(n int64) error {
 	if more := n - b.hold.bytes; more > 0 {
 		if err := b.hold.acquire(b.ctx, more); err != nil {

@@ -83,7 +83,7 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 // payload is a request of one event with a payload.
 func payload(text string) string { return `[{` + fields + `,"weight":1,"payload":` + text + `}]` }
 
-func TestLogHasNoNamesOfAPayload(t *testing.T) {
+func TestLog_HasNoNamesOfAPayload(t *testing.T) {
 	f := serve(t)
 	f.do("POST", "/v1/data-available", payload(`{"canary":{"canary":1,"canary":2}}`)).problem(400, "invalid")
 	f.logs.wait(t, "/0/payload: payload: want each name once in an object")

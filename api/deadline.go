@@ -138,8 +138,8 @@ func newPacedBody(body io.ReadCloser, p *pace, rate int64, last time.Time) *pace
 	return b
 }
 
-// Read implements io.Reader. Once the body has come to its end, net/http reads on
-// without a deadline, to notice that the client goes away; so none is set any more.
+// Read implements io.Reader. After the end of the body, net/http continues to
+// read without a deadline, to notice a disconnect; so Read sets no further deadline.
 func (b *pacedBody) Read(to []byte) (int, error) {
 	start := time.Now()
 	if !b.ended {

@@ -4,7 +4,8 @@
 //
 // Read [Server.routes] first, the page of all routes. A request passes
 //
-//	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ route ─▶ who asks ─▶ handler
+//	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ refuseOverLimit ─▶ localOnly
+//	         ─▶ route ─▶ actor or operator ─▶ handler
 //
 // so that whatever happens further in, the answer carries a request id, the log
 // has one line, the metrics count it, a panic is a 500, and nothing lasts for
@@ -24,8 +25,8 @@
 // http.Server cannot do this.
 //
 // A Peek that waits for data is parked (poll.go), so that 10,000 of them take little
-// memory; the wait is added to its deadline. A check has all the
-// time that it needs, since its answer goes on all the while.
+// memory; the wait is added to its deadline. A check has no deadline, because it
+// writes lines of its answer while it runs.
 //
 // A client also has to move Limits.MinRate bytes a second, on average over the
 // deadline when it reads and over a third of it when it sends (throughput.go).
@@ -42,8 +43,10 @@
 //
 // # Who asks
 //
-// Actors are found out in actor.go (requireActor), operators in operator.go
-// (requireOperator), and nowhere else.
+// Actors are identified in actor.go (requireActor), operators in operator.go
+// (requireOperator), and nowhere else. localOnly (local.go) prevents DNS rebinding and
+// refuses requests that a proxy has passed on. An address with too many failed logins
+// of operators is refused for a while (failed_logins.go).
 //
 // # Half a body is no body
 //

@@ -16,17 +16,17 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A loginDoor is a hub without a network, at a time that the test says.
-type loginDoor struct {
+// A loginHub is a hub without a network, at a time that the test says.
+type loginHub struct {
 	*fixture
 	t       *testing.T
 	now     time.Time
 	metrics *prometheus.Registry
 }
 
-func newLoginDoor(t *testing.T, change ...func(*api.Options, *hub.Options)) *loginDoor {
+func newLoginHub(t *testing.T, change ...func(*api.Options, *hub.Options)) *loginHub {
 	t.Helper()
-	d := &loginDoor{t: t, now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC), metrics: prometheus.NewRegistry()}
+	d := &loginHub{t: t, now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC), metrics: prometheus.NewRegistry()}
 	d.fixture = newFixture(t, append(change, func(o *api.Options, _ *hub.Options) {
 		o.Clock, o.Registerer = func() time.Time { return d.now }, d.metrics
 	})...)
@@ -34,7 +34,7 @@ func newLoginDoor(t *testing.T, change ...func(*api.Options, *hub.Options)) *log
 }
 
 // login asks for a queue from an address, with a header Authorization unless it is "".
-func (d *loginDoor) login(remote, authorization string) *http.Response {
+func (d *loginHub) login(remote, authorization string) *http.Response {
 	d.t.Helper()
 	req := httptest.NewRequest(http.MethodGet, "http://hub"+admin, nil)
 	req.RemoteAddr = remote
@@ -53,7 +53,7 @@ const (
 
 func TestFailedLogins_AreRefusedAfterTenInAMinute(t *testing.T) {
 	for _, shown := range []string{"", wrong} {
-		d := newLoginDoor(t)
+		d := newLoginHub(t)
 		for range 10 {
 			require.Equal(t, http.StatusUnauthorized, d.login("192.0.2.1:1000", shown).StatusCode)
 			d.now = d.now.Add(time.Second)
@@ -75,9 +75,9 @@ func TestFailedLogins_AreRefusedAfterTenInAMinute(t *testing.T) {
 	}
 }
 
-func TestFailedLogins_DoNotKeepOutWhoHasALongToken(t *testing.T) {
+func TestFailedLogins_DoNotLockOutALongToken(t *testing.T) {
 	const long = "messagehub-YKAB2SP4DFYGV5GM6ILCPQCICH"
-	d := newLoginDoor(t, func(o *api.Options, _ *hub.Options) { o.AdminToken = long })
+	d := newLoginHub(t, func(o *api.Options, _ *hub.Options) { o.AdminToken = long })
 	for range 10 {
 		require.Equal(t, http.StatusUnauthorized, d.login("127.0.0.1:1000", wrong).StatusCode)
 	}
@@ -88,7 +88,7 @@ func TestFailedLogins_DoNotKeepOutWhoHasALongToken(t *testing.T) {
 }
 
 func TestFailedLogins_AreWarningsWithTheAddressAndNotTheToken(t *testing.T) {
-	d := newLoginDoor(t)
+	d := newLoginHub(t)
 	d.login("192.0.2.1:1000", wrong)
 	d.login("192.0.2.1:1000", right)
 	lines := d.logs.String()
@@ -100,7 +100,7 @@ func TestFailedLogins_AreWarningsWithTheAddressAndNotTheToken(t *testing.T) {
 }
 
 func TestFailedLogins_OfManyAddressesLeaveEachOneAttempt(t *testing.T) {
-	d := newLoginDoor(t)
+	d := newLoginHub(t)
 	for i := range 20 {
 		for range 5 {
 			require.Equal(t, http.StatusUnauthorized, d.login(fmt.Sprintf("192.0.2.%d:1", i), wrong).StatusCode)
@@ -114,7 +114,7 @@ func TestFailedLogins_OfManyAddressesLeaveEachOneAttempt(t *testing.T) {
 }
 
 func TestFailedLogins_CountANetworkOfIPv6AsOneAddress(t *testing.T) {
-	d := newLoginDoor(t)
+	d := newLoginHub(t)
 	for i := range 10 {
 		require.Equal(t, http.StatusUnauthorized, d.login(fmt.Sprintf("[2001:db8::%x]:1", i), wrong).StatusCode)
 	}
@@ -123,7 +123,7 @@ func TestFailedLogins_CountANetworkOfIPv6AsOneAddress(t *testing.T) {
 }
 
 func TestFailedLogins_TakeBoundedMemory(t *testing.T) {
-	d := newLoginDoor(t)
+	d := newLoginHub(t)
 	for i := range 3 * api.MaxLoginAddresses {
 		d.login(fmt.Sprintf("10.%d.%d.1:1", i/256, i%256), wrong)
 		d.now = d.now.Add(time.Microsecond)

@@ -11,8 +11,8 @@ import (
 // name another host, and those that a proxy has passed on.
 //
 // The first prevents DNS rebinding: a web page whose own name resolves to a loopback
-// address. The second is for hubs that take the word of every client for who it is,
-// because only this machine reaches them: behind a proxy that is not so.
+// address. The second is for hubs that trust the X-Actor-Id of every client because
+// only this machine reaches them: through a proxy, other machines reach them too.
 func (s *Server) localOnly(next http.Handler) http.Handler {
 	if !s.opts.LocalOnly && !s.opts.NoProxies {
 		return next

@@ -25,9 +25,9 @@ type memoryPool struct {
 	full    string // the text of the error
 	onCut   func() // for metrics; called with the pool locked
 
-	// cutsOwn has the pool cut off clients also while a request waits in the share of
-	// its owner. It is not set where all requests of an owner are one client's: that
-	// would only have it begin again and again.
+	// cutsOwn makes the pool cut off clients of an owner also while another request
+	// waits in the same owner's share. It is not set where an owner is one client: the
+	// client would only repeat the requests that were cut off.
 	cutsOwn bool
 
 	mu     sync.Mutex
@@ -39,10 +39,10 @@ type memoryPool struct {
 	holds  uint64      // that were begun
 }
 
-// A memoryOwner is what the requests of one owner use and want.
+// A memoryOwner counts the bytes, the holds and the waiting requests of one owner.
 type memoryOwner struct{ used, holds, waiting int64 }
 
-// A memoryHold is what one request has of a pool.
+// A memoryHold is the memory of one request.
 type memoryHold struct {
 	pool      *memoryPool
 	owner     string
@@ -163,11 +163,11 @@ func (h *memoryHold) close() {
 	}
 }
 
-// beginTransfer notes that from now on the request waits for its client. A nil hold
-// needs no notes.
+// beginTransfer records that the request waits for its client from now on. On a nil
+// hold it does nothing.
 func (h *memoryHold) beginTransfer() { h.transfer(time.Now()) }
 
-// endTransfer notes that the client has moved something.
+// endTransfer records that the client has sent or read bytes.
 func (h *memoryHold) endTransfer() { h.transfer(time.Time{}) }
 
 func (h *memoryHold) transfer(since time.Time) {

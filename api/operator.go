@@ -17,13 +17,12 @@ import (
 )
 
 // requireOperator refuses requests without the operator's token. The address of the
-// client proves nothing: a reverse proxy on the same machine passes on the requests
-// of everybody, and need not say so.
+// client proves nothing: a reverse proxy on the same machine forwards the requests of
+// all its clients, perhaps without a header that says so.
 //
-// An address that fails too often is refused for a while, with the right token as well
-// if that is so short that it may be guessed. A long one is accepted all the same: it
-// cannot be guessed at any speed, and behind a proxy everybody has the same address, so
-// that strangers could keep the operators out.
+// An address that fails too often is refused for a while. Then even the right token is
+// refused if it is short enough to be guessed. A long token is always accepted: behind
+// a proxy all clients have one address, and strangers could lock out the operators.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.AdminToken == "" {
@@ -54,8 +53,8 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 	})
 }
 
-// longToken is how many characters a token has that cannot be guessed. Those that nodes
-// make have more.
+// longToken is the length in characters from which a token cannot be guessed. Tokens
+// that nodes generate are longer.
 const longToken = 26
 
 // isSame compares a and b in a time that does not depend on where they differ.

@@ -19,7 +19,7 @@ import (
 // buffers of net/http, 50 KB in all. So a Peek that waits for data is parked: its
 // connection is taken from the http.Server and kept with the text of the request, and
 // both go back to the server as if the connection were new, once there may be data,
-// the wait is over, or the server drains.
+// the wait ends, or the server drains.
 //
 //	http.Server ─▶ Peek, no data ─▶ park ─▶ wait for data, the end, or the client
 //	     ▲                                        │
@@ -45,7 +45,7 @@ type polls struct {
 	parked sync.WaitGroup // and resumed ones that no handler serves yet
 	mu     sync.Mutex
 	all    map[*poll]struct{} // that wait
-	drains bool               // nothing is parked any more
+	drains bool               // no further request is parked
 }
 
 // ParkPolls lets s park the requests of srv that wait for data. srv has to serve the
@@ -138,7 +138,7 @@ type poll struct {
 	mu       sync.Mutex
 	isParked bool
 	hasNews  bool          // there may be data
-	wake     chan struct{} // of waitBlindly; closed once the wait is over
+	wake     chan struct{} // of waitBlindly; closed at the end of the wait
 	next     [1]byte       // that the client sends
 }
 
@@ -230,8 +230,8 @@ func requestText(r *http.Request) []byte {
 	return bytes.Clone(b.Bytes())
 }
 
-// begin has the wait end at its time, with news, or when the server drains. It runs
-// before run, whose stack shall stay as small as it is.
+// begin arranges that the wait ends at its deadline, with news, or when the server
+// drains. It is not part of run, so that the stack of run stays small.
 func (p *poll) begin() {
 	_ = p.conn.SetReadDeadline(p.until)
 	p.mu.Lock()
@@ -276,8 +276,8 @@ func (p *poll) abort(err error) {
 	p.server.polls.parked.Done()
 }
 
-// waitBlindly waits without a look at the connection: what the client has sent there is
-// for the http.Server.
+// waitBlindly waits without reading the connection: what the client has sent is for
+// the http.Server.
 func (p *poll) waitBlindly() {
 	p.mu.Lock()
 	isParked, wake := p.isParked, make(chan struct{})
@@ -294,7 +294,7 @@ func (p *poll) waitBlindly() {
 	}
 }
 
-// end sees to it that nothing touches the connection any more.
+// end detaches the poll: from then on no other goroutine uses the connection.
 func (p *poll) end() {
 	p.server.polls.leave(p)
 	p.listener.StopNotify()

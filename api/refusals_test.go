@@ -117,7 +117,7 @@ var refusals = map[string]refusal{
 
 	"a busy store":                 {problem: "busy", status: 429, unknown: true, request: toBoth(domain.Busy)},
 	"a store with a bug":           {problem: "internal", status: 500, unknown: true, request: toBoth(domain.Unknown)},
-	"an outcome nobody knows":      {problem: "uncertain", status: 503, unknown: true, request: toBoth(domain.Uncertain)},
+	"an unknown outcome":      {problem: "uncertain", status: 503, unknown: true, request: toBoth(domain.Uncertain)},
 	"a store that does not answer": {problem: "unavailable", status: 503, unknown: true, request: toBoth(domain.Unavailable)},
 	"a mailbox of a newer version": {problem: "newer-format", status: 503, unknown: true, request: toBoth(domain.NewerFormat)},
 	"a store that is slow": {
@@ -174,7 +174,7 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 }
 
 // The problems that openapi.yaml has for POST /v1/data-available all stand in the
-// table above, but for those that only a Peek can have.
+// table above, except those that only a Peek can have.
 func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ type Options struct {
 	Hub          *hub.Hub
 	Operator     *hub.Operator
 	Check        hub.Checker                 // default: what is stored cannot be checked
-	AdminToken   string                      // what operators show; default: the routes of operators are closed
+	AdminToken   string                      // bearer token of operators; default: their routes are closed
 	Logger       *slog.Logger                // default: discards
 	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
 	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
@@ -80,7 +80,7 @@ type Server struct {
 	refusals                   logSampler
 	polls                      polls
 	handler                    http.Handler
-	draining                   context.Context //nolint:containedctx // ends when the server is told to drain
+	draining                   context.Context //nolint:containedctx // ends with SetDraining
 	drain                      context.CancelFunc
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // A storeSlot is the right of one request to work on the store. Its request gives it
-// back while it waits for something else: a domain, or its client. Along with it goes
+// back while it waits for something else: a domain, or its client. The slot also has
 // the memory for the answer, which the request keeps until close.
 type storeSlot struct {
 	server *Server
@@ -83,8 +83,8 @@ type slottedBody struct {
 	err  error // of resume
 }
 
-// openSlotted opens the body of peeked, which keeps that many bytes of memory once it is
-// read. From then on slot belongs to the body.
+// openSlotted opens the body of peeked, which holds only keep bytes of memory after a
+// Read. The body owns slot from then on.
 func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep int64) (*slottedBody, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	body, err := peeked.Open(ctx)

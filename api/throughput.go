@@ -2,9 +2,10 @@ package api
 
 import "time"
 
-// A throughput holds a client to a minimum rate. The client has a credit of time: what
-// it waits for is taken from the credit, what it moves is added, and there is never
-// more than a window of it. So it may pause for a window, and then be cut off.
+// A throughput enforces a minimum rate on a client. The client has a credit of time:
+// the time of each transfer is subtracted, the time that its bytes may take at the
+// minimum rate is added, and the credit is at most window. So a client may pause for
+// a window before it is cut off.
 type throughput struct {
 	rate   int64 // bytes in a second
 	window time.Duration
@@ -24,7 +25,7 @@ func (t *throughput) deadline(now, limit time.Time) time.Time {
 	return limit
 }
 
-// add accounts for a transfer of n bytes that took so long.
+// add accounts for a transfer of n bytes in the time took.
 func (t *throughput) add(n int, took time.Duration) {
 	earned := time.Duration(float64(n) / float64(t.rate) * float64(time.Second))
 	t.credit = max(0, min(t.window, t.credit-took+earned))

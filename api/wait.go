@@ -14,7 +14,7 @@ import (
 // fetch returns a bundle and the store slot that it was read with, which the caller
 // releases. If nothing is there, it waits up to wait for something to come. A request
 // that waits takes nothing from those that fetch; when the server drains, it waits no
-// longer. With errParked, the request has no answer yet, and w is not to be used.
+// longer. With errParked, the request has no answer yet, and the caller must not use w.
 func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
 	ctx := r.Context()
 	if wait == 0 {
@@ -34,7 +34,7 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekReque
 		}
 	}()
 	if rec.poll != nil && !rec.poll.hasNews {
-		return nil, nil, domain.ErrNoData // the wait is over
+		return nil, nil, domain.ErrNoData // the wait has ended
 	}
 	paceOf(ctx).allow(max(0, time.Until(until)))
 	for {

@@ -25,7 +25,7 @@ type ContainerSpec struct {
 	KeyBytes     int    // length of the longest partition key value
 
 	// Index lists the scalar properties that queries filter or order by. All other
-	// paths are excluded: each indexed path makes every write dearer.
+	// paths are excluded: each indexed path makes every write more expensive.
 	Index []IndexPath
 
 	// Expires reports whether documents of the container set their own time to live.

@@ -519,7 +519,7 @@ func TestContainersFault_EndsWhenTheContainerIsCorrected(t *testing.T) {
 	require.NoError(t, node.ContainersFault(t.Context()))
 }
 
-func TestContainersFault_IsNoneWhileTheAccountIsAway(t *testing.T) {
+func TestContainersFault_IsNilWhileTheAccountIsUnreachable(t *testing.T) {
 	a := newAccount(t, newByHand())
 	away := &refusing{next: a.line, status: http.StatusServiceUnavailable, matches: func(*http.Request) bool { return false }}
 	a.line = away

@@ -206,9 +206,10 @@
 //
 // A check reads everything and holds it to the invariants. What a head states
 // stays true, so it can be held to it while the hub runs; hints follow later, so
-// what looks wrong is looked at twice, and what moves is left alone. A repair
-// mends hints and undoes unfinished intents, each by one conditional write, so it
-// can be broken off anywhere.
+// what looks wrong is looked at twice, and what moves is left alone. A mailbox that
+// cannot be read, because it is damaged or has a newer format, is a finding, and the
+// check continues with the next recipient. A repair corrects hints and rolls back
+// unfinished intents, each by one conditional write, so it can be interrupted anywhere.
 //
 // # Formats and upgrades
 //
@@ -217,8 +218,8 @@
 // nothing more: an older node keeps members that it does not know, at every level,
 // as long as the object that they are in is there. It drops them with the object: a
 // deleted entry, an intent that has ended, a floor that has passed a milestone. Three
-// things are no objects and cannot be extended so: marks, the events in a page, and
-// the name of a cabinet.
+// things are not objects and cannot be extended in this way: marks, the events in a
+// page, and the name of a cabinet.
 //
 // A version that an older node must not work beside raises the format number of a
 // kind of document (see documentKind), the member v. Missing, it is 1. An older node

@@ -65,8 +65,8 @@ type documentKind struct {
 	format int
 }
 
-// The kinds of documents. Whoever raises one of these numbers follows the rules for
-// formats in the package comment.
+// The kinds of documents. A change that raises one of these numbers follows the rules
+// for formats in the package comment.
 var (
 	headDocument   = documentKind{"head", 1}
 	entryDocument  = documentKind{"entry", 1}

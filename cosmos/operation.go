@@ -310,8 +310,8 @@ func (q *query) next(ctx context.Context, size int) ([][]byte, error) {
 	return items, err
 }
 
-// skipDamage reports whether err is a damaged document, and makes the query resume
-// behind it.
+// skipDamage reports whether err is a damaged document. If so, the query resumes after
+// it.
 func (q *query) skipDamage(err error) bool {
 	f, ok := errors.AsType[*failure](err)
 	if !ok || !f.damage || f.resume == "" {

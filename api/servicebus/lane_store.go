@@ -32,9 +32,10 @@ func (l *lane) store(ctx context.Context, ms []*message) {
 
 // save stores messages together. If the hub refuses that, it stores them one by one,
 // in their order, so that only those at fault are refused: of two contents with one
-// id, the first is stored. It does the same for the sake of sound recipients if the
-// hub finds damage so often as patience says, or a mailbox of a newer format. But a
-// session has only one recipient, and its messages have to wait.
+// id, the first is stored. It also stores them one by one if the hub reports
+// damage patience times in a row, or a mailbox of a newer format, so that the messages
+// of other recipients are stored. The messages of a session, which has one recipient,
+// wait instead.
 func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 	if l.damage != nil { // what came before is not stored, so these may not be
 		l.leaveAll(ms)
@@ -76,9 +77,9 @@ func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 	}
 }
 
-// untilStored ingests events, and tries again until the hub has stored or refused
-// them, has found damage so often in a row as patience says, or a mailbox of a
-// newer format, or they are not to be held any longer: then ctx ends.
+// untilStored ingests events, and retries until the hub has stored or refused them,
+// has reported damage patience times in a row, or a mailbox of a newer format, or ctx
+// ends.
 func (l *lane) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.Ingested, error) {
 	for failures, damage := 0, 0; ; {
 		attempt, cancel := context.WithTimeout(ctx, l.in.limits.Attempt)

@@ -81,7 +81,7 @@ func TestOperatorCommands_SendTheTokenOfTheUsualFolderToThisMachineOnly(t *testi
 		require.Equal(t, want, c.token, base)
 		c, err = p.newOperator(operatorInputs(t, "--data", "messagehub-data"), base)
 		require.NoError(t, err)
-		require.Equal(t, operatorToken, c.token, "whoever names the folder means the hub")
+		require.Equal(t, operatorToken, c.token, "a named folder says which hub is meant")
 	}
 }
 

@@ -72,8 +72,8 @@ func (p *process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "messagehub",
 		Short: "A store-and-forward hub: domains announce data, actors fetch it in order",
-		Long: "MessageHub keeps what domains of a market announce until the actors that it is for have fetched it: " +
-			"in order, in bundles, each event in exactly one bundle, each bundle until it is confirmed.",
+		Long: "MessageHub stores the events that domains of a market announce, and delivers them to actors in bundles:\n" +
+			"in order, each event in exactly one bundle, and each bundle again until its actor confirms it.",
 		Example: "  messagehub serve\n" +
 			"  messagehub send events.jsonl\n" +
 			"  messagehub peek --actor 5790001330552",

@@ -60,7 +60,7 @@ func nginx(t *testing.T, hub string) string {
 	return server.URL
 }
 
-func TestReverseProxy_MakesNobodyAnOperator(t *testing.T) {
+func TestReverseProxy_GrantsNoOperatorRights(t *testing.T) {
 	const bundle = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 	for _, insecure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("insecure=%v", insecure), func(t *testing.T) {

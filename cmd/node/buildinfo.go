@@ -18,7 +18,7 @@ func registerBuildInfo(metrics prometheus.Registerer, version, revision string) 
 }
 
 // recordedRevision returns the commit that the go command has recorded in the program,
-// or unknown if it was told not to.
+// or unknown if it has recorded none.
 func recordedRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

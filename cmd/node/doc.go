@@ -22,16 +22,28 @@
 // to them through the same clients as to Azure. One folder belongs to one process,
 // which holds the lock in it:
 //
-//	<data>/lock      names no process, but one holds it
-//	<data>/cosmos    documents: heads, gates, drawers, pages, bundles, notices
-//	<data>/content   payloads, and what domains have made
-//	<data>/bus       queues, on an embedded Service Bus
-//	<data>/exchange  what hub and domains exchange, on an embedded storage account
+//	<data>/lock         names no process, but one holds it
+//	<data>/cosmos       documents: heads, gates, drawers, pages, bundles, notices
+//	<data>/content      payloads, and what domains have made
+//	<data>/bus          queues, on an embedded Service Bus
+//	<data>/exchange     what hub and domains exchange, on an embedded storage account
+//	<data>/admin.token  the operators' token, if the configuration has none
+//
+// Files have the mode 0600 and folders 0700, and links in the folder are not followed
+// (private.go). The token is kept in the folder even if all data is on Azure or in
+// memory (admin_token.go).
 //
 // Domains reach the bus and the exchange by doors: ports of their own, which any
 // client of Service Bus and of Blob Storage can use.
 //
 // Each of the three may be Azure's instead: cosmos.endpoint, servicebus.namespace,
 // blob.endpoint. As long as content stays in the folder, one Cosmos account belongs
-// to one node; with all three on Azure there may be any number of nodes.
+// to one node; with all three on Azure there may be any number of nodes. Provision
+// creates and corrects what a deployment needs on Azure.
+//
+// # Readiness and limits
+//
+// Checks of the store, its containers and the disks of the folder run in the background
+// (readiness.go), and /readyz answers with their last results. The file descriptors of
+// the process are divided among the listeners, with a part for files (connections.go).
 package node

@@ -124,7 +124,7 @@ func printed(cfg *config.Config) string {
 	return cfg.String() + log.String() + strings.Join(cfg.Warnings(), "\n")
 }
 
-func TestMisplacedSecret_IsToldItsPlace(t *testing.T) {
+func TestMisplacedSecret_ErrorNamesItsSetting(t *testing.T) {
 	values := misplacedValues()
 	for _, tc := range []struct {
 		key   string

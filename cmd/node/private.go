@@ -26,8 +26,8 @@ const (
 )
 
 // protectFolder takes the rights of other users from the folders in the data folder,
-// which an earlier version may have made, and refuses those that are links: a link would
-// have the node write where another user wants it to. The data folder itself may be a
+// which an earlier version may have made, and refuses those that are links: through a
+// link, another user could choose the place that the node writes to. The data folder itself may be a
 // link. Its mode is not changed, for it may hold more than the node knows; the log says
 // if others may use it.
 func protectFolder(dir string, logger *slog.Logger) error {

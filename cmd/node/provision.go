@@ -275,8 +275,8 @@ func queueCommands(namespace string, q *embedded.QueueSetup, state cosmos.Provis
 	return []string{create}
 }
 
-// explainBus says what a request takes that the namespace refused. The error of the
-// client is a page long.
+// explainBus returns a short error for a failed request, with the right that it needs
+// if the namespace refused it. The error of the client is a page long.
 func explainBus(what string, err error) string {
 	switch status := busStatus(err); status {
 	case 0:

@@ -76,7 +76,7 @@ func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 	})
 }
 
-func TestReadiness_TakesACheckThatHangsForFailed(t *testing.T) {
+func TestReadiness_CountsAHangingCheckAsFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang, released := false, make(chan struct{})
 		r := newTestReadiness(readinessCheck{"disk", func(context.Context) error {
@@ -97,7 +97,7 @@ func TestReadiness_TakesACheckThatHangsForFailed(t *testing.T) {
 	})
 }
 
-func TestReadiness_AsksNothingWhenItIsRead(t *testing.T) {
+func TestReadiness_RunsNoCheckWhenItIsRead(t *testing.T) {
 	runs := 0
 	r := newTestReadiness(readinessCheck{"store", func(context.Context) error { runs++; return nil }})
 	r.runChecks(t.Context())

@@ -8,8 +8,8 @@ import (
 )
 
 // An eventList keeps the events of a bundle in a third of the memory of StoredEvents,
-// while its client takes the body. It has what a body is made of: neither the payloads
-// nor the times at which the events were saved.
+// while its client takes the body. It has the fields that a body needs: neither the
+// payloads nor the times at which the events were saved.
 type eventList struct {
 	pieces  [][]listedEvent // of up to maxStretch, so that adding one does not move the others
 	kinds   []domain.Event  // what neighbouring events have in common

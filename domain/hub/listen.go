@@ -27,7 +27,7 @@ type Listener struct {
 	place  listenerPlace // guarded by hub.listeners.mu
 
 	mu        sync.Mutex
-	notify    func()          // of Notify; nil: nobody waits by it
+	notify    func()          // of Notify; nil: no Notify is pending
 	timer     *time.Timer     // of the next look, of Notify
 	pending   bool            // there was something since the last Wait or Notify
 	woken     chan struct{}   // of Wait, which makes it: most Listeners never need it. Holds one
@@ -104,7 +104,7 @@ func (l *Listener) Wait(ctx context.Context) error {
 
 // Notify calls notify once, when there may be something. It is Wait without a goroutine
 // that waits. notify must not block, nor call the Listener; it may be called before
-// Notify returns. Once ctx ends, the store is not asked any more.
+// Notify returns. Once ctx ends, the store is not read again.
 func (l *Listener) Notify(ctx context.Context, notify func()) {
 	l.mu.Lock()
 	isPending := l.pending

@@ -283,7 +283,7 @@ func (w *world) notified(l *hub.Listener, limit time.Duration) (time.Duration, b
 	}
 }
 
-func TestNotify_HearsWhatWaitHears(t *testing.T) {
+func TestNotify_ReportsWhatWaitReports(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, e *ear) {
 		l := w.listens()
 		defer l.Close()

@@ -89,8 +89,8 @@ func New(opts Options) *Limiter {
 	return &Limiter{opts: opts, open: make(map[net.Conn]*conn), addresses: make(map[netip.Addr]*address)}
 }
 
-// Attach has l see the connections of srv, before srv serves. Hooks that srv has
-// already are called as well.
+// Attach makes l count the connections of srv. It is called before srv serves, and
+// keeps the hooks that srv has already.
 func (l *Limiter) Attach(srv *http.Server) {
 	inner, state := srv.ConnContext, srv.ConnState
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {

@@ -31,10 +31,10 @@
 //   - A client gets the conditions and status codes that Service Bus sends, by
 //     which it decides whether to try again.
 //   - What a client sends is bounded: frames, nesting, channels, links, and
-//     the memory that a client takes which does not read. Options limit what
+//     the memory of a client that does not read. Options limit what
 //     all clients use together.
-//   - A connection must present a valid token in time, and until then it may use
-//     little. Clients on the network leave connections for Dial.
+//   - A connection must present a valid token in time, and until then it has low
+//     limits. A quarter of the connections is reserved for Dial.
 //   - Temporary failures of accept, such as a lack of descriptors, are retried.
 //   - A message that is accepted can be decoded by the AMQP client of azservicebus. Of
 //     what that cannot decode, such as a decimal among the properties, its sender is told.

@@ -2,7 +2,7 @@ package embedded
 
 import "time"
 
-// A logInterval lets an entry of the log through once in a minute.
+// A logInterval limits an entry of the log to one in a minute.
 type logInterval struct{ last time.Time }
 
 // isDue reports whether an entry may be written, and then starts the interval.

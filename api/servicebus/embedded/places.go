@@ -48,7 +48,7 @@ func (n *Namespace) beginOwn() (release func(), err error) {
 	}, nil
 }
 
-// A place is that of one connection of the network.
+// A place is held by one connection of the network.
 type place struct {
 	namespace *Namespace
 	closeConn func()
@@ -123,7 +123,7 @@ func (p *place) authorize() {
 	p.forgetAnonymous()
 }
 
-// end records that the connection has ended. Calling it twice does no harm.
+// end records that the connection has ended. A second call does nothing.
 func (p *place) end() {
 	p.ended.Do(func() {
 		p.namespace.mu.Lock()

@@ -5,9 +5,9 @@ import (
 	"net"
 )
 
-// RequireLoopback is the one rule for addresses that are not protected: it returns
-// an error if other machines reach address. reason says what they could do, and
-// otherwise what else the caller can do than listen to this machine alone.
+// RequireLoopback returns an error if other machines can reach address. All listeners
+// without protection use it. reason says why such an address is refused, and otherwise
+// what the caller can do instead of using a loopback address.
 func RequireLoopback(address, reason, otherwise string) error {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil && !isLoopback(host) { // an address that is not valid is refused elsewhere

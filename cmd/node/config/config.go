@@ -177,7 +177,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText hides the secret.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Warnings are what an operator should know about a configuration that can be used.
+// Warnings returns the problems of a valid configuration that an operator should correct.
 func (c *Config) Warnings() []string { return c.warnings }
 
 // LogValue is a group of all keys with their values, secrets hidden.

@@ -43,7 +43,7 @@ func TestRedact_FindsKeysOfEveryLength(t *testing.T) {
 func TestRedact_LeavesWhatIsNoSecret(t *testing.T) {
 	for _, text := range []string{
 		"", "127.0.0.1:8080", "[::1]:8080", "messagehub-data", "/var/lib/messagehub", "NAME.servicebus.windows.net",
-		"/tmp/TestReverseProxy_MakesNobodyAnOperatorinsecure=false1391829401/001", "/tmp/TestPeek_ReturnsTheOpenBundleUntilItIsDequeued3127712345/001/data",
+		"/tmp/TestReverseProxy_GrantsNoOperatorRightsinsecure=false1391829401/001", "/tmp/TestPeek_ReturnsTheOpenBundleUntilItIsDequeued3127712345/001/data",
 		"/home/KimJensen2/Projects/EnergyHub2026/TestData/RunsOfMay3/a", "--servicebusFifoQueueOfTheHub=x",
 		"/tmp/TestNoSecretIsEverTold123456789/001/data", `C:\ProgramData\MessageHub\Data`,
 		"/var/lib/docker/volumes/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08/_data",

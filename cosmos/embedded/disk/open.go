@@ -98,8 +98,8 @@ func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options
 	return f, nil
 }
 
-// makeBucket makes the bucket of a new file. It writes nothing to one that has it: the
-// file may be of another version, which the reader of its content finds out.
+// makeBucket creates the bucket of a new file. It writes nothing to a file that has the
+// bucket: the file may be of another version, which the reader of its content checks.
 func makeBucket(db *bbolt.DB) error {
 	isNew := false
 	if err := db.View(func(tx *bbolt.Tx) error { isNew = tx.Bucket(bucketName) == nil; return nil }); err != nil || !isNew {

@@ -98,8 +98,8 @@ type Door struct {
 	// HTTP answers. Default: Account.Handler.
 	HTTP http.Handler
 
-	// AnyHost leaves it to HTTP to check the names by which clients call. Default:
-	// on a loopback address only loopback names are accepted.
+	// AnyHost accepts every Host header; the handler HTTP checks them instead.
+	// Default: on a loopback address only loopback names are accepted.
 	AnyHost bool
 
 	// MaxConnections bounds the connections at one time. Default: 1000, and half of the

@@ -171,7 +171,7 @@ func (r *replies) grow(n int) {
 	r.peer.replyBytes.Add(int64(n))
 }
 
-// discard drops what waits, because the link is gone.
+// discard drops the waiting replies of a link that has ended.
 func (r *replies) discard() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -60,7 +60,7 @@ func (c *Conn) limitAnonymousTime() (stop func()) {
 }
 
 // abort ends the connection for a reason that does not let the peer continue:
-// it sends a close and ignores all but the peer's close. The caller holds c.mu.
+// it sends a close, and ignores everything until the peer's close. The caller holds c.mu.
 func (c *Conn) abort(why *amqp.Error) {
 	if c.aborted != nil {
 		return

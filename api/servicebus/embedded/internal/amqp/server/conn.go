@@ -224,7 +224,7 @@ func (c *Conn) waitForRoom() bool {
 	return c.out.failed == nil && !isFull() // a peer that does not read has no answer to a close
 }
 
-// handle does what a performative asks for, which came in a frame of size bytes.
+// handle executes a performative that came in a frame of size bytes.
 func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
 	defer c.runAfter()

@@ -64,7 +64,7 @@ func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
 	return nil
 }
 
-// handle does what a performative asks for, which came in a frame of size bytes.
+// handle executes a performative that came in a frame of size bytes.
 // An error ends the session.
 func (s *session) handle(p amqp.Performative, payload []byte, size int) *amqp.Error {
 	switch p := p.(type) {
@@ -110,7 +110,7 @@ func (s *session) drop() {
 	clear(s.sent)
 }
 
-// remove ends all links without a word and frees the channel.
+// remove ends all links without a detach and frees the channel.
 func (s *session) remove() {
 	s.drop()
 	delete(s.conn.sessions, s.channel)
