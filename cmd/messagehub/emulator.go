@@ -20,7 +20,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
-	"github.com/messagehub/messagehub/internal/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
 // A cosmosEmulator is what the flags of messagehub emulator cosmos say.

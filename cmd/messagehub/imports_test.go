@@ -78,12 +78,8 @@ var table = []row{
 		why:      "an adapter, replaceable",
 	},
 	{
-		packages: []string{"internal/connlimit"},
-		why:      "it bounds the connections of any HTTP server, whatever they carry",
-	},
-	{
 		packages: []string{"repository/content/embedded"},
-		may:      []string{"internal/connlimit"},
+		may:      []string{"cosmos/embedded/connlimit"},
 		why:      "if the account knew our objects, tests would prove only themselves",
 	},
 	{
@@ -95,6 +91,10 @@ var table = []row{
 	{
 		packages: []string{"cosmos/faulty"},
 		why:      "it breaks HTTP calls, whatever they say",
+	},
+	{
+		packages: []string{"cosmos/embedded/connlimit"},
+		why:      "it limits the connections of any HTTP server and needs none of our packages",
 	},
 	{
 		packages: []string{"cosmos/embedded/..."},
@@ -206,6 +206,7 @@ func TestImportsCatches(t *testing.T) {
 		{"faults on the adapter they break", "cosmos/faulty/a.go", []string{ours + "/cosmos"}, "whatever they say"},
 		{"the engine on its parts", "cosmos/embedded/query/a.go", []string{ours + "/cosmos/embedded/disk"}, ""},
 		{"the engine on our words", "cosmos/embedded/query/a.go", []string{ours + "/domain"}, "prove only themselves"},
+		{"the connection limit on the disk", "cosmos/embedded/connlimit/a.go", []string{ours + "/cosmos/embedded/disk"}, "needs none of our packages"},
 		{"tests of the engine on our words", "cosmos/embedded/a_test.go", []string{ours + "/domain"}, "prove only themselves"},
 		{"the bus on the disk", "api/servicebus/embedded/a.go", []string{ours + "/cosmos/embedded/disk"}, ""},
 		{"the bus on the engine", "api/servicebus/embedded/a.go", []string{ours + "/cosmos/embedded"}, "the disk knows none"},

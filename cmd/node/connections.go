@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
-	"github.com/messagehub/messagehub/internal/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
 // A descriptorPlan says how many file descriptors each listener may use for its

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
-	"github.com/messagehub/messagehub/internal/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/content"
 	"github.com/messagehub/messagehub/repository/content/embedded"

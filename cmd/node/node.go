@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/domain/hub"
-	"github.com/messagehub/messagehub/internal/connlimit"
 )
 
 // Options of a Node that are not an operator's business. The zero value is that

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/messagehub/messagehub/internal/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
 const (

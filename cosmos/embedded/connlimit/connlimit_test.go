@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/messagehub/messagehub/internal/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
 // A pipeServer is an http.Server over pipes, in a bubble of testing/synctest.
