@@ -170,8 +170,8 @@ func (f *fixture) do(method, path, body string, headers ...string) answer {
 	return f.send(req)
 }
 
-// newRequest returns a request as actor 5790001330552 with a body of JSON. An operator's
-// has the token.
+// newRequest returns a request as actor 5790001330552 with a body of JSON. A request to an
+// operator's route has the token.
 func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, body)

@@ -143,8 +143,8 @@ func TestUpload_BoundsSmallBodiesThatStandStill(t *testing.T) {
 // events are read, it takes a third of that.
 const largeAnswer = 128<<10 + 4000*300
 
-// answering runs test with a server that has room for so many bytes of large answers,
-// and for one of an actor. Three actors have a large bundle waiting, one a small one.
+// answering runs test with a server that has room bytes of memory for large answers,
+// and memory for one answer of an actor. Three actors have a large bundle waiting, one a small one.
 func answering(t *testing.T, room int64, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

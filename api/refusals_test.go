@@ -117,7 +117,7 @@ var refusals = map[string]refusal{
 
 	"a busy store":                 {problem: "busy", status: 429, unknown: true, request: toBoth(domain.Busy)},
 	"a store with a bug":           {problem: "internal", status: 500, unknown: true, request: toBoth(domain.Unknown)},
-	"an unknown outcome":      {problem: "uncertain", status: 503, unknown: true, request: toBoth(domain.Uncertain)},
+	"an unknown outcome":           {problem: "uncertain", status: 503, unknown: true, request: toBoth(domain.Uncertain)},
 	"a store that does not answer": {problem: "unavailable", status: 503, unknown: true, request: toBoth(domain.Unavailable)},
 	"a mailbox of a newer version": {problem: "newer-format", status: 503, unknown: true, request: toBoth(domain.NewerFormat)},
 	"a store that is slow": {

@@ -412,7 +412,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.Equal(t, before, v.etags())
 
-	// Each kind by itself, in what writes without having read.
+	// Each kind by itself, for the calls that write without a read.
 	o := v.node.begin("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]

@@ -298,7 +298,7 @@ func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
 	requireFits(t, rejected)
 }
 
-// withPayload is a sound event with a payload.
+// withPayload returns a valid event with a payload.
 func withPayload(text string) string {
 	event, err := json.Marshal(soundFields())
 	if err != nil {

@@ -96,7 +96,7 @@ func spawnHubWith(t testing.TB, environ []string, args ...string) *hubProcess {
 	return spawnHubIn(t, append([]string{tokenVariable + "=" + operatorToken}, environ...), args...)
 }
 
-// spawnHubIn starts one whose environment has no settings but these.
+// spawnHubIn starts a hub whose environment has only the settings in environ.
 func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 	t.Helper()
 	return spawnCommand(t, environ, append([]string{program(t), "serve", "--listen", "127.0.0.1:0"}, args...)...)

@@ -50,7 +50,7 @@ type rangeSet struct {
 	make func(size int) []string
 }
 
-// repeatRange returns 16 ranges, which is the most that the hub looks at.
+// repeatRange returns 16 ranges, the maximum that the hub accepts.
 func repeatRange(one func(i int) string) []string {
 	ranges := make([]string, 16)
 	for i := range ranges {

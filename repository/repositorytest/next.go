@@ -16,7 +16,7 @@ var nextRules = []rule{
 		f.nothing(TimeSeries)
 	}},
 
-	{name: "no data of a recipient without a mailbox is told apart", test: func(f *fixture) {
+	{name: "no data of a recipient without a mailbox has an error of its own", test: func(f *fixture) {
 		missing := func() error {
 			_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
 			require.ErrorIs(f, err, domain.ErrNoData)

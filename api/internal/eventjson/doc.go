@@ -8,7 +8,7 @@
 //
 // It promises that what it takes for an event is JSON that says just that: no field
 // is missing, unknown, there twice or guessed from another type, names are compared
-// letter by letter, and a payload is kept as it was sent but for white space. A payload
+// letter by letter, and a payload is kept as it was sent, without white space. A payload
 // has a shape that common parsers read alike: limited nesting, limited numbers,
 // each name once in an object, and whole surrogate pairs. The package goes
 // on after a faulty event, so that a sender learns of all faults at once, each with a

@@ -156,7 +156,7 @@ func randomJSON(random *rand.Rand, depth int) string {
 	return []string{"true", "null", "0", "-1.5", "12e3", "1234", "12345", "-1e-1"}[random.IntN(8)]
 }
 
-// isWellShaped is what the checker has to find, by way of the tokens of encoding/json.
+// isWellShaped checks the same rules as the checker, with the tokens of encoding/json.
 func isWellShaped(text string, limits Limits) bool {
 	if text == "null" {
 		return true

@@ -33,7 +33,7 @@ func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, runnin
 	limited := n.limitRequests(handler)
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			running.Add(1) // a connection that is hijacked does not count any more
+			running.Add(1) // because ConnState no longer counts a hijacked connection
 			defer running.Done()
 			limited.ServeHTTP(w, r)
 		}),

@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 		"-Weak/W7 duplicates within one Save are stored once, wherever the drawers end",
 
 		// Its watermark is one for the hub, so it does not know who has a mailbox.
-		"-Next/no data of a recipient without a mailbox is told apart",
+		"-Next/no data of a recipient without a mailbox has an error of its own",
 		// It does not know how much waits beyond what it has read.
 		"-Next/the backlog counts what waits in the groups asked for, open bundles included",
 		"-Bundle/an open bundle is found by its id, with its events and no others",

@@ -1,6 +1,6 @@
 // Package crashpoint kills a real hub just before and just after every named step of
 // what it does, starts it again, and holds what comes of it to a ledger: nothing
-// lost, no event in two bundles, order kept, the domain told of every bundle; and a check
+// lost, no event in two bundles, order kept, the domain notified of every bundle; and a check
 // finds no damage, mends hints and unfinished Saves, and then finds nothing more.
 //
 // A hub here is a process of its own: this package's test, executed once more, that

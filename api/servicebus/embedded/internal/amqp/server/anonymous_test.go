@@ -244,8 +244,8 @@ func TestConn_EndsWhenAllBuffersAreExhausted(t *testing.T) {
 	require.Zero(t, totals.Use())
 }
 
-// A hastySender sends what it has without looking for room, as the bus does with
-// what it was asked for.
+// A hastySender sends messages without regard to buffer limits, as the bus sends
+// messages that were requested.
 type hastySender struct{ link *server.Link }
 
 func (s *hastySender) Ready(bool) {
