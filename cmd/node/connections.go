@@ -1,6 +1,8 @@
 package node
 
 import (
+	"log/slog"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -17,7 +19,7 @@ type descriptorPlan struct {
 }
 
 const (
-	maxHubConnections  = 12_000 // 10,000 long polls, and others
+	maxHubConnections  = 14_000 // three quarters of them hold 10,000 long polls
 	maxDoorConnections = 1000   // to the bus, and to the exchange
 	maxOtherFiles      = 1024
 	minBusConnections  = 32 // of which the hub itself has a quarter
@@ -45,6 +47,18 @@ func connectionLimits(cfg *config.Config) connlimit.Options {
 		limits.PerAddress = max(1, limits.Limit/2)
 	}
 	return limits
+}
+
+// waitingPeeks returns how many Peeks may wait for data, of a listener with the given
+// limit of connections. A quarter of the connections remains for other requests: a
+// connection that carries a waiting Peek is never closed to make room.
+func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int {
+	limit := max(1, min(cfg.Limits.Waiting, connections*3/4))
+	if limit < cfg.Limits.Waiting {
+		logger.Warn("fewer Peeks may wait for data than limits.waiting allows, because they take at most three quarters of the HTTP connections; raise ulimit -n or limits.connections, or lower limits.waiting",
+			"limits.waiting", cfg.Limits.Waiting, "connections", connections, "waiting", limit)
+	}
+	return limit
 }
 
 // registerConnections exposes what l counts.

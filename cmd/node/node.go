@@ -121,16 +121,17 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
+	connections := connectionLimits(&cfg)
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
 		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
-		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Listeners: cfg.Limits.Waiting,
+		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
 	})
 	n.hub = h
 	n.domains.hear(&cfg, &opts, h, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
 	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
-	n.connections = connlimit.New(connectionLimits(&cfg))
+	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
 	n.api = api.New(api.Options{
 		Hub:        h,

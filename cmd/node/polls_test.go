@@ -1,7 +1,10 @@
 package node_test
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -73,4 +76,32 @@ func TestWaitingPeeks_TakeLessThan8KBEach(t *testing.T) {
 		require.True(t, strings.HasPrefix(string(head[:size]), "HTTP/1.1 204 "), string(head))
 		require.NoError(t, conn.Close())
 	}
+}
+
+func TestWaitingPeeks_OfNewcomersLeaveConnectionsToOthers(t *testing.T) {
+	cfg := settings("")
+	cfg.Limits.Connections = 40 // so 30 Peeks may wait, of which newcomers have 3
+	var log bytes.Buffer
+	n, stop := start(t, cfg, node.Options{ReadinessInterval: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	ask := func(actor int) net.Conn {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", n.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = fmt.Fprintf(conn, "GET /v1/peek?wait=60s HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Actor-Id: made-up-%d\r\n\r\n", actor)
+		require.NoError(t, err)
+		return conn
+	}
+	for i := range 3 {
+		ask(i)
+	}
+	require.Eventually(t, func() bool { return gauge(t, n, "messagehub_http_peeks_waiting") == 3 }, 30*time.Second, time.Millisecond)
+	for i := 3; i < 50; i++ {
+		resp, err := http.ReadResponse(bufio.NewReader(ask(i)), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	}
+	status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek", "b", "")
+	require.Equal(t, http.StatusNoContent, status)
+	require.NoError(t, stop())
+	require.Equal(t, 1, strings.Count(log.String(), "limits.waiting=10000 connections=40 waiting=30"), log.String())
 }

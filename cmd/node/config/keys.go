@@ -70,7 +70,7 @@ var keys = []key{
 	{"limits.payload-number", false, "maximum characters of a number in a payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadNumber) }},
 	{"limits.content", false, "the most bytes that a domain may make for one bundle", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
 	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
-	{"limits.waiting", false, "maximum number of Peeks that wait for data; actors that have never had data may have a tenth of them", func(c *Config) value { return (*countValue)(&c.Limits.Waiting) }},
+	{"limits.waiting", false, "maximum number of Peeks that wait for data, and at most three quarters of limits.connections; actors that have never had data may have a tenth of them", func(c *Config) value { return (*countValue)(&c.Limits.Waiting) }},
 	{"limits.bus-connections", false, "maximum number of connections to the embedded bus; a quarter is kept for the hub itself", func(c *Config) value { return (*countValue)(&c.Limits.BusConnections) }},
 	{"limits.bus-buffer", false, "bytes that all connections to the embedded bus may buffer together before each gets less", func(c *Config) value { return (*sizeValue)(&c.Limits.BusBuffer) }},
 	{"limits.bus-token-timeout", false, "a connection to the embedded bus must present a valid token within this time", func(c *Config) value { return (*timeoutValue)(&c.Limits.BusTokenTimeout) }},
@@ -79,7 +79,7 @@ var keys = []key{
 	{"limits.answers", false, "bytes that large answers take in memory while their clients read", func(c *Config) value { return (*sizeValue)(&c.Limits.Answers) }},
 	{"limits.answers-per-actor", false, "how many of these one actor may take; auto: a third", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
 	{"limits.min-rate", false, "bytes a second that a client has to send or read, or it is cut off", func(c *Config) value { return (*sizeValue)(&c.Limits.MinRate) }},
-	{"limits.connections", false, "maximum number of HTTP connections; auto: 12,000, or what the limit of file descriptors allows", func(c *Config) value { return auto((*countValue)(&c.Limits.Connections)) }},
+	{"limits.connections", false, "maximum number of HTTP connections; auto: 14,000, or what the limit of file descriptors allows", func(c *Config) value { return auto((*countValue)(&c.Limits.Connections)) }},
 	{"limits.connections-per-address", false, "how many of these one address other than loopback may have; auto: half of them", func(c *Config) value { return auto((*countValue)(&c.Limits.ConnectionsPerAddress)) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},
 }
