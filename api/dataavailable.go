@@ -76,9 +76,9 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 	return stored, err
 }
 
-// unfinished is the answer when the events of some recipients are stored and those
-// of others are refused or perhaps not stored. A kind that says nothing happened says
-// it of one recipient only.
+// unfinished returns the problem of a request whose events are stored for some
+// recipients, and refused or perhaps not stored for others. The kind of err describes
+// one recipient only, also if it says that nothing was stored.
 func unfinished(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {

@@ -22,7 +22,7 @@ type ContainerError struct {
 	Container string
 	Text      string // what is wrong, and what follows from it
 
-	// Warning reports that the hub works all the same, at a cost that Text names.
+	// Warning reports that the hub works with it, at a cost that Text names.
 	Warning bool
 
 	// Repairable reports whether Provision can correct it in place. A container with

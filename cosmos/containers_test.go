@@ -58,7 +58,7 @@ func (b byHand) unique(name, path string) {
 	b[name].UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{path}}}}
 }
 
-// an account is an embedded engine with containers that were created by hand.
+// An account is an embedded engine with containers that were created by hand.
 type account struct {
 	t      *testing.T
 	engine *embedded.Engine

@@ -93,7 +93,8 @@ func (*recordDoc) kind() documentKind { return recordDocument }
 func (*groupsDoc) kind() documentKind { return groupsDocument }
 func (*sweepDoc) kind() documentKind  { return sweepDocument }
 
-// A drawerItem is a page or the filter of a drawer, as much of it as a sweep reads.
+// A drawerItem has the members of a page, or of the filter of a drawer, that a sweep
+// reads.
 type drawerItem struct {
 	ID string `json:"id"`
 	formatNumber

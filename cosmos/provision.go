@@ -109,8 +109,8 @@ func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Pr
 	return all, nil
 }
 
-// provisionRetries is the budget of Provision for reads. It is small, so that an
-// operator soon learns that the account is away.
+// provisionRetries is the budget of Provision for reads. It is small, so that Provision
+// soon reports an account that cannot be reached.
 const provisionRetries = 3
 
 // isDenied reports whether the account refuses the credential.

@@ -41,7 +41,7 @@ func (l *eventList) add(e *repository.StoredEvent) {
 	})
 }
 
-// kindOf returns the place of what e has in common with its neighbours.
+// kindOf returns the index of the fields that e has in common with its neighbours.
 func (l *eventList) kindOf(e *domain.Event) uint32 {
 	last := len(l.kinds) - 1
 	if last >= 0 {
@@ -57,7 +57,7 @@ func (l *eventList) kindOf(e *domain.Event) uint32 {
 	return uint32(last + 1) //nolint:gosec // there are fewer kinds than events
 }
 
-// objectOf returns the place of an object.
+// objectOf returns the index of an object.
 func (l *eventList) objectOf(object string) uint32 {
 	last := len(l.objects) - 1
 	if last < 0 || l.objects[last] != object {

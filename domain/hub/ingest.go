@@ -129,7 +129,8 @@ func unstored(failures []SaveFailure) error {
 	return domain.Errorf(domain.KindOf(failures[0].Err), "%w", &UnstoredError{failures})
 }
 
-// permanence orders errors by how little sending the same events again helps.
+// permanence orders errors: the higher it is, the less sending the same events again
+// helps.
 func permanence(err error) int {
 	switch domain.KindOf(err) {
 	case domain.Invalid:

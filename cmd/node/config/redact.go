@@ -143,7 +143,7 @@ func redactError(err error) error {
 // unknownAnchor is how YAML names a value that begins with an asterisk.
 var unknownAnchor = regexp.MustCompile(`unknown anchor '[^']*'`)
 
-// secretPlace says where a secret belongs that stands in the setting name.
+// secretPlace returns the setting to which a secret in the setting name belongs.
 func secretPlace(name, value string) string {
 	place := ""
 	switch {

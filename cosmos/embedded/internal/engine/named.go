@@ -30,7 +30,7 @@ func idsOf(q *query.Query) []string {
 func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
-		r.slots.Look(len(r.ids))
+		r.slots.CountLookups(len(r.ids))
 		for _, id := range r.ids {
 			if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
 				return

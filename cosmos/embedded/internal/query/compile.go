@@ -64,7 +64,7 @@ func (c *compiler) slot(path rawjson.Path) int {
 	return slot
 }
 
-// pathKey is a text that only equal paths share.
+// pathKey returns a text that differs for different paths.
 func pathKey(path rawjson.Path) string {
 	var key []byte
 	for _, step := range path {

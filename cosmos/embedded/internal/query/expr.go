@@ -86,7 +86,7 @@ func follow(raw []byte, step rawjson.Step) (found []byte) {
 	return found
 }
 
-// An element is what steps into a value that is no path lead to.
+// An element is the value at the end of steps into a value that is not a path.
 type element struct {
 	base    expr
 	indexes []expr

@@ -113,7 +113,7 @@ func includes(item, v Value) bool {
 	return true
 }
 
-// elementKeys are the elements of an array, each as equal values share it.
+// elementKeys returns a key for each element of an array; equal values have one key.
 func elementKeys(array Value) map[string]struct{} {
 	keys := map[string]struct{}{}
 	var key []byte

@@ -109,7 +109,7 @@ func (e negation) eval(slots *Slots) Value {
 }
 
 // A membership is IN. A list of constants has a lookup, so that its length does not
-// count.
+// affect the cost.
 type membership struct {
 	operand expr
 	list    []expr
@@ -154,7 +154,7 @@ func (e membership) eval(slots *Slots) Value {
 	return result
 }
 
-// A lookup finds a value among constants, equal as = has it.
+// A lookup finds a value among constants, with the equality of =.
 type lookup struct {
 	numbers   map[float64]struct{}
 	others    map[string]struct{} // by kind and canonical text

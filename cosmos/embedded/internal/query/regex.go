@@ -26,7 +26,7 @@ type program struct {
 	perRune int // steps for a character of the text
 }
 
-// newProgram compiles a pattern, or returns why it does not.
+// newProgram compiles a pattern, or returns the reason why it cannot.
 func newProgram(pattern string) (p *program, reason string) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -83,8 +83,8 @@ func (s *Slots) fail(at int, reason string) {
 	}
 }
 
-// Look counts n look-ups in an index, which are not work for a document.
-func (s *Slots) Look(n int) { s.earlier += int64(n) * lookSteps }
+// CountLookups counts n look-ups in an index, which are not work for a document.
+func (s *Slots) CountLookups(n int) { s.earlier += int64(n) * lookSteps }
 
 // next begins another document or group.
 func (s *Slots) next() {

@@ -22,7 +22,7 @@ type session struct {
 	channel uint16
 	links   map[uint32]*Link
 	leaving map[uint32]struct{} // handles of links that have ended and whose detach by the peer is awaited
-	ending  bool                // an end was sent, the peer's is to come
+	ending  bool                // an end was sent, and the end of the peer is awaited
 
 	nextIncoming, nextOutgoing   uint32 // ids of transfers
 	incomingLeft, outgoingWindow uint32 // how many transfers may still come, and go
