@@ -13,7 +13,8 @@ import (
 
 // fetch returns a bundle and the store slot that it was read with, which the caller
 // releases. If there is no data, it waits for data, up to wait or until the server
-// drains. A request that waits holds no store slot. With errParked, the request has no answer yet, and the caller must not use w.
+// drains. A request that waits holds no store slot. With errParked, the request has no
+// answer yet, and the caller must not use w.
 func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) (peeked *hub.Peeked, slot *storeSlot, err error) {
 	ctx := r.Context()
 	if wait == 0 {

@@ -111,11 +111,11 @@ func (p *process) reportProvisioned(all []node.Resource, o *node.ProvisionOption
 	if left == 0 {
 		return nil
 	}
-	how := "With the Azure CLI"
+	how := "Correct the settings that the errors name, or use the Azure CLI"
 	if o.CheckOnly {
 		how = "Run messagehub provision without --check. Where its credential may not do this, use the Azure CLI"
 	}
-	fmt.Fprintf(p.out, "\nLeft to do: %s. %s:\n\n", countOf(left, "problem"), how)
+	fmt.Fprintf(p.out, "\n%s left. %s, with your names in place of those in capitals:\n\n", countOf(left, "problem"), how)
 	for _, command := range commands {
 		fmt.Fprintf(p.out, "  %s\n", command)
 	}

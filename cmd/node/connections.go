@@ -56,7 +56,7 @@ func waitingPeeks(cfg *config.Config, connections int, logger *slog.Logger) int 
 	limit := max(1, min(cfg.Limits.Waiting, connections*3/4))
 	if limit < cfg.Limits.Waiting {
 		logger.Warn("fewer Peeks may wait for data than limits.waiting allows, because they take at most three quarters of the HTTP connections; raise ulimit -n or limits.connections, or lower limits.waiting",
-			"limits.waiting", cfg.Limits.Waiting, "connections", connections, "waiting", limit)
+			"limits_waiting", cfg.Limits.Waiting, "connections", connections, "waiting", limit)
 	}
 	return limit
 }

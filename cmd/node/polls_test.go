@@ -103,5 +103,5 @@ func TestWaitingPeeks_OfNewcomersLeaveConnectionsToOthers(t *testing.T) {
 	status, _ := call(t, http.MethodGet, n.URL()+"/v1/peek", "b", "")
 	require.Equal(t, http.StatusNoContent, status)
 	require.NoError(t, stop())
-	require.Equal(t, 1, strings.Count(log.String(), "limits.waiting=10000 connections=40 waiting=30"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "limits_waiting=10000 connections=40 waiting=30"), log.String())
 }
