@@ -46,10 +46,13 @@ func inBubble(t *testing.T, size int, test func(b *bubble)) {
 }
 
 // serveBubble serves f in the bubble that the caller is in.
-func serveBubble(t *testing.T, f *fixture) *bubble {
+func serveBubble(t *testing.T, f *fixture, configure ...func(*http.Server)) *bubble {
 	t.Helper()
 	b := &bubble{t, f, make(chan net.Conn)}
 	server := &http.Server{Handler: f.server.Handler()}
+	for _, c := range configure {
+		c(server)
+	}
 	polls := f.server.ParkPolls(server)
 	stopped := make(chan error)
 	go func() { stopped <- server.Serve(b) }()

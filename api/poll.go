@@ -59,6 +59,7 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 		}
 		var known *pollConn
 		if resumed, ok := c.(*resumedConn); ok {
+			resumed.resumes = nil // else a connection would hold all that it has been
 			known = resumed.known
 		} else {
 			known = &pollConn{}
@@ -265,12 +266,20 @@ func (p *poll) finish(n int, err error) {
 			return
 		}
 	}
+	p.closeConn()
 	p.abort(err)
 }
 
-// abort ends a poll that gets no answer.
-func (p *poll) abort(err error) {
+// closeConn closes a connection that does not return to the http.Server.
+func (p *poll) closeConn() {
 	_ = p.conn.Close()
+	if state := p.server.polls.state; state != nil {
+		state(p.known, http.StateClosed)
+	}
+}
+
+// abort ends a poll whose connection is closed.
+func (p *poll) abort(err error) {
 	p.listener.Close()
 	p.server.reportPoll(p, err)
 	p.server.polls.parked.Done()
@@ -302,16 +311,13 @@ func (p *poll) end() {
 	p.isParked = false
 	p.mu.Unlock()
 	p.server.metrics.waiting.Dec()
-	if state := p.server.polls.state; state != nil {
-		state(p.known, http.StateClosed) // it is gone, or counts as a new one
-	}
 }
 
 // handBack gives the connection back to the http.Server.
 func (p *poll) handBack() error {
 	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection says so at the next read
 	select {
-	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p}}:
+	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p}, resumes: p.known}:
 		return nil
 	case <-p.server.polls.closed:
 		return http.ErrServerClosed
@@ -335,9 +341,15 @@ func (p *poll) resume(hasNews bool) {
 // A resumedConn is a connection whose next request has been read before.
 type resumedConn struct {
 	net.Conn
-	text  []byte // what is read first
-	known *pollConn
+	text    []byte // what is read first
+	known   *pollConn
+	resumes net.Conn // until the hooks of the http.Server know this one
 }
+
+// Resumes returns the connection as the hooks of the http.Server have known it until
+// now, so that a hook that counts connections counts this one once. It is for
+// ConnContext; later it returns nil.
+func (c *resumedConn) Resumes() net.Conn { return c.resumes }
 
 func (c *resumedConn) Read(p []byte) (int, error) {
 	if len(c.text) > 0 {

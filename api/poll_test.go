@@ -4,13 +4,18 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
 // countPeeks counts the Peeks that reach the store.
@@ -109,4 +114,86 @@ func TestPoll_WithALongHeadWaitsInItsHandler(t *testing.T) {
 		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
 		b.after(start, time.Second, 200, answered)
 	})
+}
+
+// openConns counts the connections of a server by its hooks, as a limiter does.
+type openConns struct {
+	mu    sync.Mutex
+	open  map[net.Conn]bool
+	most  int
+	total int // connections that resume none
+}
+
+func (o *openConns) attach(srv *http.Server) {
+	o.open = make(map[net.Conn]bool)
+	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if r, ok := c.(interface{ Resumes() net.Conn }); ok && o.open[r.Resumes()] {
+			delete(o.open, r.Resumes())
+		} else {
+			o.total++
+		}
+		o.open[c] = true
+		o.most = max(o.most, len(o.open))
+		return ctx
+	}
+	srv.ConnState = func(c net.Conn, state http.ConnState) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if state == http.StateClosed || state == http.StateHijacked {
+			delete(o.open, c)
+		}
+	}
+}
+
+func (o *openConns) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.open)
+}
+
+func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
+	const conns = 6
+	for name, end := range map[string]func(b *bubble, clients []net.Conn){
+		"at the end of the wait": func(b *bubble, _ []net.Conn) { <-time.After(21 * time.Second) },
+		"when clients disconnect": func(b *bubble, clients []net.Conn) {
+			for _, c := range clients {
+				require.NoError(b.t, c.Close())
+			}
+		},
+		"when data comes": func(b *bubble, _ []net.Conn) {
+			recipient, err := domain.ParseActorID(actor)
+			require.NoError(b.t, err)
+			_, err = b.f.hub.Ingest(b.t.Context(), []domain.Event{repositorytest.Event(recipient)})
+			require.NoError(b.t, err)
+		},
+		"when the server drains": func(b *bubble, _ []net.Conn) { b.f.server.SetDraining() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := new(openConns)
+				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // runs after the one that ends it
+				b := serveBubble(t, newFixture(t), o.attach)
+				clients := make([]net.Conn, conns)
+				for i := range clients {
+					clients[i] = b.dial()
+					go func() { _, _ = io.Copy(io.Discard, clients[i]) }()
+					_, err := io.WriteString(clients[i], strings.Replace(waitRequest, "20s", "1s", 1))
+					require.NoError(t, err)
+				}
+				<-time.After(2 * time.Second) // so that all have been resumed once
+				for _, c := range clients {
+					_, err := io.WriteString(c, waitRequest)
+					require.NoError(t, err)
+				}
+				synctest.Wait()
+				require.Equal(t, conns, o.count())
+				end(b, clients)
+				synctest.Wait()
+				require.Equal(t, conns, o.total)
+				require.Equal(t, conns, o.most)
+			})
+		})
+	}
 }

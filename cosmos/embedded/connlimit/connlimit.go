@@ -89,6 +89,16 @@ func New(opts Options) *Limiter {
 	return &Limiter{opts: opts, open: make(map[net.Conn]*conn), addresses: make(map[netip.Addr]*address)}
 }
 
+// A ResumedConn is a connection that a server serves again. While it was with a handler
+// that had hijacked it, the limiter still counted it: its http.StateHijacked was not
+// reported to Attach's hook. It keeps its entry, so that it is served at the limit too.
+type ResumedConn interface {
+	net.Conn
+
+	// Resumes returns the connection as the hooks of the server have known it until now.
+	Resumes() net.Conn
+}
+
 // Attach makes l count the connections of srv. It is called before srv serves, and
 // keeps the hooks that srv has already.
 func (l *Limiter) Attach(srv *http.Server) {
@@ -124,10 +134,13 @@ func (l *Limiter) Stats() Stats {
 	return l.stats
 }
 
-// accept registers a new connection, and makes room for it.
+// accept registers a new connection and makes room for it. A resumed one keeps its entry.
 func (l *Limiter) accept(nc net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if c := l.resume(nc); c != nil {
+		return c
+	}
 	c := &conn{Conn: nc, addr: addrOf(nc), since: l.opts.Clock()}
 	c.address = l.addresses[c.addr]
 	if c.address == nil {
@@ -151,6 +164,24 @@ func (l *Limiter) accept(nc net.Conn) *conn {
 		return c
 	}
 	l.enter(c, &l.fresh, &c.address.fresh)
+	return c
+}
+
+// resume moves the entry of a connection to the one that resumes it. It returns nil if nc
+// resumes none. The entry stays active: the request of nc has been read.
+func (l *Limiter) resume(nc net.Conn) *conn {
+	resumed, ok := nc.(ResumedConn)
+	if !ok {
+		return nil
+	}
+	known := resumed.Resumes()
+	c := l.open[known]
+	if c == nil {
+		return nil
+	}
+	delete(l.open, known)
+	c.Conn = nc
+	l.open[nc] = c
 	return c
 }
 

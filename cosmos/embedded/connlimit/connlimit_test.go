@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ type pipeServer struct {
 	limiter *connlimit.Limiter
 	conns   chan net.Conn
 	release chan struct{} // closed: requests for /hang return
+	parked  chan net.Conn // of requests for /park
 }
 
 // The answers of a pipeServer.
@@ -32,19 +34,31 @@ const (
 func inBubble(t *testing.T, opts connlimit.Options, test func(s *pipeServer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &pipeServer{t: t, limiter: connlimit.New(opts), conns: make(chan net.Conn), release: make(chan struct{})}
+		s := &pipeServer{t: t, limiter: connlimit.New(opts), conns: make(chan net.Conn), release: make(chan struct{}), parked: make(chan net.Conn, 1)}
 		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if connlimit.OverLimit(r.Context()) {
 				w.Header().Set("Connection", "close")
 				w.WriteHeader(over)
 				return
 			}
-			if r.URL.Path == "/hang" {
+			switch r.URL.Path {
+			case "/hang":
 				<-s.release
+			case "/park":
+				conn, _, err := http.NewResponseController(w).Hijack()
+				require.NoError(s.t, err)
+				s.parked <- conn
+				return
 			}
 			w.WriteHeader(served)
 		})}
 		s.limiter.Attach(server)
+		state := server.ConnState
+		server.ConnState = func(c net.Conn, to http.ConnState) {
+			if to != http.StateHijacked {
+				state(c, to)
+			}
+		}
 		stopped := make(chan error)
 		go func() { stopped <- server.Serve(s) }()
 		test(s)
@@ -93,6 +107,32 @@ func (s *pipeServer) get(c net.Conn) int {
 	if err != nil {
 		return closed
 	}
+	synctest.Wait()
+	return resp.StatusCode
+}
+
+// A resumedConn is a connection that was parked, with the request that it resumes.
+type resumedConn struct {
+	net.Conn
+	text io.Reader
+}
+
+func (c *resumedConn) Read(p []byte) (int, error) { return c.text.Read(p) }
+func (c *resumedConn) Resumes() net.Conn          { return c.Conn }
+
+// park sends a request that the server takes from its connection, and returns the
+// connection as the server knows it.
+func (s *pipeServer) park(c net.Conn) net.Conn {
+	_, err := io.WriteString(c, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(s.t, err)
+	return <-s.parked
+}
+
+// resume lets the server serve a parked connection again and returns the status of its answer.
+func (s *pipeServer) resume(client, parked net.Conn) int {
+	s.conns <- &resumedConn{parked, io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), parked)}
+	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+	require.NoError(s.t, err)
 	synctest.Wait()
 	return resp.StatusCode
 }
@@ -158,5 +198,18 @@ func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
 			s.hang(s.dial(local))
 		}
 		require.Equal(s.t, served, s.get(s.dial(local)))
+	})
+}
+
+func TestLimiter_KeepsThePlaceOfAResumedConnection(t *testing.T) {
+	inBubble(t, connlimit.Options{Limit: 2}, func(s *pipeServer) {
+		client := s.dial(host(1))
+		s.hang(s.dial(host(2)))
+		for range 3 {
+			parked := s.park(client)
+			require.Equal(s.t, over, s.get(s.dial(host(3))))
+			require.Equal(s.t, served, s.resume(client, parked))
+		}
+		require.Equal(s.t, 2, s.limiter.Stats().Open)
 	})
 }
