@@ -9,7 +9,8 @@ import (
 // failedLogins counts the failed logins of operators: for each address, and in all.
 //
 // An address may fail limit times in a window, and once in a window while all
-// addresses together have reached the total. An address without a failure is never
+// addresses together have reached the total. After that it is refused, except that
+// allowGuess accepts the right token. An address without a failure is never
 // refused, so that the right token is accepted from it whatever others do. The memory
 // is bounded: of more addresses than maxAddresses, the one whose window began first is
 // forgotten.
@@ -25,10 +26,13 @@ type failedLogins struct {
 type loginFailures struct {
 	began time.Time
 	n     int
+
+	guessed time.Time // when a wrong token was last compared while the address was refused
 }
 
 const (
 	loginWindow   = time.Minute
+	guessInterval = time.Second
 	loginsInAll   = 10 // times the limit of an address
 	maxAddresses  = 4096
 	ipv6NetworkID = 64 // bits; one machine may have all addresses of such a network
@@ -71,6 +75,24 @@ func (l *failedLogins) pause(address string, now time.Time) time.Duration {
 		return 0
 	}
 	return left
+}
+
+// allowGuess reports whether a token from a refused address may be compared: at most one
+// wrong token in each guessInterval.
+func (l *failedLogins) allowGuess(address string, isRight bool, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.addresses[address]
+	if f == nil {
+		return true
+	}
+	if !f.guessed.IsZero() && now.Sub(f.guessed) < guessInterval {
+		return false
+	}
+	if !isRight {
+		f.guessed = now
+	}
+	return true
 }
 
 // fail counts a failed login from address.

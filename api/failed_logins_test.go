@@ -58,20 +58,39 @@ func TestFailedLogins_AreRefusedAfterTenInAMinute(t *testing.T) {
 			require.Equal(t, http.StatusUnauthorized, d.login("192.0.2.1:1000", shown).StatusCode)
 			d.now = d.now.Add(time.Second)
 		}
-		refused := d.login("192.0.2.1:1001", right)
-		require.Equal(t, http.StatusTooManyRequests, refused.StatusCode, "guessing goes no faster because the last guess is right")
-		require.Equal(t, "50", refused.Header.Get("Retry-After"))
+		refused := d.login("192.0.2.1:1001", shown)
+		require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
+		require.Equal(t, map[string]string{"": "50", wrong: "1"}[shown], refused.Header.Get("Retry-After"))
 		require.Equal(t, http.StatusOK, d.login("192.0.2.2:1000", right).StatusCode, "another address is not affected")
 		d.now = d.now.Add(50 * time.Second)
-		require.Equal(t, http.StatusOK, d.login("192.0.2.1:1000", right).StatusCode)
+		require.Equal(t, http.StatusUnauthorized, d.login("192.0.2.1:1000", shown).StatusCode)
 		require.NoError(t, testutil.GatherAndCompare(d.metrics, strings.NewReader(`
 			# HELP messagehub_operator_logins_failed_total Requests of operators without the right token.
 			# TYPE messagehub_operator_logins_failed_total counter
-			messagehub_operator_logins_failed_total 10
+			messagehub_operator_logins_failed_total 11
 			# HELP messagehub_operator_logins_refused_total Requests of operators refused because of failed logins from the same address.
 			# TYPE messagehub_operator_logins_refused_total counter
 			messagehub_operator_logins_refused_total 1
 		`), "messagehub_operator_logins_failed_total", "messagehub_operator_logins_refused_total"))
+	}
+}
+
+func TestFailedLogins_LetOneGuessASecondBeCompared(t *testing.T) {
+	d := newLoginHub(t)
+	for range 10 {
+		require.Equal(t, http.StatusUnauthorized, d.login("127.0.0.1:1000", wrong).StatusCode)
+	}
+	for range 3 {
+		require.Equal(t, http.StatusOK, d.login("127.0.0.1:1000", right).StatusCode, "the strangers come from the same proxy")
+	}
+	require.Equal(t, http.StatusTooManyRequests, d.login("127.0.0.1:1000", "").StatusCode, "it is no guess")
+	require.Equal(t, http.StatusOK, d.login("127.0.0.1:1000", right).StatusCode)
+	for range 3 {
+		require.Equal(t, http.StatusTooManyRequests, d.login("127.0.0.1:1000", wrong).StatusCode)
+		d.now = d.now.Add(999 * time.Millisecond)
+		require.Equal(t, http.StatusTooManyRequests, d.login("127.0.0.1:1000", right).StatusCode, "a second guess")
+		d.now = d.now.Add(time.Millisecond)
+		require.Equal(t, http.StatusOK, d.login("127.0.0.1:1000", right).StatusCode)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -20,9 +21,10 @@ import (
 // client proves nothing: a reverse proxy on the same machine forwards the requests of
 // all its clients, perhaps without a header that says so.
 //
-// An address that fails too often is refused for a while. Then even the right token is
-// refused if it is short enough to be guessed. A long token is always accepted: behind
-// a proxy all clients have one address, and strangers could lock out the operators.
+// An address that fails too often is refused for a while. Behind a proxy all clients have
+// one address, and strangers must not lock out the operators. So the right token is
+// accepted even then. A token that is short enough to be guessed is compared to at most
+// one wrong token of the address a second; the answer does not say whether it was.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if s.opts.AdminToken == "" {
@@ -33,8 +35,11 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 		now := s.opts.Clock()
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		isRight := strings.EqualFold(scheme, "Bearer") && isSame(token, s.opts.AdminToken)
-		if pause := s.logins.pause(address, now); pause > 0 && (!isRight || len(s.opts.AdminToken) < longToken) {
+		if pause := s.logins.pause(address, now); pause > 0 && !s.acceptsWhileLocked(address, isRight, token != "", now) {
 			s.metrics.loginsRefused.Inc()
+			if token != "" {
+				pause = guessInterval
+			}
 			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(pause.Seconds()), 'f', -1, 64))
 			return refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
 		}
@@ -51,6 +56,16 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 		return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
 			"without that setting, the file admin.token in the hub's data folder holds it.")
 	})
+}
+
+// acceptsWhileLocked reports whether a request from an address with too many failed logins
+// is accepted: if its token is right, and is compared now.
+func (s *Server) acceptsWhileLocked(address string, isRight, hasToken bool, now time.Time) bool {
+	if !hasToken {
+		return false
+	}
+	isCompared := s.logins.allowGuess(address, isRight, now) || len(s.opts.AdminToken) >= longToken
+	return isRight && isCompared
 }
 
 // longToken is the length in characters from which a token cannot be guessed. Tokens
