@@ -85,7 +85,7 @@ var provoke = map[string]func(f *fixture) answer{
 		for range 10 {
 			f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "").problem(401, "missing-token")
 		}
-		return f.do("GET", "/v1/admin/queues/"+actor, "")
+		return f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "")
 	},
 	"admin-closed": func(f *fixture) answer { return f.do("GET", "/v1/admin/queues/"+actor, "") },
 	"no-answer": func(f *fixture) answer {

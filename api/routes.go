@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // routes returns the router of every route there is.
@@ -63,7 +62,7 @@ func (s *Server) routes() chi.Router {
 	// Operators and their tools look.
 	look(r, "/healthz", s.handle(s.healthz))
 	look(r, "/readyz", s.handle(s.readyz))
-	look(r, "/metrics", promhttp.HandlerFor(s.opts.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP)
+	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
 	look(r, "/openapi.json", s.handle(openAPIJSON))
 	look(r, "/openapi.yaml", s.handle(openAPIYAML))
 	return r
