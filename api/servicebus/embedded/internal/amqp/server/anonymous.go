@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
@@ -10,7 +11,7 @@ import (
 // any client that presents a token: it needs two links in one session, and some
 // clients start other sessions meanwhile.
 const (
-	anonymousFrameSize = 16 << 10 // a token of Microsoft Entra ID has up to 8 KB
+	anonymousFrameSize = 16 << 10 // larger frames are accounted for while they are read
 	anonymousSessions  = 64
 	anonymousLinks     = 16
 	anonymousDetaching = 16
@@ -80,6 +81,31 @@ func (c *Conn) stopReading() {
 	c.over = true
 	_ = c.nc.SetReadDeadline(time.Now().Add(closeTimeout))
 	c.room.Broadcast()
+}
+
+// reserveFrame accounts for the next frame of an anonymous connection if it is large. The
+// open has agreed on Options.MaxFrameSize for the whole connection, so a frame of that
+// size is accepted before a token too, unless all connections buffer their limit.
+func (c *Conn) reserveFrame(largest uint32) error {
+	head, err := c.in.Peek(4)
+	if err != nil {
+		return nil //nolint:nilerr // the read of the frame returns it
+	}
+	size := binary.BigEndian.Uint32(head)
+	if size <= anonymousFrameSize || size > largest {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.authorized {
+		return nil
+	}
+	c.reading = int(size)
+	c.account()
+	if c.options.Totals.isScarce() {
+		return memoryExhausted()
+	}
+	return nil
 }
 
 func memoryExhausted() *amqp.Error {

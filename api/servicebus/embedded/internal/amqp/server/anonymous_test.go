@@ -97,7 +97,7 @@ func TestConn_LimitsAnonymousPeers(t *testing.T) {
 		want   amqp.Symbol
 	}{
 		"frames": {func(p *peer) {
-			p.send(0, &amqp.Attach{Name: strings.Repeat("n", 17<<10), Target: &amqp.Target{Address: "a"}}, nil)
+			p.write([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the head of one with a byte more than 64 KB
 		}, amqp.FramingError},
 		"sessions": {func(p *peer) {
 			for channel := range uint16(63) {
@@ -186,7 +186,8 @@ func TestAttach_RefusesMoreLinksThanAllConnectionsMayHave(t *testing.T) {
 	b.detach(5)
 	require.EqualValues(t, 3, totals.Use().Links)
 	a.leave()
-	require.Equal(t, server.Use{Sessions: 1, Links: 1}, totals.Use())
+	require.EqualValues(t, 1, totals.Use().Sessions)
+	require.EqualValues(t, 1, totals.Use().Links)
 	b.attachSender(0, 5)
 	require.NotNil(t, expect[*amqp.Attach](b).Target)
 	expect[*amqp.Flow](b)
@@ -195,6 +196,50 @@ func TestAttach_RefusesMoreLinksThanAllConnectionsMayHave(t *testing.T) {
 	b.ends(amqp.ResourceLimitExceeded)
 	require.Zero(t, totals.Use())
 	require.NoError(t, b.Close())
+}
+
+// An anonymousReceiver accepts links and messages without authorizing the connection, as
+// the bus does with $cbs.
+type anonymousReceiver struct{ application }
+
+func (a anonymousReceiver) Connected(*server.Conn) server.Peer { return a }
+
+func TestConn_TakesFramesOfTheAgreedSizeBeforeAToken(t *testing.T) {
+	totals := server.NewTotals(server.TotalLimits{})
+	p := serveAny(t, t.Context(), anonymousReceiver{func(l *server.Link) {
+		l.Receive(server.Terms{Credit: 10}, receiver(acceptAll))
+	}}, server.Options{Totals: totals})
+	p.open(amqp.Open{})
+	p.begin(0, 100)
+	p.attachSender(0, 0)
+	expect[*amqp.Attach](p)
+	expect[*amqp.Flow](p)
+	for id := range uint32(3) {
+		p.send(0, transfer(0, id, false), make([]byte, 60<<10))
+		require.Equal(t, amqp.Accepted{}, expect[*amqp.Disposition](p).State)
+	}
+	p.leave()
+	require.Zero(t, totals.Use())
+}
+
+func TestConn_AccountsForALargeFrameBeforeAToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 60_000
+		totals := server.NewTotals(server.TotalLimits{Memory: 100_000})
+		o := server.Options{Totals: totals}
+		head := []byte{0, 0, size >> 8, size & 0xff, 2, 0, 0, 0}
+		a, b := serveAny(t, context.Background(), new(anonymousApplication), o), serveAny(t, context.Background(), new(anonymousApplication), o)
+		a.open(amqp.Open{})
+		b.open(amqp.Open{})
+		a.write(head)
+		synctest.Wait()
+		require.GreaterOrEqual(t, totals.Use().Memory, int64(size))
+		b.write(head)
+		require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Close](b).Error.Condition)
+		a.leave()
+		b.leave()
+		require.Zero(t, totals.Use())
+	})
 }
 
 func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {

@@ -42,6 +42,7 @@ type Conn struct {
 	partial    int // bytes of frames with messages of which only a part has come
 	pending    int // bytes of messages that wait for the windows of sessions
 	undecided  int // bytes of links that the application has not accepted or refused yet
+	reading    int // bytes of a large frame that is read before the peer is authorized
 	accounted  int // bytes of all these and of the outbox that Totals knows of
 	hungry     map[*Link]struct{}
 	afterFrame []func() // what to call once mu is free
@@ -112,6 +113,7 @@ func (c *Conn) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out.waiting, c.out.spare, c.out.writing = nil, nil, 0
+	c.reading = 0
 	c.account()
 }
 
@@ -179,6 +181,9 @@ func (c *Conn) readFrame() (amqp.Frame, error) {
 	if err != nil {
 		return amqp.Frame{}, err
 	}
+	if err := c.reserveFrame(limit); err != nil {
+		return amqp.Frame{}, err
+	}
 	frame, err := amqp.ReadFrame(c.in, limit)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if c.isOver() {
@@ -199,9 +204,6 @@ func (c *Conn) prepareRead() (largest uint32, err error) {
 	defer c.mu.Unlock()
 	if !c.over {
 		err = c.nc.SetReadDeadline(time.Now().Add(2 * c.options.IdleTimeOut))
-	}
-	if !c.authorized {
-		return min(c.options.MaxFrameSize, anonymousFrameSize), err
 	}
 	return c.options.MaxFrameSize, err
 }
@@ -228,6 +230,7 @@ func (c *Conn) waitForRoom() bool {
 func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
 	defer c.runAfter()
+	c.reading = 0 // what remains of the frame is accounted for by what it says
 	if _, isClose := p.(*amqp.Close); c.aborted != nil && !isClose {
 		return false, nil
 	}

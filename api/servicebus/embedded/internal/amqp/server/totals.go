@@ -57,7 +57,7 @@ const scarceShare = 16
 // account adds the change of what the connection buffers to the totals. The
 // caller holds c.mu.
 func (c *Conn) account() {
-	used := c.out.len() + c.unsettled + c.partial + c.pending + c.undecided
+	used := c.out.len() + c.unsettled + c.partial + c.pending + c.undecided + c.reading
 	if delta := used - c.accounted; delta != 0 {
 		c.accounted = used
 		c.options.Totals.memory.Add(int64(delta))
