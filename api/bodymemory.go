@@ -15,12 +15,12 @@ const (
 	// requestMemory is what a request with a body takes apart from its body.
 	requestMemory = 16 * kilobyte
 
-	// The steps by which a body takes memory as it arrives.
+	// The steps by which a body without a length takes memory as it arrives.
 	smallStep = 16 * kilobyte
 	largeStep = 64 * kilobyte
 )
 
-// A pooledBody is a request body that takes memory from a pool as it arrives.
+// A pooledBody is a request body that takes memory from a pool.
 type pooledBody struct {
 	body  io.Reader
 	ctx   context.Context //nolint:containedctx // a Reader has nowhere else to get it from
@@ -32,16 +32,17 @@ type pooledBody struct {
 }
 
 // openBody acquires the memory for a request whose body begins, or fails with Busy. A
-// small body that states its length gets all of it at once, so that it waits at most
-// once. The caller closes the body once its events are stored or refused.
+// body that states its length gets all of it before it is read: requests that wait for
+// more while they hold some would block each other. The caller closes the body once its
+// events are stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
 	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: senderOf(r), large: s.largeBodies}
-	b.use(s.smallBodies)
-	stated := max(0, r.ContentLength)
-	if stated > smallBody {
-		stated = 0
+	if r.ContentLength <= smallBody {
+		b.use(s.smallBodies)
+	} else {
+		b.use(s.largeBodies)
 	}
-	if err := b.acquire(requestMemory + roundUp(stated, smallStep)); err != nil {
+	if err := b.grow(max(0, r.ContentLength)); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -67,22 +68,23 @@ func senderOf(r *http.Request) string {
 func (b *pooledBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p[:min(len(p), largeStep)])
 	b.read += int64(n)
-	if err := b.grow(); err != nil {
+	if err := b.grow(b.read); err != nil {
 		return 0, err
 	}
 	return n, err
 }
 
-func (b *pooledBody) grow() error {
-	if b.read <= smallBody {
-		return b.acquire(requestMemory + roundUp(b.read, smallStep))
+// grow acquires the memory for n bytes of the body.
+func (b *pooledBody) grow(n int64) error {
+	if n <= smallBody && b.hold.pool != b.large {
+		return b.acquire(requestMemory + roundUp(n, smallStep))
 	}
 	if b.hold.pool != b.large {
 		small := b.hold
 		defer small.close()
 		b.use(b.large)
 	}
-	return b.acquire(roundUp(b.read, largeStep))
+	return b.acquire(roundUp(n, largeStep))
 }
 
 // use makes pool the one that the body takes memory from.

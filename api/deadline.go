@@ -82,13 +82,29 @@ func (p *pace) allow(wait time.Duration) {
 // then.
 func (p *pace) endless() { p.last = time.Now().AddDate(100, 0, 0) }
 
-func (p *pace) Write(b []byte) (int, error) {
+// writeStep is the maximum size of one write to the connection. A client that reads at
+// the minimum rate takes a step in writeStep/MinRate.
+const writeStep = 16 * kilobyte
+
+func (p *pace) Write(b []byte) (n int, _ error) {
+	for {
+		step, err := p.write(b[:min(len(b), writeStep)])
+		n, b = n+step, b[step:]
+		if err != nil || len(b) == 0 {
+			return n, err
+		}
+	}
+}
+
+func (p *pace) write(b []byte) (n int, err error) {
 	start := time.Now()
-	limit := p.out.deadline(start, p.next())
-	p.writeBefore(limit)
-	p.hold.beginTransfer()
-	n, err := p.ResponseWriter.Write(b)
-	p.hold.endTransfer()
+	p.writeBefore(p.out.deadline(start, p.next()))
+	if p.hold.beginTransfer() {
+		n, err = p.ResponseWriter.Write(b)
+	} else {
+		err = os.ErrDeadlineExceeded
+	}
+	p.hold.endTransfer(n)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p.slow.WithLabelValues("read").Inc()
 		return n, errors.Join(errSlowReader, err)
@@ -140,17 +156,23 @@ func newPacedBody(body io.ReadCloser, p *pace, rate int64, last time.Time) *pace
 
 // Read implements io.Reader. After the end of the body, net/http continues to
 // read without a deadline, to notice a disconnect; so Read sets no further deadline.
-func (b *pacedBody) Read(to []byte) (int, error) {
+func (b *pacedBody) Read(to []byte) (n int, err error) {
 	start := time.Now()
 	if !b.ended {
 		b.pace.readBefore(b.in.deadline(start, b.last))
 	}
-	b.pace.hold.beginTransfer()
-	n, err := b.ReadCloser.Read(to)
-	b.pace.hold.endTransfer()
+	if b.pace.hold.beginTransfer() {
+		n, err = b.ReadCloser.Read(to)
+	} else {
+		err = os.ErrDeadlineExceeded
+	}
+	wasCut := !b.pace.hold.endTransfer(n)
 	b.in.add(n, time.Since(start))
 	if err != nil {
 		b.ended = true
+	}
+	if wasCut && errors.Is(err, io.EOF) {
+		b.pace.readBefore(time.Time{}) // the body is whole after all
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		b.pace.slow.WithLabelValues("send").Inc()

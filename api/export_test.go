@@ -1,5 +1,10 @@
 package api
 
+import (
+	"context"
+	"time"
+)
+
 // ProblemStatuses are the types of all problems and the status of each.
 func ProblemStatuses() map[string]int {
 	all := make(map[string]int)
@@ -14,3 +19,23 @@ const MaxLoginAddresses = maxAddresses
 
 // LoginAddresses returns how many addresses s counts failed logins for.
 func LoginAddresses(s *Server) int { return len(s.logins.addresses) }
+
+// A MemoryPool is a pool with a timeout of 2 s for clients at 1 KB/s.
+type MemoryPool struct{ pool *memoryPool }
+
+// NewMemoryPool returns a pool that calls onCut for each client that it cuts off.
+func NewMemoryPool(room, share int64, onCut func()) MemoryPool {
+	return MemoryPool{newMemoryPool(room, share, memoryLimits{timeout: 2 * time.Second, rate: kilobyte, onCut: onCut})}
+}
+
+// Open returns a hold of owner whose transfers do not end when they are interrupted.
+func (p MemoryPool) Open(owner string) MemoryHold { return MemoryHold{p.pool.open(owner, func() {})} }
+
+// A MemoryHold is a hold of a MemoryPool.
+type MemoryHold struct{ hold *memoryHold }
+
+// Acquire adds n bytes to the hold.
+func (h MemoryHold) Acquire(ctx context.Context, n int64) error { return h.hold.acquire(ctx, n) }
+
+// BeginTransfer begins a transfer.
+func (h MemoryHold) BeginTransfer() { h.hold.beginTransfer() }

@@ -2,18 +2,24 @@ package api_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -31,6 +37,14 @@ func (b *bubble) dialFrom(host byte) net.Conn {
 	b.conns <- &remoteConn{server, net.TCPAddr{IP: net.IPv4(192, 0, 2, host), Port: 4000}}
 	b.t.Cleanup(func() { client.Close() })
 	return client
+}
+
+// metrics returns the text of /metrics.
+func (b *bubble) metrics() string {
+	b.t.Helper()
+	text, err := io.ReadAll(b.exchange(b.dial(), "GET /metrics HTTP/1.1\r\nHost: hub\r\n\r\n").Body)
+	require.NoError(b.t, err)
+	return string(text)
 }
 
 // upload begins a request whose body has length bytes, sends the first of them, and
@@ -95,7 +109,7 @@ func TestUpload_LeavesAShareOfTheMemoryToOtherAddresses(t *testing.T) {
 func TestUpload_IsRefusedWhenNoMemoryComesFree(t *testing.T) {
 	uploading(t, func(b *bubble) {
 		for i := range byte(4) {
-			conn := b.dialFrom(i / 2)
+			conn := b.dialFrom(i)
 			b.upload(conn, bigUpload, bigUpload-80<<10)
 			go func() { // slow, but never still for long
 				for range 40 {
@@ -112,6 +126,206 @@ func TestUpload_IsRefusedWhenNoMemoryComesFree(t *testing.T) {
 		require.True(b.t, resp.Close)
 		require.Equal(b.t, 7500*time.Millisecond, time.Since(start))
 		<-time.After(time.Minute)
+	})
+}
+
+func TestUpload_ReplacesTransfersOfAddressesThatUseMost(t *testing.T) {
+	uploading(t, func(b *bubble) {
+		for i := range byte(4) {
+			conn := b.dialFrom(i / 2)
+			b.upload(conn, bigUpload, bigUpload-80<<10)
+			go func() { // at the minimum rate
+				for range 40 {
+					<-time.After(500 * time.Millisecond)
+					_, _ = io.WriteString(conn, strings.Repeat(" ", 2<<10))
+				}
+			}()
+		}
+		start := time.Now()
+		require.Equal(b.t, 202, (<-b.upload(b.dialFrom(9), bigUpload, bigUpload)).StatusCode)
+		require.Less(b.t, time.Since(start), 4*time.Second)
+		<-time.After(time.Minute)
+	})
+}
+
+// drip has n clients at 192.0.2.host that begin a body, send a byte of it each 0.9 s, and
+// connect again when they are cut off. It returns a function that ends them.
+func (b *bubble) drip(host byte, n int) (stop func()) {
+	stopped := make(chan struct{})
+	var clients sync.WaitGroup
+	for range n {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stopped:
+					return
+				default:
+					b.dripOnce(b.dialFrom(host), stopped)
+				}
+			}
+		})
+	}
+	return func() { close(stopped); clients.Wait() }
+}
+
+func (b *bubble) dripOnce(conn net.Conn, stopped <-chan struct{}) {
+	defer conn.Close()
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	_, err := fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n[%s",
+		bigUpload, strings.Repeat(" ", 128<<10))
+	for err == nil {
+		select {
+		case <-stopped:
+			return
+		case <-time.After(900 * time.Millisecond):
+			_, err = io.WriteString(conn, " ")
+		}
+	}
+	<-time.After(10 * time.Millisecond)
+}
+
+func TestUpload_IsServedBesideTwoAddressesThatDrip(t *testing.T) {
+	uploading(t, func(b *bubble) {
+		defer b.drip(1, 140)()
+		defer b.drip(2, 140)()
+		<-time.After(5 * time.Second)
+		start := time.Now()
+		for range 20 {
+			require.Equal(b.t, 202, (<-b.upload(b.dialFrom(3), bigUpload, bigUpload)).StatusCode)
+		}
+		require.Less(b.t, time.Since(start), 20*time.Second)
+	})
+}
+
+// uploadSteadily sends a body in 16 pieces, one each 0.1 s, and returns where the status
+// of the answer will be.
+func (b *bubble) uploadSteadily(conn net.Conn, header string, piece func(string) string) <-chan int {
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\n%s\r\n\r\n", header)
+		for i := range 16 {
+			text := []byte(strings.Repeat(" ", bigUpload/16))
+			switch i {
+			case 0:
+				text[0] = '['
+			case 15:
+				text[0] = ']'
+			}
+			_, _ = io.WriteString(conn, piece(string(text)))
+			<-time.After(100 * time.Millisecond)
+		}
+		_, _ = io.WriteString(conn, piece(""))
+	}()
+	status := make(chan int, 1)
+	go func() {
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if assert.NoError(b.t, err) {
+			status <- resp.StatusCode
+		}
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	synctest.Wait()
+	return status
+}
+
+func TestUpload_OfOneAddressIsServedInTurn(t *testing.T) {
+	uploading(t, func(b *bubble) {
+		var all []<-chan int
+		for range 3 { // the share of the address has room for two
+			all = append(all, b.uploadSteadily(b.dialFrom(1), fmt.Sprintf("Content-Length: %d", bigUpload), func(s string) string { return s }))
+		}
+		start := time.Now()
+		for _, status := range all {
+			require.Equal(b.t, 202, <-status)
+		}
+		require.Less(b.t, time.Since(start), 5*time.Second)
+	})
+}
+
+func TestUpload_WithoutALengthIsRefusedWhenAllOfItsAddressWait(t *testing.T) {
+	uploading(t, func(b *bubble) {
+		var all []<-chan int
+		for range 3 {
+			all = append(all, b.uploadSteadily(b.dialFrom(1), "Transfer-Encoding: chunked", chunk))
+		}
+		start := time.Now()
+		require.ElementsMatch(b.t, []int{202, 202, 429}, []int{<-all[0], <-all[1], <-all[2]})
+		require.Less(b.t, time.Since(start), 2*time.Second)
+		<-time.After(time.Second)
+	})
+}
+
+func TestUpload_FitsLimitsThatAreNoMultipleOfAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 100_001
+		b := serveBubble(t, newFixture(t, func(o *api.Options, _ *hub.Options) {
+			o.Limits.RequestBody, o.Limits.Bodies, o.Limits.BodiesPerAddress = size, size, size
+		}))
+		require.Equal(t, 202, (<-b.upload(b.dialFrom(1), size, size)).StatusCode)
+	})
+}
+
+// A lateConn may deliver late what it has read.
+type lateConn struct {
+	net.Conn
+	delay atomic.Int64 // of the next Read
+}
+
+func (c *lateConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	<-time.After(time.Duration(c.delay.Swap(0)))
+	return n, err
+}
+
+func TestUpload_IsStoredIfItIsCutOffAtItsEnd(t *testing.T) {
+	uploading(t, func(b *bubble) {
+		client, server := net.Pipe()
+		defer client.Close()
+		late := &lateConn{Conn: &remoteConn{server, net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 4000}}}
+		conn := &watched{Conn: late}
+		b.conns <- conn
+		b.f.store.save = func(context.Context, domain.ActorID) error {
+			if d := conn.deadline.Load().(time.Time); !d.IsZero() {
+				b.t.Errorf("the connection is read until %v after the body", d)
+			}
+			return nil
+		}
+		body := array(newEvent(1))
+		body = strings.Repeat(" ", bigUpload-len(body)) + body
+		resp := make(chan *http.Response, 1)
+		go func() {
+			_, _ = fmt.Fprintf(client, "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(body))
+			_, _ = io.WriteString(client, body[:len(body)-1])
+			<-time.After(time.Second)
+			late.delay.Store(int64(3 * time.Second))
+			_, _ = io.WriteString(client, body[len(body)-1:])
+			r, _ := http.ReadResponse(bufio.NewReader(client), nil)
+			resp <- r
+		}()
+		<-time.After(2 * time.Second)
+		for i := range byte(3) {
+			b.upload(b.dialFrom(1+i/2), bigUpload, bigUpload-1)
+		}
+		second := b.upload(b.dialFrom(9), bigUpload, bigUpload)
+		got := <-resp
+		require.NotNil(b.t, got)
+		require.Equal(b.t, 202, got.StatusCode)
+		require.Equal(b.t, 202, (<-second).StatusCode)
+		require.Regexp(b.t, `messagehub_http_stalled_clients_total{memory="requests"} 1`, b.metrics())
+	})
+}
+
+func TestMemoryPool_CutsNoMoreThanItNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cuts := 0
+		pool := api.NewMemoryPool(100, 50, func() { cuts++ })
+		for i := range 4 {
+			hold := pool.Open(strconv.Itoa(i / 2))
+			require.NoError(t, hold.Acquire(t.Context(), 25))
+			hold.BeginTransfer()
+		}
+		<-time.After(2 * time.Second)
+		require.Error(t, pool.Open("other").Acquire(t.Context(), 25), "none of them ends")
+		require.Equal(t, 1, cuts)
 	})
 }
 
@@ -180,7 +394,7 @@ func TestPeek_DoesNotWaitForAnswersThatAreNotRead(t *testing.T) {
 	answering(t, largeAnswer, func(b *bubble) {
 		require.Equal(b.t, 200, b.exchange(b.dial(), peekAs("first")).StatusCode)
 		b.readAll("small", 0)
-		b.readAll("second", time.Second)
+		b.readAll("second", 4*time.Second) // in which a reader at 4 KB/s would have taken a step
 		b.f.logs.wait(b.t, "too slowly")
 	})
 }
@@ -193,5 +407,18 @@ func TestPeek_LeavesAShareOfTheMemoryToOtherActors(t *testing.T) {
 		}
 		synctest.Wait()
 		b.readAll("second", 0)
+	})
+}
+
+func TestPeek_KeepsSteadyReadersOnThinLines(t *testing.T) {
+	answering(t, largeAnswer+600<<10, func(b *bubble) {
+		thin := b.exchange(&slow{Conn: b.dial(), rate: 40 << 10}, peekAs("first"))
+		require.Equal(b.t, 200, thin.StatusCode)
+		whole := make(chan error)
+		go func() { _, err := io.Copy(io.Discard, thin.Body); whole <- err }()
+		<-time.After(3 * time.Second)
+		require.Equal(b.t, 200, b.exchange(b.dial(), peekAs("second")).StatusCode, "its body is not read")
+		b.readAll("third", 4*time.Second)
+		require.NoError(b.t, <-whole)
 	})
 }

@@ -53,7 +53,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		}, []string{"action"}),
 		stalled: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_http_stalled_clients_total",
-			Help: "Requests that were cut off because their client stood still while others waited for memory.",
+			Help: "Requests that were cut off because their client was slow while others waited for memory.",
 		}, []string{"memory"}),
 		received: byRoute("messagehub_http_received_bytes_total", "Bytes of request bodies that were read."),
 		sent:     byRoute("messagehub_http_sent_bytes_total", "Bytes of response bodies that were written."),

@@ -96,11 +96,16 @@ func New(opts Options) *Server {
 		checks: semaphore.NewWeighted(1),
 		logins: newFailedLogins(opts.Limits.FailedLogins),
 	}
-	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, timeout,
-		"request bodies take all the memory that there is for them", s.metrics.stalled.WithLabelValues("requests").Inc)
-	s.smallBodies.cutsOwn, s.largeBodies.cutsOwn = true, true // an address may be that of a proxy
-	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, timeout,
-		"answers that their clients have not read take all the memory that there is for them", s.metrics.stalled.WithLabelValues("answers").Inc)
+	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, memoryLimits{
+		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("requests").Inc,
+		full:    "request bodies take all the memory that there is for them",
+		cutsOwn: true, // an address may be that of a proxy
+	})
+	s.smallAnswers, s.largeAnswers = newMemoryPools(limits.Answers, limits.AnswersPerActor, memoryLimits{
+		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("answers").Inc,
+		full:      "answers that their clients have not read take all the memory that there is for them",
+		stallTime: time.Duration(float64(writeStep) / float64(limits.MinRate) * float64(time.Second)),
+	})
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.handler = s.routes()
 	return s
@@ -153,8 +158,10 @@ func (o *Options) setDefaults() {
 		o.Limits.Bodies = max(128*megabyte, 4*o.Limits.RequestBody)
 	}
 	if o.Limits.BodiesPerAddress <= 0 {
-		o.Limits.BodiesPerAddress = max(o.Limits.Bodies/2, o.Limits.RequestBody+largeStep)
+		o.Limits.BodiesPerAddress = o.Limits.Bodies / 2
 	}
+	largest := roundUp(o.Limits.RequestBody, largeStep)
+	o.Limits.Bodies, o.Limits.BodiesPerAddress = max(o.Limits.Bodies, largest), max(o.Limits.BodiesPerAddress, largest)
 	if o.Limits.Answers <= 0 {
 		o.Limits.Answers = 72 * megabyte
 	}

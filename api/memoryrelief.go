@@ -1,0 +1,212 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+const (
+	// stallLimit is how far a client may fall behind the minimum rate while others wait
+	// for memory. It falls to minStallLimit as the queue fills up, so that requests are
+	// served in time beside a flood of bodies that never end.
+	stallLimit    = time.Second
+	minStallLimit = 100 * time.Millisecond
+
+	reliefInterval = 50 * time.Millisecond
+)
+
+// transfers measures how fast the client of one hold moves bytes. The time between two
+// transfers, when the request works or waits for memory, does not count.
+type transfers struct {
+	since time.Time // when the current transfer began; zero: there is none
+	lag   time.Duration
+	moved int64
+	took  time.Duration
+}
+
+func (t *transfers) begin(now time.Time) { t.since = now }
+
+func (t *transfers) end(now time.Time, n int, rate int64) {
+	took := now.Sub(t.since)
+	earned := time.Duration(float64(n) / float64(rate) * float64(time.Second))
+	t.lag = max(0, t.lag+took-earned)
+	t.took += took
+	t.moved += int64(n)
+	t.since = time.Time{}
+}
+
+// isStalled reports whether the client is behind the minimum rate by limit or more.
+func (t *transfers) isStalled(now time.Time, limit time.Duration) bool {
+	return !t.since.IsZero() && t.lag+now.Sub(t.since) >= limit
+}
+
+// speed returns the average bytes per second.
+func (t *transfers) speed(now time.Time) float64 {
+	took := t.took
+	if !t.since.IsZero() {
+		took += now.Sub(t.since)
+	}
+	return float64(t.moved) / max(took.Seconds(), 1e-9)
+}
+
+// A memoryRelief chooses the requests that fail so that others are served. Among those
+// that it may choose it takes a stalled one before others, then one of the owner that
+// uses most, then the slowest.
+type memoryRelief struct {
+	pool     *memoryPool
+	now      time.Time
+	fair     int64         // bytes of one owner if all had the same
+	expected int64         // bytes in use once all holds that were cut are closed
+	victims  []*memoryHold // stalled ones first, and the slowest first
+	stalled  map[*memoryHold]bool
+}
+
+// relieve cuts off clients as long as requests wait.
+func (p *memoryPool) relieve() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 {
+		return
+	}
+	p.newRelief(time.Now()).run()
+	p.grant() // those that were refused may have held up others
+	if p.relief != nil {
+		p.relief.Reset(reliefInterval)
+	}
+}
+
+func (p *memoryPool) newRelief(now time.Time) *memoryRelief {
+	r := &memoryRelief{pool: p, now: now, fair: p.room / int64(len(p.owners)), stalled: make(map[*memoryHold]bool)}
+	for _, o := range p.owners {
+		o.expected = 0
+	}
+	limit := p.currentStallLimit()
+	for h := range p.held {
+		if h.cut {
+			continue
+		}
+		r.expected += h.bytes
+		h.owner.expected += h.bytes
+		if h.bytes > 0 && (h.waiter != nil || !h.since.IsZero()) {
+			r.victims = append(r.victims, h)
+			r.stalled[h] = h.isStalled(now, limit)
+		}
+	}
+	slices.SortFunc(r.victims, func(a, b *memoryHold) int {
+		if r.stalled[a] != r.stalled[b] {
+			if r.stalled[a] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.speed(now), b.speed(now)), cmp.Compare(a.number, b.number))
+	})
+	return r
+}
+
+// currentStallLimit returns the stall limit for the length of the queue.
+func (p *memoryPool) currentStallLimit() time.Duration {
+	fullness := float64(len(p.queue)) / (maxWaiting / 2)
+	return max(p.stallTime, minStallLimit, time.Duration((1-fullness)*float64(stallLimit)))
+}
+
+// run makes room for the waiting requests in their order, until one has to wait on.
+func (r *memoryRelief) run() {
+	for _, w := range r.pool.fairOrder() {
+		if w.hold.waiter != w {
+			continue // refused for another
+		}
+		o := w.hold.owner
+		if !r.makeRoomInShare(w) {
+			continue
+		}
+		for r.expected+w.bytes > r.pool.room {
+			h := r.choose(w)
+			if h == nil {
+				r.breakDeadlock(nil)
+				return
+			}
+			r.cut(h)
+		}
+		r.expected += w.bytes
+		o.expected += w.bytes
+	}
+}
+
+// makeRoomInShare reports whether the share of the owner of w will have room for w.
+func (r *memoryRelief) makeRoomInShare(w *memoryWaiter) bool {
+	o := w.hold.owner
+	for _, h := range r.victims {
+		if o.expected+w.bytes <= r.pool.share {
+			break
+		}
+		if r.pool.cutsOwn && h.owner == o && r.stalled[h] && !h.cut {
+			r.cut(h)
+		}
+	}
+	if o.expected+w.bytes <= r.pool.share {
+		return true
+	}
+	r.breakDeadlock(o)
+	return false
+}
+
+// choose returns the request that fails so that w is served, or nil. An owner within
+// its fair part, or with one request only, takes the place of any client that has
+// stalled; others take that of owners beyond their fair part. An owner within its fair
+// part that has waited for half of the timeout takes also the place of clients that have
+// not stalled.
+func (r *memoryRelief) choose(w *memoryWaiter) *memoryHold {
+	o := w.hold.owner
+	isFair := o.expected+w.bytes <= r.fair
+	isOnly := o.expected == w.hold.bytes
+	isLate := r.now.Sub(w.since) >= r.pool.timeout/2
+	var chosen *memoryHold
+	for _, h := range r.victims {
+		if h.cut || h == w.hold {
+			continue
+		}
+		isGreedy := h.owner.expected > r.fair
+		if r.stalled[h] && (isGreedy || isFair || isOnly) || isGreedy && isFair && isLate {
+			if chosen == nil || r.stalled[h] == r.stalled[chosen] && h.owner.expected > chosen.owner.expected {
+				chosen = h
+			}
+		}
+	}
+	return chosen
+}
+
+// breakDeadlock refuses the newest request of o, or of all owners if o is nil, when each
+// of them that has memory waits for more.
+func (r *memoryRelief) breakDeadlock(o *memoryOwner) {
+	var newest *memoryHold
+	for h := range r.pool.held {
+		if h.bytes == 0 || o != nil && h.owner != o {
+			continue
+		}
+		if h.waiter == nil {
+			return
+		}
+		if newest == nil || h.number > newest.number {
+			newest = h
+		}
+	}
+	if newest != nil {
+		r.cut(newest)
+	}
+}
+
+// cut has the request of h fail: it refuses the request if it waits for memory, and
+// interrupts the transfer otherwise.
+func (r *memoryRelief) cut(h *memoryHold) {
+	h.cut = true
+	h.owner.expected -= h.bytes
+	r.expected -= h.bytes
+	if h.waiter != nil {
+		r.pool.dequeue(h.waiter, false)
+		return
+	}
+	r.pool.onCut()
+	h.interrupt()
+}
