@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -137,13 +136,13 @@ var errContainerMissing = errors.New("it does not exist")
 
 // explainRead says what to do about an error of reading a container.
 func (db *Database) explainRead(name string, err error) error {
-	switch statusOf(err) {
-	case http.StatusNotFound:
+	switch {
+	case statusOf(err) == http.StatusNotFound && !failureOf(err).behind: // a replica that is behind knows nothing yet
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: %w; create it with messagehub provision", name, db.name, errContainerMissing)
-	case http.StatusUnauthorized:
+	case statusOf(err) == http.StatusUnauthorized:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: the account refuses the credential; check cosmos.key, or the identity that stands for it: %w",
 			name, db.name, failureOf(err))
-	case http.StatusForbidden:
+	case statusOf(err) == http.StatusForbidden:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: the credential may not read its properties; "+
 			"give it a role with the data action Microsoft.DocumentDB/databaseAccounts/readMetadata, such as Cosmos DB Built-in Data Contributor, and check the firewall of the account: %w",
 			name, db.name, failureOf(err))
@@ -157,28 +156,40 @@ func (db *Database) explainRead(name string, err error) error {
 // serves.
 func (r *Repository) CheckContainers(ctx context.Context) error {
 	w := &r.containers
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if err := w.acquire(ctx); err != nil {
+		return domain.Errorf(domain.Unavailable, "%s: %w", checkContainers, err)
+	}
+	defer w.release()
 	w.rids = nil
 	w.checked = r.opts.Clock()
-	w.fault = w.checkAll(ctx, r.begin(checkContainers), func(m *ContainerError) {
+	err := w.checkAll(ctx, r.begin(checkContainers), func(m *ContainerError) {
 		r.opts.Logger.Warn("container differs from what the hub needs, but works", "container", m.Container, "problem", m.Text)
 	})
-	return w.fault
+	w.setFault(err)
+	return err
 }
 
 // ContainersFault returns what is wrong with the containers now, nil if nothing is
 // known to be. It reads their properties seldom: after maxContainerAge, or after
 // maxSuspectAge while something is wrong or a call has failed in a way that a
 // changed container would explain. An account that cannot be reached is not a fault
-// of its containers.
+// of its containers. One caller reads at a time; if ctx ends before it is the turn of
+// this one, the result is what was known before.
 func (r *Repository) ContainersFault(ctx context.Context) error {
 	w := &r.containers
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if w.acquire(ctx) != nil {
+		return w.knownFault()
+	}
+	defer w.release()
+	return r.refreshContainers(ctx)
+}
+
+// refreshContainers is ContainersFault for the caller whose turn it is.
+func (r *Repository) refreshContainers(ctx context.Context) error {
+	w := &r.containers
 	now := r.opts.Clock()
 	if w.isCurrent(now) {
-		return w.fault
+		return w.knownFault()
 	}
 	o := &operation{r: r, name: checkContainers} // without retries: the next read is the retry
 	err := w.checkAll(ctx, o, func(*ContainerError) {})
@@ -187,17 +198,23 @@ func (r *Repository) ContainersFault(ctx context.Context) error {
 		w.suspected = now
 	}
 	if err == nil || isContainerFault(err) {
-		w.fault = err
+		w.setFault(err)
 		w.suspect.Store(false)
 	}
-	return w.fault
+	return w.knownFault()
 }
 
 // suspectContainers is ContainersFault after a call that failed in a way that a
-// changed container would explain.
+// changed container would explain. It does not wait for another caller that reads:
+// then the result is what was known before.
 func (r *Repository) suspectContainers(ctx context.Context) error {
-	r.containers.suspect.Store(true)
-	return r.ContainersFault(ctx)
+	w := &r.containers
+	w.suspect.Store(true)
+	if !w.tryAcquire() {
+		return w.knownFault()
+	}
+	defer w.release()
+	return r.refreshContainers(ctx)
 }
 
 // checkContainers is the name of the operation that reads the properties of
@@ -213,17 +230,50 @@ const (
 // A containerWatch remembers what is known of the properties of the containers. It
 // is safe for concurrent use.
 type containerWatch struct {
-	suspect atomic.Bool // a call has failed in a way that a changed container would explain
+	suspect atomic.Bool           // a call has failed in a way that a changed container would explain
+	fault   atomic.Pointer[error] // what the last read has found; nil: never read, or nothing
 
-	mu        sync.Mutex
+	// turn is full while a caller reads the properties. It is no mutex, because callers
+	// wait for the account under it, and others give up with their contexts.
+	turn chan struct{}
+
+	// Of the caller whose turn it is:
 	checked   time.Time         // when the properties were read; zero: never
 	suspected time.Time         // when they were read because of a suspicion, or found wrong
 	rids      map[string]string // resource ids by container, as the hub found them at its start
-	fault     error
+}
+
+func (w *containerWatch) acquire(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *containerWatch) tryAcquire() bool {
+	select {
+	case w.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *containerWatch) release() { <-w.turn }
+
+func (w *containerWatch) setFault(err error) { w.fault.Store(&err) }
+
+func (w *containerWatch) knownFault() error {
+	if fault := w.fault.Load(); fault != nil {
+		return *fault
+	}
+	return nil
 }
 
 func (w *containerWatch) isCurrent(now time.Time) bool {
-	if age := now.Sub(w.suspected); (w.suspect.Load() || w.fault != nil) && (age < 0 || age >= maxSuspectAge) {
+	if age := now.Sub(w.suspected); (w.suspect.Load() || w.knownFault() != nil) && (age < 0 || age >= maxSuspectAge) {
 		return false
 	}
 	age := now.Sub(w.checked)
@@ -242,7 +292,7 @@ func isContainerFault(err error) bool {
 var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")
 
 // checkAll reads the containers one after the other and returns what is wrong with
-// them. The caller holds the lock.
+// them. It is the turn of the caller.
 func (w *containerWatch) checkAll(ctx context.Context, o *operation, warn func(*ContainerError)) error {
 	var faults []error
 	rids := make(map[string]string)

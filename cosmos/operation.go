@@ -103,7 +103,7 @@ func (o *operation) outcome(what string, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch domain.KindOf(err) {
-	case domain.Busy, domain.Unavailable, domain.Unknown:
+	case domain.Busy, domain.Unavailable, domain.Unknown, domain.NewerFormat:
 		if err != nil && o.doubt {
 			return domain.Errorf(domain.Uncertain, "%w", err)
 		}

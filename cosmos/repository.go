@@ -86,7 +86,10 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	if opts.Random == nil {
 		opts.Random = systemRandom
 	}
-	r := &Repository{db: db, content: content, opts: opts, metrics: newMetrics(opts.Registerer)}
+	r := &Repository{
+		db: db, content: content, opts: opts, metrics: newMetrics(opts.Registerer),
+		containers: containerWatch{turn: make(chan struct{}, 1)},
+	}
 	r.owner = r.newID()
 	r.writers = newWriters(r)
 	r.hints = newHints(r)

@@ -44,16 +44,17 @@ func TestAKindDoesNotHideTheCause(t *testing.T) {
 
 func TestKindsHaveNames(t *testing.T) {
 	for kind, name := range map[domain.Kind]string{
-		domain.Unknown:     "unknown",
-		domain.Invalid:     "invalid",
-		domain.NotFound:    "not found",
-		domain.Conflict:    "conflict",
-		domain.Busy:        "busy",
-		domain.Uncertain:   "uncertain",
-		domain.Unavailable: "unavailable",
-		domain.Damaged:     "damaged",
-		domain.Damaged + 1: "unknown",
-		-1:                 "unknown",
+		domain.Unknown:         "unknown",
+		domain.Invalid:         "invalid",
+		domain.NotFound:        "not found",
+		domain.Conflict:        "conflict",
+		domain.Busy:            "busy",
+		domain.Uncertain:       "uncertain",
+		domain.Unavailable:     "unavailable",
+		domain.Damaged:         "damaged",
+		domain.NewerFormat:     "newer format",
+		domain.NewerFormat + 1: "unknown",
+		-1:                     "unknown",
 	} {
 		require.Equal(t, name, kind.String(), "kind %d", kind)
 	}

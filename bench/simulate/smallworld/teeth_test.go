@@ -32,7 +32,7 @@ func without(names ...steps.Name) func(*request) {
 			if r.name == name {
 				r.header.Del(conditionHeader)
 				r.body = condition.ReplaceAll(r.body, nil)
-				r.body = bytes.ReplaceAll(r.body, []byte("from c where c.sealed = false and c.count"), []byte("from c where 0 <= c.count or c.count"))
+				r.body = bytes.ReplaceAll(r.body, []byte(" and c.sealed = false and c.count"), []byte(" and 0 <= c.count or c.count"))
 			}
 		}
 	}
