@@ -2,9 +2,11 @@ package servicebus
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 )
 
 // isNewerFormat reports whether a newer version keeps the mailbox of a recipient in a
@@ -18,7 +20,7 @@ func isNewerFormat(err error) bool {
 // those behind them are served.
 type waitingRoom struct {
 	messages   []*message
-	recipients map[domain.ActorID]bool // of messages for one recipient: what comes for them waits behind
+	recipients map[domain.ActorID]bool // whose events failed: what comes for them alone waits behind
 	weight     int
 	retries    int // in a row
 	retryAt    time.Time
@@ -32,20 +34,20 @@ func (l *lane) isFull() bool {
 		(len(w.messages) >= min(limits.LaneMessages, limits.Messages)/2 || w.weight >= min(limits.LaneBytes, limits.Bytes)/2)
 }
 
-// waitsBehind reports whether a message has to wait because another one of its
-// recipient does.
+// waitsBehind reports whether a message has to wait because earlier ones of all its
+// recipients do. One that is for others as well is saved, for theirs.
 func (w *waitingRoom) waitsBehind(m *message) bool {
 	for i := range m.events {
-		if w.recipients[m.events[i].Recipient] {
-			return true
+		if !w.recipients[m.events[i].Recipient] {
+			return false
 		}
 	}
-	return false
+	return len(m.events) > 0
 }
 
 // wait lets a message wait for a node of a newer version, or for its mailbox to be
 // restored.
-func (l *lane) wait(m *message) {
+func (l *lane) wait(m *message, err error) {
 	w := &l.waiting
 	if w.recipients == nil {
 		w.recipients = make(map[domain.ActorID]bool)
@@ -58,19 +60,11 @@ func (l *lane) wait(m *message) {
 	}
 	w.messages = append(w.messages, m)
 	w.weight += m.weight
-	if to := m.events[0].Recipient; m.isFor(to) {
-		w.recipients[to] = true
-	}
-}
-
-// isFor reports whether all events of a message are for one recipient.
-func (m *message) isFor(recipient domain.ActorID) bool {
-	for i := range m.events {
-		if m.events[i].Recipient != recipient {
-			return false
+	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok {
+		for _, f := range failed.Failures {
+			w.recipients[m.events[f.Events[0]].Recipient] = true
 		}
 	}
-	return true
 }
 
 // retryWaiting stores the messages that wait, in their order, if that is due.
@@ -86,7 +80,7 @@ func (l *lane) retryWaiting(ctx context.Context) {
 		case l.isLost(m) || ctx.Err() != nil: // the bus delivers it again
 			l.leave(m)
 		case w.waitsBehind(m):
-			l.wait(m)
+			l.wait(m, nil)
 		default:
 			l.save(ctx, []*message{m}, damagePatience)
 		}

@@ -20,7 +20,7 @@ func (l *lane) store(ctx context.Context, ms []*message) {
 			continue
 		}
 		if l.waiting.waitsBehind(m) {
-			l.wait(m)
+			l.wait(m, nil)
 			continue
 		}
 		sound = append(sound, m)
@@ -66,11 +66,18 @@ func (l *lane) save(ctx context.Context, ms []*message, patience int) {
 		l.giveUp(err)
 		l.leaveAll(ms)
 	case len(ms) > 1:
+		if isDamage(err) { // else no damage was seen often enough
+			patience = 1
+		}
 		for _, m := range ms {
-			l.save(ctx, []*message{m}, 1)
+			if l.waiting.waitsBehind(m) {
+				l.wait(m, nil)
+				continue
+			}
+			l.save(ctx, []*message{m}, patience)
 		}
 	case isNewerFormat(err):
-		l.wait(ms[0])
+		l.wait(ms[0], err)
 	default:
 		ms[0].refused = damaged(err)
 		l.unsettled <- ms[0]
