@@ -161,16 +161,17 @@ func (f *folder) loadContainer(container string, found func(string, *version, []
 }
 
 // closeOthers takes the rights of other users from a folder that an earlier version has
-// made. A folder of another user stays as it is.
+// made. A folder of another user, or on a file system without modes, stays as it is.
 func (f *folder) closeOthers(container string) error {
 	info, err := f.root.Stat(container)
 	if err != nil || info.Mode().Perm()&^privateFolder == 0 {
 		return err
 	}
-	if err := f.root.Chmod(container, privateFolder); !errors.Is(err, fs.ErrPermission) {
-		return err
+	err = f.root.Chmod(container, privateFolder)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // fileOf returns the name of the file of a blob.
