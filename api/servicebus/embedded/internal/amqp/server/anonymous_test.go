@@ -85,7 +85,7 @@ func TestConn_StaysOnceAuthorized(t *testing.T) {
 			p.detach(0)
 		}
 		require.Equal(t, 1, authorized)
-		time.Sleep(time.Minute) //nolint:forbidigo // simulated
+		<-time.After(time.Minute)
 		p.attachRefused(0, "a")
 		p.leave()
 	})
