@@ -156,7 +156,7 @@ func (r *request) catalogWrite() Name {
 			return TakeTurn
 		case r.method == http.MethodDelete && !r.isConditional:
 			return Remove // a sweep takes an entry away whatever it says
-		case r.isBatch && r.has(`"Upsert"`):
+		case r.isBatch && r.has(`"Create"`):
 			return Point
 		case r.isBatch:
 			return Repoint
