@@ -67,7 +67,7 @@ func (w *world) newHub(i int) *hub {
 }
 
 // operatorToken is what the operators of all hubs show.
-const operatorToken = "token-of-the-operators"
+const operatorToken = "token-of-the-operators" //nolint:gosec // of hubs in the simulation, which nothing else reaches
 
 // settings are those of a hub whose accounts are all elsewhere.
 func (w *world) settings() config.Config {
