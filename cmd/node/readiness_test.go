@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,25 +53,27 @@ func TestReadiness_IsNotReadyBeforeTheFirstRun(t *testing.T) {
 
 func TestReadiness_FollowsAFaultWithinOneInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fault error
+		var fault atomic.Pointer[error] // of the disk
+		setFault := func(err error) { fault.Store(&err) }
+		setFault(nil)
 		r := newTestReadiness(
 			readinessCheck{"store", func(context.Context) error { return nil }},
-			readinessCheck{"disk", func(context.Context) error { return fault }},
+			readinessCheck{"disk", func(context.Context) error { return *fault.Load() }},
 		)
 		r.runChecks(t.Context())
 		stop := runReadiness(t, r)
 		defer stop()
 
-		fault = &unreadyError{"no room", "make some", errors.New("a path")}
+		setFault(&unreadyError{"no room", "make some", errors.New("a path")})
 		<-time.After(readinessInterval + time.Millisecond)
 		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "no room", Remedy: "make some"}}, failing(t, r))
 		require.Zero(t, testutil.ToFloat64(r.passed.WithLabelValues("disk")))
 
-		fault = errors.New("a secret")
+		setFault(errors.New("a secret"))
 		<-time.After(readinessInterval)
 		require.Equal(t, []api.FailedCheck{{Name: "disk", Reason: "the check failed", Remedy: "see the log of the hub"}}, failing(t, r))
 
-		fault = nil
+		setFault(nil)
 		<-time.After(readinessInterval)
 		require.Empty(t, failing(t, r))
 	})
