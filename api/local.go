@@ -32,7 +32,7 @@ func (s *Server) localOnly(next http.Handler) http.Handler {
 }
 
 // proxyHeader returns the name of a header by which a proxy says that it has passed a
-// request on, and "" if there is none.
+// request on, and "" if none exists.
 func proxyHeader(h http.Header) string {
 	for _, name := range [...]string{"Forwarded", "Via"} {
 		if _, ok := h[name]; ok {

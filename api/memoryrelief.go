@@ -19,7 +19,7 @@ const (
 // transfers measures how fast the client of one hold moves bytes. The time between two
 // transfers, when the request works or waits for memory, does not count.
 type transfers struct {
-	since time.Time // when the current transfer began; zero: there is none
+	since time.Time // when the current transfer began; zero: no transfer is under way
 	lag   time.Duration
 	moved int64
 	took  time.Duration

@@ -59,7 +59,7 @@ func (h *metricsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(page.body.Bytes()) // fails if the client has disconnected
 }
 
-// page returns the answer to r, which is rendered if there is none that is fresh.
+// page returns the answer to r, which is rendered unless a fresh one exists.
 func (h *metricsHandler) page(r *http.Request) *metricsPage {
 	wants := metricsFormat{
 		format: expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...),

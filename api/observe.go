@@ -71,7 +71,7 @@ func (s *Server) report(r *http.Request, o seen) {
 	s.reportRecord(r.Context(), rec, clip(r.Method), route, path, o)
 }
 
-// routeOf returns the pattern of the route that serves r, "" if there is none.
+// routeOf returns the pattern of the route that serves r, "" if none exists.
 func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).RoutePattern() }
 
 // reportPoll reports a parked request that ends without an answer.

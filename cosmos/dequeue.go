@@ -131,7 +131,7 @@ func (o *operation) whyNotOpen(ctx context.Context, recipient domain.ActorID, id
 	return errNotOpen(id)
 }
 
-// bundleAndGates reads a bundle, nil if there is none, and all gates of its
+// bundleAndGates reads a bundle, nil if none exists, and all gates of its
 // recipient, side by side.
 func (o *operation) bundleAndGates(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, map[domain.Group]*gate, error) {
 	doc := &bundleDoc{}

@@ -232,7 +232,7 @@ type candidate struct {
 	gate    *gate
 	at      place
 
-	entry *entry // the smallest in the catalog, nil if there is none
+	entry *entry // the smallest in the catalog, nil if none exists
 	run   *run   // once its first event has been read
 	first domain.Sequence
 }

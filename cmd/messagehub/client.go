@@ -27,7 +27,7 @@ const defaultURL = "http://127.0.0.1:8080"
 type client struct {
 	base  string        // without a slash at the end, and without a user
 	user  *url.Userinfo // for a proxy in front of the hub; nil: none
-	token string        // of an operator; "" if there is none
+	token string        // of an operator; "" if none exists
 	http  *http.Client
 }
 

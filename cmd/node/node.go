@@ -80,7 +80,7 @@ type Node struct {
 	connections *connlimit.Limiter
 	registry    *prometheus.Registry
 
-	adminTokenFile string // "": the configuration has the token, or there is none
+	adminTokenFile string // "": the configuration has the token, or no token exists
 }
 
 // Open builds a node: from then on connections wait to be served by Run. Its

@@ -59,7 +59,7 @@ type place struct {
 
 // beginNetwork counts a connection of the network, which closeConn closes. If
 // all are taken, the oldest one without a valid token is closed and replaced.
-// The result is nil if there is none.
+// The result is nil if none exists.
 func (n *Namespace) beginNetwork(closeConn func()) *place {
 	n.mu.Lock()
 	if n.closed {

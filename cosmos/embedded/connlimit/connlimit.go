@@ -2,7 +2,7 @@
 // cannot use up the file descriptors of the process.
 //
 // A server at its limit still accepts. To make room it closes the connection that has
-// been idle the longest, or one that has not sent a request in time. If there is none,
+// been idle the longest, or one that has not sent a request in time. If no such connection exists,
 // the new connection is one of a few over the limit: [OverLimit] reports it to the
 // handler, which refuses all requests but those of probes.
 //

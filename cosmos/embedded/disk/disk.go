@@ -52,7 +52,7 @@ var (
 // A Reader reads one consistent state. Keys and values it hands out are valid
 // until its function returns and must not be changed.
 type Reader interface {
-	// Get returns the value of key, nil if there is none.
+	// Get returns the value of key, nil if none exists.
 	Get(key []byte) []byte
 
 	// Scan visits the pairs with from <= key < to in the order of their

@@ -34,7 +34,7 @@ func (e subquery) raw(slots *Slots) []byte {
 	return e.single(slots)
 }
 
-// single gives the only result, nil if there is none. Two are a failure.
+// single gives the only result, nil if none exists. Two are a failure.
 func (e subquery) single(slots *Slots) (found []byte) {
 	e.body.results(slots, func(raw []byte) bool {
 		if found != nil {

@@ -64,7 +64,7 @@ func (s *stop) follow(step Step) *stop {
 	return child
 }
 
-// index returns the place of a step, -1 if there is none.
+// index returns the place of a step, -1 if none exists.
 func (s *stop) index(step Step) int {
 	if s.at == nil {
 		return slices.Index(s.steps, step)
