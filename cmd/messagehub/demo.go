@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,17 +123,25 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return d.check(work, hub)
 }
 
-// check holds what the hub has stored to the rules, once everything is over.
+// check holds what the hub has stored to the rules, once everything is over. Two clients
+// of one actor can leave an outdated hint behind: a Peek that began before the other's
+// Dequeue writes an entry that the Dequeue has removed. It costs the next reader a
+// request, so it is repaired and counted, and is no failure. A Save that was left
+// unfinished (H5) is one: no process ended during the demo.
 func (d *demo) check(ctx context.Context, hub *client) error {
 	progress := newCheckProgress(d.p.err)
-	report, err := hub.check(ctx, domainhub.CheckOptions{Progress: func(r domainhub.CheckReport) { progress.tell(&r) }})
+	report, err := hub.check(ctx, domainhub.CheckOptions{Repair: true, Progress: func(r domainhub.CheckReport) { progress.tell(&r) }})
 	progress.clear()
 	switch {
 	case err != nil:
 		return fmt.Errorf("check: %w", err)
-	case report.Found > 0:
+	case !report.Clean() || slices.ContainsFunc(report.Findings, func(f domainhub.Finding) bool { return f.Rule == "H5" }):
 		fmt.Fprint(d.p.out, reportText(&report, true))
 		return errors.New("what the hub has stored is not as it should be; the seed " + fmt.Sprint(d.seed) + " plays it again")
+	}
+	if report.Mended > 0 {
+		_, err = fmt.Fprintf(d.p.out, "check: clean, outdated hints repaired: %d\n", report.Mended)
+		return err
 	}
 	_, err = fmt.Fprintln(d.p.out, "check: clean")
 	return err
