@@ -61,9 +61,11 @@ type Options struct {
 	// state is that a read sees, but never more than 64 commits.
 	Lag func() time.Duration
 
-	// Committed is told of every commit before it is answered: what documents are
-	// after it. It must be fast, and may be called by several goroutines at once.
-	// Default: nobody is told.
+	// Committed is called after every commit and before its request is answered,
+	// with the documents as the commit left them; also when the client has
+	// disconnected. The calls come one at a time, in the order of the commits, and
+	// the next commit waits for them: Committed must be fast and must not write to
+	// the account. Default: no call.
 	Committed func([]Change)
 
 	// Collide is called once for each write, batch and bulk request, and says

@@ -49,9 +49,9 @@ var (
 	ErrDamaged = errors.New("the file is damaged; restore it from a copy, or remove it to start empty")
 )
 
-// A Reader reads one consistent state. Keys and values it hands out are valid
-// until its function returns and must not be changed.
-type Reader interface {
+// A State can be read by key and in order. Keys and values it hands out are
+// valid until the function of the View or Update returns and must not be changed.
+type State interface {
 	// Get returns the value of key, nil if none exists.
 	Get(key []byte) []byte
 
@@ -60,16 +60,29 @@ type Reader interface {
 	Scan(from, to []byte, visit func(key, value []byte) bool)
 }
 
+// A Reader reads one consistent state.
+type Reader interface {
+	State
+
+	// ScanBack is Scan in the opposite order.
+	ScanBack(from, to []byte, visit func(key, value []byte) bool)
+}
+
 // A Tx is what an update sees and does. Keys and values given to Put belong
 // to the store from then on. A Scan must be over before the next Put or
 // Delete.
 type Tx interface {
-	Reader
+	State
 	// Put sets the value of key.
 	Put(key, value []byte)
 
 	// Delete removes key; if it is not there, nothing happens.
 	Delete(key []byte)
+
+	// OnCommit has fn called after the commit and before Update returns. The
+	// calls of all updates come one at a time, in the order of the updates. fn
+	// must be fast and must not call Update. An update that fails calls nothing.
+	OnCommit(fn func())
 }
 
 // A Store is safe for use by many goroutines.

@@ -159,11 +159,15 @@ func TestAnyUpdatesGiveWhatAMapWouldHold(t *testing.T) {
 				model = next
 			}
 			require.Equal(t, model, contents(t, s))
+			from, to := key.Draw(r, "key"), key.Draw(r, "end")
+			require.NoError(t, s.View(func(reader Reader) error {
+				return errors.Join(scanLike(reader, model, from, to), scanBackLike(reader, model, from, to))
+			}))
 		})
 	})
 }
 
-func scanLike(tx Tx, model map[string]string, from, to string) error {
+func scanLike(tx State, model map[string]string, from, to string) error {
 	var got, want []string
 	tx.Scan([]byte(from), []byte(to), func(k, v []byte) bool {
 		got = append(got, string(k)+"="+string(v))
@@ -178,6 +182,113 @@ func scanLike(tx Tx, model map[string]string, from, to string) error {
 		return fmt.Errorf("scan: %v, want %v", got, want)
 	}
 	return nil
+}
+
+func scanBackLike(r Reader, model map[string]string, from, to string) error {
+	var got, want []string
+	r.ScanBack([]byte(from), []byte(to), func(k, v []byte) bool {
+		got = append(got, string(k)+"="+string(v))
+		return true
+	})
+	r.Scan([]byte(from), []byte(to), func(k, v []byte) bool {
+		want = append(want, string(k)+"="+string(v))
+		return true
+	})
+	slices.Reverse(want)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("scan back: %v, want %v", got, want)
+	}
+	return nil
+}
+
+// TestScanBack_CrossesPages reads more pairs than a page of the file holds.
+func TestScanBack_CrossesPages(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		const pairs = 5000
+		require.NoError(t, s.Update(t.Context(), func(tx Tx) error {
+			for i := range pairs {
+				tx.Put(fmt.Appendf(nil, "%05d", i), bytes.Repeat([]byte("v"), i%90))
+			}
+			return nil
+		}))
+		for _, tc := range []struct {
+			from, to    string
+			first, last int
+		}{{"", "~", 0, 4999}, {"00000", "04999", 0, 4998}, {"01234", "01235", 1234, 1234}, {"012345", "03", 1235, 2999}, {"04999x", "~", 0, -1}, {"1", "2", 0, -1}, {"03", "02", 0, -1}} {
+			var got []string
+			require.NoError(t, s.View(func(r Reader) error {
+				r.ScanBack([]byte(tc.from), []byte(tc.to), func(k, _ []byte) bool {
+					got = append(got, string(k))
+					return true
+				})
+				return nil
+			}))
+			want := []string(nil)
+			for i := tc.last; i >= tc.first; i-- {
+				want = append(want, fmt.Sprintf("%05d", i))
+			}
+			require.Equal(t, want, got, "%s to %s", tc.from, tc.to)
+		}
+		seen := 0
+		require.NoError(t, s.View(func(r Reader) error {
+			r.ScanBack(nil, []byte("~"), func(_, _ []byte) bool { seen++; return seen < 3 })
+			return nil
+		}))
+		require.Equal(t, 3, seen, "visit ends the scan")
+	})
+}
+
+func TestOnCommit_RunsInTheOrderOfTheUpdates(t *testing.T) {
+	eachStore(t, func(t *testing.T, s Store) {
+		const writers, rounds = 8, 50
+		var order []int // of the calls, without a lock: they come one at a time
+		next := 0       // of the updates, which are serial
+		failed := errors.New("failed")
+		var running sync.WaitGroup
+		for range writers {
+			running.Go(func() {
+				for i := range rounds {
+					mine := 0
+					err := s.Update(context.Background(), func(tx Tx) error {
+						tx.OnCommit(func() { order = append(order, mine) })
+						if i%5 == 4 {
+							return failed
+						}
+						mine = next
+						next++
+						tx.Put(fmt.Append(nil, mine), nil)
+						return nil
+					})
+					if err != nil && !errors.Is(err, failed) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		running.Wait()
+		require.Len(t, order, writers*rounds*4/5)
+		require.True(t, slices.IsSorted(order), order)
+	})
+}
+
+// The client of an update may stop waiting for it. The update is committed or not,
+// and OnCommit tells which.
+func TestOnCommit_RunsAlthoughTheCallerLeft(t *testing.T) {
+	s, err := Open(t.TempDir())
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(t.Context())
+	calls := 0
+	err = s.Update(ctx, func(tx Tx) error {
+		leave()
+		tx.OnCommit(func() { calls++ })
+		tx.Put([]byte("a"), []byte("1"))
+		return nil
+	})
+	if err != nil {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.NoError(t, s.Close()) // waits for the update
+	require.Equal(t, 1, calls)
 }
 
 func TestAScanStopsWhenToldTo(t *testing.T) {

@@ -107,22 +107,25 @@ func (f *file) gather(first *update) []*update {
 // that before it is there to be read, or learn it of what is never committed.
 func (f *file) commit(waiting []*update) error {
 	outcomes := make([]error, len(waiting))
-	if err := f.try(waiting, outcomes); err != nil {
+	calls, err := f.try(waiting, outcomes)
+	if err != nil {
 		err = broke(err)
 		answer(waiting, err)
 		return err
 	}
+	calls.run()
 	for i, u := range waiting {
 		u.answer <- outcomes[i]
 	}
 	return nil
 }
 
-// try commits the updates that succeed, and sets the outcome of each.
-func (f *file) try(waiting []*update, outcomes []error) (err error) {
+// try commits the updates that succeed, and sets the outcome of each. It returns
+// what they have called on their commit.
+func (f *file) try(waiting []*update, outcomes []error) (calls hooks, err error) {
 	tx, err := f.db.Begin(true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -145,13 +148,14 @@ func (f *file) try(waiting []*update, outcomes []error) (err error) {
 		}
 		wrote = wrote || o.writes != nil
 		if err := o.apply(); err != nil {
-			return errors.Join(err, tx.Rollback())
+			return nil, errors.Join(err, tx.Rollback())
 		}
+		calls = append(calls, o.hooks...)
 	}
 	if !wrote {
-		return tx.Rollback()
+		return calls, tx.Rollback()
 	}
-	return tx.Commit()
+	return calls, tx.Commit()
 }
 
 // abandon gives up a transaction in which bbolt panicked, so that the file can
@@ -206,4 +210,8 @@ func (r fileReader) Get(key []byte) []byte { return r.bucket.Get(key) }
 
 func (r fileReader) Scan(from, to []byte, visit func(key, value []byte) bool) {
 	scanBucket(r.bucket, from, to, visit)
+}
+
+func (r fileReader) ScanBack(from, to []byte, visit func(key, value []byte) bool) {
+	scanBucketBack(r.bucket, from, to, visit)
 }

@@ -51,16 +51,23 @@ func (m *memory) Update(ctx context.Context, fn func(Tx) error) error {
 	next := m.states[len(m.states)-1].Copy()
 	m.mu.Unlock()
 
-	if err := call(fn, memoryTx{memoryReader{next}}); err != nil {
+	tx := &memoryTx{memoryReader: memoryReader{next}}
+	if err := call(fn, tx); err != nil {
 		return err
 	}
+	m.publish(next)
+	tx.run()
+	return nil
+}
+
+// publish makes a state the newest.
+func (m *memory) publish(next *tree) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.states) > remembered {
 		m.states = append(m.states[:0:0], m.states[len(m.states)-remembered:]...)
 	}
 	m.states = append(m.states, next)
-	return nil
 }
 
 func (m *memory) View(fn func(Reader) error) error { return m.ViewPast(0, fn) }
@@ -101,7 +108,27 @@ func (r memoryReader) Scan(from, to []byte, visit func(key, value []byte) bool) 
 	})
 }
 
-type memoryTx struct{ memoryReader }
+func (r memoryReader) ScanBack(from, to []byte, visit func(key, value []byte) bool) {
+	r.tree.Descend(pair{key: to}, func(p pair) bool {
+		return bytes.Compare(p.key, to) >= 0 || bytes.Compare(p.key, from) >= 0 && visit(p.key, p.value)
+	})
+}
 
-func (t memoryTx) Put(key, value []byte) { t.tree.Set(pair{key, value}) }
-func (t memoryTx) Delete(key []byte)     { t.tree.Delete(pair{key: key}) }
+type memoryTx struct {
+	memoryReader
+	hooks
+}
+
+func (t *memoryTx) Put(key, value []byte) { t.tree.Set(pair{key, value}) }
+func (t *memoryTx) Delete(key []byte)     { t.tree.Delete(pair{key: key}) }
+
+// hooks are the functions that an update has called once it is committed.
+type hooks []func()
+
+func (h *hooks) OnCommit(fn func()) { *h = append(*h, fn) }
+
+func (h *hooks) run() {
+	for _, fn := range *h {
+		fn()
+	}
+}

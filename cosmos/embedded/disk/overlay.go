@@ -10,6 +10,7 @@ import (
 // share. Its writes stay here until its function has succeeded; a failed one
 // is forgotten and leaves the shared transaction as it was.
 type overlay struct {
+	hooks
 	bucket *bbolt.Bucket
 	writes *tree // a nil value stands for a deletion
 }
@@ -90,6 +91,23 @@ func (o *overlay) apply() (err error) {
 		return err == nil
 	})
 	return err
+}
+
+// scanBucketBack is for a bucket that is only read: bbolt's cursor ends a walk
+// backward at a page that the transaction has emptied.
+func scanBucketBack(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {
+	c := b.Cursor()
+	k, v := c.Seek(to)
+	if k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	for ; k != nil && bytes.Compare(k, from) >= 0; k, v = c.Prev() {
+		if !visit(k, v) {
+			return
+		}
+	}
 }
 
 func scanBucket(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {

@@ -73,8 +73,8 @@ func (e *Engine) grow(ctx context.Context, c *Container) error {
 // remembered is how many commits a read may lag behind.
 const remembered = 64
 
-// committed notes the time of a commit, for reads that lag behind by a time.
-func (e *Engine) committed() {
+// noteCommit records the time of a commit, for reads that lag behind by a time.
+func (e *Engine) noteCommit() {
 	if e.lag == nil {
 		return
 	}

@@ -126,13 +126,13 @@ func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, vers
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx disk.Tx) (err error) {
 		version := number(tx.Get(counterKey)) + 1
 		tx.Put(counterKey, appendNumber(version))
+		tx.OnCommit(e.noteCommit)
 		db, err = fn(tx, version)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	e.committed()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if db == nil {

@@ -239,7 +239,7 @@ func readStored(key, b []byte) stored {
 
 // json returns the document with its system properties, after a look at its
 // checksum. It is valid as long as the reader's transaction.
-func (s stored) json(r disk.Reader, c *Container) ([]byte, error) {
+func (s stored) json(r disk.State, c *Container) ([]byte, error) {
 	doc := s.unchecked(r, c)
 	if len(doc) != s.size || s.user >= s.size || checksum(s.summed, doc) != s.sum {
 		return nil, c.damaged(s)
@@ -247,7 +247,7 @@ func (s stored) json(r disk.Reader, c *Container) ([]byte, error) {
 	return doc, nil
 }
 
-func (s stored) unchecked(r disk.Reader, c *Container) []byte {
+func (s stored) unchecked(r disk.State, c *Container) []byte {
 	if s.size > inline {
 		return r.Get(blobKey(c.number, s.version))
 	}

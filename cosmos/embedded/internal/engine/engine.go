@@ -22,7 +22,7 @@ type Options struct {
 	Lag         func() time.Duration // nil: no read is late; otherwise how late one is
 	Pessimistic bool                 // charge queries a point read for each document
 	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
-	Committed   func([]Change)       // nil: nobody is told
+	Committed   func([]Change)       // called in the order of the commits; may be nil
 	Limits      query.Limits         // of a query page; zero: query.DefaultLimits
 }
 

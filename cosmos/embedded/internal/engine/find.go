@@ -9,7 +9,7 @@ import (
 
 // find looks a document up by its id. It fails if the index leads to another
 // document, or to none.
-func (c *Container) find(r disk.Reader, pk Partition, id string) (s stored, seq uint64, found bool, err error) {
+func (c *Container) find(r disk.State, pk Partition, id string) (s stored, seq uint64, found bool, err error) {
 	entry := r.Get(idKey(c.number, pk, id))
 	if entry == nil {
 		return stored{}, 0, false, nil
@@ -42,7 +42,7 @@ func hasID(doc []byte, id string) (has bool) {
 	return has
 }
 
-func (s stored) isDamaged(r disk.Reader, c *Container) bool {
+func (s stored) isDamaged(r disk.State, c *Container) bool {
 	_, err := s.json(r, c)
 	return err != nil
 }

@@ -32,27 +32,22 @@ func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []Placed, cons
 
 func (e *Engine) write(ctx context.Context, c *Container, consistency Consistency, do func(*writer) error) (Written, error) {
 	// The transaction writes into w. It is only looked at when the
-	// transaction is over: a caller that gives up gets an error instead.
+	// transaction is over: a caller that gives up gets an error instead, but
+	// Options.Committed is called nevertheless.
 	w := &writer{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
 		if err := w.begin(tx); err != nil {
 			return err
 		}
+		tx.OnCommit(w.committed)
 		return do(w)
 	})
 	if err != nil && !errors.Is(err, errRolledBack) {
 		return Written{}, err
 	}
-	if err == nil {
-		e.committed()
-		if e.tell != nil {
-			e.tell(w.changes)
-		}
-		if w.grown != 0 {
-			e.size(c.number).Add(w.grown)
-			if err := e.grow(ctx, c); err != nil {
-				return Written{}, err
-			}
+	if err == nil && w.grown != 0 {
+		if err := e.grow(ctx, c); err != nil {
+			return Written{}, err
 		}
 	}
 	return w.out, nil
@@ -84,6 +79,15 @@ func (w *writer) begin(tx disk.Tx) error {
 	w.version = number(tx.Get(counterKey))
 	w.out, w.changes = Written{Failed: -1, Session: w.version}, nil
 	return nil
+}
+
+// committed runs after the commit, in the order of the commits.
+func (w *writer) committed() {
+	w.e.noteCommit()
+	w.e.size(w.c.number).Add(w.grown)
+	if w.e.tell != nil {
+		w.e.tell(w.changes)
+	}
 }
 
 // all does the operations until one fails, which undoes them all.

@@ -92,7 +92,7 @@ func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 
 // taken reports whether another document than that at seq has one of the
 // entries.
-func taken(r disk.Reader, entries [][]byte, seq uint64) bool {
+func taken(r disk.State, entries [][]byte, seq uint64) bool {
 	return slices.ContainsFunc(entries, func(key []byte) bool {
 		owner := r.Get(key)
 		return owner != nil && number(owner) != seq

@@ -1,0 +1,106 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// committedDoc is a document of this test as Options.Committed shows it.
+type committedDoc struct {
+	ID   string `json:"id"`
+	N    int    `json:"n"`
+	ETag string `json:"_etag"`
+}
+
+// TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same
+// documents. The callback takes no lock: the race detector sees whether two calls
+// overlap, and the etags, which grow with every commit, whether one is early.
+func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
+	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
+		t.Run(name, func(t *testing.T) {
+			const writers, patches, docs = 16, 25, 4
+			var calls []committedDoc
+			_, c := open(t, embedded.Options{Dir: dir, Committed: func(changes []embedded.Change) {
+				for _, change := range changes {
+					var d committedDoc
+					if err := json.Unmarshal(change.JSON, &d); err != nil {
+						t.Error(err)
+					}
+					calls = append(calls, d)
+				}
+			}})
+			for i := range docs {
+				create(t, c, doc(fmt.Sprint(i), 0))
+			}
+			var running sync.WaitGroup
+			for w := range writers {
+				running.Go(func() {
+					for i := range patches {
+						id := fmt.Sprint((w + i) % docs)
+						patch := patchOf(func(p *azcosmos.PatchOperations) { p.AppendIncrement("/n", 1) })
+						answer, err := c.PatchItem(context.Background(), pk, id, patch, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if answer.ETag == "" {
+							t.Error("a patch without an etag")
+						}
+					}
+				})
+			}
+			running.Wait()
+			require.Len(t, calls, docs+writers*patches)
+			n, etag := map[string]int{}, ""
+			for _, d := range calls {
+				require.Equal(t, n[d.ID], d.N, "document %s", d.ID)
+				n[d.ID]++
+				require.Greater(t, d.ETag, etag)
+				etag = d.ETag
+			}
+		})
+	}
+}
+
+// A client that disconnects does not learn whether its write was committed, but
+// Committed does.
+func TestCommitted_IsCalledForClientsThatLeft(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	engine, c := open(t, embedded.Options{Dir: t.TempDir(), Committed: func(changes []embedded.Change) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, change := range changes {
+			seen[change.ID] = true
+		}
+	}})
+	var running sync.WaitGroup
+	for i := range 60 {
+		running.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*20)*time.Microsecond)
+			defer cancel()
+			_, _ = c.CreateItem(ctx, pk, doc(fmt.Sprint(i), i), nil) // may have been committed
+		})
+	}
+	running.Wait()
+	create(t, c, doc("last", 0)) // the store has one writer: all before it are over
+	mu.Lock()
+	defer mu.Unlock()
+	stored := map[string]bool{}
+	for _, id := range all(t, c, pk, "SELECT VALUE c.id FROM c", &azcosmos.QueryOptions{PageSizeHint: -1})[0] {
+		var text string
+		require.NoError(t, json.Unmarshal([]byte(id), &text))
+		stored[text] = true
+	}
+	require.Equal(t, stored, seen)
+	require.NotZero(t, engine.Requests())
+}
