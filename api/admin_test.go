@@ -22,7 +22,10 @@ const (
 )
 
 // local is a server for this machine alone.
-func local(o *api.Options, _ *hub.Options) { o.LocalOnly, o.NoProxies = true, true }
+func local(o *api.Options, _ *hub.Options) { o.IsOwnHost, o.NoProxies = isOwnHost, true }
+
+// isOwnHost accepts the address at which a fixture serves.
+func isOwnHost(host string) bool { return strings.HasPrefix(host, "127.0.0.1:") }
 
 // adminRoutes are all routes of operators, each with a body that it takes.
 var adminRoutes = []struct{ method, path, body string }{
@@ -40,7 +43,10 @@ func TestAllRoutesOfOperatorsWantTheToken(t *testing.T) {
 	for name, localOnly := range map[string]bool{"on a loopback address": true, "for everyone": false} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, checking(noFindings), func(o *api.Options, _ *hub.Options) {
-				o.LocalOnly, o.NoProxies, o.Limits.FailedLogins = localOnly, localOnly, 100
+				if localOnly {
+					local(o, nil)
+				}
+				o.Limits.FailedLogins = 100
 			})
 			for _, route := range adminRoutes {
 				for _, header := range []string{"", "Bearer", "Bearer ", "Bearer " + token + "x", "Bearer " + token[1:], "Basic " + token, token} {

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 )
 
@@ -14,11 +12,11 @@ import (
 // address. The second is for hubs that trust the X-Actor-Id of every client because
 // only this machine reaches them: through a proxy, other machines reach them too.
 func (s *Server) localOnly(next http.Handler) http.Handler {
-	if !s.opts.LocalOnly && !s.opts.NoProxies {
+	if s.opts.IsOwnHost == nil && !s.opts.NoProxies {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.opts.LocalOnly && !isLocal(r.Host) {
+		if s.opts.IsOwnHost != nil && !s.opts.IsOwnHost(r.Host) {
 			s.fail(w, r, refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", clip(r.Host)))
 			return
 		}
@@ -46,16 +44,4 @@ func proxyHeader(h http.Header) string {
 		}
 	}
 	return first
-}
-
-func isLocal(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }

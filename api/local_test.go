@@ -24,7 +24,7 @@ func TestForwardedRequests_AreRefusedUnlessTheHubIsForOthers(t *testing.T) {
 	}
 	f.do("GET", "/v1/peek", "").wants(200)
 
-	f = serve(t, func(o *api.Options, _ *hub.Options) { o.LocalOnly = true })
+	f = serve(t, func(o *api.Options, _ *hub.Options) { o.IsOwnHost = isOwnHost })
 	f.post(202, newEvent(1))
 	for _, header := range headers {
 		f.do("GET", "/v1/peek", "", header, "192.0.2.1").wants(200)

@@ -64,7 +64,7 @@ func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
 }
 
 func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
-	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.LocalOnly = true })
+	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.IsOwnHost = isOwnHost })
 	d.answer = func(context.Context, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found", Text: "a word for operators"}}, nil
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	Warnings     func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
 	Limits       Limits
 	OverLimit    func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
-	LocalOnly    bool                       // refuse requests that name another host than this machine
+	IsOwnHost    func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
 	NoProxies    bool                       // refuse requests that a proxy has passed on
 	Deadline     time.Duration              // of a request; default 30 s
 	Clock        func() time.Time           // for durations in logs and metrics; default time.Now

@@ -11,7 +11,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 const defaultURL = "http://127.0.0.1:8080"
@@ -52,14 +52,7 @@ func (c *client) isPrivate() bool { return strings.HasPrefix(c.base, "https:") |
 // isLocal reports whether the hub is on this machine.
 func (c *client) isLocal() bool {
 	u, err := url.Parse(c.base)
-	if err != nil {
-		return false
-	}
-	if strings.EqualFold(u.Hostname(), "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	return err == nil && addr.Unmap().IsLoopback()
+	return err == nil && loopback.IsDestination(u.Hostname())
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

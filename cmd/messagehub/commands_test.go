@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/repository/memory"
 )
@@ -42,7 +43,7 @@ func memoryHub(t *testing.T, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	store := memory.New(memory.Options{})
 	h := hub.New(store, store, store, hub.Options{})
-	handler := api.New(api.Options{Hub: h, Operator: hub.NewOperator(h, store, nil), LocalOnly: true, AdminToken: operatorToken}).Handler()
+	handler := api.New(api.Options{Hub: h, Operator: hub.NewOperator(h, store, nil), IsOwnHost: loopback.IsHost, AdminToken: operatorToken}).Handler()
 	if wrap != nil {
 		handler = wrap(handler)
 	}

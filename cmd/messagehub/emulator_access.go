@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // emulatorKeyVariable holds the key of an emulator, which other users of the
@@ -80,30 +79,5 @@ const knownKey = "its key is the well-known one (set another with --key-file or 
 // make its own name resolve to such an address. It permits loopback names and those
 // of --host.
 func (a *emulatorAccess) checkHosts(addr net.Addr, next http.Handler) http.Handler {
-	if tcp, ok := addr.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host := hostName(r.Host); !isLoopbackName(host) && !slices.ContainsFunc(a.hosts, func(name string) bool { return strings.EqualFold(hostName(name), host) }) {
-			http.Error(w, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// hostName is a Host header without its port and brackets.
-func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-}
-
-func isLoopbackName(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
+	return loopback.CheckHost(addr, next, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", a.hosts...)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // A bus is the namespace by which this node and the domains reach each other: one
@@ -140,7 +141,7 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 
 // warnOfStrangers tells an operator what it means that other machines reach a door.
 func warnOfStrangers(logger *slog.Logger, key string, addr net.Addr) {
-	if !isLoopback(addr) {
+	if !loopback.IsAddr(addr) {
 		logger.Warn("whoever reaches this address may act as any domain: the key to it is known to all, and nothing is encrypted", "key", key, "address", addr.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/content"
 	"github.com/messagehub/messagehub/repository/content/embedded"
@@ -49,7 +50,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	}
 	e.Exchange, err = content.OpenBlobs(ctx, content.BlobOptions{
 		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(),
-		Container: container, Aliases: e.names(), AnyHost: e.door != nil && !isLoopback(e.door.Addr()),
+		Container: container, Aliases: e.names(), AnyHost: e.door != nil && !loopback.IsAddr(e.door.Addr()),
 	})
 	return e, err
 }

@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // listen opens the address that a key of the configuration names.
@@ -40,8 +43,11 @@ func reachable(addr string) string {
 	return netip.AddrPortFrom(loopback, ap.Port()).String()
 }
 
-// isLoopback reports whether only this machine reaches a listener on addr.
-func isLoopback(addr net.Addr) bool {
-	tcp, ok := addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
+// ownHosts returns what decides about Host headers; nil if the hub is for other machines
+// too and accepts all.
+func ownHosts(cfg *config.Config, addr net.Addr) func(host string) bool {
+	if cfg.Insecure && !loopback.IsAddr(addr) {
+		return nil
+	}
+	return loopback.IsHost
 }

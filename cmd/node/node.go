@@ -144,7 +144,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.store.warnings,
-		LocalOnly:  !cfg.Insecure || isLoopback(n.listener.Addr()),
+		IsOwnHost:  ownHosts(&cfg, n.listener.Addr()),
 		NoProxies:  !cfg.Insecure,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // A Door is what may differ between two ways into the same namespace.
@@ -25,11 +27,9 @@ type Door struct {
 	AnyHost bool
 }
 
-// isLoopback reports whether only this machine can reach a listener.
-func isLoopback(l net.Listener) bool {
-	address, ok := l.Addr().(*net.TCPAddr)
-	return ok && address.IP.IsLoopback()
-}
+// wrongHost is the text of a rejection: the key of an emulator is no secret, so the
+// Host header is what keeps web pages out.
+const wrongHost = "this namespace serves this machine only, by the names localhost and 127.0.0.1"
 
 // Serve serves clients that come to listener until ctx ends, and then closes
 // it and all connections that came by it. On a loopback address it answers HTTP
@@ -38,8 +38,8 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	if d.HTTP == nil {
 		d.HTTP = n.Handler()
 	}
-	if isLoopback(listener) && !d.AnyHost {
-		d.HTTP = localOnly(d.HTTP)
+	if !d.AnyHost {
+		d.HTTP = loopback.CheckHost(listener.Addr(), d.HTTP, wrongHost)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

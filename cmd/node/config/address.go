@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"net"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // RequireLoopback returns an error if other machines can reach address. All listeners
@@ -10,7 +12,7 @@ import (
 // what the caller can do instead of using a loopback address.
 func RequireLoopback(address, reason, otherwise string) error {
 	host, port, err := net.SplitHostPort(address)
-	if err == nil && !isLoopback(host) { // an address that is not valid is refused elsewhere
+	if err == nil && !loopback.IsDestination(host) { // an address that is not valid is refused elsewhere
 		return fmt.Errorf("%s; use 127.0.0.1:%s, or %s", reason, port, otherwise)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -111,7 +112,7 @@ func (c *Config) validateBlob(fault faultFunc) {
 		fault("blob.endpoint", "want a URL such as https://ACCOUNT.blob.core.windows.net/")
 	case u.User != nil, u.RawQuery != "":
 		fault("blob.endpoint", "want the address of the account alone, such as https://ACCOUNT.blob.core.windows.net/; a key goes to %s", envName("blob.key"))
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()):
 		fault("blob.endpoint", "http shows everything to everyone on the way; use https")
 	case u.Scheme == "http" && c.Blob.Key == "":
 		fault("blob.endpoint", "an emulator over http needs its key; set %s", envName("blob.key"))

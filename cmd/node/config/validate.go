@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // Validate checks what no key can check alone. Its error names every fault, one
@@ -123,14 +124,6 @@ func IsToken(s string) bool {
 	return minToken <= len(s) && len(s) <= maxToken
 }
 
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
-}
-
 func (c *Config) validateCosmos(fault faultFunc) {
 	if c.Embedded() {
 		for _, name := range []string{"cosmos.key", "cosmos.database", "cosmos.consistency"} {
@@ -146,7 +139,7 @@ func (c *Config) validateCosmos(fault faultFunc) {
 		fault("cosmos.endpoint", "want a URL such as https://ACCOUNT.documents.azure.com:443/")
 	case u.User != nil, u.RawQuery != "", strings.Trim(u.Path, "/") != "":
 		fault("cosmos.endpoint", "want the address of the account alone, such as https://ACCOUNT.documents.azure.com:443/; a key goes to %s", envName("cosmos.key"))
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()):
 		fault("cosmos.endpoint", "http shows everything to everyone on the way; use https")
 	case u.Scheme == "http" && c.Cosmos.Key == "":
 		fault("cosmos.endpoint", "an emulator over http needs its key; set %s", envName("cosmos.key"))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 const (
@@ -109,6 +110,10 @@ type Door struct {
 	MaxConnections int
 }
 
+// wrongHost is the text of a rejection: the key of an emulator is no secret, so the
+// Host header is what keeps web pages out.
+const wrongHost = "this account serves this machine only, by the names localhost and 127.0.0.1"
+
 // Serve serves clients that come to listener until ctx ends or the account is
 // closed, and then closes it and all connections. On a loopback address it answers
 // only by the names of this machine.
@@ -117,8 +122,8 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 		d.HTTP = a.Handler()
 	}
 	d.HTTP = refuseOverLimit(d.HTTP)
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && address.IP.IsLoopback() && !d.AnyHost {
-		d.HTTP = localOnly(d.HTTP)
+	if !d.AnyHost {
+		d.HTTP = loopback.CheckHost(listener.Addr(), d.HTTP, wrongHost)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,0 +1,75 @@
+// Package loopback tells this machine from others: by the address of a listener, by
+// the Host header of a request, and by the host of a URL.
+//
+// A server on a loopback address has to check the Host header. Otherwise a web page
+// whose own name resolves to 127.0.0.1 (DNS rebinding) reaches it with the browser of
+// a user of this machine. [CheckHost] does so for every server of an embedded engine
+// and an emulator; the hub uses [IsHost].
+//
+//	                 localhost   127.0.0.0/8, ::1   x.localhost   others
+//	IsHost           yes         yes                yes           no
+//	IsDestination    yes         yes                no            no
+//
+// A name below localhost is accepted as a Host header, as development servers do:
+// RFC 6761 reserves these names and browsers resolve them to loopback, so that no web
+// page of another machine has one. It is no safe destination for a secret: not every
+// resolver follows the RFC, and one that does not asks the network.
+package loopback
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// IsAddr reports whether only this machine can reach a listener on addr.
+func IsAddr(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// IsHost reports whether a Host header, with or without a port, names this machine.
+func IsHost(host string) bool {
+	name := hostName(host)
+	return IsDestination(name) || strings.HasSuffix(name, ".localhost")
+}
+
+// IsDestination reports whether a connection to host, a name or an address without a
+// port, stays on this machine.
+func IsDestination(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// CheckHost returns a handler that rejects requests for other hosts than this machine
+// and hosts with 421 and the text refusal. On an address that other machines can reach
+// it returns next, because a web page gains nothing there.
+func CheckHost(addr net.Addr, next http.Handler, refusal string, hosts ...string) http.Handler {
+	if !IsAddr(addr) {
+		return next
+	}
+	accepted := make([]string, len(hosts))
+	for i, host := range hosts {
+		accepted[i] = hostName(host)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !IsHost(r.Host) && !slices.Contains(accepted, hostName(r.Host)) {
+			http.Error(w, refusal, http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostName returns a Host header without its port and brackets, in lower case.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+}
