@@ -36,11 +36,14 @@ build: ## build bin/messagehub: static, stamped with its version
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
 
-test: ## test it all; with the race detector where state is shared
+test: ## run every test, and the simulation over 500 fresh seeds; at most 6 minutes
 	@.ci/test
 
-race: ## test it all with the race detector
-	@.ci/test race
+race: ## test the packages that share state with the race detector
+	@.ci/race
+
+race-all: ## test every package with the race detector
+	@.ci/race all
 
 cover: ## test it all, and print how much of the code the tests reach
 	go test -coverpkg=./... -coverprofile=coverage.out ./...
@@ -114,9 +117,9 @@ conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embe
 test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, and generators on the OpenAPI document
 	@.ci/test-clients
 
-check: lint test ## lint and test: before you commit
+check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
