@@ -57,15 +57,15 @@ func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id doma
 func (r *Repository) note(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
 	ops azcosmos.PatchOperations, isDone func(*bundleDoc) bool,
 ) (bundle domain.Bundle, err error) {
-	o := r.begin(what)
-	err = o.startOver(ctx, func() error {
+	c := r.begin(what)
+	err = c.retry(ctx, func() error {
 		doc := &bundleDoc{}
-		err := o.patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
+		err := c.patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		switch {
 		case isNotFound(err):
 			return errNotOpen(id)
 		case isRefused(err): // it has an answer, or this very patch was carried out before, or it is not open
-			if doc, err = o.openNow(ctx, recipient, id); err != nil {
+			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}
 			if bundle, err = doc.bundle(); err != nil {
@@ -75,7 +75,7 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 			case bundle.Content != domain.Request:
 				return domain.Errorf(domain.Invalid, "bundle %s has its content already: it is in mode %s", id, bundle.Content)
 			case bundle.IsUnanswered() && !isDone(doc):
-				return errMoved
+				return errStale
 			}
 			return nil
 		case err == nil:
@@ -83,23 +83,23 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 		}
 		return err
 	})
-	return bundle, o.outcome(what+" for bundle "+id.String(), err)
+	return bundle, c.outcome(what+" for bundle "+id.String(), err)
 }
 
 // openNow returns a bundle as it is now, or fails with NotFound if it is not open.
 // Where reads may be old, a write that changes nothing asks for it.
-func (o *operation) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
+func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
 	doc := &bundleDoc{}
 	var err error
-	if o.r.db.readsMayBeStale() {
+	if c.r.db.readsMayBeStale() {
 		ops := newPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/kind", bundleKind)
-		err = o.patch(ctx, o.r.db.bundles, recipient.String(), id.String(), ops, doc)
+		err = c.patch(ctx, c.r.db.bundles, recipient.String(), id.String(), ops, doc)
 	} else {
-		_, err = o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc)
+		_, err = c.read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
 	}
 	if statusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
-		if _, err = o.read(ctx, o.r.db.bundles, recipient.String(), id.String(), doc); err == nil {
+		if _, err = c.read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc); err == nil {
 			return nil, errNotOpen(id)
 		}
 	}

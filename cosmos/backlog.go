@@ -139,7 +139,7 @@ func (r *run) Behind(n int) domain.Backlog {
 // behind also returns the watermark of the head that it is counted from: the
 // newest that this node has seen.
 func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
-	h := r.o.r.known.head(r.cabinet.Recipient)
+	h := r.call.r.known.head(r.cabinet.Recipient)
 	if h == nil { // forgotten, because of many others
 		h = r.head
 	}
@@ -158,7 +158,7 @@ func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
 	}
 	passed.At[name] = at
 	gates[r.group] = passed
-	return r.o.r.behindGates(h, gates), h.Watermark
+	return r.call.r.behindGates(h, gates), h.Watermark
 }
 
 // next returns the event behind the first n, if it was read along with them.
@@ -187,7 +187,7 @@ type behind struct {
 func (r *run) behindNew(n int) behind {
 	backlog, seen := r.behind(n)
 	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
-	if all := r.o.r.opts.Groups.All(); len(r.asked) < len(all) {
+	if all := r.call.r.opts.Groups.All(); len(r.asked) < len(all) {
 		for _, group := range all {
 			if r.asked[group] != nil {
 				b.Asked = append(b.Asked, group.String())

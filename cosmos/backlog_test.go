@@ -234,9 +234,9 @@ func TestADequeueThatIsToldTwiceThatItHappenedTellsTheSame(t *testing.T) {
 
 // strip removes fields from every document of a partition, as if a version that
 // did not know them had written it.
-func (s *trust) strip(c *azcosmos.ContainerClient, key string, fields ...string) {
+func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ...string) {
 	s.Helper()
-	pager := c.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(key), nil)
+	pager := container.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(key), nil)
 	for pager.More() {
 		resp, err := pager.NextPage(context.Background())
 		require.NoError(s, err)
@@ -246,7 +246,7 @@ func (s *trust) strip(c *azcosmos.ContainerClient, key string, fields ...string)
 			without(doc, fields)
 			text, err := json.Marshal(doc)
 			require.NoError(s, err)
-			_, err = c.ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
+			_, err = container.ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
 			require.NoError(s, err)
 		}
 	}

@@ -348,7 +348,7 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	sweeper := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Exclusive: true, Retention: 1}, false)
 	_, err = sweeper.Sweep(context.Background())
 	require.NoError(t, err, "call %d", n)
-	left, err := all[drawer](context.Background(), &query{o: sweeper.begin("test"), container: sweeper.db.cabinets, everywhere: true, text: "SELECT * FROM c"})
+	left, err := all[drawer](context.Background(), &query{call: sweeper.begin("test"), container: sweeper.db.cabinets, everywhere: true, text: "SELECT * FROM c"})
 	require.NoError(t, err, "call %d", n)
 	require.Empty(t, left, "call %d: all is acknowledged, so all goes", n)
 	return happened

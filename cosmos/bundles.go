@@ -37,15 +37,15 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	if bundle.Opened.IsZero() {
 		bundle.Opened = r.opts.Clock().UTC().Truncate(time.Millisecond)
 	}
-	o := r.begin("peek")
-	operation := r.newID()
+	c := r.begin("peek")
+	writeID := r.newID()
 	if run.gate == nil { // of an open bundle, so there is nothing to open
-		doc := newBundleDoc(&bundle, operation, nil, 0)
-		err := o.whyNotAdded(ctx, doc, &failure{err: errors.New("the group has an open bundle")})
+		doc := newBundleDoc(&bundle, writeID, nil, 0)
+		err := c.whyNotAdded(ctx, doc, &failure{err: errors.New("the group has an open bundle")})
 		return bundle, classified("open bundle "+doc.ID, err)
 	}
 	ranges := run.ranges(bundle.Count)
-	doc := newBundleDoc(&bundle, operation, ranges, 0)
+	doc := newBundleDoc(&bundle, writeID, ranges, 0)
 	if next := run.next(bundle.Count); next != nil {
 		doc.NextSaved = millisOf(next.Saved)
 		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) {
@@ -55,38 +55,38 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	doc.Behind = run.behindNew(bundle.Count)
 	doc.Before, doc.Start = run.gate.Last, run.gate.At[doc.Cabinet]
 	opened := run.gate.clone()
-	opened.Operation, opened.Generation = operation, run.gate.Generation+1
+	opened.WriteID, opened.Generation = writeID, run.gate.Generation+1
 	opened.Open, opened.Opened, opened.First = doc.ID, bundle.Opened, bundle.First
 	doc.openedBy(opened)
 
-	_, err := o.batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+	_, err := c.batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(encoded(doc), nil)
 		putInBatch(b, opened.ID, run.gate.ETag, encoded(opened))
 	})
 	if isRefused(err) {
-		err = o.whyNotAdded(ctx, doc, failureOf(err))
+		err = c.whyNotAdded(ctx, doc, failureOf(err))
 	}
 	if err != nil {
-		return bundle, o.outcome(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
+		return bundle, c.outcome(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
 	}
 	return bundle, nil
 }
 
 // whyNotAdded tells a lost race from an id in use, and either from success: the
 // batch may have been refused because it had been carried out before.
-func (o *operation) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *failure) error {
+func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
 	if refused.operation != 0 {
 		return lost // the gate's condition; the bundle was not there
 	}
 	var stored bundleDoc
-	_, err := o.read(ctx, o.r.db.bundles, doc.Recipient, doc.ID, &stored)
+	_, err := c.read(ctx, c.r.db.bundles, doc.Recipient, doc.ID, &stored)
 	switch {
 	case isNotFound(err):
 		return lost // a stale read; the next look decides
 	case err != nil:
 		return err
-	case stored.Operation != doc.Operation:
+	case stored.WriteID != doc.WriteID:
 		return repository.ErrBundleIDInUse
 	case stored.State != stateOpen:
 		return lost // opened by this call, and dequeued by now

@@ -52,7 +52,7 @@ type Finding struct {
 	Damage    bool   `json:"damage"` // of the truth: no repair can know what was there
 	Mended    bool   `json:"mended"`
 
-	mend func(context.Context, *operation) error
+	mend func(context.Context, *call) error
 }
 
 func (f *Finding) String() string {
@@ -165,7 +165,7 @@ func (c *checker) run(ctx context.Context) error {
 			c.report.Resume = c.checkpoint(*q.continuation)
 		}
 		c.tell(true)
-		q.o = c.r.begin("check") // a budget for each result page
+		q.call = c.r.begin("check") // a budget for each result page
 	}
 	return c.abandoned(ctx, true)
 }
@@ -210,9 +210,9 @@ func (c *checker) goOn(q *query) error {
 }
 
 // heads is the query for all recipients that have one.
-func heads(o *operation) *query {
+func heads(c *call) *query {
 	return &query{
-		o: o, container: o.r.db.catalog, everywhere: true, text: "SELECT c.partitionKey FROM c WHERE c.id = @id",
+		call: c, container: c.r.db.catalog, everywhere: true, text: "SELECT c.partitionKey FROM c WHERE c.id = @id",
 		params: []azcosmos.QueryParameter{{Name: "@id", Value: headID}},
 	}
 }
@@ -230,7 +230,7 @@ func nextRecipients(ctx context.Context, q *query, size int) (recipients []domai
 	}
 	for _, item := range items {
 		var h head
-		err := q.o.decode(item, headID, &h)
+		err := q.call.decode(item, headID, &h)
 		if err != nil {
 			strays = append(strays, err)
 			continue
@@ -349,7 +349,7 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil {
 			tried = true
-			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !isRefused(err) && !isMoved(err) {
+			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !isRefused(err) && !isStale(err) {
 				return classified("repair "+recipient.String(), err)
 			}
 		}
@@ -455,16 +455,16 @@ func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*hea
 // undo rolls an intent back as a writer would that came by.
 func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
 	w := &writer{r: c.r, recipient: u.recipient, index: newIndex(u.recipient)}
-	o := c.r.begin("repair")
-	err := o.startOver(ctx, func() error {
+	call := c.r.begin("repair")
+	err := call.retry(ctx, func() error {
 		w.head = nil
-		if err := w.readHead(ctx, o); err != nil {
+		if err := w.readHead(ctx, call); err != nil {
 			return err
 		}
 		if w.head.Intent == nil || w.head.Intent.ID != u.intent {
 			return nil
 		}
-		return w.undo(ctx, o)
+		return w.undo(ctx, call)
 	})
 	return err == nil, classified("repair "+u.recipient.String(), err)
 }

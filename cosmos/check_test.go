@@ -98,14 +98,14 @@ func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
 }
 
 // patches sets a field of a document, as no code of ours would.
-func (d *damaged) patches(c *azcosmos.ContainerClient, key, id, path string, value any) {
+func (d *damaged) patches(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
-	require.NoError(d, d.node.begin("test").patch(d.Context(), c, key, id, ops, &struct{}{}))
+	require.NoError(d, d.node.begin("test").patch(d.Context(), container, key, id, ops, &struct{}{}))
 }
 
-func (d *damaged) deletes(c *azcosmos.ContainerClient, key, id string) {
-	require.NoError(d, d.node.begin("test").discard(d.Context(), c, key, id))
+func (d *damaged) deletes(container *azcosmos.ContainerClient, key, id string) {
+	require.NoError(d, d.node.begin("test").discard(d.Context(), container, key, id))
 }
 
 // puts creates a document beside the gates, as no code of ours would.

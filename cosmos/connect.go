@@ -41,7 +41,7 @@ type Database struct {
 	hangUp      func()
 }
 
-// Connect makes a client. It makes no call; the first operation shows whether
+// Connect makes a client. It makes no call; the first call shows whether
 // the account can be reached. The caller closes the Database.
 func Connect(c Connection) (*Database, error) {
 	db := &Database{name: cmp.Or(c.Database, "messagehub"), hangUp: func() {}}
@@ -52,10 +52,10 @@ func Connect(c Connection) (*Database, error) {
 		transport, db.hangUp = own, own.CloseIdleConnections
 	}
 	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: &accountObserver{next: doubter{transport}, db: db, fixed: c.Consistency != ""},
-		// A write that may have been carried out is sent again by an operation, which
+		Transport: &accountObserver{next: noResendTransport{transport}, db: db, fixed: c.Consistency != ""},
+		// A write that may have been carried out is sent again by a call, which
 		// knows what is at stake. Left alone, the client repeats one whose HTTP/2
-		// stream broke and reports its own success as a conflict; see doubter.
+		// stream broke and reports its own success as a conflict; see noResendTransport.
 		Retry: policy.RetryOptions{
 			MaxRetries:  -1,
 			ShouldRetry: func(*http.Response, error) bool { return false },

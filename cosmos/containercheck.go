@@ -98,8 +98,8 @@ func (p *indexingPolicy) describeMode() string {
 
 // readContainer returns the properties of a container. Its error says what the
 // operator can do.
-func (o *operation) readContainer(ctx context.Context, name string) (*containerState, error) {
-	container, err := o.r.db.client.NewContainer(o.r.db.name, name)
+func (c *call) readContainer(ctx context.Context, name string) (*containerState, error) {
+	container, err := c.r.db.client.NewContainer(c.r.db.name, name)
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "container %s: %w", name, err)
 	}
@@ -108,14 +108,14 @@ func (o *operation) readContainer(ctx context.Context, name string) (*containerS
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
 		resp, err := container.Read(attempt, nil)
 		cancel()
-		o.r.metrics.called(o.name, name, err, resp.RequestCharge, time.Since(began))
+		c.r.metrics.called(c.name, name, err, resp.RequestCharge, time.Since(began))
 		if err == nil {
 			return parseContainer(name, &resp)
 		}
-		if f := failureOf(err); f.retriable() && ctx.Err() == nil && o.pause(ctx, f.after) {
+		if f := failureOf(err); f.retriable() && ctx.Err() == nil && c.pause(ctx, f.after) {
 			continue
 		}
-		return nil, o.r.db.explainRead(name, err)
+		return nil, c.r.db.explainRead(name, err)
 	}
 }
 
@@ -191,8 +191,8 @@ func (r *Repository) refreshContainers(ctx context.Context) error {
 	if w.isCurrent(now) {
 		return w.knownFault()
 	}
-	o := &operation{r: r, name: checkContainers} // without retries: the next read is the retry
-	err := w.checkAll(ctx, o, func(*ContainerError) {})
+	c := &call{r: r, name: checkContainers} // without retries: the next read is the retry
+	err := w.checkAll(ctx, c, func(*ContainerError) {})
 	w.checked = now
 	if w.suspect.Load() || err != nil {
 		w.suspected = now
@@ -217,7 +217,7 @@ func (r *Repository) suspectContainers(ctx context.Context) error {
 	return r.refreshContainers(ctx)
 }
 
-// checkContainers is the name of the operation that reads the properties of
+// checkContainers is the name of the call that reads the properties of
 // containers.
 const checkContainers = "check containers"
 
@@ -293,13 +293,13 @@ var errContainerReplaced = errors.New("it was deleted and created again while th
 
 // checkAll reads the containers one after the other and returns what is wrong with
 // them. It is the turn of the caller.
-func (w *containerWatch) checkAll(ctx context.Context, o *operation, warn func(*ContainerError)) error {
+func (w *containerWatch) checkAll(ctx context.Context, c *call, warn func(*ContainerError)) error {
 	var faults []error
 	rids := make(map[string]string)
 	specs := Containers()
 	for i := range specs {
 		spec := &specs[i]
-		state, err := o.readContainer(ctx, spec.Name)
+		state, err := c.readContainer(ctx, spec.Name)
 		if err != nil && !errors.Is(err, errContainerMissing) {
 			if len(faults) == 0 {
 				faults = append(faults, err)

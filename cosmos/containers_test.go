@@ -107,9 +107,9 @@ func (a *account) create(properties *azcosmos.ContainerProperties) {
 func (a *account) remove(name string) {
 	a.t.Helper()
 	db := a.connect()
-	c, err := db.client.NewContainer(db.name, name)
+	container, err := db.client.NewContainer(db.name, name)
 	require.NoError(a.t, err)
-	_, err = c.Delete(a.t.Context(), nil)
+	_, err = container.Delete(a.t.Context(), nil)
 	require.NoError(a.t, err)
 }
 
@@ -117,12 +117,12 @@ func (a *account) remove(name string) {
 func (a *account) replaceTTL(name string, seconds int32) {
 	a.t.Helper()
 	db := a.connect()
-	c, err := db.client.NewContainer(db.name, name)
+	container, err := db.client.NewContainer(db.name, name)
 	require.NoError(a.t, err)
-	resp, err := c.Read(a.t.Context(), nil)
+	resp, err := container.Read(a.t.Context(), nil)
 	require.NoError(a.t, err)
 	resp.ContainerProperties.DefaultTimeToLive = &seconds
-	_, err = c.Replace(a.t.Context(), *resp.ContainerProperties, nil)
+	_, err = container.Replace(a.t.Context(), *resp.ContainerProperties, nil)
 	require.NoError(a.t, err)
 }
 
@@ -130,9 +130,9 @@ func (a *account) replaceTTL(name string, seconds int32) {
 func (a *account) properties(name string) string {
 	a.t.Helper()
 	db := a.connect()
-	c, err := db.client.NewContainer(db.name, name)
+	container, err := db.client.NewContainer(db.name, name)
 	require.NoError(a.t, err)
-	resp, err := c.Read(a.t.Context(), nil)
+	resp, err := container.Read(a.t.Context(), nil)
 	require.NoError(a.t, err)
 	raw, err := runtime.Payload(resp.RawResponse)
 	require.NoError(a.t, err)

@@ -14,15 +14,15 @@ import (
 
 // count makes the drawers of p say what they hold, one batch for each cabinet.
 // It returns which parts fill a drawer that was there and held nothing unacknowledged.
-// It fails with errMoved if somebody has sealed one of the drawers.
-func (w *writer) count(ctx context.Context, o *operation, p *plan) (empty []bool, err error) {
+// It fails with errStale if somebody has sealed one of the drawers.
+func (w *writer) count(ctx context.Context, c *call, p *plan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for name, at := range partsBy(p.intent, func(part *part) string { return part.Cabinet }) {
 		for some := range slices.Chunk(at, batchPages) { // more than one only if drawers are tiny
 			g.Go(func() error {
-				drawers, err := w.countCabinet(ctx, o, p, name, some)
+				drawers, err := w.countCabinet(ctx, c, p, name, some)
 				for i, d := range drawers {
 					part := &p.intent.Parts[some[i]]
 					empty[some[i]] = !part.New && d.Position >= part.Slot
@@ -44,16 +44,16 @@ func partsBy(it *intent, key func(*part) string) map[string][]int {
 	return by
 }
 
-func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name cabinetName, at []int) ([]drawer, error) {
+func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabinetName, at []int) ([]drawer, error) {
 	key := w.recipient.String() + "|" + name
 	var drawers []drawer
-	results, err := o.batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
+	results, err := c.batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
 		for _, i := range at {
 			part, weight := &p.intent.Parts[i], weigh(p.events[i])
 			if part.New {
 				b.CreateItem(encoded(&drawer{
 					ID: part.Drawer, PartitionKey: key, Ordinal: part.Ordinal, FirstSequence: part.First,
-					Count: part.Count, Weight: weight, Operation: p.intent.ID,
+					Count: part.Count, Weight: weight, WriteID: p.intent.ID,
 				}), nil)
 			} else {
 				b.PatchItem(part.Drawer, countUp(part, weight, p.intent.ID), nil)
@@ -63,7 +63,7 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 	if err == nil {
 		for _, result := range results {
 			var d drawer
-			if err := o.decode(result.ResourceBody, key, &d); err != nil {
+			if err := c.decode(result.ResourceBody, key, &d); err != nil {
 				return nil, err
 			}
 			drawers = append(drawers, d)
@@ -80,14 +80,14 @@ func (w *writer) countCabinet(ctx context.Context, o *operation, p *plan, name c
 	for _, i := range at {
 		part := &p.intent.Parts[i]
 		var d drawer
-		_, err := o.read(ctx, w.r.db.cabinets, key, part.Drawer, &d)
+		_, err := c.read(ctx, w.r.db.cabinets, key, part.Drawer, &d)
 		switch {
 		case isNotFound(err):
-			return nil, errMoved
+			return nil, errStale
 		case err != nil:
 			return nil, err
-		case d.Operation != p.intent.ID || d.Count != part.end() || d.Sealed:
-			return nil, errMoved
+		case d.WriteID != p.intent.ID || d.Count != part.end() || d.Sealed:
+			return nil, errStale
 		}
 		drawers = append(drawers, d)
 	}
@@ -117,7 +117,7 @@ func weigh(events []numbered) domain.Weight {
 
 // point writes entries for the parts of p that begin what is unacknowledged in
 // their drawer, one batch for each origin.
-func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool) error {
+func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	entries := make(map[string][]entry)
@@ -139,7 +139,7 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 	for key, some := range entries {
 		g.Go(func() error {
 			for chunk := range slices.Chunk(some, batchPages) { // more than one only if drawers are tiny
-				if err := o.writeEntries(ctx, key, chunk); err != nil {
+				if err := c.writeEntries(ctx, key, chunk); err != nil {
 					return err
 				}
 			}
@@ -151,8 +151,8 @@ func (w *writer) point(ctx context.Context, o *operation, p *plan, empty []bool)
 
 // writeEntries writes the entries of one partition. Most of them do not exist and are
 // created; one that exists is patched, so that it keeps members of newer versions.
-func (o *operation) writeEntries(ctx context.Context, key string, entries []entry) error {
-	_, err := o.batch(ctx, o.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
+func (c *call) writeEntries(ctx context.Context, key string, entries []entry) error {
+	_, err := c.batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
 			b.CreateItem(encoded(&entries[i]), nil)
 		}
@@ -161,7 +161,7 @@ func (o *operation) writeEntries(ctx context.Context, key string, entries []entr
 		return err
 	}
 	for i := range entries {
-		if err := o.writeEntry(ctx, key, &entries[i]); err != nil {
+		if err := c.writeEntry(ctx, key, &entries[i]); err != nil {
 			return err
 		}
 	}
@@ -169,22 +169,22 @@ func (o *operation) writeEntries(ctx context.Context, key string, entries []entr
 }
 
 // writeEntry changes an entry that is there, or creates it.
-func (o *operation) writeEntry(ctx context.Context, key string, e *entry) error {
+func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
 	ops := newPatch(entryDocument)
 	ops.AppendSet("/nextSequence", e.NextSequence)
 	ops.AppendSet("/ordinal", e.Ordinal)
 	ops.AppendSet("/contentType", e.ContentType)
-	err := o.patch(ctx, o.r.db.catalog, key, e.ID, ops, &entry{})
+	err := c.patch(ctx, c.r.db.catalog, key, e.ID, ops, &entry{})
 	switch {
 	case isNotFound(err):
-		_, err = o.put(ctx, o.r.db.catalog, key, e.ID, "", e)
+		_, err = c.put(ctx, c.r.db.catalog, key, e.ID, "", e)
 	case isRefused(err): // its format is newer
-		if _, err = o.read(ctx, o.r.db.catalog, key, e.ID, &entry{}); err == nil {
-			err = errMoved
+		if _, err = c.read(ctx, c.r.db.catalog, key, e.ID, &entry{}); err == nil {
+			err = errStale
 		}
 	}
 	if isRefused(err) {
-		return errMoved
+		return errStale
 	}
 	return err
 }
@@ -192,11 +192,11 @@ func (o *operation) writeEntry(ctx context.Context, key string, e *entry) error 
 // seal closes a drawer for good and returns what it is from then on. The write
 // acts on the truth, however old the copy was that made the caller ask for it,
 // and sealing what is sealed changes nothing.
-func (o *operation) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
+func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
 	ops := newPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
 	var d drawer
-	if err := o.patch(ctx, o.r.db.cabinets, cabinet, id, ops, &d); err != nil {
+	if err := c.patch(ctx, c.r.db.cabinets, cabinet, id, ops, &d); err != nil {
 		return nil, err
 	}
 	return &d, nil
@@ -204,29 +204,29 @@ func (o *operation) seal(ctx context.Context, cabinet, id string) (*drawer, erro
 
 // sealAt closes a drawer that an intent was going to fill at what it held
 // before; one that was going to be created is created closed.
-func (o *operation) sealAt(ctx context.Context, cabinet string, p *part, intent string) error {
+func (c *call) sealAt(ctx context.Context, cabinet string, p *part, intent string) error {
 	if p.New {
 		empty := &drawer{
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
-			Sealed: true, Operation: intent,
+			Sealed: true, WriteID: intent,
 		}
-		if _, err := o.put(ctx, o.r.db.cabinets, cabinet, p.Drawer, "", empty); statusOf(err) != http.StatusConflict {
+		if _, err := c.put(ctx, c.r.db.cabinets, cabinet, p.Drawer, "", empty); statusOf(err) != http.StatusConflict {
 			return err
 		}
 	}
 	ops := newPatch(drawerDocument, "c.sealed = false")
 	ops.AppendSet("/count", p.Slot)
 	ops.AppendSet("/sealed", true)
-	err := o.patch(ctx, o.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})
+	err := c.patch(ctx, c.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})
 	if !isRefused(err) {
 		return err
 	}
 	// Sealed already, it seems, by another rollback of the same intent.
 	var d drawer
-	_, err = o.read(ctx, o.r.db.cabinets, cabinet, p.Drawer, &d)
+	_, err = c.read(ctx, c.r.db.cabinets, cabinet, p.Drawer, &d)
 	switch {
 	case isNotFound(err), err == nil && !d.Sealed:
-		return errMoved // an old read: look again
+		return errStale // an old read: look again
 	}
 	return err
 }

@@ -224,7 +224,7 @@
 // A version that an older node must not work beside raises the format number of a
 // kind of document (see documentKind), the member v. Missing, it is 1. An older node
 // that reads such a document fails with NewerFormat, names the mailbox in its log and
-// metrics, and writes nothing more to that mailbox: every operation begins with the
+// metrics, and writes nothing more to that mailbox: every call begins with the
 // head or the gates, each patch has the format as a condition, each replacement the
 // etag of what was read, and what remains are creations, and deletions of what was just
 // read. So a newer version keeps these rules:
@@ -239,14 +239,14 @@
 //
 // TestTwoVersions_ShareAStoreAndLoseNothing runs two builds side by side, and
 // TestEveryReplacedDocument_KeepsMembersItDoesNotKnow adds a member to every object
-// that is stored before each operation.
+// that is stored before each call.
 //
 // # Outcomes
 //
-// Every conditional write carries an operation id. A refusal (404, 409, 412) is
+// Every conditional write carries a write id. A refusal (404, 409, 412) is
 // a question: the document is read back, and if it carries the id, the write had
 // been carried out. So a write whose reply was lost is simply sent again. All
-// retries of one operation share one budget; what is left open when it ends is
+// retries of one call share one budget; what is left open when it ends is
 // Uncertain, and calling again is safe.
 //
 // # What the tests would say
@@ -262,8 +262,8 @@
 //	only sealed drawers below it                   TestNothingIsLostDoubledOrReorderedInChaos
 //	every ordinal, every slot                      TestAnIndexThatAnOldReadMadeShortIsNotUsed, TestAHoleInTheSlots…
 //	the gate's place, not the drawer's position    TestAPointerThatIsTooLowDoesNotWinTheChoice
-//	one's own operation id, not the watermark      TestAWatermarkPastOnesRangeProvesNothing
-//	operation ids at all                           TestEveryCallBrokenOnceInEveryWay
+//	one's own write id, not the watermark          TestAWatermarkPastOnesRangeProvesNothing
+//	write ids at all                               TestEveryCallBrokenOnceInEveryWay
 //	the condition on a count                       TestNothingIsLostDoubledOrReorderedInChaos
 //	the proof that an open bundle is still open    TestNothingIsLostDoubledOrReorderedInChaos
 //	the proof before a 404                         TestNothingIsLostDoubledOrReorderedInChaos

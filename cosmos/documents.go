@@ -64,7 +64,7 @@ func cabinetOf(recipient domain.ActorID, name cabinetName) (domain.CabinetKey, e
 type head struct {
 	ID           string                   `json:"id"` // always "head"
 	PartitionKey string                   `json:"partitionKey"`
-	Operation    string                   `json:"operation"` // id of the last write
+	WriteID      string                   `json:"operation"` // id of the last write
 	Reserved     domain.Sequence          `json:"reserved"`  // the highest number ever given away
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
@@ -130,7 +130,7 @@ type drawer struct {
 	Weight        domain.Weight   `json:"weight"` // of its events; an estimate, too high after a rollback
 	Sealed        bool            `json:"sealed"`
 	Position      int             `json:"position"`  // hint: slots acknowledged
-	Operation     string          `json:"operation"` // the intent that last counted
+	WriteID       string          `json:"operation"` // the intent that last counted
 	document
 }
 
@@ -188,7 +188,7 @@ type gate struct {
 	ID         string                `json:"id"`
 	Recipient  string                `json:"recipient"`
 	Kind       string                `json:"kind"` // always "gate"
-	Operation  string                `json:"operation"`
+	WriteID    string                `json:"operation"`
 	Generation int64                 `json:"generation"`
 	Frozen     bool                  `json:"frozen,omitempty"` // by an operator: nothing is peeked or dequeued
 	Last       string                `json:"last,omitempty"`   // bundle that was closed last
@@ -225,7 +225,7 @@ type bundleDoc struct {
 	ID            string          `json:"id"`
 	Recipient     string          `json:"recipient"`
 	Kind          string          `json:"kind"` // always "bundle"
-	Operation     string          `json:"operation"`
+	WriteID       string          `json:"operation"`
 	State         string          `json:"state"` // open, dequeued, …
 	Group         string          `json:"group"`
 	Cabinet       cabinetName     `json:"cabinet"`
@@ -329,10 +329,10 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 	return b, nil
 }
 
-func newBundleDoc(b *domain.Bundle, operation string, ranges []slots, next domain.Sequence) *bundleDoc {
+func newBundleDoc(b *domain.Bundle, writeID string, ranges []slots, next domain.Sequence) *bundleDoc {
 	d := &bundleDoc{
 		ID: b.ID.String(), Recipient: b.Cabinet.Recipient.String(), Kind: bundleKind,
-		Operation: operation, State: stateOpen,
+		WriteID: writeID, State: stateOpen,
 		Group: b.Group.String(), Cabinet: nameOf(b.Cabinet),
 		Count: b.Count, Weight: b.Weight, First: b.First, Last: b.Last,
 		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,

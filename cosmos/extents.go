@@ -29,7 +29,7 @@ type extent struct {
 // states, whatever the drawer says of itself. Of one with a smaller ordinal all
 // that it holds, once it is sealed; one that is seen unsealed is sealed here. A
 // count proves nothing: it may belong to a Save that is still to be undone.
-func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
+func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
 	if from > last.Ordinal {
 		return nil, nil
 	}
@@ -37,7 +37,7 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		return []extent{{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill}}, nil
 	}
 	key := cabinetKey(cabinet)
-	q := o.query(o.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
+	q := c.query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if most > 0 {
@@ -53,13 +53,13 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 		size = min(2*size, 1000) // rollbacks leave empty ones
 		for _, item := range items {
 			var d drawer
-			if err := o.decode(item, key, &d); err != nil {
+			if err := c.decode(item, key, &d); err != nil {
 				return nil, err
 			}
 			if d.Ordinal != from || d.Ordinal > last.Ordinal {
 				return found, nil
 			}
-			e, err := o.extentOf(ctx, key, &d, last)
+			e, err := c.extentOf(ctx, key, &d, last)
 			if err != nil {
 				return nil, err
 			}
@@ -76,21 +76,21 @@ func (o *operation) extents(ctx context.Context, cabinet domain.CabinetKey, last
 	return found, nil
 }
 
-func (o *operation) extentOf(ctx context.Context, key string, d *drawer, last received) (extent, error) {
+func (c *call) extentOf(ctx context.Context, key string, d *drawer, last received) (extent, error) {
 	e := extent{drawer: d.ID, ordinal: d.Ordinal, weight: d.Weight, count: d.Count}
 	if d.ID == last.Drawer {
 		e.limit = last.Fill
 		return e, nil
 	}
 	if !d.Sealed {
-		truth, err := o.seal(ctx, key, d.ID)
+		truth, err := c.seal(ctx, key, d.ID)
 		if isRefused(err) {
-			return e, errMoved
+			return e, errStale
 		}
 		if err != nil {
 			return e, err
 		}
-		o.r.metrics.repairs.WithLabelValues("seal").Inc()
+		c.r.metrics.repairs.WithLabelValues("seal").Inc()
 		d = truth
 	}
 	e.sealed, e.limit, e.count = true, d.Count, d.Count
@@ -100,7 +100,7 @@ func (o *operation) extentOf(ctx context.Context, key string, d *drawer, last re
 // A drawerReader reads a run of slots, a result page at a time. It begins with
 // few pages and doubles, so that it never reads much more than is used.
 type drawerReader struct {
-	o       *operation
+	call    *call
 	cabinet domain.CabinetKey
 	slots   slots
 	at      int  // the next slot
@@ -111,24 +111,24 @@ type drawerReader struct {
 
 const firstPages = 2
 
-func (o *operation) readDrawer(cabinet domain.CabinetKey, s slots) *drawerReader {
-	return &drawerReader{o: o, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
+func (c *call) readDrawer(cabinet domain.CabinetKey, s slots) *drawerReader {
+	return &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
 }
 
 // done reports that the whole run has been read.
 func (d *drawerReader) done() bool { return d.at >= d.slots.To }
 
 // next returns the next events, at least one. Slots that are missing because a
-// read was stale are errMissing; if they are missing for long, to a patient
+// read was stale are errNotYetVisible; if they are missing for long, to a patient
 // reader, they are gone.
 func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)
-		if !d.patient || !errors.Is(err, errMissing) {
+		if !d.patient || !errors.Is(err, errNotYetVisible) {
 			return events, err
 		}
-		if !d.o.pause(ctx, 0) {
-			if missing < lasting {
+		if !d.call.pause(ctx, 0) {
+			if missing < maxMissing {
 				return nil, domain.Errorf(domain.Busy, "gave up on slot %d of drawer %s: %w", d.at, d.slots.Drawer, err)
 			}
 			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d of the slots %d to %d that it holds", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
@@ -140,13 +140,13 @@ func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 // resultPage returns the events of the next result page that has any.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	if d.query == nil {
-		d.query = d.o.query(d.o.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		d.query = d.call.query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 			azcosmos.QueryParameter{Name: "@from", Value: d.at})
 	}
 	var events []storedEvent
 	for len(events) == 0 {
 		if d.query.done {
-			return nil, errMissing
+			return nil, errNotYetVisible
 		}
 		items, err := d.query.next(ctx, d.size)
 		if err != nil {
@@ -164,7 +164,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				if len(events) > 0 {
 					return events, nil // serve what comes before the hole
 				}
-				return nil, errMissing
+				return nil, errNotYetVisible
 			}
 			if p.Until <= d.at || d.done() {
 				continue // a page that a rolled-back Save left behind may begin where another ends
@@ -177,7 +177,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				return slot+1 < d.slots.To
 			})
 			if domain.KindOf(err) == domain.NewerFormat {
-				d.o.r.newer.add(d.cabinet.Recipient.String(), p.ID, err)
+				d.call.r.newer.add(d.cabinet.Recipient.String(), p.ID, err)
 				return nil, err
 			}
 			if err != nil {
@@ -193,7 +193,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error) {
 	pages = make([]page, len(items))
 	for i, item := range items {
-		if err := d.o.decode(item, d.slots.Drawer, &pages[i]); err != nil {
+		if err := d.call.decode(item, d.slots.Drawer, &pages[i]); err != nil {
 			return nil, 0, err
 		}
 		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))

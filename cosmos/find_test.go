@@ -83,13 +83,13 @@ func TestADigestOfAnotherSizeIsDamaged(t *testing.T) {
 	peeked, err := hub.New(node, node, s.content, hub.Options{}).Peek(context.Background(), hub.PeekRequest{Actor: s.actor})
 	require.NoError(t, err)
 
-	o := node.begin("test")
+	c := node.begin("test")
 	var doc bundleDoc
-	etag, err := o.read(context.Background(), node.db.bundles, s.actor.String(), peeked.ID.String(), &doc)
+	etag, err := c.read(context.Background(), node.db.bundles, s.actor.String(), peeked.ID.String(), &doc)
 	require.NoError(t, err)
 	for _, n := range []int{15, 17} {
 		doc.BodyDigest = make([]byte, n)
-		etag, err = o.put(context.Background(), node.db.bundles, s.actor.String(), doc.ID, etag, &doc)
+		etag, err = c.put(context.Background(), node.db.bundles, s.actor.String(), doc.ID, etag, &doc)
 		require.NoError(t, err)
 		_, _, err = node.Find(context.Background(), s.actor, peeked.ID)
 		require.Equal(t, domain.Damaged, domain.KindOf(err))

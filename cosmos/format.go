@@ -128,7 +128,7 @@ func encoded(doc any) []byte {
 
 // decode reads a document of partition key. It fails with NewerFormat if the document
 // has a format that this version does not know, and with Damaged if it cannot be read.
-func (o *operation) decode(doc []byte, key string, into any) error {
+func (c *call) decode(doc []byte, key string, into any) error {
 	err := json.Unmarshal(doc, into, jsonOptions)
 	if err != nil {
 		err = domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", key, err)
@@ -144,21 +144,21 @@ func (o *operation) decode(doc []byte, key string, into any) error {
 		format = number.StoredFormat
 	}
 	if known := s.kind(); format > known.format {
-		return o.refuseFormat(doc, key, known, format)
+		return c.refuseFormat(doc, key, known, format)
 	}
 	if err != nil {
 		return err
 	}
-	o.r.newer.remove(mailboxOf(key), func() string { return idOf(doc) })
+	c.r.newer.remove(mailboxOf(key), func() string { return idOf(doc) })
 	return withinLimits(key, into)
 }
 
 // refuseFormat returns the error of a document with a format that is not known.
-func (o *operation) refuseFormat(doc []byte, key string, known documentKind, format int) error {
+func (c *call) refuseFormat(doc []byte, key string, known documentKind, format int) error {
 	id := idOf(doc)
 	err := domain.Errorf(domain.NewerFormat, "document %q in partition %s has format %d of a %s, and this version knows formats up to %d: upgrade this node, or use one of the newer version",
 		id, key, format, known.name, known.format)
-	o.r.newer.add(mailboxOf(key), id, err)
+	c.r.newer.add(mailboxOf(key), id, err)
 	return err
 }
 

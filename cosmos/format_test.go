@@ -32,7 +32,7 @@ type storedItem = map[string]any
 func (v *versions) items() map[string]storedItem {
 	found := make(map[string]storedItem)
 	for _, c := range Containers() {
-		q := &query{o: v.node.begin("test"), container: v.container(c.Name), everywhere: true, text: "SELECT * FROM c"}
+		q := &query{call: v.node.begin("test"), container: v.container(c.Name), everywhere: true, text: "SELECT * FROM c"}
 		for !q.done {
 			items, err := q.next(context.Background(), 1000)
 			require.NoError(v, err)
@@ -56,9 +56,9 @@ func (v *versions) etags() map[string]any {
 }
 
 func (v *versions) container(id string) *azcosmos.ContainerClient {
-	c, err := v.node.db.client.NewContainer(v.node.db.name, id)
+	container, err := v.node.db.client.NewContainer(v.node.db.name, id)
 	require.NoError(v, err)
-	return c
+	return container
 }
 
 func (v *versions) keyOf(container string, doc storedItem) string {
@@ -305,13 +305,13 @@ func (v *versions) raise(isRaised func(id string) bool) {
 }
 
 // A call is one of the operations on a mailbox.
-type call struct {
+type mailboxCall struct {
 	name string
 	do   func(context.Context) error
 }
 
-func (v *versions) calls(node *Repository, b repositorytest.Peeked) []call {
-	return []call{
+func (v *versions) calls(node *Repository, b repositorytest.Peeked) []mailboxCall {
+	return []mailboxCall{
 		{"Save", func(ctx context.Context) error {
 			_, err := node.Save(ctx, v.actor, repositorytest.Events(1, v.actor))
 			return err
@@ -413,14 +413,14 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, before, v.etags())
 
 	// Each kind by itself, for the calls that write without a read.
-	o := v.node.begin("test")
+	c := v.node.begin("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]
 		switch {
 		case doc["ordinal"] != nil && doc["contentType"] != nil:
-			err = o.writeEntries(t.Context(), key, []entry{{ID: id, PartitionKey: key, NextSequence: 1}})
+			err = c.writeEntries(t.Context(), key, []entry{{ID: id, PartitionKey: key, NextSequence: 1}})
 		case doc["sealed"] != nil:
-			_, err = o.seal(t.Context(), key, id)
+			_, err = c.seal(t.Context(), key, id)
 		default:
 			continue
 		}
@@ -466,7 +466,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 	}{
 		{
 			&head{
-				ID: headID, PartitionKey: "a", Operation: "o", Reserved: 2, Watermark: 1, etag: "e",
+				ID: headID, PartitionKey: "a", WriteID: "o", Reserved: 2, Watermark: 1, etag: "e",
 				Intent:   &intent{ID: "i", Owner: "me", First: 2, Last: 2, Parts: []part{{Cabinet: "c", Drawer: "d", Ordinal: 1, Slot: 1, Count: 1, First: 2, Last: 2}}},
 				Cabinets: map[cabinetName]received{"b": {Fill: 1, Marks: []mark{{1, 2}}}, "a": {}},
 			},

@@ -30,10 +30,10 @@ const (
 // origin has changed its group or is missing. Every node calls it before it
 // serves.
 func (r *Repository) AdoptGroups(ctx context.Context) error {
-	o := r.begin("adopt groups")
-	return classified("compare the groups with those of the store", o.startOver(ctx, func() error {
+	c := r.begin("adopt groups")
+	return classified("compare the groups with those of the store", c.retry(ctx, func() error {
 		stored := &groupsDoc{ID: groupsID, PartitionKey: groupsKey}
-		etag, err := o.read(ctx, r.db.catalog, groupsKey, groupsID, stored)
+		etag, err := c.read(ctx, r.db.catalog, groupsKey, groupsID, stored)
 		if isNotFound(err) {
 			etag, err = azcore.ETag(""), nil
 		}
@@ -45,8 +45,8 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 			return err
 		}
 		stored.Groups = merged
-		if _, err = o.put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); isRefused(err) {
-			return errMoved // by another node, or by this very write: the next look tells
+		if _, err = c.put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); isRefused(err) {
+			return errStale // by another node, or by this very write: the next look tells
 		}
 		return err
 	}))

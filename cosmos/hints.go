@@ -29,7 +29,7 @@ type hints struct {
 
 type hint struct {
 	recipient domain.ActorID
-	write     func(context.Context, *operation)
+	write     func(context.Context, *call)
 }
 
 // outstanding are the hints of one recipient that are still to be written.
@@ -98,7 +98,7 @@ func (h *hints) wrote(recipient domain.ActorID) {
 	}
 }
 
-func (h *hints) add(recipient domain.ActorID, write func(context.Context, *operation)) {
+func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.running {
@@ -157,16 +157,16 @@ func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 // afterDequeue moves the positions of a bundle's drawers and the entries that
 // point into them.
 func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at place) {
-	h.add(cabinet.Recipient, func(ctx context.Context, o *operation) {
-		count := o.movePositions(ctx, cabinet, d.Ranges)
-		o.moveEntries(ctx, cabinet, d, at, count)
+	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
+		count := c.movePositions(ctx, cabinet, d.Ranges)
+		c.moveEntries(ctx, cabinet, d, at, count)
 	})
 }
 
 // movePositions moves positions up to where the bundle ended and returns what
 // the last drawer holds by now, -1 if it was not learned.
-func (o *operation) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slots) int {
-	results, err := o.batch(ctx, o.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
+func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slots) int {
+	results, err := c.batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
 		for _, s := range ranges {
 			ops := newPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
 			ops.AppendSet("/position", s.To)
@@ -177,7 +177,7 @@ func (o *operation) movePositions(ctx context.Context, cabinet domain.CabinetKey
 		return -1
 	}
 	var last drawer
-	if o.decode(results[len(results)-1].ResourceBody, cabinetKey(cabinet), &last) != nil {
+	if c.decode(results[len(results)-1].ResourceBody, cabinetKey(cabinet), &last) != nil {
 		return -1
 	}
 	return last.Count
@@ -186,9 +186,9 @@ func (o *operation) movePositions(ctx context.Context, cabinet domain.CabinetKey
 // moveEntries takes away the entries of drawers that the gate has passed. The
 // entry of the drawer that it stands in moves up if the next event is known,
 // goes if nothing is left, and stays, too low, if that is not known.
-func (o *operation) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at place, count int) {
+func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at place, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	entries, err := all[entry](ctx, o.query(o.r.db.catalog, key,
+	entries, err := all[entry](ctx, c.query(c.r.db.catalog, key,
 		"SELECT * FROM c WHERE c.contentType = @type AND c.ordinal <= @ordinal",
 		azcosmos.QueryParameter{Name: "@type", Value: cabinet.ContentType.String()},
 		azcosmos.QueryParameter{Name: "@ordinal", Value: at.Ordinal}))
@@ -202,7 +202,7 @@ func (o *operation) moveEntries(ctx context.Context, cabinet domain.CabinetKey, 
 	if len(entries) == 0 {
 		return
 	}
-	_, _ = o.batch(ctx, o.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
+	_, _ = c.batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, e := range entries[:min(len(entries), batchPages)] {
 			etag := e.ETag
 			if e.Ordinal < at.Ordinal || d.Next == 0 {
@@ -218,20 +218,20 @@ func (o *operation) moveEntries(ctx context.Context, cabinet domain.CabinetKey, 
 // leaveSealed seals a drawer that has been filled and left behind, and leaves its
 // filter for those who were not there.
 func (h *hints) leaveSealed(cabinet domain.CabinetKey, drawer string, count int, f filter) {
-	h.add(cabinet.Recipient, func(ctx context.Context, o *operation) {
-		if d, err := o.seal(ctx, cabinetKey(cabinet), drawer); err == nil && d.Count == count {
-			o.writeFilter(ctx, drawer, count, f)
+	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
+		if d, err := c.seal(ctx, cabinetKey(cabinet), drawer); err == nil && d.Count == count {
+			c.writeFilter(ctx, drawer, count, f)
 		}
 	})
 }
 
 // leaveFilter leaves the filter of a drawer that has been sealed before.
 func (h *hints) leaveFilter(recipient domain.ActorID, drawer string, count int, f filter) {
-	h.add(recipient, func(ctx context.Context, o *operation) { o.writeFilter(ctx, drawer, count, f) })
+	h.add(recipient, func(ctx context.Context, c *call) { c.writeFilter(ctx, drawer, count, f) })
 }
 
 // writeFilter creates the filter. If it is there, it is the same.
-func (o *operation) writeFilter(ctx context.Context, drawer string, count int, f filter) {
+func (c *call) writeFilter(ctx context.Context, drawer string, count int, f filter) {
 	doc := &filterDoc{ID: filterID, PartitionKey: drawer, Count: count, Filter: f}
-	_, _ = o.put(ctx, o.r.db.cabinets, drawer, filterID, "", doc)
+	_, _ = c.put(ctx, c.r.db.cabinets, drawer, filterID, "", doc)
 }

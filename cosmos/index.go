@@ -48,9 +48,9 @@ func newIndex(recipient domain.ActorID) *index {
 // size estimates the memory that the index takes, in bytes.
 func (x *index) size() int {
 	size := 2500 // the writer with its head, for one cabinet
-	for _, c := range x.cabinets {
-		size += 256 + 80*len(c.open)
-		for _, s := range c.sealed {
+	for _, cab := range x.cabinets {
+		size += 256 + 80*len(cab.open)
+		for _, s := range cab.sealed {
 			size += 64 + len(s.filter)
 		}
 	}
@@ -58,63 +58,63 @@ func (x *index) size() int {
 }
 
 // refresh reads what h says is there and the index does not know yet.
-func (x *index) refresh(ctx context.Context, o *operation, h *head) error {
+func (x *index) refresh(ctx context.Context, c *call, h *head) error {
 	var behind []*cabinetIndex
 	for name, last := range h.Cabinets {
-		c := x.cabinets[name]
-		if c == nil {
+		cab := x.cabinets[name]
+		if cab == nil {
 			cabinet, err := cabinetOf(x.recipient, name)
 			if err != nil {
 				return err
 			}
-			c = &cabinetIndex{cabinet: cabinet}
-			x.cabinets[name] = c
+			cab = &cabinetIndex{cabinet: cabinet}
+			x.cabinets[name] = cab
 		}
-		c.dropBelow(h.Retention[name].Floor)
-		if !c.knows(last) {
-			behind = append(behind, c)
+		cab.dropBelow(h.Retention[name].Floor)
+		if !cab.knows(last) {
+			behind = append(behind, cab)
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx) // once nothing is left that ends this before them
 	g.SetLimit(drawersPerBundle)
-	for _, c := range behind {
-		g.Go(func() error { return c.catchUp(ctx, o, h.Cabinets[nameOf(c.cabinet)]) })
+	for _, cab := range behind {
+		g.Go(func() error { return cab.catchUp(ctx, c, h.Cabinets[nameOf(cab.cabinet)]) })
 	}
 	return g.Wait()
 }
 
 // next is the ordinal behind the sealed drawers.
-func (c *cabinetIndex) next() int { return c.gone + len(c.sealed) + 1 }
+func (cab *cabinetIndex) next() int { return cab.gone + len(cab.sealed) + 1 }
 
 // dropBelow forgets the drawers with an ordinal below floor: their pages may be
 // gone at any time.
-func (c *cabinetIndex) dropBelow(floor int) {
-	if floor <= c.gone+1 {
+func (cab *cabinetIndex) dropBelow(floor int) {
+	if floor <= cab.gone+1 {
 		return
 	}
-	if floor > c.next() {
-		c.drawer, c.fill, c.open = "", 0, nil
+	if floor > cab.next() {
+		cab.drawer, cab.fill, cab.open = "", 0, nil
 	}
-	c.sealed = c.sealed[min(floor-1-c.gone, len(c.sealed)):]
-	c.gone = floor - 1
+	cab.sealed = cab.sealed[min(floor-1-cab.gone, len(cab.sealed)):]
+	cab.gone = floor - 1
 }
 
-// knows reports whether there is nothing in the cabinet that c has not seen.
-func (c *cabinetIndex) knows(last received) bool {
-	return last.Ordinal < c.next() ||
-		last.Ordinal == c.next() && last.Drawer != "" && last.Drawer == c.drawer && last.Fill <= c.fill
+// knows reports whether there is nothing in the cabinet that cab has not seen.
+func (cab *cabinetIndex) knows(last received) bool {
+	return last.Ordinal < cab.next() ||
+		last.Ordinal == cab.next() && last.Drawer != "" && last.Drawer == cab.drawer && last.Fill <= cab.fill
 }
 
-func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received) error {
-	extents, err := o.extents(ctx, c.cabinet, last, c.next(), 0)
+func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, last received) error {
+	extents, err := c.extents(ctx, cab.cabinet, last, cab.next(), 0)
 	if err != nil {
 		return err
 	}
-	if len(extents) != last.Ordinal-c.next()+1 {
-		return errMissing // a stale read: not every drawer was seen
+	if len(extents) != last.Ordinal-cab.next()+1 {
+		return errNotYetVisible // a stale read: not every drawer was seen
 	}
-	if len(extents) > 0 && c.drawer != "" && extents[0].drawer == c.drawer { // first, so that what is read behind it can be kept
-		if err := c.readTo(ctx, o, extents[0]); err != nil {
+	if len(extents) > 0 && cab.drawer != "" && extents[0].drawer == cab.drawer { // first, so that what is read behind it can be kept
+		if err := cab.readTo(ctx, c, extents[0]); err != nil {
 			return err
 		}
 		extents = extents[1:]
@@ -129,7 +129,7 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		}
 		if e.sealed && e.limit > 0 {
 			g.Go(func() (err error) {
-				filters[i], err = o.readFilter(ctx, c.cabinet, e)
+				filters[i], err = c.readFilter(ctx, cab.cabinet, e)
 				if err != nil {
 					failed.Store(true)
 				}
@@ -138,13 +138,13 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 		}
 	}
 	if err := g.Wait(); err != nil {
-		c.keep(extents, filters)
+		cab.keep(extents, filters)
 		return err
 	}
 	for i, e := range extents {
 		if e.sealed {
-			c.seal(e.drawer, e.limit, filters[i])
-		} else if err := c.readTo(ctx, o, e); err != nil {
+			cab.seal(e.drawer, e.limit, filters[i])
+		} else if err := cab.readTo(ctx, c, e); err != nil {
 			return err
 		}
 	}
@@ -153,51 +153,51 @@ func (c *cabinetIndex) catchUp(ctx context.Context, o *operation, last received)
 
 // keep takes in the filters that were read before one could not be, up to that one, so
 // that the next attempt goes on there. Of many drawers none may ever be read in one go.
-func (c *cabinetIndex) keep(extents []extent, filters []filter) {
+func (cab *cabinetIndex) keep(extents []extent, filters []filter) {
 	for i, e := range extents {
 		isEmpty := e.sealed && e.limit == 0 // of which a rollback leaves some
 		if filters[i] == nil && !isEmpty {
 			return
 		}
-		c.seal(e.drawer, e.limit, filters[i])
+		cab.seal(e.drawer, e.limit, filters[i])
 	}
 }
 
 // readTo adds the events of e that are not known yet, and seals it if nothing more
 // will come into it.
-func (c *cabinetIndex) readTo(ctx context.Context, o *operation, e extent) error {
-	if c.drawer != e.drawer {
-		c.drawer, c.fill, c.open = e.drawer, 0, make(map[domain.EventID]domain.Digest)
+func (cab *cabinetIndex) readTo(ctx context.Context, c *call, e extent) error {
+	if cab.drawer != e.drawer {
+		cab.drawer, cab.fill, cab.open = e.drawer, 0, make(map[domain.EventID]domain.Digest)
 	}
-	if c.fill < e.limit {
-		if err := c.readOn(ctx, o, e); err != nil {
+	if cab.fill < e.limit {
+		if err := cab.readOn(ctx, c, e); err != nil {
 			return err
 		}
 	}
 	if e.sealed {
-		c.seal(e.drawer, e.limit, filterOf(c.open))
+		cab.seal(e.drawer, e.limit, filterOf(cab.open))
 	}
 	return nil
 }
 
-func (c *cabinetIndex) readOn(ctx context.Context, o *operation, e extent) error {
-	read := o.readDrawer(c.cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, From: c.fill, To: e.limit})
-	for c.fill < e.limit {
+func (cab *cabinetIndex) readOn(ctx context.Context, c *call, e extent) error {
+	read := c.readDrawer(cab.cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, From: cab.fill, To: e.limit})
+	for cab.fill < e.limit {
 		events, err := read.next(ctx)
 		if err != nil {
 			return err
 		}
 		for i := range events {
-			c.open[events[i].ID] = events[i].digest
+			cab.open[events[i].ID] = events[i].digest
 		}
-		c.fill += len(events)
+		cab.fill += len(events)
 	}
 	return nil
 }
 
-func (c *cabinetIndex) seal(drawer string, count int, f filter) {
-	c.sealed = append(c.sealed, sealedDrawer{drawer, count, f})
-	c.drawer, c.fill, c.open = "", 0, nil
+func (cab *cabinetIndex) seal(drawer string, count int, f filter) {
+	cab.sealed = append(cab.sealed, sealedDrawer{drawer, count, f})
+	cab.drawer, cab.fill, cab.open = "", 0, nil
 }
 
 func filterOf(ids map[domain.EventID]domain.Digest) filter {
@@ -210,30 +210,30 @@ func filterOf(ids map[domain.EventID]domain.Digest) filter {
 
 // readFilter returns the filter of a sealed drawer. If nobody has left one, the
 // drawer's pages say what belongs into it, and it is left for the next reader.
-func (o *operation) readFilter(ctx context.Context, cabinet domain.CabinetKey, e extent) (filter, error) {
+func (c *call) readFilter(ctx context.Context, cabinet domain.CabinetKey, e extent) (filter, error) {
 	var doc filterDoc
-	_, err := o.read(ctx, o.r.db.cabinets, e.drawer, filterID, &doc)
+	_, err := c.read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)
 	if err == nil && doc.Count == e.limit && len(doc.Filter) == len(newFilter(e.limit)) {
 		return doc.Filter, nil
 	}
 	if err != nil && !isNotFound(err) {
 		return nil, err
 	}
-	ids, rerr := o.readIDs(ctx, cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit})
+	ids, rerr := c.readIDs(ctx, cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit})
 	if rerr != nil {
 		return nil, rerr
 	}
 	f := filterOf(ids)
 	if isNotFound(err) {
-		o.r.hints.leaveFilter(cabinet.Recipient, e.drawer, e.limit, f)
+		c.r.hints.leaveFilter(cabinet.Recipient, e.drawer, e.limit, f)
 	}
 	return f, nil
 }
 
 // readIDs reads the ids of a run of slots.
-func (o *operation) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slots) (map[domain.EventID]domain.Digest, error) {
+func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slots) (map[domain.EventID]domain.Digest, error) {
 	ids := make(map[domain.EventID]domain.Digest, s.To-s.From)
-	read := o.readDrawer(cabinet, s)
+	read := c.readDrawer(cabinet, s)
 	for !read.done() {
 		events, err := read.next(ctx)
 		if err != nil {
@@ -255,25 +255,27 @@ func (x *index) recall(id domain.EventID) (domain.Digest, bool, error) {
 }
 
 // lookup is a lookup that reads the drawers that may hold the event.
-func (x *index) lookup(ctx context.Context, o *operation, id domain.EventID) (domain.Digest, bool, error) {
-	return x.find(id, func(c *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error) { return x.load(ctx, o, c, at) })
+func (x *index) lookup(ctx context.Context, c *call, id domain.EventID) (domain.Digest, bool, error) {
+	return x.find(id, func(cab *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error) {
+		return x.load(ctx, c, cab, at)
+	})
 }
 
 // find looks for an event in the open drawers, and has those of the sealed ones
 // loaded that may hold it.
-func (x *index) find(id domain.EventID, load func(c *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error)) (domain.Digest, bool, error) {
-	for _, c := range x.cabinets {
-		if digest, ok := c.open[id]; ok {
+func (x *index) find(id domain.EventID, load func(cab *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error)) (domain.Digest, bool, error) {
+	for _, cab := range x.cabinets {
+		if digest, ok := cab.open[id]; ok {
 			return digest, true, nil
 		}
 	}
 	hash := hashOf(id)
-	for _, c := range x.cabinets {
-		for at := range c.sealed {
-			if !c.sealed[at].filter.mayHoldHash(hash) {
+	for _, cab := range x.cabinets {
+		for at := range cab.sealed {
+			if !cab.sealed[at].filter.mayHoldHash(hash) {
 				continue
 			}
-			ids, err := load(c, at)
+			ids, err := load(cab, at)
 			if err != nil {
 				return domain.Digest{}, false, err
 			}
@@ -286,12 +288,12 @@ func (x *index) find(id domain.EventID, load func(c *cabinetIndex, at int) (map[
 }
 
 // load reads a sealed drawer, once for a Save.
-func (x *index) load(ctx context.Context, o *operation, c *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error) {
-	s := &c.sealed[at]
+func (x *index) load(ctx context.Context, c *call, cab *cabinetIndex, at int) (map[domain.EventID]domain.Digest, error) {
+	s := &cab.sealed[at]
 	if ids, ok := x.loaded[s.id]; ok {
 		return ids, nil
 	}
-	ids, err := o.readIDs(ctx, c.cabinet, slots{Drawer: s.id, Ordinal: c.gone + at + 1, To: s.count})
+	ids, err := c.readIDs(ctx, cab.cabinet, slots{Drawer: s.id, Ordinal: cab.gone + at + 1, To: s.count})
 	if err != nil {
 		return nil, err
 	}
@@ -310,32 +312,32 @@ func (x *index) forget() { x.loaded = nil }
 func (x *index) add(r *Repository, p *plan) {
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
-		c := x.cabinets[part.Cabinet]
-		if c == nil {
+		cab := x.cabinets[part.Cabinet]
+		if cab == nil {
 			cabinet, err := cabinetOf(x.recipient, part.Cabinet)
 			if err != nil {
 				continue // cannot be: the name was made from a cabinet
 			}
-			c = &cabinetIndex{cabinet: cabinet}
-			x.cabinets[part.Cabinet] = c
+			cab = &cabinetIndex{cabinet: cabinet}
+			x.cabinets[part.Cabinet] = cab
 		}
 		if part.New {
-			if part.Ordinal == c.next()+1 && c.drawer != "" {
-				f := filterOf(c.open)
-				r.hints.leaveSealed(c.cabinet, c.drawer, c.fill, f)
-				c.seal(c.drawer, c.fill, f)
+			if part.Ordinal == cab.next()+1 && cab.drawer != "" {
+				f := filterOf(cab.open)
+				r.hints.leaveSealed(cab.cabinet, cab.drawer, cab.fill, f)
+				cab.seal(cab.drawer, cab.fill, f)
 			}
-			if part.Ordinal != c.next() {
+			if part.Ordinal != cab.next() {
 				continue // something lies between: refresh will read it
 			}
-			c.drawer, c.fill, c.open = part.Drawer, 0, make(map[domain.EventID]domain.Digest, part.Count)
+			cab.drawer, cab.fill, cab.open = part.Drawer, 0, make(map[domain.EventID]domain.Digest, part.Count)
 		}
-		if c.drawer != part.Drawer || c.fill != part.Slot {
+		if cab.drawer != part.Drawer || cab.fill != part.Slot {
 			continue
 		}
 		for _, e := range p.events[i] {
-			c.open[e.ID] = e.digest
+			cab.open[e.ID] = e.digest
 		}
-		c.fill = part.end()
+		cab.fill = part.end()
 	}
 }

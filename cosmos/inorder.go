@@ -19,17 +19,17 @@ import (
 
 // chooseInOrder returns the run of the candidate whose first event has the smallest
 // sequence number, up to where the next candidate of its group begins.
-func (o *operation) chooseInOrder(ctx context.Context, candidates []*candidate) (*run, error) {
+func (c *call) chooseInOrder(ctx context.Context, candidates []*candidate) (*run, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
-	for _, c := range candidates {
-		if c.first = o.r.known.first(c.cabinet, c.at); c.first > 0 {
+	for _, cand := range candidates {
+		if cand.first = c.r.known.first(cand.cabinet, cand.at); cand.first > 0 {
 			continue
 		}
 		g.Go(func() error {
-			err := c.look(gctx, o)
+			err := cand.look(gctx, c)
 			if err == nil {
-				o.r.known.sawFirst(c.cabinet, c.at, c.first)
+				c.r.known.sawFirst(cand.cabinet, cand.at, cand.first)
 			}
 			return err
 		})
@@ -39,13 +39,13 @@ func (o *operation) chooseInOrder(ctx context.Context, candidates []*candidate) 
 	}
 	chosen := oldest(candidates)
 	if chosen.run == nil {
-		if err := chosen.look(ctx, o); err != nil {
+		if err := chosen.look(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	for _, c := range candidates {
-		if c != chosen && c.group == chosen.group && (chosen.run.before == 0 || c.first < chosen.run.before) {
-			chosen.run.before = c.first
+	for _, cand := range candidates {
+		if cand != chosen && cand.group == chosen.group && (chosen.run.before == 0 || cand.first < chosen.run.before) {
+			chosen.run.before = cand.first
 		}
 	}
 	return chosen.run, nil

@@ -26,11 +26,11 @@ const partsAtOnce = 32
 
 // insert creates the pages of p. Their order is of no account: nothing shows them
 // yet.
-func (w *writer) insert(ctx context.Context, o *operation, p *plan) error {
+func (w *writer) insert(ctx context.Context, c *call, p *plan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for _, some := range p.batches() {
-		g.Go(func() error { return w.createPages(ctx, o, some) })
+		g.Go(func() error { return w.createPages(ctx, c, some) })
 	}
 	return g.Wait()
 }
@@ -137,8 +137,8 @@ func payloadsOf(events []numbered) io.Reader {
 	return io.MultiReader(readers...)
 }
 
-func (w *writer) createPages(ctx context.Context, o *operation, some pageBatch) error {
-	_, err := o.batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+func (w *writer) createPages(ctx context.Context, c *call, some pageBatch) error {
+	_, err := c.batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		for _, doc := range some.docs {
 			b.CreateItem(doc, nil)
 		}
@@ -149,12 +149,12 @@ func (w *writer) createPages(ctx context.Context, o *operation, some pageBatch) 
 	// A page is there already. If it is this intent's, the batch was carried out
 	// before, and as a whole.
 	var first page
-	_, err = o.read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
+	_, err = c.read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {
 		return nil
 	}
 	if err == nil || isNotFound(err) {
-		return errMoved
+		return errStale
 	}
 	return err
 }

@@ -14,14 +14,14 @@ import (
 // Inspect implements repository.Operations. It reads documents one after the
 // other, so while a queue is in use they may be of different moments.
 func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
-	o := r.begin("inspect")
-	in, err := o.inspect(ctx, recipient)
+	c := r.begin("inspect")
+	in, err := c.inspect(ctx, recipient)
 	return in, classified("inspect "+recipient.String(), err)
 }
 
-func (o *operation) inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
-	groups := o.r.opts.Groups.All()
-	gates, h, err := o.gatesAndHead(ctx, recipient, groups)
+func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
+	groups := c.r.opts.Groups.All()
+	gates, h, err := c.gatesAndHead(ctx, recipient, groups)
 	if err != nil {
 		return repository.Inspection{}, err
 	}
@@ -30,19 +30,19 @@ func (o *operation) inspect(ctx context.Context, recipient domain.ActorID) (repo
 	}
 	waiting := make(map[domain.Group]int64)
 	for _, name := range slices.Sorted(maps.Keys(h.Cabinets)) {
-		c, err := o.inspectCabinet(ctx, recipient, name, h, gates)
+		cab, err := c.inspectCabinet(ctx, recipient, name, h, gates)
 		if err != nil {
 			return in, err
 		}
-		waiting[c.Group] += c.Received - c.Acknowledged
-		in.Cabinets = append(in.Cabinets, c)
+		waiting[cab.Group] += cab.Received - cab.Acknowledged
+		in.Cabinets = append(in.Cabinets, cab)
 	}
 	for _, group := range groups {
 		g := gates[group]
 		found := repository.InspectedGroup{Group: group, Generation: g.Generation, Waiting: waiting[group]}
 		if g.Open != "" {
 			var doc bundleDoc
-			if _, err := o.read(ctx, o.r.db.bundles, recipient.String(), g.Open, &doc); err != nil && !isNotFound(err) {
+			if _, err := c.read(ctx, c.r.db.bundles, recipient.String(), g.Open, &doc); err != nil && !isNotFound(err) {
 				return in, err
 			} else if err == nil {
 				b, err := doc.bundle()
@@ -57,24 +57,24 @@ func (o *operation) inspect(ctx context.Context, recipient domain.ActorID) (repo
 	return in, nil
 }
 
-func (o *operation) inspectCabinet(ctx context.Context, recipient domain.ActorID, name cabinetName, h *head, gates map[domain.Group]*gate) (repository.InspectedCabinet, error) {
+func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, name cabinetName, h *head, gates map[domain.Group]*gate) (repository.InspectedCabinet, error) {
 	last, floor := h.Cabinets[name], max(h.Retention[name].Floor, 1)
 	cabinet, err := cabinetOf(recipient, name)
 	if err != nil {
 		return repository.InspectedCabinet{}, err
 	}
-	group, err := o.r.opts.Groups.Of(cabinet.Origin)
+	group, err := c.r.opts.Groups.Of(cabinet.Origin)
 	if err != nil {
 		return repository.InspectedCabinet{}, err
 	}
 	at := gates[group].At[name]
-	c := repository.InspectedCabinet{
+	cab := repository.InspectedCabinet{
 		Cabinet: cabinet, Group: group, Received: last.Total, Acknowledged: at.Total, Last: last.Sequence, Through: at.Sequence, Floor: floor,
 	}
-	drawers, err := all[drawer](ctx, o.query(o.r.db.cabinets, cabinetKey(cabinet),
+	drawers, err := all[drawer](ctx, c.query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: floor}))
 	if err != nil {
-		return c, err
+		return cab, err
 	}
 	for _, d := range drawers {
 		events := d.Count
@@ -84,9 +84,9 @@ func (o *operation) inspectCabinet(ctx context.Context, recipient domain.ActorID
 		case d.Ordinal > last.Ordinal:
 			continue // of a Save that is under way
 		}
-		c.Drawers = append(c.Drawers, repository.InspectedDrawer{
+		cab.Drawers = append(cab.Drawers, repository.InspectedDrawer{
 			ID: d.ID, Ordinal: d.Ordinal, First: d.FirstSequence, Events: events, Weight: d.Weight, Sealed: d.Sealed, Position: d.Position,
 		})
 	}
-	return c, nil
+	return cab, nil
 }

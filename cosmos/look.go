@@ -49,7 +49,7 @@ func newLook(c *checker, recipient domain.ActorID) *look {
 // gate's bundle, say, and not just the gate, which has another one open by then.
 // Of several in one place the first is enough, and so are maxFindings in all: one
 // wrong number may put a million events in the wrong.
-func (l *look) found(rule, kind, where string, mend func(context.Context, *operation) error, format string, args ...any) {
+func (l *look) found(rule, kind, where string, mend func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := spot{kind, where}
@@ -95,16 +95,16 @@ func (l *look) confirmedBy(other *look) []Finding {
 
 // everything looks at head, gates, cabinets and catalog.
 func (l *look) everything(ctx context.Context) error {
-	o := l.begin()
+	c := l.begin()
 	notices, err := l.notices(ctx) // before the gates, so that none is newer than they are
 	if err != nil {
 		return err
 	}
-	if l.h, err = o.readHead(ctx, l.recipient); err != nil {
+	if l.h, err = c.readHead(ctx, l.recipient); err != nil {
 		return err
 	}
 	l.gates = make(map[domain.Group]*gate)
-	if err := o.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), l.gates); err != nil {
+	if err := c.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), l.gates); err != nil {
 		return err
 	}
 	bundles, err := l.bundles(ctx)
@@ -137,20 +137,20 @@ func (l *look) everything(ctx context.Context) error {
 	return l.again(ctx)
 }
 
-func (l *look) begin() *operation { return l.c.r.begin("check") }
+func (l *look) begin() *call { return l.c.r.begin("check") }
 
 // again looks whether head and gates are still what they were.
 func (l *look) again(ctx context.Context) error {
 	if len(l.findings) == 0 {
 		return nil
 	}
-	o := l.begin()
-	h, err := o.readHead(ctx, l.recipient)
+	c := l.begin()
+	h, err := c.readHead(ctx, l.recipient)
 	if err != nil {
 		return err
 	}
 	gates := make(map[domain.Group]*gate)
-	if err := o.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), gates); err != nil {
+	if err := c.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), gates); err != nil {
 		return err
 	}
 	l.moved = h.etag != l.h.etag || h.Intent != nil
@@ -335,15 +335,15 @@ func (l *look) twice(ctx context.Context, scans map[cabinetName]*scan) error {
 	return nil
 }
 
-func remove(c *azcosmos.ContainerClient, key, id string, etag azcore.ETag) func(context.Context, *operation) error {
-	return func(ctx context.Context, o *operation) error { return o.remove(ctx, c, key, id, etag) }
+func remove(container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) func(context.Context, *call) error {
+	return func(ctx context.Context, c *call) error { return c.remove(ctx, container, key, id, etag) }
 }
 
-func replace(c *azcosmos.ContainerClient, key string, e *entry, etag azcore.ETag) func(context.Context, *operation) error {
-	return func(ctx context.Context, o *operation) error {
-		_, err := o.put(ctx, c, key, e.ID, etag, e)
+func replace(container *azcosmos.ContainerClient, key string, e *entry, etag azcore.ETag) func(context.Context, *call) error {
+	return func(ctx context.Context, c *call) error {
+		_, err := c.put(ctx, container, key, e.ID, etag, e)
 		return err
 	}
 }
 
-func isMoved(err error) bool { return errors.Is(err, errMoved) || errors.Is(err, errStands) }
+func isStale(err error) bool { return errors.Is(err, errStale) || errors.Is(err, errIntentUnchanged) }

@@ -49,9 +49,9 @@ func (s *trust) entries(node *Repository, origin domain.Origin) []entry {
 	return entries
 }
 
-func (s *trust) deletes(c *azcosmos.ContainerClient, key, id string) {
+func (s *trust) deletes(container *azcosmos.ContainerClient, key, id string) {
 	s.Helper()
-	_, err := c.DeleteItem(context.Background(), azcosmos.NewPartitionKeyString(key), id, nil)
+	_, err := container.DeleteItem(context.Background(), azcosmos.NewPartitionKeyString(key), id, nil)
 	require.NoError(s, err)
 }
 
@@ -108,14 +108,14 @@ func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
 	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 
-	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: lasting})
+	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: maxMissing})
 	_, err = impatient.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "not no data, and not the event behind the hole: %v", err)
 }
 
 func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
 	s := newTrust(t)
-	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: lasting})
+	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: maxMissing})
 	events := repositorytest.Events(3, s.actor)
 	for _, e := range events {
 		s.save(node, 0, []domain.Event{e})

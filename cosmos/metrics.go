@@ -70,15 +70,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 }
 
 // called records one request, which took the time given.
-func (m *metrics) called(operation, container string, err error, charge float32, took time.Duration) {
+func (m *metrics) called(call, container string, err error, charge float32, took time.Duration) {
 	status := 200
 	if err != nil {
 		f := failureOf(err)
 		status, charge = f.status, max(charge, f.charge)
 	}
-	m.latency.WithLabelValues(operation, statusClass(status)).Observe(took.Seconds())
-	m.requests.WithLabelValues(operation, container, strconv.Itoa(status)).Inc()
-	m.units.WithLabelValues(operation, container).Add(float64(charge))
+	m.latency.WithLabelValues(call, statusClass(status)).Observe(took.Seconds())
+	m.requests.WithLabelValues(call, container, strconv.Itoa(status)).Inc()
+	m.units.WithLabelValues(call, container).Add(float64(charge))
 }
 
 // statusClass returns the class of an HTTP status, such as 2xx.

@@ -14,8 +14,8 @@ import (
 )
 
 // An operator's order is one batch in the partition of the recipient's gates and
-// bundles: what changes, and the record of it. The record bears the id of the
-// operation, so a refused batch that was carried out after all is known by it.
+// bundles: what changes, and the record of it. The record has the write id of
+// the batch, so a refused batch that was carried out after all is known by it.
 
 // A recordDoc is the record of an order.
 type recordDoc struct {
@@ -62,15 +62,15 @@ type write struct {
 // carryOut has decide look at what is stored, and writes what it says together
 // with a record.
 func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.Order,
-	decide func(o *operation, id string) (*decision, error),
+	decide func(c *call, id string) (*decision, error),
 ) error {
 	if err := by.Check(); err != nil {
 		return err
 	}
-	o := r.begin(what)
+	c := r.begin(what)
 	id := r.newID()
-	err := o.startOver(ctx, func() error {
-		d, err := decide(o, id)
+	err := c.retry(ctx, func() error {
+		d, err := decide(c, id)
 		if err != nil {
 			return err
 		}
@@ -81,28 +81,28 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		if d.bundle != nil {
 			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count
 		}
-		_, err = o.batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+		_, err = c.batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 			for _, w := range d.writes {
 				putInBatch(b, w.id, w.etag, encoded(w.doc))
 			}
 			b.CreateItem(encoded(record), nil)
 		})
 		if isRefused(err) { // perhaps because it was carried out before
-			there, err := o.isThere(ctx, recipient, record.ID, recordDocument)
+			there, err := c.isThere(ctx, recipient, record.ID, recordDocument)
 			if err == nil && !there {
-				err = errMoved
+				err = errStale
 			}
 			return err
 		}
 		return err
 	})
-	return o.outcome(what+" for "+recipient.String(), err)
+	return c.outcome(what+" for "+recipient.String(), err)
 }
 
 // isThere asks for a document of a recipient by a write that changes nothing, for
 // that acts on the truth, however old the reads are.
-func (o *operation) isThere(ctx context.Context, recipient domain.ActorID, id string, kind documentKind) (bool, error) {
-	err := o.patch(ctx, o.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
+func (c *call) isThere(ctx context.Context, recipient domain.ActorID, id string, kind documentKind) (bool, error) {
+	err := c.patch(ctx, c.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
 	if isNotFound(err) {
 		return false, nil
 	}
@@ -118,16 +118,16 @@ func changesNothing(kind documentKind) azcosmos.PatchOperations {
 
 // Release implements repository.Operations.
 func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return r.carryOut(ctx, recipient, releaseOrder, by, func(o *operation, operation string) (*decision, error) {
-		doc, g, err := o.openOf(ctx, recipient, id)
+	return r.carryOut(ctx, recipient, releaseOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.openOf(ctx, recipient, id)
 		if err != nil {
 			return nil, err
 		}
 		free := g.clone()
-		free.Operation, free.Generation = operation, g.Generation+1
+		free.WriteID, free.Generation = writeID, g.Generation+1
 		free.Open, free.Opened, free.First = "", time.Time{}, 0
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.closed(stateReleased, operation, r.opts.Retention)},
+			{doc.ID, doc.etag, doc.closed(stateReleased, writeID, r.opts.Retention)},
 			{g.ID, g.ETag, free},
 		}}, nil
 	})
@@ -135,33 +135,33 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 
 // Skip implements repository.Operations.
 func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return r.carryOut(ctx, recipient, skipOrder, by, func(o *operation, operation string) (*decision, error) {
-		doc, g, err := o.openOf(ctx, recipient, id)
+	return r.carryOut(ctx, recipient, skipOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.openOf(ctx, recipient, id)
 		if err != nil {
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.closed(stateSkipped, operation, r.opts.Retention)},
-			{g.ID, g.ETag, g.through(doc, operation)},
+			{doc.ID, doc.etag, doc.closed(stateSkipped, writeID, r.opts.Retention)},
+			{g.ID, g.ETag, g.through(doc, writeID)},
 		}}, nil
 	})
 }
 
 // openOf returns a bundle that is open, and the gate that has it open.
-func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
-	doc, gates, err := o.bundleAndGates(ctx, recipient, id)
+func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
+	doc, gates, err := c.bundleAndGates(ctx, recipient, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if doc == nil || doc.State != stateOpen {
-		return nil, nil, o.whyNotOpen(ctx, recipient, id, gates)
+		return nil, nil, c.whyNotOpen(ctx, recipient, id, gates)
 	}
 	for _, g := range gates {
 		if g.Open == doc.ID {
 			return doc, g, nil
 		}
 	}
-	return nil, nil, errMoved // the two were read at different times
+	return nil, nil, errStale // the two were read at different times
 }
 
 // Replay implements repository.Operations.
@@ -177,22 +177,22 @@ func (o *operation) openOf(ctx context.Context, recipient domain.ActorID, id dom
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
 	r.hints.wait(ctx, recipient)
 	var bundle domain.Bundle
-	err := r.carryOut(ctx, recipient, replayOrder, by, func(o *operation, operation string) (*decision, error) {
-		doc, g, err := o.lastOf(ctx, recipient, group)
+	err := r.carryOut(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
+		doc, g, err := c.lastOf(ctx, recipient, group)
 		if err != nil {
 			return nil, err
 		}
 		if bundle, err = doc.bundle(); err != nil {
 			return nil, err
 		}
-		if err := o.fence(ctx, recipient, doc); err != nil {
+		if err := c.fence(ctx, recipient, doc); err != nil {
 			return nil, err
 		}
-		if err := o.lowerEntries(ctx, &bundle, doc); err != nil {
+		if err := c.lowerEntries(ctx, &bundle, doc); err != nil {
 			return nil, err
 		}
-		again, before := *doc, g.before(doc, operation)
-		again.State, again.Operation, again.TTL = stateOpen, operation, 0
+		again, before := *doc, g.before(doc, writeID)
+		again.State, again.WriteID, again.TTL = stateOpen, writeID, 0
 		again.openedBy(before)
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
 			{doc.ID, doc.etag, &again},
@@ -203,15 +203,15 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 }
 
 // lastOf returns the bundle that was closed last in a group, and its gate.
-func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
+func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
 	gates := make(map[domain.Group]*gate)
-	if err := o.readGates(ctx, recipient, []domain.Group{group}, gates); err != nil {
+	if err := c.readGates(ctx, recipient, []domain.Group{group}, gates); err != nil {
 		return nil, nil, err
 	}
 	g := gates[group]
 	if g.Open != "" || g.Last == "" {
-		if o.r.db.readsMayBeStale() {
-			if err := o.prove(ctx, g); err != nil {
+		if c.r.db.readsMayBeStale() {
+			if err := c.prove(ctx, g); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -221,14 +221,14 @@ func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group 
 		return nil, nil, domain.Errorf(domain.NotFound, "no bundle was closed in group %s that could be replayed", group)
 	}
 	doc := &bundleDoc{}
-	etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), g.Last, doc)
+	etag, err := c.read(ctx, c.r.db.bundles, recipient.String(), g.Last, doc)
 	if isNotFound(err) {
-		there, err := o.isThere(ctx, recipient, g.Last, bundleDocument)
+		there, err := c.isThere(ctx, recipient, g.Last, bundleDocument)
 		if err != nil {
 			return nil, nil, err
 		}
 		if there {
-			return nil, nil, errMoved
+			return nil, nil, errStale
 		}
 		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is not retained any more", g.Last, group)
 	}
@@ -236,16 +236,16 @@ func (o *operation) lastOf(ctx context.Context, recipient domain.ActorID, group 
 		return nil, nil, err
 	}
 	if doc.State == stateOpen || g.At[doc.Cabinet].Total != doc.Start.Total+int64(doc.Count) {
-		return nil, nil, errMoved // the two were read at different times
+		return nil, nil, errStale // the two were read at different times
 	}
 	doc.etag = etag
 	return doc, g, nil
 }
 
 // before returns g as it was before bundle d passed it, and with d open.
-func (g *gate) before(d *bundleDoc, operation string) *gate {
+func (g *gate) before(d *bundleDoc, writeID string) *gate {
 	c := g.clone()
-	c.Operation, c.Generation = operation, g.Generation+1
+	c.WriteID, c.Generation = writeID, g.Generation+1
 	c.Open, c.Opened, c.First, c.Last = d.ID, d.Opened, d.First, d.Before
 	start := d.Start
 	start.Unknown = g.At[d.Cabinet].Unknown
@@ -256,8 +256,8 @@ func (g *gate) before(d *bundleDoc, operation string) *gate {
 
 // fence forgets since when the drawers of a bundle are known to be acknowledged,
 // or fails with NotFound if they may be gone.
-func (o *operation) fence(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
-	h, err := o.readHead(ctx, recipient)
+func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
+	h, err := c.readHead(ctx, recipient)
 	if err != nil {
 		return err
 	}
@@ -272,18 +272,18 @@ func (o *operation) fence(ctx context.Context, recipient domain.ActorID, doc *bu
 	}
 	t.Milestones = slices.DeleteFunc(slices.Clone(t.Milestones), func(m milestone) bool { return m.Below > first })
 	kept[doc.Cabinet] = t
-	_, err = o.writeRetention(ctx, h, &retention{of: kept})
+	_, err = c.writeRetention(ctx, h, &retention{of: kept})
 	return err
 }
 
 // lowerEntries points at the events of a bundle again.
-func (o *operation) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
+func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
 	drawers := make([]drawer, len(doc.Ranges))
 	for i, s := range doc.Ranges {
-		_, err := o.read(ctx, o.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &drawers[i])
+		_, err := c.read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &drawers[i])
 		if isNotFound(err) {
-			return errMissing
+			return errNotYetVisible
 		}
 		if err != nil {
 			return err
@@ -299,7 +299,7 @@ func (o *operation) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bun
 			ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
 		}
 	}
-	return o.writeEntries(ctx, key, entries)
+	return c.writeEntries(ctx, key, entries)
 }
 
 // Freeze implements repository.Operations.
@@ -315,16 +315,16 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 // setFrozen writes every gate, those too that were not there: whatever a Peek or
 // Dequeue under way has read, its write is refused.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.Order) error {
-	return r.carryOut(ctx, recipient, what, by, func(o *operation, operation string) (*decision, error) {
+	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates := make(map[domain.Group]*gate)
-		if err := o.readGates(ctx, recipient, r.opts.Groups.All(), gates); err != nil {
+		if err := c.readGates(ctx, recipient, r.opts.Groups.All(), gates); err != nil {
 			return nil, err
 		}
 		d := &decision{}
 		for _, group := range r.opts.Groups.All() {
 			g := gates[group]
 			c := g.clone()
-			c.Operation, c.Generation, c.Frozen = operation, g.Generation+1, frozen
+			c.WriteID, c.Generation, c.Frozen = writeID, g.Generation+1, frozen
 			d.writes = append(d.writes, write{g.ID, g.ETag, c})
 		}
 		return d, nil

@@ -88,10 +88,10 @@ const noticesAtOnce = 100
 // the pages before it have brought. A notice that was delivered meanwhile may come
 // once more.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
-	o := r.begin("notices")
+	c := r.begin("notices")
 	var notices []domain.Notice
 	for after := noticeKind + "|"; ; {
-		some, err := all[noticeDoc](ctx, o.query(r.db.bundles, recipient.String(),
+		some, err := all[noticeDoc](ctx, c.query(r.db.bundles, recipient.String(),
 			fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id", noticesAtOnce),
 			azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}, azcosmos.QueryParameter{Name: "@after", Value: after}))
 		if err != nil {
@@ -113,9 +113,9 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
-	o := r.begin("delivered")
-	err := o.discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
-	return o.outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
+	c := r.begin("delivered")
+	err := c.discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
+	return c.outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }
 
 // waitingPages is how many result pages Waiting reads once it has found something.
@@ -136,7 +136,7 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([
 // waiting also tells of notices that lie where no recipient is: they hold up nobody.
 func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := &query{
-		o: r.begin("waiting"), container: r.db.bundles, everywhere: true, continuation: from,
+		call: r.begin("waiting"), container: r.db.bundles, everywhere: true, continuation: from,
 		text: "SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
 		params: []azcosmos.QueryParameter{
 			{Name: "@kind", Value: noticeKind},
@@ -155,7 +155,7 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 		}
 		for _, item := range items {
 			var d noticeDoc
-			err := q.o.decode(item, noticeKind, &d)
+			err := q.call.decode(item, noticeKind, &d)
 			if err != nil {
 				strays = err
 				continue
@@ -169,7 +169,7 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 				waiting = append(waiting, recipient)
 			}
 		}
-		q.o = r.begin("waiting") // a budget for each result page
+		q.call = r.begin("waiting") // a budget for each result page
 	}
 	if !q.done {
 		r.waitingFrom.Store(q.continuation)

@@ -17,10 +17,10 @@ import (
 // NextUnacknowledged implements repository.DataAvailable.
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	r.hints.wait(ctx, recipient)
-	o := r.begin("peek")
+	c := r.begin("peek")
 	var next repository.Next
-	err := o.startOver(ctx, func() (err error) {
-		next, err = o.next(ctx, recipient, groups)
+	err := c.retry(ctx, func() (err error) {
+		next, err = c.next(ctx, recipient, groups)
 		return err
 	})
 	if err != nil && !errors.Is(err, domain.ErrNoData) {
@@ -29,20 +29,20 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	return next, err
 }
 
-func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
-	gates, h, err := o.gatesAndHead(ctx, recipient, groups)
+func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+	gates, h, err := c.gatesAndHead(ctx, recipient, groups)
 	if err == nil && anyFrozen(gates) {
 		err = repository.ErrFrozen
 	}
 	if err != nil {
 		return repository.Next{}, err
 	}
-	candidates, backlog, err := o.candidates(recipient, gates, h)
+	candidates, backlog, err := c.candidates(recipient, gates, h)
 	if err != nil {
 		return repository.Next{}, err
 	}
 	if open := oldestOpen(gates); open != nil {
-		next, err := o.openBundle(ctx, open, gates, h)
+		next, err := c.openBundle(ctx, open, gates, h)
 		next.Backlog = backlog
 		return next, err
 	}
@@ -52,7 +52,7 @@ func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups [
 	if len(candidates) == 0 {
 		return repository.Next{}, domain.ErrNoData
 	}
-	run, err := o.choose(ctx, candidates)
+	run, err := c.choose(ctx, candidates)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -62,15 +62,15 @@ func (o *operation) next(ctx context.Context, recipient domain.ActorID, groups [
 
 // gatesAndHead reads the two truths, side by side. A group that nothing was ever
 // acknowledged in has a gate without an etag.
-func (o *operation) gatesAndHead(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (map[domain.Group]*gate, *head, error) {
+func (c *call) gatesAndHead(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (map[domain.Group]*gate, *head, error) {
 	gates := make(map[domain.Group]*gate, len(groups))
 	var h *head
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		h, err = o.readHead(ctx, recipient)
+		h, err = c.readHead(ctx, recipient)
 		return err
 	})
-	g.Go(func() error { return o.readGates(ctx, recipient, groups, gates) })
+	g.Go(func() error { return c.readGates(ctx, recipient, groups, gates) })
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
@@ -78,11 +78,11 @@ func (o *operation) gatesAndHead(ctx context.Context, recipient domain.ActorID, 
 }
 
 // readGates reads the gates of groups: one by its id, several in one query.
-func (o *operation) readGates(ctx context.Context, recipient domain.ActorID, groups []domain.Group, gates map[domain.Group]*gate) error {
+func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups []domain.Group, gates map[domain.Group]*gate) error {
 	var found []*gate
 	if len(groups) == 1 {
 		var g gate
-		etag, err := o.read(ctx, o.r.db.bundles, recipient.String(), gateID(groups[0]), &g)
+		etag, err := c.read(ctx, c.r.db.bundles, recipient.String(), gateID(groups[0]), &g)
 		if err != nil && !isNotFound(err) {
 			return err
 		}
@@ -92,7 +92,7 @@ func (o *operation) readGates(ctx context.Context, recipient domain.ActorID, gro
 		}
 	} else {
 		var err error
-		found, err = all[gate](ctx, o.query(o.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+		found, err = all[gate](ctx, c.query(c.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 			azcosmos.QueryParameter{Name: "@kind", Value: gateKind}))
 		if err != nil {
 			return err
@@ -125,10 +125,10 @@ func oldestOpen(gates map[domain.Group]*gate) *gate {
 
 // openBundle returns the open bundle of g. Where reads may be stale, a
 // conditional write of the gate proves that it is still open.
-func (o *operation) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
-	readOpen := o.readOpen
-	if o.r.db.readsMayBeStale() {
-		readOpen = o.proveOpen
+func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
+	readOpen := c.readOpen
+	if c.r.db.readsMayBeStale() {
+		readOpen = c.proveOpen
 	}
 	doc, err := readOpen(ctx, g)
 	if err != nil {
@@ -141,49 +141,49 @@ func (o *operation) openBundle(ctx context.Context, g *gate, asked map[domain.Gr
 	if err != nil {
 		return repository.Next{}, err
 	}
-	run := o.runOf(&b, doc)
+	run := c.runOf(&b, doc)
 	run.head, run.asked = h, asked
 	return repository.Next{Open: &b, Run: run}, nil
 }
 
 // readOpen reads the open bundle of g.
-func (o *operation) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	var doc bundleDoc
-	_, err := o.read(ctx, o.r.db.bundles, g.Recipient, g.Open, &doc)
+	_, err := c.read(ctx, c.r.db.bundles, g.Recipient, g.Open, &doc)
 	if isNotFound(err) {
-		return nil, errMissing
+		return nil, errNotYetVisible
 	}
 	return &doc, err
 }
 
 // proveOpen writes g as it was read, and reads its open bundle in the same batch,
 // as it is then: with its answer, if it has one.
-func (o *operation) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	proved := g.clone()
 	proved.Generation++
-	proved.Operation = o.r.newID()
-	results, err := o.batch(ctx, o.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+	proved.WriteID = c.r.newID()
+	results, err := c.batch(ctx, c.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, g.ID, g.ETag, encoded(proved))
 		b.ReadItem(g.Open, nil)
 	})
 	switch {
 	case isRefused(err) && failureOf(err).operation == 0:
-		return nil, errMoved // perhaps by this very batch: the next look will tell
+		return nil, errStale // perhaps by this very batch: the next look will tell
 	case isRefused(err):
-		return nil, errMissing
+		return nil, errNotYetVisible
 	case err != nil:
 		return nil, err
 	}
 	var doc bundleDoc
-	return &doc, o.decode(results[1].ResourceBody, g.Recipient, &doc)
+	return &doc, c.decode(results[1].ResourceBody, g.Recipient, &doc)
 }
 
 // Find implements repository.Bundles.
 func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
-	o := r.begin("find")
+	c := r.begin("find")
 	var found repository.Next
-	err := o.startOver(ctx, func() (err error) {
-		found, err = o.find(ctx, recipient, id)
+	err := c.retry(ctx, func() (err error) {
+		found, err = c.find(ctx, recipient, id)
 		return err
 	})
 	if err != nil {
@@ -193,8 +193,8 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 }
 
 // find looks into the gates, which alone say what is open.
-func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
-	gates, h, err := o.gatesAndHead(ctx, recipient, o.r.opts.Groups.All())
+func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
+	gates, h, err := c.gatesAndHead(ctx, recipient, c.r.opts.Groups.All())
 	if err == nil && anyFrozen(gates) {
 		err = repository.ErrFrozen
 	}
@@ -203,11 +203,11 @@ func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domai
 	}
 	for _, g := range gates {
 		if g.Open == id.String() {
-			return o.openBundle(ctx, g, gates, h)
+			return c.openBundle(ctx, g, gates, h)
 		}
 	}
-	if o.r.db.readsMayBeStale() {
-		if err := o.confirm(ctx, recipient, gates); err != nil {
+	if c.r.db.readsMayBeStale() {
+		if err := c.confirm(ctx, recipient, gates); err != nil {
 			return repository.Next{}, err
 		}
 	}
@@ -215,8 +215,8 @@ func (o *operation) find(ctx context.Context, recipient domain.ActorID, id domai
 }
 
 // runOf returns the run of a bundle that is open.
-func (o *operation) runOf(b *domain.Bundle, doc *bundleDoc) *run {
-	r := &run{o: o, group: b.Group, cabinet: b.Cabinet, open: doc}
+func (c *call) runOf(b *domain.Bundle, doc *bundleDoc) *run {
+	r := &run{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
 	for _, s := range doc.Ranges {
 		r.parts = append(r.parts, stretch{slots: s})
 	}
@@ -239,7 +239,7 @@ type candidate struct {
 
 // candidates returns the cabinets of which the head knows more than the gates
 // have let through, and how many events that are.
-func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*candidate, int64, error) {
+func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*candidate, int64, error) {
 	var found []*candidate
 	var backlog int64
 	for name, last := range h.Cabinets {
@@ -247,7 +247,7 @@ func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]
 		if err != nil {
 			return nil, 0, err
 		}
-		group, err := o.r.opts.Groups.Of(cabinet.Origin)
+		group, err := c.r.opts.Groups.Of(cabinet.Origin)
 		if err != nil {
 			return nil, 0, domain.Errorf(domain.Damaged, "actor %s has events of an origin that this configuration does not name: %w", recipient, err)
 		}
@@ -271,34 +271,34 @@ func (o *operation) candidates(recipient domain.ActorID, gates map[domain.Group]
 // sequence number. The catalog says which that seems to be; the cabinet itself
 // has the last word, and an entry that turns out to be missing or too low is
 // mended on the way.
-func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, error) {
-	if o.r.opts.Ordering == domain.ByRecipient {
-		return o.chooseInOrder(ctx, candidates)
+func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error) {
+	if c.r.opts.Ordering == domain.ByRecipient {
+		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
-		return o.onlyOne(ctx, candidates[0])
+		return c.onlyOne(ctx, candidates[0])
 	}
-	if err := o.readEntries(ctx, candidates); err != nil {
+	if err := c.readEntries(ctx, candidates); err != nil {
 		return nil, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
-	for _, c := range candidates {
-		if c.entry != nil && c.entry.NextSequence > c.at.Sequence && c.at.Sequence >= c.at.Doubt {
-			c.first = c.entry.NextSequence
+	for _, cand := range candidates {
+		if cand.entry != nil && cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt {
+			cand.first = cand.entry.NextSequence
 			continue
 		}
-		g.Go(func() error { return c.lookAndMend(gctx, o) })
+		g.Go(func() error { return cand.lookAndMend(gctx, c) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
 	for {
-		c := oldest(candidates)
-		if c.run != nil {
-			return c.run, nil
+		cand := oldest(candidates)
+		if cand.run != nil {
+			return cand.run, nil
 		}
-		if err := c.lookAndMend(ctx, o); err != nil {
+		if err := cand.lookAndMend(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -306,15 +306,15 @@ func (o *operation) choose(ctx context.Context, candidates []*candidate) (*run, 
 
 // onlyOne returns the run of the one candidate that there is. Its first event is to be
 // read whatever the catalog says, so that is not waited for.
-func (o *operation) onlyOne(ctx context.Context, c *candidate) (*run, error) {
+func (c *call) onlyOne(ctx context.Context, cand *candidate) (*run, error) {
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return o.readEntries(gctx, []*candidate{c}) })
-	g.Go(func() error { return c.look(gctx, o) })
+	g.Go(func() error { return c.readEntries(gctx, []*candidate{cand}) })
+	g.Go(func() error { return cand.look(gctx, c) })
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	c.mend(ctx, o)
-	return c.run, nil
+	cand.mend(ctx, c)
+	return cand.run, nil
 }
 
 // oldest returns the candidate whose first event has the smallest number.
@@ -328,30 +328,30 @@ func oldest(candidates []*candidate) *candidate {
 const fewCandidates = 3
 
 // readEntries takes each candidate's smallest entry from the catalog.
-func (o *operation) readEntries(ctx context.Context, candidates []*candidate) error {
+func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
 	of := make(map[string][]*candidate) // by partition
-	for _, c := range candidates {
-		key := catalogKey(c.cabinet.Recipient, c.cabinet.Origin)
-		of[key] = append(of[key], c)
+	for _, cand := range candidates {
+		key := catalogKey(cand.cabinet.Recipient, cand.cabinet.Origin)
+		of[key] = append(of[key], cand)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for key, some := range of {
 		if len(some) > fewCandidates {
-			g.Go(func() error { return o.takeEntries(ctx, o.query(o.r.db.catalog, key, "SELECT * FROM c"), some) })
+			g.Go(func() error { return c.takeEntries(ctx, c.query(c.r.db.catalog, key, "SELECT * FROM c"), some) })
 			continue
 		}
-		for _, c := range some {
-			q := o.query(o.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
-				azcosmos.QueryParameter{Name: "@type", Value: c.cabinet.ContentType.String()})
-			g.Go(func() error { return o.takeEntries(ctx, q, []*candidate{c}) })
+		for _, cand := range some {
+			q := c.query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
+				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
+			g.Go(func() error { return c.takeEntries(ctx, q, []*candidate{cand}) })
 		}
 	}
 	return g.Wait()
 }
 
 // takeEntries gives the candidates the smallest of their entries that q finds.
-func (o *operation) takeEntries(ctx context.Context, q *query, candidates []*candidate) error {
+func (c *call) takeEntries(ctx context.Context, q *query, candidates []*candidate) error {
 	found, err := all[entry](ctx, q)
 	if err != nil {
 		return err
@@ -362,15 +362,15 @@ func (o *operation) takeEntries(ctx context.Context, q *query, candidates []*can
 			smallest[e.ContentType] = e
 		}
 	}
-	for _, c := range candidates {
-		c.entry = smallest[c.cabinet.ContentType.String()]
+	for _, cand := range candidates {
+		cand.entry = smallest[cand.cabinet.ContentType.String()]
 	}
 	return nil
 }
 
 // look reads the candidate's first event.
-func (c *candidate) look(ctx context.Context, o *operation) error {
-	run, err := o.newRun(ctx, c.group, c.cabinet, c.last, c.floor, c.gate)
+func (cand *candidate) look(ctx context.Context, c *call) error {
+	run, err := c.newRun(ctx, cand.group, cand.cabinet, cand.last, cand.floor, cand.gate)
 	if err != nil {
 		return err
 	}
@@ -378,39 +378,39 @@ func (c *candidate) look(ctx context.Context, o *operation) error {
 	if err != nil {
 		return err
 	}
-	c.run, c.first = run, first.Sequence
+	cand.run, cand.first = run, first.Sequence
 	return nil
 }
 
 // lookAndMend reads the candidate's first event and mends its entry if need be.
-func (c *candidate) lookAndMend(ctx context.Context, o *operation) error {
-	if err := c.look(ctx, o); err != nil {
+func (cand *candidate) lookAndMend(ctx context.Context, c *call) error {
+	if err := cand.look(ctx, c); err != nil {
 		return err
 	}
-	c.mend(ctx, o)
+	cand.mend(ctx, c)
 	return nil
 }
 
 // mend makes the candidate's entry point at its first event, which has been read.
-func (c *candidate) mend(ctx context.Context, o *operation) {
-	if c.entry == nil || c.entry.NextSequence < c.first {
-		o.mendEntry(ctx, c.cabinet, c.entry, c.run.parts[0].slots, c.first)
+func (cand *candidate) mend(ctx context.Context, c *call) {
+	if cand.entry == nil || cand.entry.NextSequence < cand.first {
+		c.mendEntry(ctx, cand.cabinet, cand.entry, cand.run.parts[0].slots, cand.first)
 	}
 }
 
 // mendEntry makes the catalog point at the first event of a cabinet, which lies
 // in drawer s. Every write is conditional on what was seen; if one is refused,
 // somebody else has been there and the next Peek looks again.
-func (o *operation) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slots, first domain.Sequence) {
-	o.r.metrics.repairs.WithLabelValues("pointer").Inc()
+func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slots, first domain.Sequence) {
+	c.r.metrics.repairs.WithLabelValues("pointer").Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	if seen != nil && seen.Ordinal < s.Ordinal {
-		_ = o.remove(ctx, o.r.db.catalog, key, seen.ID, seen.ETag)
+		_ = c.remove(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
 		seen = nil
 	}
 	if seen == nil || seen.ID != s.Drawer {
 		var e entry
-		etag, err := o.read(ctx, o.r.db.catalog, key, s.Drawer, &e)
+		etag, err := c.read(ctx, c.r.db.catalog, key, s.Drawer, &e)
 		if err != nil && !isNotFound(err) || err == nil && e.NextSequence >= first {
 			return
 		}
@@ -420,5 +420,5 @@ func (o *operation) mendEntry(ctx context.Context, cabinet domain.CabinetKey, se
 		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
 		Ordinal: s.Ordinal, NextSequence: first, document: seen.document,
 	}
-	_, _ = o.put(ctx, o.r.db.catalog, key, s.Drawer, seen.ETag, mended)
+	_, _ = c.put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, mended)
 }

@@ -76,7 +76,7 @@ func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Pr
 	specs := Containers()
 	all := []Provisioned{{Kind: "database", Name: r.db.name, State: StateOK}}
 	states := make([]*containerState, len(specs))
-	o := &operation{r: r, name: "provision", retries: min(provisionRetries, r.opts.Retries)}
+	c := &call{r: r, name: "provision", retries: min(provisionRetries, r.opts.Retries)}
 	for i := range specs {
 		p := Provisioned{Kind: "container", Name: specs[i].Name, Spec: &specs[i], State: StateOK}
 		if all[0].State == StateUnknown { // the account refuses the credential
@@ -84,7 +84,7 @@ func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Pr
 			all = append(all, p)
 			continue
 		}
-		state, err := o.readContainer(ctx, p.Name)
+		state, err := c.readContainer(ctx, p.Name)
 		switch {
 		case errors.Is(err, errContainerMissing):
 			p.State = StateMissing

@@ -12,18 +12,18 @@ import (
 // Queues implements repository.DataAvailable. It reads what a Peek reads first,
 // and the open bundles.
 func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
-	o := r.begin("queues")
+	c := r.begin("queues")
 	var queues []repository.Queue
-	err := o.startOver(ctx, func() (err error) {
-		queues, err = o.queues(ctx, recipient)
+	err := c.retry(ctx, func() (err error) {
+		queues, err = c.queues(ctx, recipient)
 		return err
 	})
 	return queues, classified("queues of "+recipient.String(), err)
 }
 
-func (o *operation) queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
-	groups := o.r.opts.Groups.All()
-	gates, h, err := o.gatesAndHead(ctx, recipient, groups)
+func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
+	groups := c.r.opts.Groups.All()
+	gates, h, err := c.gatesAndHead(ctx, recipient, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -32,12 +32,12 @@ func (o *operation) queues(ctx context.Context, recipient domain.ActorID) ([]rep
 	for i, group := range groups {
 		at := gates[group]
 		queues[i].Group = group
-		queues[i].Waiting = o.r.behindGates(h, map[domain.Group]*gate{group: at})
+		queues[i].Waiting = c.r.behindGates(h, map[domain.Group]*gate{group: at})
 		if at.Open == "" {
 			continue
 		}
 		g.Go(func() error {
-			doc, err := o.readOpen(ctx, at)
+			doc, err := c.readOpen(ctx, at)
 			if err != nil {
 				return err
 			}

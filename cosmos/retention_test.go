@@ -157,7 +157,7 @@ func (k *keeper) stored() (documents, bytes int) {
 	for _, c := range Containers() {
 		client, err := k.node.db.client.NewContainer(k.node.db.name, c.Name)
 		require.NoError(k, err)
-		q := &query{o: k.node.begin("test"), container: client, everywhere: true, text: "SELECT * FROM c"}
+		q := &query{call: k.node.begin("test"), container: client, everywhere: true, text: "SELECT * FROM c"}
 		for !q.done {
 			items, err := q.next(k.Context(), 1000)
 			require.NoError(k, err)

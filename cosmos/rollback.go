@@ -28,11 +28,11 @@ type sighting struct {
 
 // meet deals with an intent in w.head that is not of this round: it waits for its
 // owner, or undoes it. Whatever it did, the caller starts over.
-func (w *writer) meet(ctx context.Context, o *operation) error {
+func (w *writer) meet(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
-		return w.wait(ctx, o)
+		return w.wait(ctx, c)
 	}
-	return w.undo(ctx, o)
+	return w.undo(ctx, c)
 }
 
 // mayBeAlive reports whether the owner of the intent is to be given time. This
@@ -52,15 +52,15 @@ func (w *writer) mayBeAlive() bool {
 }
 
 // wait looks at the head until the intent is gone or its lease is over. It does
-// not spend the budget of the operation: waiting for somebody who is at work is
+// not spend the budget of the call: waiting for somebody who is at work is
 // no failure. It marks the head as wanted, so that the owner does not reserve
 // again with its commit and keep the head for ever.
-func (w *writer) wait(ctx context.Context, o *operation) error {
+func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
 			marked := w.head.clone()
 			marked.Wanted = w.r.owner
-			if err := w.writeHead(ctx, o, marked); err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errStands) {
+			if err := w.writeHead(ctx, c, marked); err != nil && !errors.Is(err, errStale) && !errors.Is(err, errIntentUnchanged) {
 				return err
 			}
 		}
@@ -68,11 +68,11 @@ func (w *writer) wait(ctx context.Context, o *operation) error {
 		if !sleep(ctx, leasePoll/4+w.r.jitter(leasePoll/4)) {
 			return ctx.Err()
 		}
-		if err := w.readHead(ctx, o); err != nil {
+		if err := w.readHead(ctx, c); err != nil {
 			return err
 		}
 	}
-	return errMoved
+	return errStale
 }
 
 // undoing remembers which drawers of an intent have been sealed, so that a
@@ -85,10 +85,10 @@ type undoing struct {
 
 // undo rolls the intent in w.head back: it claims it, so that its owner cannot
 // commit; seals its drawers, so that its owner cannot count; and clears it.
-func (w *writer) undo(ctx context.Context, o *operation) error {
+func (w *writer) undo(ctx context.Context, c *call) error {
 	it := w.head.Intent
 	if !it.Aborted {
-		if err := w.writeHead(ctx, o, w.head.claimed()); err != nil {
+		if err := w.writeHead(ctx, c, w.head.claimed()); err != nil {
 			return lookAgain(err)
 		}
 	}
@@ -114,21 +114,21 @@ func (w *writer) undo(ctx context.Context, o *operation) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := w.writeHead(ctx, o, w.head.cleared()); err != nil {
+	if err := w.writeHead(ctx, c, w.head.cleared()); err != nil {
 		return lookAgain(err)
 	}
 	w.undoing.intent, w.undoing.sealed = "", nil
 	w.r.metrics.repairs.WithLabelValues("rollback").Inc()
 	w.r.opts.Logger.InfoContext(ctx, "rolled back an unfinished save",
 		"recipient", w.recipient.String(), "intent", it.ID, "owner", it.Owner, "first", int64(it.First), "last", int64(it.Last))
-	return errMoved
+	return errStale
 }
 
 // lookAgain takes a change that came in between for what it is here: a reason to
 // look again.
 func lookAgain(err error) error {
-	if errors.Is(err, errStands) {
-		return errMoved
+	if errors.Is(err, errIntentUnchanged) {
+		return errStale
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 // A run is a stretch of a cabinet: the slots of a bundle, or those that a new
 // bundle may take.
 type run struct {
-	o       *operation
+	call    *call
 	group   domain.Group
 	cabinet domain.CabinetKey
 	parts   []stretch // at most six
@@ -60,13 +60,13 @@ func (r *run) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 // newRun returns the run behind at, as far as it may be trusted: up to six
 // drawers with events. It may be empty if a read was stale. Below floor there is
 // nothing to look for.
-func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate) (*run, error) {
+func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate) (*run, error) {
 	at := g.At[nameOf(cabinet)]
-	extents, err := o.extents(ctx, cabinet, last, max(at.Ordinal, floor, 1), drawersPerBundle+1)
+	extents, err := c.extents(ctx, cabinet, last, max(at.Ordinal, floor, 1), drawersPerBundle+1)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{o: o, group: group, cabinet: cabinet, gate: g}
+	r := &run{call: c, group: group, cabinet: cabinet, gate: g}
 	for _, e := range extents {
 		s := stretch{slots: slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
 		if e.ordinal == at.Ordinal {
@@ -82,12 +82,12 @@ func (o *operation) newRun(ctx context.Context, group domain.Group, cabinet doma
 	return r, nil
 }
 
-// peekFirst reads the first event, or errMissing if a stale read shows none.
+// peekFirst reads the first event, or errNotYetVisible if a stale read shows none.
 func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
-		return nil, errMissing
+		return nil, errNotYetVisible
 	}
-	read := r.o.readDrawer(r.cabinet, r.parts[0].slots)
+	read := r.call.readDrawer(r.cabinet, r.parts[0].slots)
 	events, err := read.next(ctx)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 			r.last = &e.StoredEvent
 			return yield(e.StoredEvent, nil)
 		})
-		if errors.Is(err, errMoved) && r.gate != nil && r.yielded > 0 {
+		if errors.Is(err, errStale) && r.gate != nil && r.yielded > 0 {
 			return // a hole that a stale read shows: a new bundle may as well end before it
 		}
 		if err != nil && !errors.Is(err, errStopped) {
@@ -152,7 +152,7 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	begin := r.first
 	r.first = nil
 	if begin == nil {
-		read := r.o.readDrawer(r.cabinet, r.parts[0].slots)
+		read := r.call.readDrawer(r.cabinet, r.parts[0].slots)
 		read.patient = r.gate == nil
 		events, err := read.next(ctx)
 		if err != nil {
@@ -229,7 +229,7 @@ func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
 			d.need -= min(begun, d.need)
 			before = max(begun, s.weight)
 		} else {
-			d.read = r.o.readDrawer(r.cabinet, s.slots)
+			d.read = r.call.readDrawer(r.cabinet, s.slots)
 			d.read.size = aheadPages
 			d.read.patient = r.gate == nil
 			before = before.Add(s.weight)

@@ -68,8 +68,8 @@ func (w *writer) oneByOne(ctx context.Context) {
 
 // saveBatch takes the batch to its commit, starting over as often as it pays.
 func (w *writer) saveBatch(ctx context.Context) error {
-	o := w.r.begin("save")
-	return o.outcome("save for "+w.recipient.String(), o.startOver(ctx, func() error { return w.try(ctx, o) }))
+	c := w.r.begin("save")
+	return c.outcome("save for "+w.recipient.String(), c.retry(ctx, func() error { return w.try(ctx, c) }))
 }
 
 // fail answers the batch with err, if that is one. What a plan has left behind
@@ -93,18 +93,18 @@ func transient(err error) bool {
 }
 
 // try takes the batch from wherever it stands to its commit.
-func (w *writer) try(ctx context.Context, o *operation) error {
-	if err := w.readHead(ctx, o); err != nil {
+func (w *writer) try(ctx context.Context, c *call) error {
+	if err := w.readHead(ctx, c); err != nil {
 		return err
 	}
 	p := w.reserved
 	if p == nil {
 		if w.head.Intent != nil {
-			return w.meet(ctx, o)
+			return w.meet(ctx, c)
 		}
-		fresh, err := w.fresh(ctx, o)
+		fresh, err := w.fresh(ctx, c)
 		if err != nil {
-			if errors.Is(err, errMoved) { // a drawer may be gone that only a newer head knows to be gone
+			if errors.Is(err, errStale) { // a drawer may be gone that only a newer head knows to be gone
 				w.head = nil
 			}
 			return err
@@ -115,42 +115,42 @@ func (w *writer) try(ctx context.Context, o *operation) error {
 			return nil
 		}
 		p = w.plan(w.head, fresh)
-		if err := w.reserve(ctx, o, p); err != nil {
+		if err := w.reserve(ctx, c, p); err != nil {
 			return err
 		}
 	}
 	w.reserved = nil // from here on, whoever starts over finds the intent in the head
-	o.grant(len(p.intent.Parts))
-	if err := w.carryOut(ctx, o, p); err != nil {
-		if errors.Is(err, errMoved) {
+	c.addRetries(len(p.intent.Parts))
+	if err := w.carryOut(ctx, c, p); err != nil {
+		if errors.Is(err, errStale) {
 			w.head = nil
 		}
 		return err
 	}
-	return w.commit(ctx, o, p)
+	return w.commit(ctx, c, p)
 }
 
 // fresh returns what of the batch is new to the recipient.
-func (w *writer) fresh(ctx context.Context, o *operation) ([]numbered, error) {
-	if err := w.index.refresh(ctx, o, w.head); err != nil {
+func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
+	if err := w.index.refresh(ctx, c, w.head); err != nil {
 		return nil, err
 	}
 	return w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
-		return w.index.lookup(ctx, o, id)
+		return w.index.lookup(ctx, c, id)
 	})
 }
 
 // reserve stores the payloads of p, and then the intent. In this order a content
 // store that is out of reach costs nothing but the Save.
-func (w *writer) reserve(ctx context.Context, o *operation, p *plan) error {
+func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 	if err := w.putPayloads(ctx, p); err != nil {
 		return err
 	}
 	var cutting sync.WaitGroup
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
-	err := w.writeHead(ctx, o, w.head.withIntent(p))
+	err := w.writeHead(ctx, c, w.head.withIntent(p))
 	cutting.Wait()
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, errStale) {
 		w.dropPayloads(ctx, p)
 	}
 	return err
@@ -158,7 +158,7 @@ func (w *writer) reserve(ctx context.Context, o *operation, p *plan) error {
 
 // commit makes p visible. If more Saves have gathered, the same write reserves
 // for them, unless another process waits for the head.
-func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
+func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.deciding, w.batch = done, nil
 	next := w.head.committed()
@@ -172,14 +172,14 @@ func (w *writer) commit(ctx context.Context, o *operation, p *plan) error {
 	for _, save := range done {
 		save.attempt()
 	}
-	err := w.writeHead(ctx, o, next)
-	for errors.Is(err, errStands) {
-		if !o.pause(ctx, 0) { // what was read may be the very head that was refused, for a while
-			w.head, err = nil, errMoved
+	err := w.writeHead(ctx, c, next)
+	for errors.Is(err, errIntentUnchanged) {
+		if !c.pause(ctx, 0) { // what was read may be the very head that was refused, for a while
+			w.head, err = nil, errStale
 			break
 		}
 		wanted, following = w.head.Wanted != "", nil
-		err = w.writeHead(ctx, o, w.head.committed())
+		err = w.writeHead(ctx, c, w.head.committed())
 	}
 	w.deciding = nil
 	if err != nil {
@@ -221,16 +221,16 @@ func (w *writer) plan(h *head, fresh []numbered) *plan {
 }
 
 // carryOut writes everything of p but its visibility.
-func (w *writer) carryOut(ctx context.Context, o *operation, p *plan) error {
-	if err := w.insert(ctx, o, p); err != nil {
+func (w *writer) carryOut(ctx context.Context, c *call, p *plan) error {
+	if err := w.insert(ctx, c, p); err != nil {
 		return err
 	}
 	begun := p.begun()
 	var wasEmpty []bool
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.point(gctx, o, p, begun) })
+	g.Go(func() error { return w.point(gctx, c, p, begun) })
 	g.Go(func() (err error) {
-		wasEmpty, err = w.count(gctx, o, p)
+		wasEmpty, err = w.count(gctx, c, p)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -239,32 +239,32 @@ func (w *writer) carryOut(ctx context.Context, o *operation, p *plan) error {
 	for i := range wasEmpty {
 		wasEmpty[i] = wasEmpty[i] || p.intent.Parts[i].New && !begun[i]
 	}
-	return w.point(ctx, o, p, wasEmpty)
+	return w.point(ctx, c, p, wasEmpty)
 }
 
 // readHead sees to it that w.head is one that the store held at some time.
-func (w *writer) readHead(ctx context.Context, o *operation) error {
+func (w *writer) readHead(ctx context.Context, c *call) error {
 	if w.head != nil {
 		return nil
 	}
 	w.reserved = nil
-	h, err := o.readHead(ctx, w.recipient)
+	h, err := c.readHead(ctx, w.recipient)
 	w.head = h
 	return err
 }
 
 // readHead returns the head of recipient; before the first Save it is empty.
-func (o *operation) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
-	h, err := o.readHeadOf(ctx, headKey(recipient))
+func (c *call) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
+	h, err := c.readHeadOf(ctx, headKey(recipient))
 	if err == nil {
-		o.r.known.saw(recipient, h)
+		c.r.known.saw(recipient, h)
 	}
 	return h, err
 }
 
-func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
+func (c *call) readHeadOf(ctx context.Context, key string) (*head, error) {
 	h := &head{}
-	etag, err := o.read(ctx, o.r.db.catalog, key, headID, h)
+	etag, err := c.read(ctx, c.r.db.catalog, key, headID, h)
 	if isNotFound(err) {
 		return &head{ID: headID, PartitionKey: key}, nil
 	}
@@ -275,32 +275,32 @@ func (o *operation) readHeadOf(ctx context.Context, key string) (*head, error) {
 	return h, nil
 }
 
-// errStands reports that the head was not replaced because others have changed
+// errIntentUnchanged reports that the head was not replaced because others have changed
 // it, but that the intent in it stands: a process has marked it as wanted, or
 // the retention has moved.
-var errStands = errors.New("the head has changed under an intent that stands")
+var errIntentUnchanged = errors.New("the head has changed under an intent that stands")
 
-// writeHead replaces w.head by h, or fails with errMoved if it is no longer the
+// writeHead replaces w.head by h, or fails with errStale if it is no longer the
 // head. A refusal is a question: it may have been this very write, sent twice, and
 // then w.head is what is stored now, for the retention may have moved since. If the
 // intent in w.head stands, w.head is what is stored now, too, and the error is
-// errStands.
-func (w *writer) writeHead(ctx context.Context, o *operation, h *head) error {
-	h.Operation = w.r.newID()
+// errIntentUnchanged.
+func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
+	h.WriteID = w.r.newID()
 	before := w.head
-	etag, err := o.put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
+	etag, err := c.put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
 	if isRefused(err) {
-		stored, rerr := o.readHead(ctx, w.recipient)
+		stored, rerr := c.readHead(ctx, w.recipient)
 		switch {
 		case rerr != nil:
 			err = rerr
-		case stored.Operation == h.Operation:
+		case stored.WriteID == h.WriteID:
 			h, etag, err = stored, stored.etag, nil
 		case before.stands(stored):
 			w.head = stored
-			return errStands
+			return errIntentUnchanged
 		default:
-			err = errMoved
+			err = errStale
 		}
 	}
 	if err != nil {

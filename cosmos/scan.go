@@ -121,8 +121,8 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, it says %d", s.last.Fill, d.Count)
 		}
 	} else if !d.Sealed {
-		s.l.found("H8", drawerUnsealed, s.where(seen), func(ctx context.Context, o *operation) error {
-			_, err := o.seal(ctx, key, d.ID)
+		s.l.found("H8", drawerUnsealed, s.where(seen), func(ctx context.Context, c *call) error {
+			_, err := c.seal(ctx, key, d.ID)
 			return err
 		}, "it was left behind and is not sealed")
 	}
@@ -134,10 +134,10 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 		position = s.at.Slot
 	}
 	if d.Position != position {
-		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, o *operation) error {
+		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, c *call) error {
 			ops := newPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
-			return o.patch(ctx, o.r.db.cabinets, key, d.ID, ops, &drawer{})
+			return c.patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
 		}, "its position says that %d slots are acknowledged, the gate says %d", d.Position, position)
 	}
 }
@@ -159,7 +159,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 		}
 		for _, item := range items {
 			var p page
-			if err := q.o.decode(item, d.id, &p); err != nil {
+			if err := q.call.decode(item, d.id, &p); err != nil {
 				return err
 			}
 			if p.Slot >= d.limit {
@@ -169,7 +169,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 				return err
 			}
 		}
-		q.o = s.l.begin() // a budget for each request
+		q.call = s.l.begin() // a budget for each request
 	}
 	if s.idsOnly {
 		return nil
@@ -260,9 +260,9 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 // filter holds the filter of a sealed drawer, if somebody has left one, to the
 // ids that were read.
 func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
-	o := s.l.begin()
+	c := s.l.begin()
 	var doc filterDoc
-	etag, err := o.read(ctx, o.r.db.cabinets, d.id, filterID, &doc)
+	etag, err := c.read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
 	if isNotFound(err) {
 		return nil
 	}
@@ -270,9 +270,9 @@ func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
 		return err
 	}
 	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
-		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, o *operation) error {
+		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, c *call) error {
 			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, document: doc.document}
-			_, err := o.put(ctx, o.r.db.cabinets, d.id, filterID, etag, right)
+			_, err := c.put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
 			return err
 		}, "it does not say which events the drawer holds")
 	}
@@ -316,7 +316,7 @@ func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool
 		}
 		for _, item := range items {
 			var p page
-			if err := q.o.decode(item, d.id, &p); err != nil {
+			if err := q.call.decode(item, d.id, &p); err != nil {
 				return err
 			}
 			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time

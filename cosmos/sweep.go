@@ -66,22 +66,22 @@ func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorI
 				return err
 			}
 		}
-		q.o = r.begin("sweep") // a budget for each result page
+		q.call = r.begin("sweep") // a budget for each result page
 	}
 	return errors.Join(all...)
 }
 
 func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
-	o := r.begin("sweep")
+	c := r.begin("sweep")
 	var h *head
-	err := o.startOver(ctx, func() (err error) {
-		h, err = o.raiseFloors(ctx, recipient)
+	err := c.retry(ctx, func() (err error) {
+		h, err = c.raiseFloors(ctx, recipient)
 		return err
 	})
 	if err != nil {
 		return Swept{}, err
 	}
-	return o.clear(ctx, recipient, h)
+	return c.clear(ctx, recipient, h)
 }
 
 // raiseFloors brings the retention in the head of recipient up to date and
@@ -91,35 +91,35 @@ func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorI
 // gate that allows it; then the head is written on condition that its retention
 // is still what was read. Whoever moves a gate back does the two in the opposite
 // order: the fence in the head first, then the gate. So one of the two fails.
-func (o *operation) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head, error) {
-	h, err := o.readHead(ctx, recipient)
+func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head, error) {
+	h, err := c.readHead(ctx, recipient)
 	if err != nil {
 		return nil, err
 	}
 	gates := make(map[domain.Group]*gate)
-	if err := o.readGates(ctx, recipient, o.r.opts.Groups.All(), gates); err != nil {
+	if err := c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates); err != nil {
 		return nil, err
 	}
-	p, err := planRetention(h, gates, o.r.opts.Groups, o.r.opts.Clock(), o.r.opts.Retention)
+	p, err := planRetention(h, gates, c.r.opts.Groups, c.r.opts.Clock(), c.r.opts.Retention)
 	if err != nil || !p.fresh {
 		return h, err
 	}
 	for group := range p.raised {
-		if err := o.prove(ctx, gates[group]); err != nil {
+		if err := c.prove(ctx, gates[group]); err != nil {
 			return nil, err
 		}
 	}
-	return o.writeRetention(ctx, h, p)
+	return c.writeRetention(ctx, h, p)
 }
 
 // prove writes a gate as it was read, so that it was the truth at that time.
-func (o *operation) prove(ctx context.Context, g *gate) error {
+func (c *call) prove(ctx context.Context, g *gate) error {
 	proved := g.clone()
 	proved.Generation++
-	proved.Operation = o.r.newID()
-	_, err := o.put(ctx, o.r.db.bundles, g.Recipient, g.ID, g.ETag, proved)
+	proved.WriteID = c.r.newID()
+	_, err := c.put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, proved)
 	if isRefused(err) {
-		return errMoved
+		return errStale
 	}
 	return err
 }
@@ -127,9 +127,9 @@ func (o *operation) prove(ctx context.Context, g *gate) error {
 // writeRetention makes the head say p. Unless a last drawer is to go, that does
 // not stand in the way of Saves: it is a patch that asks for the fence only, and
 // a Save that is under way goes on with the head as it is then.
-func (o *operation) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
+func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
 	next := h.clone()
-	next.Retention, next.Fence = p.of, o.r.newID()
+	next.Retention, next.Fence = p.of, c.r.newID()
 	var err error
 	if len(p.closed) > 0 {
 		for _, name := range p.closed {
@@ -137,22 +137,22 @@ func (o *operation) writeRetention(ctx context.Context, h *head, p *retention) (
 			last.Drawer, last.Fill = "", 0
 			next.Cabinets[name] = last
 		}
-		_, err = o.put(ctx, o.r.db.catalog, h.PartitionKey, headID, h.etag, next)
+		_, err = c.put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
 		ops := newPatch(headDocument, fenceIs(h.Fence))
 		ops.AppendSet("/retention", json.RawMessage(encoded(next.Retention))) // the client would encode it in its own way
 		ops.AppendSet("/fence", next.Fence)
-		err = o.patch(ctx, o.r.db.catalog, h.PartitionKey, headID, ops, &head{})
+		err = c.patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
 	if isRefused(err) {
-		stored, rerr := o.readHeadOf(ctx, h.PartitionKey)
+		stored, rerr := c.readHeadOf(ctx, h.PartitionKey)
 		switch {
 		case rerr != nil:
 			return nil, rerr
 		case stored.Fence == next.Fence:
 			return stored, nil
 		}
-		return nil, errMoved
+		return nil, errStale
 	}
 	return next, err
 }
@@ -167,7 +167,7 @@ func fenceIs(fence string) string {
 
 // clear removes the drawers below the floors of h, which is what the store says
 // or used to say: floors never sink.
-func (o *operation) clear(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
+func (c *call) clear(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
 	var swept Swept
 	cleared := make(map[cabinetName]retained, len(h.Retention))
 	fresh := false
@@ -177,7 +177,7 @@ func (o *operation) clear(ctx context.Context, recipient domain.ActorID, h *head
 			if err != nil {
 				return swept, err
 			}
-			if err := o.clearCabinet(ctx, cabinet, t.Floor, &swept); err != nil {
+			if err := c.clearCabinet(ctx, cabinet, t.Floor, &swept); err != nil {
 				return swept, err
 			}
 			t.Cleared, fresh = t.Floor, true
@@ -187,36 +187,36 @@ func (o *operation) clear(ctx context.Context, recipient domain.ActorID, h *head
 	if !fresh {
 		return swept, nil
 	}
-	_, err := o.writeRetention(ctx, h, &retention{of: cleared})
-	if errors.Is(err, errMoved) {
+	_, err := c.writeRetention(ctx, h, &retention{of: cleared})
+	if errors.Is(err, errStale) {
 		err = nil // then the next sweep finds nothing to do and says so
 	}
 	return swept, err
 }
 
-func (o *operation) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floor int, swept *Swept) error {
-	drawers, err := all[drawer](ctx, o.query(o.r.db.cabinets, cabinetKey(cabinet),
+func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floor int, swept *Swept) error {
+	drawers, err := all[drawer](ctx, c.query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@floor", Value: floor}))
 	if err != nil {
 		return err
 	}
 	for _, d := range drawers {
-		n, err := o.r.begin("sweep").clearDrawer(ctx, cabinet, d.ID) // with a budget of its own
+		n, err := c.r.begin("sweep").clearDrawer(ctx, cabinet, d.ID) // with a budget of its own
 		swept.Documents += n
 		if err != nil {
 			return err
 		}
 		swept.Drawers++
-		o.r.metrics.swept.WithLabelValues("drawer").Inc()
+		c.r.metrics.swept.WithLabelValues("drawer").Inc()
 	}
 	return nil
 }
 
 // clearDrawer removes a drawer and all that belongs to it, the drawer itself
 // last: as long as it is there, the next sweep finds what this one has left.
-func (o *operation) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
-	for _, store := range []repository.Content{o.r.content, o.r.opts.Shared} {
+func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
+	for _, store := range []repository.Content{c.r.content, c.r.opts.Shared} {
 		if store == nil {
 			continue
 		}
@@ -224,36 +224,36 @@ func (o *operation) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, 
 			return 0, err
 		}
 	}
-	if err := o.discard(ctx, o.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
+	if err := c.discard(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
 		return 0, err
 	}
-	n, err := o.clearPages(ctx, id)
+	n, err := c.clearPages(ctx, id)
 	if err != nil {
 		return n, err
 	}
-	return n, o.discard(ctx, o.r.db.cabinets, cabinetKey(cabinet), id)
+	return n, c.discard(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
 }
 
 // maxBatch is how many operations Cosmos takes in one batch.
 const maxBatch = 100
 
 // clearPages empties the partition of a drawer.
-func (o *operation) clearPages(ctx context.Context, id string) (int, error) {
+func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 	n := 0
 	for q := (*query)(nil); ; {
 		if q == nil {
-			q = o.query(o.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
+			q = c.query(c.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
 		}
 		items, err := q.next(ctx, maxBatch)
 		if err != nil {
 			return n, err
 		}
-		ids, err := o.idsOf(items, id)
+		ids, err := c.idsOf(items, id)
 		if err != nil {
 			return n, err
 		}
 		if len(ids) > 0 {
-			_, err = o.batch(ctx, o.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
+			_, err = c.batch(ctx, c.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
 				}
@@ -261,7 +261,7 @@ func (o *operation) clearPages(ctx context.Context, id string) (int, error) {
 		}
 		switch {
 		case isRefused(err): // another sweep is at it, or this very batch was carried out before
-			if !o.pause(ctx, 0) {
+			if !c.pause(ctx, 0) {
 				return n, domain.Errorf(domain.Busy, "sweep drawer %s: others sweep it too: %w", id, err)
 			}
 			q = nil
@@ -270,18 +270,18 @@ func (o *operation) clearPages(ctx context.Context, id string) (int, error) {
 			return n, err
 		}
 		n += len(ids)
-		o.r.metrics.swept.WithLabelValues("document").Add(float64(len(ids)))
+		c.r.metrics.swept.WithLabelValues("document").Add(float64(len(ids)))
 		if q.done {
 			return n, nil
 		}
 	}
 }
 
-func (o *operation) idsOf(items [][]byte, key string) ([]string, error) {
+func (c *call) idsOf(items [][]byte, key string) ([]string, error) {
 	var ids []string
 	for _, item := range items {
 		var doc drawerItem
-		if err := o.decode(item, key, &doc); err != nil {
+		if err := c.decode(item, key, &doc); err != nil {
 			return nil, err
 		}
 		ids = append(ids, doc.ID)
@@ -290,9 +290,9 @@ func (o *operation) idsOf(items [][]byte, key string) ([]string, error) {
 }
 
 // discard deletes an item, whatever it is, if it is there.
-func (o *operation) discard(ctx context.Context, c *azcosmos.ContainerClient, key, id string) error {
-	err := o.do(ctx, c, true, func(ctx context.Context) (float32, error) {
-		resp, err := c.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
+func (c *call) discard(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
+	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
 		return resp.RequestCharge, err
 	})
 	if statusOf(err) == http.StatusNotFound {
@@ -318,9 +318,9 @@ const (
 // isDue reports whether the last sweep is long ago, and claims the next one. Two
 // nodes may think that it is theirs; that costs requests and does no harm.
 func (r *Repository) isDue(ctx context.Context) bool {
-	o := r.begin("sweep")
+	c := r.begin("sweep")
 	var last sweepDoc
-	etag, err := o.read(ctx, r.db.catalog, sweepKey, sweepID, &last)
+	etag, err := c.read(ctx, r.db.catalog, sweepKey, sweepID, &last)
 	if err != nil && !isNotFound(err) {
 		return false
 	}
@@ -329,7 +329,7 @@ func (r *Repository) isDue(ctx context.Context) bool {
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, document: last.document}
-	_, err = o.put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
+	_, err = c.put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
 	return err == nil
 }
 

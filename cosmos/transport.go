@@ -11,15 +11,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A doubter has Microsoft's client send no write again that may have been carried
-// out. The client takes a connection that has timed out, or that finds no way any
-// more, for proof that the request never left, even in the middle of its answer.
-// While dialing it is; later it is not.
-type doubter struct {
+// noResendTransport stops azcosmos from resending a write that may have been applied.
+// azcosmos takes a connection that has timed out, or that has lost its route, for proof
+// that the request was never sent, even in the middle of the reply. While dialing it is
+// a proof; later it is not.
+type noResendTransport struct {
 	next policy.Transporter
 }
 
-func (d doubter) Do(req *http.Request) (*http.Response, error) {
+func (d noResendTransport) Do(req *http.Request) (*http.Response, error) {
 	resp, err := d.next.Do(req)
 	if err == nil && resp.Body != nil {
 		resp.Body = doubtedBody{resp.Body}
