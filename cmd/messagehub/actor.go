@@ -15,7 +15,7 @@ import (
 type actorClient struct {
 	hub    *client
 	actor  string
-	ledger *ledger
+	ledger marketLedger
 	tally  *tally
 	onward func(events int) // is told of each bundle that was confirmed
 }
@@ -58,12 +58,12 @@ func percentile(of []time.Duration, p int) time.Duration {
 // drain peeks and dequeues at path until no data is left there.
 func (a *actorClient) drain(ctx context.Context, path string) error {
 	for {
-		asked := time.Now()
+		asked, started := a.ledger.Now(), time.Now()
 		id, body, err := a.peek(ctx, path)
 		if err != nil || id == "" {
 			return err
 		}
-		peek := time.Since(asked)
+		peek := time.Since(started)
 		if err := a.ledger.peeked(a.actor, id, body, asked); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (a *actorClient) drain(ctx context.Context, path string) error {
 			return err
 		}
 		answered := time.Now()
-		a.ledger.dequeued(a.actor, id, confirmed, answered)
+		a.ledger.Confirm(a.actor, id, confirmed)
 		events := 0
 		if confirmed {
 			events = a.ledger.size(a.actor, id)

@@ -49,7 +49,7 @@ const (
 // under their hands.
 type crashRun struct {
 	seed   uint64
-	ledger *ledger
+	ledger marketLedger
 	hub    *place
 	actors []marketActor
 
@@ -69,7 +69,7 @@ func crash(t *testing.T, seed uint64, kills int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := &crashRun{
-		seed: seed, ledger: newLedger(), hub: newPlace(), actors: newMarket(0, 0, seed).Actors[:crashActors],
+		seed: seed, ledger: newMarketLedger(), hub: newPlace(), actors: newMarket(0, 0, seed).Actors[:crashActors],
 		stop: make(chan struct{}), quiet: make(chan struct{}), answered: make(chan struct{}, 1),
 	}
 	for range r.actors {
@@ -97,11 +97,11 @@ func crash(t *testing.T, seed uint64, kills int) {
 	}
 	r.isEmpty(ctx, t, last.data)
 	isSound(t, last.data)
-	verdict := r.ledger.check()
+	verdict := r.ledger.Check()
 	t.Logf("seed %d: %d kills, %d events acknowledged, %d peeks repeated, %d dequeues without an answer, of which %d had happened: %s",
 		seed, kills, r.acknowledged.Load(), r.repeatedPeeks.Load(), r.lostReplies.Load(), r.already.Load(), verdict)
-	if !verdict.ok() {
-		t.Errorf("seed %d: %s\n%s", seed, verdict, verdict.details())
+	if !verdict.OK() {
+		t.Errorf("seed %d: %s\n%s", seed, verdict, verdict.Details())
 	}
 	if r.already.Load() > r.lostReplies.Load() {
 		t.Errorf("seed %d: %d answers 404 to %d dequeues without an answer", seed, r.already.Load(), r.lostReplies.Load())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"time"
 )
 
 // write sends batches to both actors, each until it is acknowledged.
@@ -95,7 +94,7 @@ func (r *crashRun) act(ctx context.Context, index int) error {
 
 func (r *crashRun) peek(ctx context.Context, actor, path string) (id string, err error) {
 	err = r.hub.until(ctx, func(ctx context.Context, hub *client) error {
-		asked := time.Now()
+		asked := r.ledger.Now()
 		var body []byte
 		var err error
 		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, path); err != nil || id == "" {
@@ -128,7 +127,7 @@ func (r *crashRun) dequeue(ctx context.Context, actor, id string) error {
 		case !ok:
 			r.already.Add(1)
 		}
-		r.ledger.dequeued(actor, id, ok, time.Now())
+		r.ledger.Confirm(actor, id, ok)
 		r.done()
 		return nil
 	})

@@ -57,7 +57,7 @@ type demo struct {
 	seed            uint64
 
 	market   *market
-	ledger   *ledger
+	ledger   marketLedger
 	meter    *meter
 	tallies  []*tally // by actor
 	sending  time.Duration
@@ -149,7 +149,7 @@ func (d *demo) check(ctx context.Context, hub *client) error {
 
 // play sends, drains and judges.
 func (d *demo) play(ctx context.Context, hub *client) error {
-	d.market, d.ledger = newMarket(d.events, d.backlog, d.seed), newLedger()
+	d.market, d.ledger = newMarket(d.events, d.backlog, d.seed), newMarketLedger()
 	fmt.Fprintf(d.p.out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
 		len(d.market.Actors), d.events, d.backlog, d.market.Actors[backlogOwner].Name)
 
@@ -163,9 +163,9 @@ func (d *demo) play(ctx context.Context, hub *client) error {
 		return fmt.Errorf("drain: %w", err)
 	}
 	d.draining = time.Since(began)
-	verdict := d.ledger.check()
+	verdict := d.ledger.Check()
 	d.report(verdict)
-	if !verdict.ok() {
+	if !verdict.OK() {
 		return errors.New("the market was not served as promised; the seed " + fmt.Sprint(d.seed) + " plays it again")
 	}
 	return nil

@@ -29,7 +29,7 @@ type busRun struct {
 	seed    uint64
 	total   int // events
 	actors  []string
-	ledger  *ledger
+	ledger  marketLedger
 	domains []*busDomain
 	hubs    []*busHub
 	kills   int
@@ -46,7 +46,7 @@ type busRun struct {
 }
 
 func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
-	r := &busRun{seed: seed, ledger: newLedger(), progress: make(chan struct{}, 1), over: make(chan struct{})}
+	r := &busRun{seed: seed, ledger: newMarketLedger(), progress: make(chan struct{}, 1), over: make(chan struct{})}
 	for i := range actors {
 		r.actors = append(r.actors, newGLN(fmt.Sprintf("579%09d", i)))
 	}
@@ -120,7 +120,7 @@ func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*clie
 
 func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id string, err error) {
 	return id, r.anywhere(ctx, random, func(hub *client) error {
-		asked := time.Now()
+		asked := r.ledger.Now()
 		var body []byte
 		var err error
 		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, "/v1/peek?wait=1s"); err != nil || id == "" {
@@ -149,7 +149,7 @@ func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id strin
 		case !ok && !lost:
 			return violation{fmt.Errorf("bundle %s of %s is 404, although it was peeked and never dequeued", id, actor)}
 		}
-		r.ledger.dequeued(actor, id, ok, time.Now())
+		r.ledger.Confirm(actor, id, ok)
 		if n := r.confirmed.Add(int64(r.ledger.size(actor, id))); n >= int64(r.total) {
 			r.once.Do(func() { close(r.over) })
 		}
@@ -314,19 +314,15 @@ func (r *busRun) noticed() (n int) {
 }
 
 // bundlesOf returns the confirmed bundles of a cabinet, by the id that notices have,
-// with the place of their first event.
-func (l *ledger) bundlesOf(cabinet string) map[string]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	places := make(map[string]int)
-	for actor, own := range l.bundles {
-		for id, b := range own {
-			if !b.confirmed.IsZero() && b.content[0].stream.cabinet == cabinet {
-				places[id+"_"+actor] = b.content[0].place
-			}
+// with the position of their first event.
+func (l marketLedger) bundlesOf(cabinet string) map[string]int {
+	positions := make(map[string]int)
+	for _, b := range l.Confirmed() {
+		if b.Cabinet == cabinet {
+			positions[b.ID+"_"+b.Actor] = b.Position()
 		}
 	}
-	return places
+	return positions
 }
 
 // deadLetters counts those of a queue.

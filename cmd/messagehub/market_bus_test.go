@@ -50,11 +50,11 @@ func TestBusLosesNothing(t *testing.T) {
 	for _, h := range r.hubs {
 		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.said())
 	}
-	verdict := r.ledger.check()
+	verdict := r.ledger.Check()
 	took := time.Since(began)
 	t.Logf("seed %d: %d events for %d actors in %s (%.0f a second), %d kills, %d dequeues without an answer, %d notices: %s",
 		seed, r.total, len(r.actors), took.Round(time.Millisecond), float64(r.total)/took.Seconds(), r.kills, r.lostReplies.Load(), r.noticed(), verdict)
-	require.True(t, verdict.ok(), "seed %d: %s\n%s", seed, verdict, verdict.details())
+	require.True(t, verdict.OK(), "seed %d: %s\n%s", seed, verdict, verdict.Details())
 	for _, d := range r.domains {
 		require.Empty(t, d.wrong(), "seed %d", seed)
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"text/tabwriter"
 	"time"
+
+	"github.com/messagehub/messagehub/bench/ledger"
 )
 
 // report prints what each actor went through, and the verdict.
-func (d *demo) report(v *verdict) {
+func (d *demo) report(v *ledger.Verdict) {
 	out := d.p.out
 	fmt.Fprintf(out, "Sent in %s, drained in %s, %d actors at a time.\n\n",
 		d.sending.Round(100*time.Millisecond), d.draining.Round(100*time.Millisecond), actorsAtOnce)
@@ -44,7 +46,7 @@ func (d *demo) report(v *verdict) {
 	fmt.Fprintf(out, "requests, by the embedded engine's meter; sending took %.0f RU (%.2f an event), upkeep %.0f, all %.0f.\n",
 		sent, sent/float64(max(1, d.events+d.backlog)), background, sent+background+units)
 	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, ms(heaviest.largestPeek))
-	fmt.Fprint(out, v.details())
+	fmt.Fprint(out, v.Details())
 	fmt.Fprintln(out, v)
 }
 

@@ -1,0 +1,336 @@
+package ledger
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Options of a Ledger.
+type Options struct {
+	// InOrder promises that Receive gets the bundles of an actor in the order in which the
+	// hub has handed them out. Then Receive judges their order, too.
+	InOrder bool
+}
+
+// A Ledger holds the events that were sent and the bundles that were received. It is safe
+// for concurrent use.
+type Ledger struct {
+	options Options
+
+	mu          sync.Mutex
+	now         Moment
+	events      map[eventKey]*event
+	lengths     map[stream][]*event
+	bundles     map[bundleKey]*Bundle
+	outstanding map[string]int // accepted events that are not confirmed, by recipient
+	order       *order         // of the bundles so far, if InOrder
+	found       Verdict        // so far
+}
+
+// An Event is one that is about to be sent.
+type Event struct {
+	Recipient, ID string
+	Cabinet       string // one of those of the recipient
+	Sender        int    // whose events keep their order within a cabinet
+	AnyOrder      bool   // the events of this sender need not keep their order
+	Unsure        bool   // it need not come until Accept is called
+	Content       Digest // the zero Digest: not compared
+}
+
+// A Digest is a hash of content.
+type Digest [sha256.Size]byte
+
+// DigestOf returns the hash of content.
+func DigestOf(content []byte) Digest { return sha256.Sum256(content) }
+
+// A Moment numbers the requests and answers that a ledger knows, in their order.
+type Moment int64
+
+// An Element is an event as a bundle has it.
+type Element struct {
+	ID       string
+	Sequence int64  // 0: the bundle does not tell
+	Content  Digest // the zero Digest: not compared
+}
+
+// A Bundle is one that was received.
+type Bundle struct {
+	Actor, ID string
+	Elements  []Element
+	Cabinet   string
+
+	body        Digest
+	events      []*event
+	asked       Moment // the first request that brought it began
+	confirmed   Moment // its Dequeue was answered; 0: not yet
+	confirmedOK int    // answers 200 to its Dequeue
+	isWithdrawn bool   // its events may come again in other bundles
+}
+
+// Position returns the position of the bundle's first event among those that its sender
+// has sent to its cabinet.
+func (b *Bundle) Position() int { return b.events[0].position }
+
+type eventKey struct{ recipient, id string }
+
+type bundleKey struct{ actor, id string }
+
+// A stream is what one sender sends to one cabinet.
+type stream struct {
+	sender             int
+	recipient, cabinet string
+}
+
+type event struct {
+	Event
+	position int     // in its stream
+	bundle   *Bundle // the last one that brought it; nil: none yet
+	isGone   bool    // a bundle with it was confirmed
+	times    int     // in confirmed bundles; Check counts them
+}
+
+func (e *event) stream() stream { return stream{e.Sender, e.Recipient, e.Cabinet} }
+
+// New returns an empty Ledger.
+func New(o Options) *Ledger {
+	l := &Ledger{
+		options: o, events: make(map[eventKey]*event), lengths: make(map[stream][]*event),
+		bundles: make(map[bundleKey]*Bundle), outstanding: make(map[string]int),
+	}
+	l.order = newOrder(l.lengths)
+	return l
+}
+
+// Send notes an event before it is sent. The events of one sender must be noted in the
+// order in which they are sent.
+func (l *Ledger) Send(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := &event{Event: e}
+	s := sent.stream()
+	sent.position = len(l.lengths[s])
+	l.lengths[s] = append(l.lengths[s], sent)
+	l.events[eventKey{e.Recipient, e.ID}] = sent
+	if !e.Unsure {
+		l.outstanding[e.Recipient]++
+	}
+}
+
+// Accept notes that an unsure event is stored, so that it must come.
+func (l *Ledger) Accept(recipient, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.events[eventKey{recipient, id}]
+	if e.Unsure && !e.isGone {
+		l.outstanding[recipient]++
+	}
+	e.Unsure = false
+}
+
+// Now returns the moment at which a request begins.
+func (l *Ledger) Now() Moment {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
+}
+
+// Receive notes a bundle that actor received by a request that began at the moment asked.
+// It calls read for the events in the body if the bundle is new. The error is a
+// *Violation, or joins several.
+func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func() ([]Element, error)) (isNew bool, err error) {
+	sum := DigestOf(body)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.bundles[bundleKey{actor, id}]; known != nil {
+		return false, l.receiveAgain(known, sum, asked)
+	}
+	b := &Bundle{Actor: actor, ID: id, body: sum, asked: asked}
+	l.bundles[bundleKey{actor, id}] = b
+	if b.Elements, err = read(); err != nil {
+		return true, l.report(RuleDelivered, "bundle %s of %s: %v", id, actor, err)
+	}
+	if err := l.resolve(b); err != nil {
+		return true, err
+	}
+	if !l.options.InOrder {
+		return true, nil
+	}
+	return true, l.judge(b)
+}
+
+// receiveAgain compares a bundle with what it was when it was received before.
+func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment) error {
+	switch {
+	case b.body != body:
+		return l.report(RuleSameBody, "bundle %s of %s: its body is not the same as before", b.ID, b.Actor)
+	case b.confirmed > 0 && asked >= b.confirmed:
+		return l.report(RuleGone, "bundle %s of %s: it comes again after its Dequeue", b.ID, b.Actor)
+	}
+	b.asked = min(b.asked, asked)
+	return nil
+}
+
+// resolve finds the sent events of a bundle.
+func (l *Ledger) resolve(b *Bundle) error {
+	if len(b.Elements) == 0 {
+		return l.report(RuleDelivered, "bundle %s of %s: it has no events", b.ID, b.Actor)
+	}
+	for _, element := range b.Elements {
+		e, ok := l.events[eventKey{b.Actor, element.ID}]
+		switch {
+		case !ok:
+			return l.report(RuleDelivered, "bundle %s of %s: event %q was never sent to this actor", b.ID, b.Actor, element.ID)
+		case element.Content != Digest{} && e.Content != Digest{} && element.Content != e.Content:
+			return l.report(RuleDelivered, "bundle %s of %s: event %s: its payload is not the one that was sent", b.ID, b.Actor, e.ID)
+		case b.Cabinet != "" && b.Cabinet != e.Cabinet:
+			return l.report(RuleDelivered, "bundle %s of %s: it has events of the cabinets %s and %s", b.ID, b.Actor, b.Cabinet, e.Cabinet)
+		}
+		b.Cabinet = e.Cabinet
+		b.events = append(b.events, e)
+	}
+	if !l.options.InOrder {
+		for _, e := range b.events {
+			e.bundle = b
+		}
+	}
+	return nil
+}
+
+// judge compares a new bundle with those before it.
+func (l *Ledger) judge(b *Bundle) error {
+	var errs []error
+	l.order.rewind(b)
+	for _, e := range b.events {
+		if e.bundle == b || e.bundle != nil && !e.bundle.isWithdrawn {
+			l.found.Duplicated = append(l.found.Duplicated, e.Recipient+" "+e.ID)
+			errs = append(errs, &Violation{RuleOnce, fmt.Sprintf("event %s is in bundle %s and in bundle %s", e.ID, e.bundle.ID, b.ID)})
+		}
+		e.bundle = b
+	}
+	for _, text := range l.order.add(b) {
+		l.found.Disorder = append(l.found.Disorder, text)
+		errs = append(errs, &Violation{RuleOrder, fmt.Sprintf("bundle %s: %s", b.ID, text)})
+	}
+	return errors.Join(errs...)
+}
+
+// Withdraw notes whether the events of a bundle may come again in other bundles.
+func (l *Ledger) Withdraw(actor, id string, isWithdrawn bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bundles[bundleKey{actor, id}].isWithdrawn = isWithdrawn
+}
+
+// Reopen notes that a bundle may be received again, although its Dequeue was answered.
+func (l *Ledger) Reopen(actor, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bundles[bundleKey{actor, id}].confirmed = 0
+}
+
+// Confirm notes that the Dequeue of a bundle was answered. isOK says that the answer was a
+// 200; otherwise it was a 404 after an answer that was lost, or after another client of the
+// actor. Confirm returns the ids of the events that no bundle has delivered before.
+func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now++
+	b := l.bundles[bundleKey{actor, id}]
+	if isOK {
+		b.confirmedOK++
+	}
+	b.confirmed = cmp.Or(b.confirmed, l.now)
+	for _, e := range b.events {
+		if e.isGone || e.bundle != b && b.isWithdrawn {
+			continue
+		}
+		e.isGone = true
+		delivered = append(delivered, e.ID)
+		if !e.Unsure {
+			l.outstanding[actor]--
+		}
+	}
+	return delivered
+}
+
+// Replaced returns an event of a bundle that another bundle has brought since, and that
+// bundle; or two empty strings.
+func (l *Ledger) Replaced(actor, id string) (event, bundle string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bundles[bundleKey{actor, id}]
+	for _, e := range b.events {
+		if e.bundle != b {
+			return e.ID, e.bundle.ID
+		}
+	}
+	return "", ""
+}
+
+// Outstanding returns how many accepted events of some recipients, or of all, are not
+// confirmed.
+func (l *Ledger) Outstanding(recipients ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(recipients) == 0 {
+		for _, left := range l.outstanding {
+			n += left
+		}
+	}
+	for _, recipient := range recipients {
+		n += l.outstanding[recipient]
+	}
+	return n
+}
+
+// IsReceived reports whether a bundle has brought an event.
+func (l *Ledger) IsReceived(recipient, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events[eventKey{recipient, id}].bundle != nil
+}
+
+// Bundle returns a bundle that was received, nil if there is none.
+func (l *Ledger) Bundle(actor, id string) *Bundle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bundles[bundleKey{actor, id}]
+}
+
+// Confirmed returns the bundles whose Dequeue was answered.
+func (l *Ledger) Confirmed() (found []*Bundle) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.bundles {
+		if b.confirmed > 0 {
+			found = append(found, b)
+		}
+	}
+	slices.SortFunc(found, func(a, b *Bundle) int { return cmp.Compare(a.confirmed, b.confirmed) })
+	return found
+}
+
+// Size returns how many events were sent and how many bundles were received.
+func (l *Ledger) Size() (events, bundles int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.events), len(l.bundles)
+}
+
+// Report notes a violation that the caller has found itself, and returns it.
+func (l *Ledger) Report(format string, args ...any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.report("", format, args...)
+}
+
+// report notes a violation. The caller holds mu.
+func (l *Ledger) report(rule Rule, format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	l.found.Faults = append(l.found.Faults, text)
+	return &Violation{rule, text}
+}

@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// An order is how far the bundles that were handed out have come in each cabinet and
+// stream.
+type order struct {
+	sent  map[stream][]*event
+	next  map[stream]int         // the position of the event that comes next
+	last  map[cabinet]int64      // the last sequence number
+	taken map[sequenceKey]*event // who has a sequence number
+}
+
+type cabinet struct{ recipient, name string }
+
+type sequenceKey struct {
+	recipient string
+	number    int64
+}
+
+func newOrder(sent map[stream][]*event) *order {
+	return &order{sent: sent, next: make(map[stream]int), last: make(map[cabinet]int64), taken: make(map[sequenceKey]*event)}
+}
+
+// rewind prepares for a bundle with events that come again since their bundle was
+// withdrawn.
+func (o *order) rewind(b *Bundle) {
+	for i, e := range b.events {
+		if e.bundle == nil || !e.bundle.isWithdrawn {
+			continue
+		}
+		s, c := e.stream(), cabinet{e.Recipient, e.Cabinet}
+		o.next[s] = min(o.next[s], e.position)
+		if n := b.Elements[i].Sequence; n > 0 {
+			o.last[c] = min(o.last[c], n-1)
+		}
+	}
+}
+
+// add moves on by a bundle, and returns where its events are not in order.
+func (o *order) add(b *Bundle) (found []string) {
+	for i, e := range b.events {
+		if n := b.Elements[i].Sequence; n > 0 {
+			found = append(found, o.addSequence(e, n)...)
+		}
+		if e.AnyOrder {
+			continue
+		}
+		s := e.stream()
+		if next := o.nextCertain(s, e.position); e.position != next {
+			found = append(found, fmt.Sprintf("sender %d: event %d comes where event %d should", e.Sender, e.position, next))
+		}
+		o.next[s] = e.position + 1
+	}
+	return found
+}
+
+// addSequence compares the sequence number of an event with those before it.
+func (o *order) addSequence(e *event, n int64) (found []string) {
+	c, key := cabinet{e.Recipient, e.Cabinet}, sequenceKey{e.Recipient, n}
+	if o.last[c] >= n {
+		found = append(found, fmt.Sprintf("sequence number %d comes after %d", n, o.last[c]))
+	}
+	o.last[c] = n
+	if other := o.taken[key]; other != nil && other != e {
+		found = append(found, fmt.Sprintf("events %s and %s both have sequence number %d", other.ID, e.ID, n))
+	}
+	o.taken[key] = e
+	return found
+}
+
+// nextCertain returns the position of the next event of a stream, without those before
+// position that need not come.
+func (o *order) nextCertain(s stream, position int) int {
+	next := o.next[s]
+	for next < position && o.sent[s][next].Unsure {
+		next++
+	}
+	return next
+}
+
+// derive sorts the bundles of a cabinet by their events, and returns where they were
+// handed out in another order. Only what is certain is reported: a bundle that was first
+// asked for after a later one was confirmed.
+func derive(bundles []*Bundle) (found []string) {
+	front := func(b *Bundle) int64 {
+		if n := b.Elements[0].Sequence; n > 0 {
+			return n
+		}
+		return int64(b.events[0].position)
+	}
+	slices.SortFunc(bundles, func(a, b *Bundle) int { return cmp.Compare(front(a), front(b)) })
+	var confirmed Moment // the first confirmation among the later bundles
+	for _, b := range slices.Backward(bundles) {
+		if confirmed > 0 && b.asked >= confirmed {
+			found = append(found, fmt.Sprintf("the bundle at %d came after a later one was confirmed", front(b)))
+		}
+		if confirmed == 0 || b.confirmed < confirmed {
+			confirmed = b.confirmed
+		}
+	}
+	return found
+}

@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Rule names a promise of the hub, as its design does; see the package comment.
+type Rule string
+
+// The rules that a ledger judges.
+const (
+	RuleDelivered Rule = "H1"
+	RuleOnce      Rule = "H2"
+	RuleOrder     Rule = "H3"
+	RuleSameBody  Rule = "H6"
+	RuleGone      Rule = "H7"
+)
+
+// A Violation is something that a hub must never do.
+type Violation struct {
+	Rule Rule // "": one of the caller's own
+	Text string
+}
+
+func (v *Violation) Error() string { return v.Text }
+
+// A Verdict lists what is wrong with everything that was received.
+type Verdict struct {
+	Lost       []string // events that were not delivered
+	Duplicated []string // events that were delivered more than once
+	Disorder   []string // where the order was broken
+	Faults     []string // all other violations
+}
+
+// OK reports whether nothing is wrong.
+func (v *Verdict) OK() bool {
+	return len(v.Lost)+len(v.Duplicated)+len(v.Disorder)+len(v.Faults) == 0
+}
+
+func (v *Verdict) String() string {
+	order := "order kept"
+	if n := len(v.Disorder); n > 0 {
+		order = fmt.Sprintf("order broken in %d places", n)
+	}
+	text := fmt.Sprintf("%d lost, %d duplicated, %s", len(v.Lost), len(v.Duplicated), order)
+	if n := len(v.Faults); n > 0 {
+		text += fmt.Sprintf(", %d other faults", n)
+	}
+	return text
+}
+
+// Details lists the first violations of each kind.
+func (v *Verdict) Details() string {
+	const limit = 20
+	var b strings.Builder
+	for _, part := range []struct {
+		name  string
+		items []string
+	}{{"lost", v.Lost}, {"duplicated", v.Duplicated}, {"order", v.Disorder}, {"fault", v.Faults}} {
+		for _, item := range part.items[:min(len(part.items), limit)] {
+			fmt.Fprintf(&b, "%s: %s\n", part.name, item)
+		}
+		if more := len(part.items) - limit; more > 0 {
+			fmt.Fprintf(&b, "%s: and %d more\n", part.name, more)
+		}
+	}
+	return b.String()
+}
+
+// Check judges everything that was noted so far, as if nothing more were to come.
+func (l *Ledger) Check() *Verdict {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := &Verdict{Duplicated: slices.Clone(l.found.Duplicated), Disorder: slices.Clone(l.found.Disorder), Faults: slices.Clone(l.found.Faults)}
+	if !l.options.InOrder {
+		l.judgeAll(v)
+	}
+	for key, e := range l.events {
+		if !e.isGone && !e.Unsure {
+			v.Lost = append(v.Lost, key.recipient+" "+key.id)
+		}
+	}
+	for _, list := range [][]string{v.Lost, v.Duplicated, v.Disorder, v.Faults} {
+		slices.Sort(list)
+	}
+	return v
+}
+
+// judgeAll judges the confirmed bundles, whose order is not known.
+func (l *Ledger) judgeAll(v *Verdict) {
+	cabinets := make(map[cabinet][]*Bundle)
+	for _, b := range l.bundles {
+		if b.confirmed == 0 || len(b.events) < len(b.Elements) || len(b.events) == 0 {
+			continue // received and never confirmed, or reported when it was received
+		}
+		if b.confirmedOK > 1 {
+			v.Faults = append(v.Faults, fmt.Sprintf("bundle %s of %s: dequeued %d times", b.ID, b.Actor, b.confirmedOK))
+		}
+		for _, e := range b.events {
+			e.times++
+		}
+		c := cabinet{b.Actor, b.Cabinet}
+		cabinets[c] = append(cabinets[c], b)
+	}
+	for key, e := range l.events {
+		if e.times > 1 {
+			v.Duplicated = append(v.Duplicated, key.recipient+" "+key.id)
+		}
+		e.times = 0
+	}
+	all := newOrder(l.lengths)
+	for c, bundles := range cabinets {
+		report := func(texts []string) {
+			for _, text := range texts {
+				v.Disorder = append(v.Disorder, c.recipient+" "+c.name+": "+text)
+			}
+		}
+		report(derive(bundles))
+		for _, b := range bundles {
+			report(all.add(b))
+		}
+	}
+}
+
+// Undelivered returns one line about each accepted event that no confirmed bundle has
+// brought.
+func (l *Ledger) Undelivered() (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.events {
+		if e.isGone || e.Unsure {
+			continue
+		}
+		where := "in no bundle"
+		if e.bundle != nil {
+			where = "in bundle " + e.bundle.ID
+		}
+		found = append(found, fmt.Sprintf("%s of %s %s, %s", e.ID, e.Recipient, e.Cabinet, where))
+	}
+	slices.Sort(found)
+	return found
+}

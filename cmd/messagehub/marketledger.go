@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/messagehub/messagehub/bench/ledger"
+)
+
+// A marketLedger is a ledger of the events of a market.
+type marketLedger struct{ *ledger.Ledger }
+
+func newMarketLedger() marketLedger { return marketLedger{ledger.New(ledger.Options{})} }
+
+// send notes an event before it is sent.
+func (l marketLedger) send(sender int, e *marketEvent) {
+	l.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.cabinet(), Sender: sender, Content: ledger.DigestOf(e.Payload)})
+}
+
+// peeked notes a bundle that actor received by a request that began at the moment asked.
+// It returns what is wrong with the bundle at once.
+func (l marketLedger) peeked(actor, id string, body []byte, asked ledger.Moment) error {
+	_, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return readBundle(actor, body) })
+	return err
+}
+
+// size returns how many events a bundle has.
+func (l marketLedger) size(actor, id string) int { return len(l.Bundle(actor, id).Elements) }
+
+// readBundle reads the events of a body: of a manifest or, if its elements have no id, of
+// payloads that contain the id of their event.
+func readBundle(actor string, body []byte) ([]ledger.Element, error) {
+	var texts []json.RawMessage
+	if err := json.Unmarshal(body, &texts); err != nil {
+		return nil, fmt.Errorf("its body is not JSON: %w", err)
+	}
+	all := make([]ledger.Element, len(texts))
+	for i, text := range texts {
+		var e struct {
+			ID        string          `json:"id"`
+			Recipient string          `json:"recipient"`
+			Sequence  int64           `json:"sequence"`
+			Payload   json.RawMessage `json:"payload"`
+		}
+		if err := json.Unmarshal(text, &e); err != nil {
+			return nil, fmt.Errorf("element %d: %w", i, err)
+		}
+		if e.ID == "" {
+			e.ID, e.Recipient, e.Payload = documentID(text), actor, text
+		}
+		if e.Recipient != actor {
+			return nil, fmt.Errorf("event %q was never sent to this actor", e.ID)
+		}
+		all[i] = ledger.Element{ID: e.ID, Sequence: e.Sequence, Content: ledger.DigestOf(e.Payload)}
+	}
+	return all, nil
+}
+
+// documentID returns the mRID at the start of a market document.
+func documentID(document []byte) string {
+	_, rest, _ := bytes.Cut(document, []byte(`_MarketDocument":{"mRID":"`))
+	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(id)
+}

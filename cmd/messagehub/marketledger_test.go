@@ -1,0 +1,52 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ledgerOfTwo is a ledger of two events, the second of which has a payload.
+func ledgerOfTwo() marketLedger {
+	l := newMarketLedger()
+	l.send(0, &marketEvent{ID: "e0", Recipient: "a", Origin: "Charges", ContentType: "c"})
+	l.send(0, &marketEvent{ID: "e1", Recipient: "a", Origin: "Charges", ContentType: "c", Payload: []byte(document)})
+	return l
+}
+
+const document = `{"Price_MarketDocument":{"mRID":"e1","n":2}}`
+
+func TestMarketLedgerReadsManifestsAndDocuments(t *testing.T) {
+	for _, bodies := range [][]string{
+		{`[{"id":"e0","recipient":"a","sequence":1},{"id":"e1","recipient":"a","sequence":2,"payload":` + document + `}]`},
+		{`[{"id":"e0","recipient":"a","sequence":1}]`, `[` + document + `]`},
+	} {
+		l := ledgerOfTwo()
+		read := 0
+		for _, body := range bodies {
+			require.NoError(t, l.peeked("a", body, []byte(body), l.Now()))
+			l.Confirm("a", body, true)
+			read += l.size("a", body)
+		}
+		require.Equal(t, 2, read)
+		require.True(t, l.Check().OK(), l.Check().Details())
+	}
+}
+
+func TestMarketLedgerReportsWhatItCannotRead(t *testing.T) {
+	for _, tc := range []struct{ name, body, want string }{
+		{"no JSON", `[`, "its body is not JSON"},
+		{"an element of another kind", `[{"id":7}]`, "element 0: "},
+		{"an event of another actor", `[{"id":"e0","recipient":"b","sequence":1}]`, `event "e0" was never sent to this actor`},
+		{"a document that was never sent", `[{"Price_MarketDocument":{"mRID":"e9"}}]`, `event "e9" was never sent to this actor`},
+		{"a document without an id", `[{"n":2}]`, `event "" was never sent to this actor`},
+		{"a payload that changes", `[{"id":"e1","recipient":"a","sequence":2,"payload":{}}]`, "event e1: its payload is not the one that was sent"},
+		{"a payload that is missing", `[{"id":"e1","recipient":"a","sequence":2}]`, "event e1: its payload is not the one that was sent"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			l := ledgerOfTwo()
+			require.ErrorContains(t, l.peeked("a", "b1", []byte(tc.body), l.Now()), "bundle b1 of a: "+tc.want)
+			require.False(t, l.Check().OK())
+		})
+	}
+}
