@@ -32,7 +32,7 @@ var counting = []edit{
 	{"documents.go", "	Marks    []mark          `json:\"marks,omitempty\"`", "	Writes   int64           `json:\"writes,omitempty\"`\n	Marks    []mark          `json:\"marks,omitempty\"`"},
 	{"documents.go", "	First      domain.Sequence       `json:\"first,omitempty\"`", "	Writes     int64                 `json:\"writes,omitempty\"`\n	First      domain.Sequence       `json:\"first,omitempty\"`"},
 	{"documents.go", "	Doubt domain.Sequence `json:\"doubt,omitempty\"`", "	Writes int64 `json:\"writes,omitempty\"`\n	Doubt domain.Sequence `json:\"doubt,omitempty\"`"},
-	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.Operation, h.Writes = w.r.newID(), w.head.Writes+1\n"},
+	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.WriteID, h.Writes = w.r.newID(), w.head.Writes+1\n"},
 	{"plan.go", "			Unknown: before.Unknown,\n", "			Unknown: before.Unknown,\n			Writes:  before.Writes + 1,\n"},
 	{"bundles.go", "	c.ETag = \"\"\n", "	c.ETag, c.Writes = \"\", g.Writes+1\n"},
 	{"dequeue.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
@@ -42,7 +42,7 @@ var counting = []edit{
 var raising = []edit{
 	{"format.go", "documentKind{\"head\", 1}", "documentKind{\"head\", 2}"},
 	{"format.go", "documentKind{\"gate\", 1}", "documentKind{\"gate\", 2}"},
-	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.Operation, h.StoredFormat = w.r.newID(), 2\n"},
+	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.WriteID, h.StoredFormat = w.r.newID(), 2\n"},
 	{"bundles.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 
