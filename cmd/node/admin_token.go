@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // adminTokenName is the file of the data folder that holds the operator's token of a
@@ -44,7 +45,7 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if folder == "" {
 		return "", errors.New("there is no data folder")
 	}
-	if err := os.MkdirAll(folder, privateFolder); err != nil {
+	if err := datafolder.Make(folder); err != nil {
 		return "", folderFault(folder, err)
 	}
 	root, err := os.OpenRoot(folder)
@@ -69,7 +70,7 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 // the name is taken, by a link as well.
 func writeToken(root *os.Root, token string) (err error) {
 	draft := "." + adminTokenName + "-" + rand.Text()
-	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,7 @@ func writeToken(root *os.Root, token string) (err error) {
 	if err := root.Link(draft, adminTokenName); err != nil {
 		return err
 	}
-	folder, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return datafolder.SyncIn(root, ".")
 }
 
 func readToken(root *os.Root) (config.Secret, error) {

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // lockName is the file whose lock says that a process owns the data folder. The
@@ -13,36 +15,22 @@ import (
 // whose documents are in Azure.
 const lockName = "lock"
 
-// errLocked is what tryLock returns if another process has the lock.
-var errLocked = errors.New("locked")
-
 // lockFolder makes the data folder if need be and takes it for this process
 // until the file is closed, or the process dies.
 func lockFolder(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, privateFolder); err != nil {
+	if err := datafolder.Make(dir); err != nil {
 		return nil, folderFault(dir, err)
 	}
-	file, err := openLock(dir)
-	if err != nil {
-		return nil, folderFault(dir, err)
-	}
-	if err := tryLock(file); err != nil {
-		return nil, errors.Join(folderFault(dir, err), file.Close())
-	}
-	return file, nil
-}
-
-// openLock opens the lock file, which is a file of the folder itself and no link.
-func openLock(dir string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, folderFault(dir, err)
 	}
 	defer func() { _ = root.Close() }() // nothing was written
-	if info, err := root.Lstat(lockName); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is a link, or no file; remove it", lockName)
+	file, err := datafolder.Lock(root, lockName)
+	if err != nil {
+		return nil, folderFault(dir, err)
 	}
-	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, privateFile)
+	return file, nil
 }
 
 // An InUseError says that another process owns a data folder.
@@ -56,7 +44,7 @@ func (e *InUseError) Error() string {
 func folderFault(dir string, err error) error {
 	what := "look at its owner, its mode and its disk, or choose another with --data"
 	switch {
-	case errors.Is(err, errLocked):
+	case errors.Is(err, datafolder.ErrLocked):
 		return &InUseError{dir}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		what = "the disk is full; free some space, or choose another folder with --data"

@@ -9,12 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
-)
-
-// The modes of all that a node keeps: only the user that it runs as reads and writes it.
-const (
-	privateFile   = 0o600
-	privateFolder = 0o700
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // The folders in the data folder.
@@ -49,7 +44,7 @@ func protectFolder(dir string, logger *slog.Logger) error {
 		case !info.IsDir() || !config.IsOpenToOthers(info):
 			continue
 		}
-		if err := root.Chmod(name, privateFolder); err != nil {
+		if err := root.Chmod(name, datafolder.PrivateFolder); err != nil {
 			logger.Warn("other users may read or write stored data, and this user cannot change that; run chmod 700 on the folder as its owner",
 				"folder", filepath.Join(dir, name), "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "error", err)
 		}

@@ -1,49 +1,24 @@
 package embedded_test
 
 import (
-	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk/disktest"
 )
-
-// A brokenDisk can put another file behind the descriptor of the store. What
-// is mapped into memory stays: reading goes on, as on a disk that fails to
-// write.
-type brokenDisk struct {
-	disk.System
-	t      *testing.T
-	opened []*os.File
-}
-
-func (d *brokenDisk) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(name, flag, mode)
-	d.opened = append(d.opened, f)
-	return f, err
-}
-
-// become puts a device, or the file itself, behind what was opened last.
-func (d *brokenDisk) become(device string) {
-	f, err := os.OpenFile(device, os.O_RDWR, 0)
-	require.NoError(d.t, err)
-	store := d.opened[len(d.opened)-1]
-	require.NoError(d.t, syscall.Dup3(int(f.Fd()), int(store.Fd()), syscall.O_CLOEXEC))
-	require.NoError(d.t, f.Close())
-}
 
 func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing.T) {
 	for name, tc := range map[string]struct{ device, says string }{
-		"it is full":       {"/dev/full", "the disk is full"},
-		"it does not sync": {"/dev/null", "invalid argument"}, // takes every byte, and fsync fails
+		"it is full":       {disktest.Full, "the disk is full"},
+		"it does not sync": {disktest.Unsyncable, "invalid argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			files := &brokenDisk{t: t}
+			files := &disktest.Device{}
 			engine, err := embedded.Open(embedded.Options{Dir: dir, FileSystem: files})
 			require.NoError(t, err)
 			c := container(t, engine)
@@ -54,12 +29,12 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 			require.NoError(t, err)
 			want := contents(t, c)
 
-			files.become(tc.device)
+			files.Become(t, tc.device)
 			_, err = c.CreateItem(t.Context(), pk, doc("b", 1), nil)
 			require.ErrorContains(t, err, tc.says)
 			require.Equal(t, 500, status(t, nil, err))
 			require.Equal(t, want, contents(t, c), "reading goes on, without the write that failed")
-			files.become(filepath.Join(dir, disk.FileName)) // the disk is well again
+			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk is well again
 			_, err = c.CreateItem(t.Context(), pk, doc("d", 1), nil)
 			require.ErrorContains(t, err, "takes no more writes", "it is not tried again")
 			_ = engine.Close() // what it closes is not its file any more

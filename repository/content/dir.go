@@ -10,12 +10,12 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -29,13 +29,6 @@ type Dir struct {
 }
 
 var _ repository.Content = (*Dir)(nil)
-
-// The modes of all files and folders: only the user that the process runs as reads and
-// writes them.
-const (
-	privateFile   = 0o600
-	privateFolder = 0o700
-)
 
 // unfinished is the folder of the files that are being written. No object lies
 // in it, for a plus sign cannot occur in a name.
@@ -66,7 +59,7 @@ func OpenDir(dir string) (*Dir, error) {
 }
 
 func open(dir string) (*Dir, error) {
-	if err := makeAll(dir); err != nil {
+	if err := datafolder.Make(dir); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
@@ -81,34 +74,6 @@ func open(dir string) (*Dir, error) {
 		}
 	}
 	return d, nil
-}
-
-// makeAll makes dir and what is missing above it, durably.
-func makeAll(dir string) error {
-	dir = filepath.Clean(dir)
-	parent := filepath.Dir(dir)
-	err := os.Mkdir(dir, privateFolder)
-	if errors.Is(err, fs.ErrNotExist) && parent != dir {
-		if err := makeAll(parent); err != nil {
-			return err
-		}
-		err = os.Mkdir(dir, privateFolder)
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			return &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
-		}
-		return err
-	case err != nil:
-		return err
-	}
-	f, err := os.Open(parent)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // checkFormat fails with NewerFormat if the folder has another format than this version
@@ -132,17 +97,17 @@ func (d *Dir) clean() error {
 	if err := d.root.RemoveAll(unfinished); err != nil {
 		return err
 	}
-	return d.root.Mkdir(unfinished, privateFolder)
+	return d.root.Mkdir(unfinished, datafolder.PrivateFolder)
 }
 
 // try does what a Put does, without an object.
 func (d *Dir) try() error {
 	const written, linked = unfinished + "/try", unfinished + "/try-link"
-	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
+	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), d.sync("."))
+	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), datafolder.SyncIn(d.root, "."))
 }
 
 // Close releases the folder. Readers that are open stay usable.
@@ -168,7 +133,7 @@ func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
 
 // write makes a durable file of what r yields.
 func (d *Dir) write(ctx context.Context, temporary string, r io.Reader) error {
-	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
+	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 	if err != nil {
 		return fault(err)
 	}
@@ -192,7 +157,7 @@ func (d *Dir) publish(temporary, file string) error {
 	case err != nil:
 		return fault(err)
 	}
-	if err := d.sync(folder); err != nil {
+	if err := datafolder.SyncIn(d.root, folder); err != nil {
 		return fault(errors.Join(err, d.root.Remove(file))) // nothing of a failed Put is visible
 	}
 	return nil
@@ -214,10 +179,10 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	if err := d.makeFolderLocked(parent); err != nil {
 		return err
 	}
-	if err := d.root.Mkdir(folder, privateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.root.Mkdir(folder, datafolder.PrivateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := d.sync(parent); err != nil {
+	if err := datafolder.SyncIn(d.root, parent); err != nil {
 		return err
 	}
 	const most = 100_000 // remembered; forgetting costs a sync and nothing else
@@ -226,14 +191,6 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	}
 	d.durable[folder] = true
 	return nil
-}
-
-func (d *Dir) sync(folder string) error {
-	f, err := d.root.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // Open implements [repository.Content].
@@ -303,7 +260,7 @@ func (d *Dir) remove(file string) error {
 	case err != nil:
 		return fault(err)
 	}
-	return fault(d.sync(path.Dir(file)))
+	return fault(datafolder.SyncIn(d.root, path.Dir(file)))
 }
 
 // DeleteFolder implements [repository.Content]. It is durable once it returns.
@@ -335,7 +292,7 @@ func (d *Dir) removeFolder(folder string) error {
 	if err := d.root.RemoveAll(folder); err != nil {
 		return fault(err)
 	}
-	return fault(d.sync(path.Dir(folder)))
+	return fault(datafolder.SyncIn(d.root, path.Dir(folder)))
 }
 
 // A writer is a file whose errors are told apart from those of what is read.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -12,40 +11,17 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk/disktest"
 )
-
-// A brokenDisk can put another file behind the descriptor of the store. What
-// is mapped into memory stays: reading goes on, as on a disk that fails to
-// write.
-type brokenDisk struct {
-	disk.System
-	t      *testing.T
-	opened []*os.File
-}
-
-func (d *brokenDisk) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(name, flag, mode)
-	d.opened = append(d.opened, f)
-	return f, err
-}
-
-// become puts the device behind the file that was opened last.
-func (d *brokenDisk) become(device string) {
-	f, err := os.OpenFile(device, os.O_RDWR, 0)
-	require.NoError(d.t, err)
-	store := d.opened[len(d.opened)-1]
-	require.NoError(d.t, syscall.Dup3(int(f.Fd()), int(store.Fd()), syscall.O_CLOEXEC))
-	require.NoError(d.t, f.Close())
-}
 
 func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
 	for name, tc := range map[string]struct{ device, says string }{
-		"it is full":       {"/dev/full", "the disk is full"},
-		"it does not sync": {"/dev/null", "invalid argument"}, // takes every byte, and fsync fails
+		"it is full":       {disktest.Full, "the disk is full"},
+		"it does not sync": {disktest.Unsyncable, "invalid argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			files := &brokenDisk{t: t}
+			files := &disktest.Device{}
 			n, err := embedded.Open(embedded.Options{Dir: dir, FileSystem: files, Entities: queues("q")})
 			require.NoError(t, err)
 			c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), withoutRetries(n))
@@ -54,7 +30,7 @@ func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("a")}, nil))
 
-			files.become(tc.device)
+			files.Become(t, tc.device)
 			err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("b")}, nil)
 			require.ErrorContains(t, err, "amqp:internal-error")
 			require.ErrorContains(t, err, tc.says)

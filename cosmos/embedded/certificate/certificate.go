@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 const (
@@ -62,10 +64,10 @@ func Load(dir string, hosts ...string) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := datafolder.Make(dir); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(key, private, 0o600); err != nil {
+	if err := os.WriteFile(key, private, datafolder.PrivateFile); err != nil {
 		return nil, err
 	}
 	return cert, cert.Write(file)

@@ -12,6 +12,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // FileName is the one file of a store in its folder.
@@ -56,13 +58,7 @@ func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error
 }
 
 // SyncFolder implements FileSystem.
-func (System) SyncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func (System) SyncFolder(dir string) error { return datafolder.Sync(dir) }
 
 // OpenOn is Open on another file system.
 func OpenOn(dir string, files FileSystem) (Store, error) { return open(dir, 0, files) }
@@ -79,7 +75,7 @@ func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, failed(dir, ErrNotFolder)
 	}
-	if err := makeFolder(dir, files); err != nil {
+	if err := datafolder.MakeOn(dir, files.SyncFolder); err != nil {
 		return nil, failed(dir, explain(err))
 	}
 	path := filepath.Join(dir, FileName)
@@ -147,14 +143,14 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	for _, change := range with {
 		change(options)
 	}
-	return bbolt.Open(path, 0o600, options)
+	return bbolt.Open(path, datafolder.PrivateFile, options)
 }
 
 // check looks at all pages of an existing file. Opened for writing, bbolt does
 // so in a goroutine of its own, where a panic would end the process, and which
 // it leaves behind if it finds more than one fault.
 func check(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockPatience, ReadOnly: true, OpenFile: open})
+	db, err := bbolt.Open(path, datafolder.PrivateFile, &bbolt.Options{Timeout: lockPatience, ReadOnly: true, OpenFile: open})
 	if err != nil {
 		return err
 	}
@@ -176,23 +172,6 @@ func checkFile(path string, pageSize int64) error {
 		return err
 	}
 	return errors.Join(checkTree(file, pageSize), file.Close())
-}
-
-// makeFolder is os.MkdirAll, but what it makes outlives a loss of power.
-func makeFolder(dir string, files FileSystem) error {
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := makeFolder(parent, files); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return files.SyncFolder(parent)
 }
 
 func failed(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }

@@ -10,8 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // A folder keeps each blob in a file of its own, whose name is a hash of the
@@ -32,13 +33,6 @@ const (
 	properties = "+"
 )
 
-// The modes of all files and folders: only the user that the process runs as reads and
-// writes them.
-const (
-	privateFile   = 0o600
-	privateFolder = 0o700
-)
-
 // A fileSystem is how a folder writes, and what tests break. Names are below the
 // folder's root.
 type fileSystem interface {
@@ -51,14 +45,17 @@ type fileSystem interface {
 }
 
 func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
-	if err := makeFolder(filepath.Clean(dir)); err != nil {
+	if err := datafolder.Make(dir); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(root, "+lock")
+	lock, err := datafolder.Lock(root, "+lock")
+	if errors.Is(err, datafolder.ErrLocked) {
+		err = fmt.Errorf("another account uses this folder, stop that one or choose another folder: %w", err)
+	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -72,35 +69,12 @@ func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
 	return f, nil
 }
 
-// makeFolder makes dir and what is missing above it, durably.
-func makeFolder(dir string) error {
-	parent := filepath.Dir(dir)
-	err := os.Mkdir(dir, privateFolder)
-	if errors.Is(err, fs.ErrNotExist) && parent != dir {
-		if err := makeFolder(parent); err != nil {
-			return err
-		}
-		err = os.Mkdir(dir, privateFolder)
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil // if it is no folder, opening it says so
-	case err != nil:
-		return err
-	}
-	f, err := os.Open(parent)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 // clean empties the folder of drafts.
 func (f *folder) clean() error {
 	if err := f.root.RemoveAll(unfinished); err != nil {
 		return err
 	}
-	if err := f.root.Mkdir(unfinished, privateFolder); err != nil {
+	if err := f.root.Mkdir(unfinished, datafolder.PrivateFolder); err != nil {
 		return err
 	}
 	return f.files.syncFolder(".")
@@ -164,10 +138,10 @@ func (f *folder) loadContainer(container string, found func(string, *version, []
 // made. A folder of another user, or on a file system without modes, stays as it is.
 func (f *folder) closeOthers(container string) error {
 	info, err := f.root.Stat(container)
-	if err != nil || info.Mode().Perm()&^privateFolder == 0 {
+	if err != nil || info.Mode().Perm()&^datafolder.PrivateFolder == 0 {
 		return err
 	}
-	err = f.root.Chmod(container, privateFolder)
+	err = f.root.Chmod(container, datafolder.PrivateFolder)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
@@ -197,7 +171,7 @@ func (f *folder) draft(int64) (draft, error) {
 }
 
 func (f *folder) makeContainer(container string, about *version) error {
-	if err := f.root.Mkdir(container, privateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := f.root.Mkdir(container, datafolder.PrivateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := f.files.syncFolder("."); err != nil {
@@ -293,7 +267,7 @@ type system struct{ root *os.Root }
 func onSystem(root *os.Root) fileSystem { return system{root} }
 
 func (s system) create(name string) (*os.File, error) {
-	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, privateFile)
+	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 }
 
 func (system) write(f *os.File, p []byte) (int, error) { return f.Write(p) }
@@ -304,10 +278,4 @@ func (s system) rename(from, to string) error { return s.root.Rename(from, to) }
 
 func (s system) remove(name string) error { return s.root.Remove(name) }
 
-func (s system) syncFolder(name string) error {
-	f, err := s.root.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+func (s system) syncFolder(name string) error { return datafolder.SyncIn(s.root, name) }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package node
+package datafolder
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// tryLock locks the file as long as it is open. The lock dies with the process.
+// tryLock locks the file as long as it is open.
 func tryLock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

@@ -1,0 +1,89 @@
+// Package datafolder makes the folders in which engines keep their data, so that they
+// survive a loss of power, and locks them, so that one process uses them at a time.
+//
+// A new folder or file is durable once two things are synced: its own content, and the
+// folder that holds its name. [Make] and [Sync] see to the second.
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// The modes of what engines keep: only the user that the process runs as reads and
+// writes it.
+const (
+	PrivateFile   fs.FileMode = 0o600
+	PrivateFolder fs.FileMode = 0o700
+)
+
+// ErrLocked reports that another process holds a lock.
+var ErrLocked = errors.New("another process has locked the file")
+
+// Make makes dir and what is missing above it, durably. It is [os.MkdirAll] with
+// PrivateFolder and a sync of every folder that got a new name.
+func Make(dir string) error { return MakeOn(dir, Sync) }
+
+// MakeOn is Make with another way to sync a folder.
+func MakeOn(dir string, sync func(dir string) error) error {
+	dir = filepath.Clean(dir)
+	if info, err := os.Stat(dir); err == nil {
+		return requireFolder(dir, info)
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := MakeOn(parent, sync); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, PrivateFolder); err != nil {
+		info, statErr := os.Stat(dir)
+		if !errors.Is(err, fs.ErrExist) || statErr != nil {
+			return err
+		}
+		return requireFolder(dir, info) // another process was faster
+	}
+	return sync(parent)
+}
+
+func requireFolder(dir string, info fs.FileInfo) error {
+	if !info.IsDir() {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	return nil
+}
+
+// Sync makes the names in a folder durable.
+func Sync(dir string) error { return sync(os.Open(dir)) }
+
+// SyncIn is Sync for a folder below root.
+func SyncIn(root *os.Root, dir string) error { return sync(root.Open(dir)) }
+
+func sync(dir *os.File, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Lock opens a file of root, which it makes if it is missing, and locks it until the
+// file is closed or the process dies. It fails with ErrLocked if another process has the
+// lock. A link is not followed. Systems other than Unix have no lock: there, the
+// operator sees to it that one process uses a folder.
+func Lock(root *os.Root, name string) (*os.File, error) {
+	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is a link, or no file; remove it", name)
+	}
+	file, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, PrivateFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := tryLock(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,49 @@
+//go:build unix
+
+package datafolder_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+)
+
+func TestLock_HoldsUntilTheFileIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, root.Close()) }()
+	first, err := datafolder.Lock(root, "lock")
+	require.NoError(t, err)
+	info, err := first.Stat()
+	require.NoError(t, err)
+	require.Equal(t, datafolder.PrivateFile, info.Mode().Perm())
+	_, err = datafolder.Lock(root, "lock")
+	require.ErrorIs(t, err, datafolder.ErrLocked)
+	other, err := datafolder.Lock(root, "other")
+	require.NoError(t, err, "each file has a lock of its own")
+	require.NoError(t, other.Close())
+	require.NoError(t, first.Close())
+	first, err = datafolder.Lock(root, "lock")
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+}
+
+func TestLock_FollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "target")
+	require.NoError(t, os.WriteFile(target, nil, 0o600))
+	require.NoError(t, os.Symlink("target", filepath.Join(dir, "lock")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, root.Close()) }()
+	for _, name := range []string{"lock", "folder"} {
+		_, err = datafolder.Lock(root, name)
+		require.ErrorContains(t, err, name+" is a link, or no file")
+	}
+}
