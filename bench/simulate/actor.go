@@ -70,7 +70,7 @@ func (a *actor) peek() (id string, ok bool) {
 	if a.w.plan.waits && a.d.n(2) == 0 {
 		path += fmt.Sprintf("?wait=%ds", a.d.n(30))
 	}
-	began, frozen := a.w.ledger.peekBegins(a.name), a.w.ledger.frozen(a.name)
+	began, frozen := a.w.ledger.peekBegins(), a.w.ledger.frozen(a.name)
 	r, err := a.call(a.w.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
 	if err != nil {
 		return "", false

@@ -24,7 +24,7 @@
 // # What must hold
 //
 // After every commit of the engine, [truth.Observer] compares the documents with the
-// invariants H1 to H9. A [ledger] keeps what the parties saw: a bundle that is handed
+// invariants H1 to H9. A [referenceLedger] keeps what the parties saw: a bundle that is handed
 // out twice is the same to the byte and never seen once its Dequeue was answered; an
 // event is in one bundle, in order, as it was sent; what was accepted comes; who is
 // told 404 is told the truth. Package history looks for an explanation of what the

@@ -4,24 +4,26 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/ledger"
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A ledger is the reference model of all mailboxes, as those outside see them: what
-// was sent and accepted, what was handed out, and what was confirmed. It trusts
-// nothing that a hub says about itself.
-type ledger struct {
+// A referenceLedger is the reference model of all mailboxes, as clients see them: what
+// was sent and accepted, what was handed out, and what was confirmed. It trusts nothing
+// that a hub reports about itself. To the judgement of package ledger it adds what
+// operators may change (see orders.go) and what domains are notified of.
+type referenceLedger struct {
+	judge *ledger.Ledger
+
 	mu      sync.Mutex
 	events  map[string]*sentEvent // by id
 	bundles map[string]*handed    // by actor and id
-	left    int                   // events that were accepted and are not confirmed
 	settled bool                  // nothing more is sent
 	done    chan struct{}
 
@@ -32,117 +34,110 @@ type ledger struct {
 
 type sentEvent struct {
 	event
-	sender   int
-	place    int // among all that were sent
-	accepted bool
-	bundle   *handed
-	gone     bool // its bundle was confirmed
-	wentAt   time.Time
+	confirmedAt time.Time // zero: no bundle with it was confirmed
 }
 
 // handed is a bundle that an actor got.
 type handed struct {
-	id, actor string
-	turn      int    // among all that were handed out
-	by        string // the hub that has handed it out first
-	body      []byte
-	events    []*sentEvent
-	sequences []int64
-	asked     int  // how often its Dequeue was sent
-	confirmed bool // and answered
-	notices   int  // that its domain got
+	id, actor   string
+	by          string // the hub that has handed it out first
+	body        []byte
+	events      []*sentEvent
+	asked       int           // how often its Dequeue was sent
+	confirmed   bool          // and answered
+	confirmedAt ledger.Moment // last
+	notices     int           // that its domain got
 
-	isPending    bool // an operator has given an order about it, whose outcome is not known
-	isTaken      bool // an operator has taken it back, or skipped it
-	mayComeAgain bool // its events, in another bundle
-	replays      int
+	isPending bool // an operator has given an order about it, whose outcome is not known
+	isTaken   bool // an operator has taken it back, or skipped it
+	replays   int
 }
 
-func newLedger() *ledger {
-	return &ledger{events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}), unordered: make(map[int]bool), lists: make(map[string]string), queues: make(map[string]*operated)}
+// newLedger returns a ledger whose bundles come in order: a group has one open bundle at a
+// time, which some client of the actor must get before it can be confirmed.
+func newLedger() *referenceLedger {
+	return &referenceLedger{
+		judge:  ledger.New(ledger.Options{InOrder: true}),
+		events: make(map[string]*sentEvent), bundles: make(map[string]*handed), done: make(chan struct{}),
+		unordered: make(map[int]bool), lists: make(map[string]string), queues: make(map[string]*operated),
+	}
 }
 
 // sent notes a batch that is about to be sent.
-func (l *ledger) sent(sender int, batch []event) {
+func (l *referenceLedger) sent(sender int, batch []event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range batch {
-		l.events[e.ID] = &sentEvent{event: e, sender: sender, place: len(l.events)}
+		l.events[e.ID] = &sentEvent{event: e}
+		l.judge.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.cabinet(), Sender: sender, AnyOrder: l.unordered[sender], Unsure: true})
 	}
 }
 
 // accepted notes that a batch is safe.
-func (l *ledger) accepted(batch []event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *referenceLedger) accepted(batch []event) {
 	for _, e := range batch {
-		if s := l.events[e.ID]; !s.accepted {
-			s.accepted = true
-			if !s.gone {
-				l.left++
-			}
-		}
+		l.judge.Accept(e.Recipient, e.ID)
 	}
 }
 
 // disorder notes that the events of a sender come in any order.
-func (l *ledger) disorder(sender int) {
+func (l *referenceLedger) disorder(sender int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unordered[sender] = true
 }
 
 // isOut reports whether an event was handed out.
-func (l *ledger) isOut(id string) bool {
+func (l *referenceLedger) isOut(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.events[id].bundle != nil
+	return l.judge.IsReceived(l.events[id].Recipient, id)
 }
 
-// peekBegins returns what was confirmed before a Peek began.
-func (l *ledger) peekBegins(actor string) map[string]bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	confirmed := make(map[string]bool)
-	for _, b := range l.bundles {
-		if b.actor == actor && b.confirmed {
-			confirmed[b.id] = true
-		}
-	}
-	return confirmed
-}
+// peekBegins returns the moment at which a Peek begins.
+func (l *referenceLedger) peekBegins() ledger.Moment { return l.judge.Now() }
 
-// peeked holds a bundle that was handed out to what is known.
-func (l *ledger) peeked(actor, id string, r *reply, confirmed map[string]bool, w *world) error {
+// peeked compares a bundle that was handed out, by a Peek that began at the moment asked,
+// with what is known.
+func (l *referenceLedger) peeked(actor, id string, r *reply, asked ledger.Moment, w *world) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key, body := actor+"|"+id, r.body
-	if confirmed[id] {
-		if !l.mayReplay(l.bundles[key]) {
-			return fmt.Errorf("H7: bundle %s was handed out to %s after its Dequeue had been answered", id, actor)
+	known := l.bundles[key]
+	if known != nil && l.mayReplay(known) {
+		if known.confirmed && asked >= known.confirmedAt {
+			w.reached("a bundle that was confirmed was handed out again by an operator")
 		}
-		w.reached("a bundle that was confirmed was handed out again by an operator")
+		l.judge.Reopen(actor, id)
 	}
-	if known, ok := l.bundles[key]; ok {
-		if !bytes.Equal(known.body, body) {
-			return fmt.Errorf("H6: bundle %s was %s, and is %s now", id, known.body, body)
-		}
-		w.reached("an open bundle was handed out again")
-		if known.by != r.by {
-			w.reached("an open bundle was handed out again by another hub")
-		}
+	b := &handed{id: id, actor: actor, body: body, by: r.by}
+	_, err := l.judge.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return l.read(b) })
+	switch {
+	case err != nil && known != nil:
+		return fmt.Errorf("%w; it was %s, and is %s now", withRule(err), known.body, body)
+	case err != nil:
+		return withRule(err)
+	case known == nil:
+		l.bundles[key] = b
 		return nil
 	}
-	b := &handed{id: id, actor: actor, turn: len(l.bundles), body: body, by: r.by}
-	if err := l.read(b); err != nil {
-		return err
+	w.reached("an open bundle was handed out again")
+	if known.by != r.by {
+		w.reached("an open bundle was handed out again by another hub")
 	}
-	l.bundles[key] = b
 	return nil
 }
 
-// shown is what package history wants to know of a bundle.
-func (l *ledger) shown(actor, id string) history.Bundle {
+// withRule puts the rule that is violated before an error of package ledger.
+func withRule(err error) error {
+	if v, ok := errors.AsType[*ledger.Violation](err); ok {
+		return fmt.Errorf("%s: %w", v.Rule, err)
+	}
+	return err
+}
+
+// shown returns a bundle as package history needs it.
+func (l *referenceLedger) shown(actor, id string) history.Bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
@@ -154,18 +149,15 @@ func (l *ledger) shown(actor, id string) history.Bundle {
 	return shown
 }
 
-// read finds the events of a bundle in its body.
-func (l *ledger) read(b *handed) error {
+// read finds the events of a bundle in its body. The caller holds mu.
+func (l *referenceLedger) read(b *handed) (all []ledger.Element, err error) {
 	var lines []json.RawMessage
 	if bytes.HasPrefix(b.body, []byte(madePrefix)) {
 		for _, line := range madeLines(b.body) {
 			lines = append(lines, line)
 		}
 	} else if err := json.Unmarshal(b.body, &lines); err != nil {
-		return fmt.Errorf("bundle %s has the body %q: %w", b.id, b.body, err)
-	}
-	if len(lines) == 0 {
-		return fmt.Errorf("bundle %s has no events", b.id)
+		return nil, fmt.Errorf("it has the body %q: %w", b.body, err)
 	}
 	for _, line := range lines {
 		var got struct {
@@ -173,36 +165,23 @@ func (l *ledger) read(b *handed) error {
 			Of string `json:"of"` // in the payload of an event that travels inline
 		}
 		if err := json.Unmarshal(line, &got); err != nil {
-			return fmt.Errorf("bundle %s has the line %q: %w", b.id, line, err)
+			return nil, fmt.Errorf("it has the line %q: %w", line, err)
 		}
-		e, ok := l.events[cmp.Or(got.ID, got.Of)]
-		switch {
-		case !ok:
-			return fmt.Errorf("H1: bundle %s holds %q, which nobody has sent", b.id, line)
-		case e.Recipient != b.actor:
-			return fmt.Errorf("I11: bundle %s of %s holds an event for %s", b.id, b.actor, e.Recipient)
-		case e.bundle != nil && e.bundle != b && !e.bundle.mayComeAgain:
-			return fmt.Errorf("H2: event %s is in bundle %s and in bundle %s", e.ID, e.bundle.id, b.id)
-		case e.bundle == b:
-			return fmt.Errorf("H2: event %s is in bundle %s twice", e.ID, b.id)
-		case len(b.events) > 0 && e.cabinet() != b.events[0].cabinet():
-			return fmt.Errorf("bundle %s mixes cabinets", b.id)
+		e := l.events[cmp.Or(got.ID, got.Of)]
+		if e == nil {
+			return nil, fmt.Errorf("it holds %q, which was never sent", line)
 		}
 		if got.ID != "" {
 			want := e.event
 			want.Sequence = got.Sequence
 			if !same(&got.event, &want) {
-				return fmt.Errorf("event %s was sent as %+v, and came as %q", e.ID, e.event, line)
+				return nil, fmt.Errorf("event %s was sent as %+v, and came as %q", e.ID, e.event, line)
 			}
-			if n := len(b.sequences); n > 0 && b.sequences[n-1] >= got.Sequence {
-				return fmt.Errorf("H3: bundle %s has sequence %d behind %d", b.id, got.Sequence, b.sequences[n-1])
-			}
-			b.sequences = append(b.sequences, got.Sequence)
 		}
-		e.bundle = b
 		b.events = append(b.events, e)
+		all = append(all, ledger.Element{ID: e.ID, Sequence: got.Sequence})
 	}
-	return nil
+	return all, nil
 }
 
 func same(a, b *event) bool {
@@ -212,7 +191,7 @@ func same(a, b *event) bool {
 }
 
 // dequeueBegins notes that a bundle may be confirmed from now on.
-func (l *ledger) dequeueBegins(actor, id string) {
+func (l *referenceLedger) dequeueBegins(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bundles[actor+"|"+id].asked++
@@ -220,41 +199,35 @@ func (l *ledger) dequeueBegins(actor, id string) {
 
 // mayBeGone reports whether a bundle may have been confirmed by another Dequeue than
 // the one that is answered.
-func (l *ledger) mayBeGone(actor, id string) bool {
+func (l *referenceLedger) mayBeGone(actor, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bundles[actor+"|"+id].asked > 1
 }
 
 // dequeued notes that a bundle is confirmed.
-func (l *ledger) dequeued(actor, id string) error {
+func (l *referenceLedger) dequeued(actor, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
-	for _, e := range b.events {
-		if e.bundle != b && !l.mayReplay(b) {
-			return fmt.Errorf("H7: bundle %s was confirmed after its event %s had come in bundle %s", id, e.ID, e.bundle.id)
-		}
+	if event, other := l.judge.Replaced(actor, id); event != "" && !l.mayReplay(b) {
+		return fmt.Errorf("H7: bundle %s was confirmed after its event %s had come in bundle %s", id, event, other)
 	}
 	l.confirm(b)
 	return nil
 }
 
-func (l *ledger) confirm(b *handed) {
-	b.confirmed = true
-	for _, e := range b.events {
-		if e.accepted && !e.gone && e.bundle == b {
-			l.left--
-		}
-		if e.bundle == b && !e.gone {
-			e.gone, e.wentAt = true, time.Now()
-		}
+// confirm notes that a bundle is confirmed, or skipped. The caller holds mu.
+func (l *referenceLedger) confirm(b *handed) {
+	for _, id := range l.judge.Confirm(b.actor, b.id, false) {
+		l.events[id].confirmedAt = time.Now()
 	}
+	b.confirmed, b.confirmedAt = true, l.judge.Now()
 	l.look()
 }
 
 // opens has the ledger expect more to be sent.
-func (l *ledger) opens() {
+func (l *referenceLedger) opens() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settled, l.done = false, make(chan struct{})
@@ -262,15 +235,15 @@ func (l *ledger) opens() {
 
 // isKept reports whether an event was not confirmed so long ago that its id may be
 // forgotten soon.
-func (l *ledger) isKept(id string, retention time.Duration) bool {
+func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.events[id]
-	return !e.gone || retention == 0 || time.Since(e.wentAt) < retention/2
+	return e.confirmedAt.IsZero() || retention == 0 || time.Since(e.confirmedAt) < retention/2
 }
 
 // drained is closed once nothing more is sent, and all that was is confirmed.
-func (l *ledger) drained() <-chan struct{} {
+func (l *referenceLedger) drained() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settled = true
@@ -278,8 +251,9 @@ func (l *ledger) drained() <-chan struct{} {
 	return l.done
 }
 
-func (l *ledger) look() {
-	if l.settled && l.left == 0 {
+// look closes done once all is confirmed. The caller holds mu.
+func (l *referenceLedger) look() {
+	if l.settled && l.judge.Outstanding() == 0 {
 		select {
 		case <-l.done:
 		default:
@@ -289,59 +263,15 @@ func (l *ledger) look() {
 }
 
 // missing names what was accepted and never confirmed.
-func (l *ledger) missing() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var lost []string
-	for _, e := range l.events {
-		if e.accepted && !e.gone {
-			where := "in no bundle"
-			if e.bundle != nil {
-				where = "in bundle " + e.bundle.id
-			}
-			lost = append(lost, fmt.Sprintf("%s of %s, %s", e.ID, e.cabinet(), where))
-		}
-	}
-	slices.Sort(lost)
+func (l *referenceLedger) missing() error {
+	lost := l.judge.Undelivered()
 	return fmt.Errorf("H1: %d events are missing: %s", len(lost), strings.Join(lost, "; "))
 }
 
-// check holds all that was delivered to the order in which it was sent. Bundles are
-// taken in the order in which they were first handed out: a group has one at a time, so
-// that is the order of their events, also of those that say no sequence numbers.
-func (l *ledger) check() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	type stream struct {
-		cabinet string
-		sender  int
-	}
-	last := make(map[stream]*sentEvent)
-	numbers := make(map[string]int64) // the highest of a cabinet
-	taken := make(map[string]string)
-	for _, b := range slices.SortedFunc(maps.Values(l.bundles), func(a, b *handed) int { return cmp.Compare(a.turn, b.turn) }) {
-		for i, e := range b.events {
-			if e.bundle != b { // it was taken back
-				continue
-			}
-			if i < len(b.sequences) {
-				n := b.sequences[i]
-				place := fmt.Sprintf("%s|%d", b.actor, n)
-				if other, ok := taken[place]; ok {
-					return fmt.Errorf("H3: events %s and %s of %s both have sequence %d", other, e.ID, b.actor, n)
-				}
-				taken[place] = e.ID
-				if n <= numbers[e.cabinet()] {
-					return fmt.Errorf("H3: bundle %s brings sequence %d behind %d", b.id, n, numbers[e.cabinet()])
-				}
-				numbers[e.cabinet()] = n
-			}
-			s := stream{e.cabinet(), e.sender}
-			if before := last[s]; before != nil && before.place > e.place && !l.unordered[e.sender] {
-				return fmt.Errorf("H3: event %s came behind %s, which was sent later", e.ID, before.ID)
-			}
-			last[s] = e
-		}
+// check judges all that was delivered.
+func (l *referenceLedger) check() error {
+	if v := l.judge.Check(); !v.OK() {
+		return fmt.Errorf("what the actors got is not what was sent: %s\n%s", v, v.Details())
 	}
 	return nil
 }

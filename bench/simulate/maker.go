@@ -194,7 +194,7 @@ func (m *maker) hears(ctx context.Context, n *domainclient.Notice) error {
 }
 
 // listed holds the ids for which content is asked to those of earlier requests.
-func (l *ledger) listed(process string, ids []uuid.UUID) error {
+func (l *referenceLedger) listed(process string, ids []uuid.UUID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := fmt.Sprint(ids)
@@ -211,7 +211,7 @@ func (l *ledger) listed(process string, ids []uuid.UUID) error {
 }
 
 // noticed notes that a domain has heard of a bundle, and returns how often it has.
-func (l *ledger) noticed(actor, process string, ids []uuid.UUID) (times int, err error) {
+func (l *referenceLedger) noticed(actor, process string, ids []uuid.UUID) (times int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id, _ := strings.CutSuffix(process, "_"+actor)
@@ -235,7 +235,7 @@ func (l *ledger) noticed(actor, process string, ids []uuid.UUID) (times int, err
 
 // unnoticed names the bundles on request that were confirmed and that no domain has
 // heard of.
-func (l *ledger) unnoticed() (ids []string) {
+func (l *referenceLedger) unnoticed() (ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.bundles {

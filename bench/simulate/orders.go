@@ -7,7 +7,7 @@ import "fmt"
 
 // orderBegins notes that an operator is about to take a bundle, and reports whether it
 // is one that was handed out.
-func (l *ledger) orderBegins(actor, id string) bool {
+func (l *referenceLedger) orderBegins(actor, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
@@ -19,14 +19,14 @@ func (l *ledger) orderBegins(actor, id string) bool {
 }
 
 // releaseBegins notes that the events of a bundle may come again.
-func (l *ledger) releaseBegins(actor, id string) {
+func (l *referenceLedger) releaseBegins(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bundles[actor+"|"+id].mayComeAgain = true
+	l.judge.Withdraw(actor, id, true)
 }
 
 // orderEnds notes what came of it.
-func (l *ledger) orderEnds(actor, id, what string, isDone bool) {
+func (l *referenceLedger) orderEnds(actor, id, what string, isDone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
@@ -34,7 +34,7 @@ func (l *ledger) orderEnds(actor, id, what string, isDone bool) {
 	b.isTaken = b.isTaken || isDone
 	switch {
 	case what == "release" && !isDone && !b.isTaken:
-		b.mayComeAgain = false
+		l.judge.Withdraw(actor, id, false)
 	case what == "skip" && isDone:
 		l.confirm(b)
 	}
@@ -42,7 +42,7 @@ func (l *ledger) orderEnds(actor, id, what string, isDone bool) {
 
 // orders reports whether all orders about a bundle have an outcome, and whether one of
 // them has taken it from its actor.
-func (l *ledger) orders(actor, id string) (areKnown, isTaken bool) {
+func (l *referenceLedger) orders(actor, id string) (areKnown, isTaken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
@@ -57,7 +57,7 @@ type operated struct {
 	unsure    bool // something was replayed that nobody knows
 }
 
-func (l *ledger) operated(actor string) *operated {
+func (l *referenceLedger) operated(actor string) *operated {
 	o := l.queues[actor]
 	if o == nil {
 		o = new(operated)
@@ -67,7 +67,7 @@ func (l *ledger) operated(actor string) *operated {
 }
 
 // freezeBegins notes that it is not known whether a queue is frozen.
-func (l *ledger) freezeBegins(actor string) {
+func (l *referenceLedger) freezeBegins(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.operated(actor)
@@ -76,7 +76,7 @@ func (l *ledger) freezeBegins(actor string) {
 }
 
 // freezeEnds notes that it is frozen.
-func (l *ledger) freezeEnds(actor string) {
+func (l *referenceLedger) freezeEnds(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.operated(actor)
@@ -84,13 +84,13 @@ func (l *ledger) freezeEnds(actor string) {
 }
 
 // frozen names the freeze that a queue is in, 0 if it is perhaps not frozen.
-func (l *ledger) frozen(actor string) int {
+func (l *referenceLedger) frozen(actor string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.operated(actor).frozen
 }
 
-func (l *ledger) wasFrozen(actor string) bool {
+func (l *referenceLedger) wasFrozen(actor string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.operated(actor).freezes > 0
@@ -113,14 +113,14 @@ func (w *world) isThawed(actor string, before int, what string) {
 }
 
 // replayBegins notes that any bundle of an actor may come again.
-func (l *ledger) replayBegins(actor string) {
+func (l *referenceLedger) replayBegins(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.operated(actor).replaying++
 }
 
 // replayEnds notes which one did, "" if none.
-func (l *ledger) replayEnds(actor, id string, isUnsure bool) {
+func (l *referenceLedger) replayEnds(actor, id string, isUnsure bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.operated(actor)
@@ -132,7 +132,7 @@ func (l *ledger) replayEnds(actor, id string, isUnsure bool) {
 }
 
 // mayReplay reports whether a bundle that was confirmed may be open again.
-func (l *ledger) mayReplay(b *handed) bool {
+func (l *referenceLedger) mayReplay(b *handed) bool {
 	o := l.operated(b.actor)
 	return b.replays > 0 || o.replaying > 0 || o.unsure
 }

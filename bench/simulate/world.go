@@ -29,7 +29,7 @@ type world struct {
 	bus       *busembedded.Namespace
 	blobs     *blobembedded.Account
 	stale     atomic.Int64 // commits by which the read that is being made is too old
-	ledger    *ledger
+	ledger    *referenceLedger
 	truth     *truth.Observer
 	witness   *witness
 	poisons   *poisons

@@ -93,7 +93,7 @@ func play(t *testing.T, w *world, some []cell) *record {
 	r := &record{
 		Commit: commit(), Place: w.place, Stage: w.stage, Seed: w.seed, Mended: w.mended, Seconds: time.Since(began).Seconds(),
 	}
-	r.Events, r.Bundles = w.ledger.counts()
+	r.Events, r.Bundles = w.ledger.Size()
 	for _, c := range cells(w.place, w.stage) {
 		if n := w.kills[c]; n > 0 {
 			r.Kills = append(r.Kills, kill{string(c.Step), c.When, n})

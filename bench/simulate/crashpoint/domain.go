@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/bench/ledger"
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -123,11 +124,11 @@ func (d *busDomain) send(ctx context.Context, c *domainclient.Client) error {
 				return nil
 			}
 			for range 3 {
-				s := stream{sender: "bus", actor: ready[d.random.IntN(len(ready))], origin: request}
+				actor := ready[d.random.IntN(len(ready))]
 				id := newID(d.random)
-				d.load.ledger.send(s, id)
+				d.load.ledger.Send(ledger.Event{Recipient: actor, ID: id, Cabinet: request, Sender: sendsOverBus})
 				d.batch = append(d.batch, domainclient.Event{
-					ID: uuid.MustParse(id), Recipient: s.actor, ContentType: "data", DocumentType: "E66",
+					ID: uuid.MustParse(id), Recipient: actor, ContentType: "data", DocumentType: "E66",
 					SupportsBundling: true, Weight: 1,
 				})
 			}

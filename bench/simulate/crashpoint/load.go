@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/bench/ledger"
 )
 
 // load is those who send over HTTP and those who fetch. They hold out while the hub
@@ -23,7 +25,7 @@ import (
 type load struct {
 	url    string
 	http   *http.Client
-	ledger *ledger
+	ledger *crashLedger
 	stop   chan struct{} // closed: no more is sent
 }
 
@@ -96,17 +98,16 @@ type announcement struct {
 func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error {
 	for len(l.hasRoom(ctx, actor)) > 0 {
 		batch := make([]announcement, 1+random.IntN(5))
-		s := stream{sender: "http", actor: actor}
 		for i := range batch {
-			s.origin = origins[random.IntN(len(origins))]
+			origin := origins[random.IntN(len(origins))]
 			e := announcement{
-				ID: newID(random), Recipient: s.actor, Origin: s.origin, ContentType: "data", DocumentType: "E66",
+				ID: newID(random), Recipient: actor, Origin: origin, ContentType: "data", DocumentType: "E66",
 				SupportsBundling: random.IntN(10) > 0, Weight: 1,
 			}
-			if s.origin != request {
+			if origin != request {
 				e.Payload = fmt.Appendf(nil, `{"id":%q}`, e.ID)
 			}
-			l.ledger.send(s, e.ID)
+			l.ledger.Send(ledger.Event{Recipient: actor, ID: e.ID, Cabinet: origin, Sender: sendsOverHTTP})
 			batch[i] = e
 		}
 		body, err := json.Marshal(batch)
@@ -120,7 +121,7 @@ func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error
 			}
 			var taken struct{ Accepted, Duplicates int }
 			if err := json.Unmarshal(a.body, &taken); err != nil || taken.Accepted+taken.Duplicates != len(batch) {
-				return violation{fmt.Sprintf("%d events were sent to %s, and answered %s", len(batch), actor, a.body)}
+				return l.ledger.Report("%d events were sent to %s, and answered %s", len(batch), actor, a.body)
 			}
 			return nil
 		})
@@ -145,7 +146,7 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 		if err == nil && id != "" && random.IntN(4) == 0 {
 			var again string
 			if again, err = l.peek(ctx, actor); err == nil && again != id {
-				err = l.ledger.fail("%s was given bundle %s and then, before its Dequeue, %q", actor, id, again)
+				err = l.ledger.Report("%s was given bundle %s and then, before its Dequeue, %q", actor, id, again)
 			}
 		}
 		if err == nil && id != "" {
@@ -159,11 +160,12 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 
 func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
 	return id, l.until(ctx, func() error {
+		asked := l.ledger.Now()
 		a, err := l.ask(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
 		if id = a.id; err != nil || id == "" {
 			return err
 		}
-		return l.ledger.peeked(actor, id, a.body)
+		return l.ledger.peeked(actor, id, a.body, asked)
 	})
 }
 
@@ -175,7 +177,7 @@ func (l *load) dequeue(ctx context.Context, actor, id string) error {
 		_, err := l.ask(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
 		if refused, ok := errors.AsType[*refusal](err); ok && refused.status == http.StatusNotFound {
 			if !lost {
-				return l.ledger.fail("bundle %s of %s is 404, although it was given and never dequeued", id, actor)
+				return l.ledger.Report("bundle %s of %s is 404, although it was given and never dequeued", id, actor)
 			}
 			err = nil
 		}
@@ -195,7 +197,7 @@ func (l *load) until(ctx context.Context, try func() error) error {
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if _, ok := errors.AsType[violation](err); ok {
+		if _, ok := errors.AsType[*ledger.Violation](err); ok {
 			return err
 		}
 		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {

@@ -35,7 +35,7 @@ type world struct {
 	listener *os.File
 	orders   orders
 	hub      *process
-	ledger   *ledger
+	ledger   *crashLedger
 	load     *load
 	domain   *busDomain
 	random   *rand.Rand
@@ -89,10 +89,10 @@ func (w *world) sweep(ctx context.Context, cells []cell) error {
 			return err
 		}
 		const enough = 150
-		before, _ := w.ledger.counts()
+		before, _ := w.ledger.Size()
 		for {
 			_, changed := w.ledger.outstanding()
-			if events, _ := w.ledger.counts(); events >= before+enough {
+			if events, _ := w.ledger.Size(); events >= before+enough {
 				return nil
 			}
 			select {
@@ -222,7 +222,7 @@ func (w *world) drained(ctx context.Context) error {
 		case <-changedToo:
 		case <-ctx.Done():
 			return fmt.Errorf("%d events were not fetched, and of %d bundles the domain was not told: %w\n%s",
-				missing, len(untold), ctx.Err(), strings.Join(w.ledger.verdict(), "\n"))
+				missing, len(untold), ctx.Err(), w.ledger.Check().Details())
 		}
 	}
 }
@@ -237,8 +237,8 @@ func (w *world) conclude(ctx context.Context) error {
 	if err := w.hub.stop(ctx); err != nil {
 		return err
 	}
-	if wrong := w.ledger.verdict(); len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "\n"))
+	if v := w.ledger.Check(); !v.OK() {
+		return errors.New(v.String() + "\n" + v.Details())
 	}
 	return w.check(ctx)
 }
