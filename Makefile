@@ -34,7 +34,7 @@ build: ## build bin/messagehub: static, stamped with its version
 	revision=$$(git rev-parse HEAD 2>/dev/null || echo unknown); \
 	echo "building bin/messagehub $$version"; \
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
+		-ldflags "-s -w -X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
 
 test: ## run every test, and the simulation over 500 fresh seeds; at most 6 minutes
 	@.ci/test
@@ -50,11 +50,11 @@ cover: ## test it all, and print how much of the code the tests reach
 	@go tool cover -func=coverage.out | tail -n 1
 	@echo 'line by line: go tool cover -html=coverage.out'
 
-bench: ## measure the hub against its targets, into bench/RESULTS.md and bench/plots
-	go run ./cmd/messagehub bench --results bench/RESULTS.md
+bench: ## measure the hub against its targets and former layouts, into bench/RESULTS.md and bench/plots
+	go run ./bench/compare --results bench/RESULTS.md
 
 bench-quick: ## the same, smaller, in a few minutes, and only on the terminal
-	go run ./cmd/messagehub bench --quick
+	go run ./bench/compare --quick
 
 benchmarks: ## run the Go benchmarks (BENCH)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 2h ./...

@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
 )
 
 // Options say what is measured, and on what.
@@ -19,6 +20,9 @@ type Options struct {
 	Endpoint   string
 	Key        string
 	Credential azcore.TokenCredential
+
+	// Beside are the layouts to measure beside the hub's, which is always measured.
+	Beside []layout.Layout
 
 	Quick bool   // smaller and shorter: a few minutes in all
 	Seed  uint64 // of the physics and the load

@@ -46,7 +46,7 @@ func fast(t *testing.T) *account.Account {
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
-	require.NoError(t, hub.provision(t.Context(), a, perContainer))
+	require.NoError(t, hub.Provision(t.Context(), a, perContainer))
 	return a
 }
 
@@ -54,9 +54,9 @@ func TestTheWorstPeekAsksForLittleMoreThanTheLimit(t *testing.T) {
 	a, src := fast(t), source{seed: 1}
 	actor := src.actor()
 	events := src.events(int(worst), actor, 1)
-	require.NoError(t, hub.fill(t.Context(), a, actor, events))
+	require.NoError(t, fill(t.Context(), hub, a, actor, events))
 	var least cost
-	ours, dequeued, err := hub.fetch(t.Context(), a, actor, src.id(), len(events), func() (err error) {
+	ours, dequeued, err := fetch(t.Context(), hub, a, actor, src.id(), len(events), func() (err error) {
 		least, err = limitPeek(t.Context(), a, events[0].Cabinet())
 		return err
 	})
@@ -72,16 +72,16 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 	actor := src.actor()
 	events := src.events(atOnce, actor, 1)
 	line, bareLine := a.Line(), a.Line()
-	s, err := hub.open(t.Context(), a, line)
+	s, err := hub.Open(t.Context(), a, line)
 	require.NoError(t, err)
-	defer s.close()
-	require.NoError(t, s.save(t.Context(), actor, events))
-	s.settle(t.Context(), actor)
+	defer s.Close()
+	require.NoError(t, saveAll(t.Context(), s, actor, events))
+	s.Settle(t.Context(), actor)
 	stored, err := readStored(t.Context(), a, events[0].Cabinet())
 	require.NoError(t, err)
 	before := line.Count()
-	require.NoError(t, s.save(t.Context(), actor, src.events(atOnce, actor, 1)))
-	s.settle(t.Context(), actor)
+	require.NoError(t, saveAll(t.Context(), s, actor, src.events(atOnce, actor, 1)))
+	s.Settle(t.Context(), actor)
 	ours := line.Count().Since(before)
 
 	beforehand, stop, err := openLimit(a, a.Unmetered())

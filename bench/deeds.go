@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -30,8 +31,8 @@ func measure(l *account.Line, do func() error) (cost, error) {
 // The most that is saved in one call.
 const atOnce = 10_000
 
-// save saves events as a domain that has many of them does.
-func (s *store) save(ctx context.Context, to domain.ActorID, events []domain.Event) error {
+// saveAll saves events as a domain that has many of them does.
+func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []domain.Event) error {
 	for some := range slices.Chunk(events, atOnce) {
 		saved, err := s.Save(ctx, to, some)
 		if err == nil && saved.Accepted != len(some) {
@@ -44,23 +45,23 @@ func (s *store) save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	return nil
 }
 
-// fill is save past the physics, with a store of its own, whose background is done
-// when fill returns.
-func (l *layout) fill(ctx context.Context, a *account.Account, to domain.ActorID, events []domain.Event) error {
-	s, err := l.open(ctx, a, a.Unmetered())
+// fill saves events past the physics, with a store of its own, whose background work is
+// complete when fill returns.
+func fill(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) error {
+	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.save(ctx, to, events); err != nil {
-		return fmt.Errorf("fill %s: %w", l.name, err)
+	defer s.Close()
+	if err := saveAll(ctx, s, to, events); err != nil {
+		return fmt.Errorf("fill %s: %w", l.Name, err)
 	}
-	s.settle(ctx, to)
+	s.Settle(ctx, to)
 	return nil
 }
 
-// peek opens the next bundle of an actor, or returns the one that is open.
-func (s *store) peek(ctx context.Context, actor domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
+// openBundle opens the next bundle of an actor, or returns the one that is open.
+func openBundle(ctx context.Context, s *layout.Store, actor domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err != nil {
 		return domain.Bundle{}, err

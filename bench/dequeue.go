@@ -19,7 +19,7 @@ func dequeue(ctx context.Context, r *run) error {
 }
 
 func dequeueAt(ctx context.Context, r *run, a *account.Account) error {
-	if err := hub.provision(ctx, a, perContainer); err != nil {
+	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 	line := a.Line()
@@ -80,15 +80,15 @@ type repeated struct {
 
 func newRepeated(ctx context.Context, a *account.Account, src *source, n int) (*repeated, error) {
 	q := &repeated{actor: src.actor()}
-	if err := hub.fill(ctx, a, q.actor, src.events(n, q.actor, 1)); err != nil {
+	if err := fill(ctx, hub, a, q.actor, src.events(n, q.actor, 1)); err != nil {
 		return nil, err
 	}
-	s, err := hub.open(ctx, a, a.Unmetered())
+	s, err := hub.Open(ctx, a, a.Unmetered())
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	bundle, err := s.peek(ctx, q.actor, src.id())
+	defer s.Close()
+	bundle, err := openBundle(ctx, s, q.actor, src.id())
 	q.id, q.group = bundle.ID, bundle.Group
 	return q, err
 }

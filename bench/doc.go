@@ -4,12 +4,15 @@
 //
 // It is made of scenarios. Each builds what it needs on an account of its own, does
 // the same with several layouts side by side, in one run and with the same events,
-// and says figures, some of which have a target. The layouts are
+// and reports figures, some of which have a target. The layouts are
 //
-//	single    a document for each event in one partition: what the seed says failed
-//	original  drawers with a document for each event, as the hub before this one
 //	hub       ours, package cosmos
-//	limit     the protocol's own requests and nothing else, by bare azcosmos calls
+//	limit     the requests of its protocol without its code, by bare azcosmos calls
+//	original  drawers with a document for each event, as the hub before this one
+//	single    a document for each event in one partition: what the seed says failed
+//
+// The command messagehub measures the first two. The program bench/compare measures
+// the layouts of package baseline beside them, and draws plots.
 //
 // The account is modelled, in package account, unless another one is named. Times are
 // those of this machine and the model together; request units and requests depend on

@@ -19,7 +19,7 @@ func drain(ctx context.Context, r *run) error {
 }
 
 func drainAt(ctx context.Context, r *run, a *account.Account) error {
-	if err := hub.provision(ctx, a, perContainer); err != nil {
+	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 
@@ -27,15 +27,15 @@ func drainAt(ctx context.Context, r *run, a *account.Account) error {
 	src := source{seed: r.Seed}
 	actor := src.actor()
 	r.progress(0, "fill")
-	if err := hub.fill(ctx, a, actor, drainEvents(&src, actor, bundles)); err != nil {
+	if err := fill(ctx, hub, a, actor, drainEvents(&src, actor, bundles)); err != nil {
 		return err
 	}
 	line := a.Line()
-	s, err := hub.open(ctx, a, line)
+	s, err := hub.Open(ctx, a, line)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	if _, err := s.Watermark(ctx, actor); err != nil { // for the client to find the account
 		return err
 	}
@@ -43,7 +43,7 @@ func drainAt(ctx context.Context, r *run, a *account.Account) error {
 	for i := range costs {
 		r.progress(float64(i)/bundles, "bundle %d of %d", i+1, bundles)
 		costs[i], err = measure(line, func() error {
-			bundle, err := s.peek(ctx, actor, src.id())
+			bundle, err := openBundle(ctx, s, actor, src.id())
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func drainAt(ctx context.Context, r *run, a *account.Account) error {
 				return fmt.Errorf("bundle %d has %d events, want %d", i+1, bundle.Count, drainBundle)
 			}
 			if _, err = s.Acknowledge(ctx, actor, bundle.ID); err == nil {
-				s.settle(ctx, actor)
+				s.Settle(ctx, actor)
 			}
 			return err
 		})

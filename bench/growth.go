@@ -8,6 +8,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -21,7 +22,7 @@ func growth(ctx context.Context, r *run) error {
 }
 
 func growthAt(ctx context.Context, r *run, a *account.Account) error {
-	if err := hub.provision(ctx, a, perContainer); err != nil {
+	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 	sizes := pick(r, []int{1_000, 10_000, 100_000, 1_000_000}, []int{1_000, 10_000, 100_000})
@@ -29,10 +30,10 @@ func growthAt(ctx context.Context, r *run, a *account.Account) error {
 	g := &growing{account: a, src: source{seed: r.Seed}, line: a.Line()}
 	g.actor = g.src.actor()
 	var err error
-	if g.store, err = hub.open(ctx, a, g.line); err != nil {
+	if g.store, err = hub.Open(ctx, a, g.line); err != nil {
 		return err
 	}
-	defer g.store.close()
+	defer g.store.Close()
 	for i, size := range sizes {
 		r.progress(float64(i)/float64(len(sizes)), "fill up to %d events", size)
 		if err := g.fillTo(ctx, size); err != nil {
@@ -56,7 +57,7 @@ type growing struct {
 	account *account.Account
 	src     source
 	line    *account.Line
-	store   *store
+	store   *layout.Store
 	actor   domain.ActorID
 	waiting int // events
 	found   []grown
@@ -75,7 +76,7 @@ const growthWeight = domain.MaxBundleWeight / growthBundle
 func (g *growing) fillTo(ctx context.Context, size int) error {
 	for g.waiting < size {
 		n := min(atOnce, size-g.waiting)
-		if err := hub.fill(ctx, g.account, g.actor, g.src.events(n, g.actor, growthWeight)); err != nil {
+		if err := fill(ctx, hub, g.account, g.actor, g.src.events(n, g.actor, growthWeight)); err != nil {
 			return err
 		}
 		g.waiting += n
@@ -111,9 +112,9 @@ func (g *growing) once(ctx context.Context, operation string, id domain.BundleID
 	took, err := measure(g.line, func() error {
 		switch operation {
 		case "save":
-			return g.store.save(ctx, g.actor, events)
+			return saveAll(ctx, g.store, g.actor, events)
 		case "peek":
-			bundle, err := g.store.peek(ctx, g.actor, id)
+			bundle, err := openBundle(ctx, g.store, g.actor, id)
 			if err == nil && bundle.Count != growthBundle {
 				err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, growthBundle)
 			}
@@ -125,7 +126,7 @@ func (g *growing) once(ctx context.Context, operation string, id domain.BundleID
 			return errors.New("no such operation")
 		}
 	})
-	g.store.settle(ctx, g.actor)
+	g.store.Settle(ctx, g.actor)
 	took.Count = g.line.Count().Since(before)
 	return took, err
 }

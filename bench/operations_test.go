@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/baseline"
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/cosmos"
 )
@@ -35,14 +36,14 @@ func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
-	for _, l := range sideBySide {
-		require.NoError(t, l.provision(t.Context(), a, perContainer))
+	for _, l := range append(baseline.Layouts(), hub) {
+		require.NoError(t, l.Provision(t.Context(), a, perContainer))
 		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-			return trickleOf(t.Context(), r, a, &l, func(float64, string) {})
+			return trickleOf(t.Context(), r, a, l, func(float64, string) {})
 		})
 		require.Len(t, found, 6)
-		price := map[string]float64{"hub": 36.8, "original": 24.4, "single": 20}[l.name]
-		require.InEpsilon(t, price, found[l.name+" save of one event, request units"], 0.02, l.name)
+		price := map[string]float64{"hub": 36.8, "original": 24.4, "single": 20}[l.Name]
+		require.InEpsilon(t, price, found[l.Name+" save of one event, request units"], 0.02, l.Name)
 	}
 }
 
@@ -51,9 +52,9 @@ func TestWhatIsStoredMakesNothingDearer(t *testing.T) {
 	g := &growing{account: a, src: source{seed: 1}, line: a.Line()}
 	g.actor = g.src.actor()
 	var err error
-	g.store, err = hub.open(t.Context(), a, g.line)
+	g.store, err = hub.Open(t.Context(), a, g.line)
 	require.NoError(t, err)
-	defer g.store.close()
+	defer g.store.Close()
 	for _, size := range []int{80_000, 160_000} { // beyond the drawers that a bundle can come from
 		require.NoError(t, g.fillTo(t.Context(), size))
 		require.NoError(t, g.measure(t.Context(), size, 3))

@@ -35,8 +35,8 @@ func (r *run) at(ctx context.Context, measure func(p place) error) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if !a.Embedded() {
 		defer func() {
-			for _, l := range sideBySide {
-				err = errors.Join(err, a.Drop(context.WithoutCancel(ctx), l.name))
+			for _, l := range r.layouts() {
+				err = errors.Join(err, a.Drop(context.WithoutCancel(ctx), l.Name))
 			}
 		}()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -22,14 +23,14 @@ func price(ctx context.Context, r *run) error {
 	lives := 0
 	for _, batch := range []int{125, 1} {
 		for _, standard := range []bool{false, true} {
-			for _, l := range sideBySide {
-				r.progress(float64(lives)/float64(4*len(sideBySide)), "%s, batches of %d", l.name, batch)
+			for _, l := range r.layouts() {
+				r.progress(float64(lives)/float64(4*len(r.layouts())), "%s, batches of %d", l.Name, batch)
 				lives++
 				life, err := lifeOf(ctx, l, r.Seed, batch, standard)
 				if err != nil {
-					return fmt.Errorf("%s: %w", l.name, err)
+					return fmt.Errorf("%s: %w", l.Name, err)
 				}
-				life.report(r, l.name, batch, standard)
+				life.report(r, l.Name, batch, standard)
 			}
 		}
 	}
@@ -41,19 +42,19 @@ type life struct{ save, peek, dequeue, cleanUp float64 }
 
 func (l life) whole() float64 { return l.save + l.peek + l.dequeue + l.cleanUp }
 
-func (l life) report(r *run, layout string, batch int, standard bool) {
+func (l life) report(r *run, name string, batch int, standard bool) {
 	profile := "pessimistic"
 	if standard {
 		profile = "standard"
 	}
 	what := fmt.Sprintf("batches of %d, %s", batch, profile)
 	var ofSave, ofLife *figure.Target
-	if layout == hub.name && batch == 125 {
+	if name == hub.Name && batch == 125 {
 		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
 	}
-	r.figure(layout, what+", save", l.save, figure.PerEvent, ofSave)
-	r.figure(layout, what+", whole life", l.whole(), figure.PerEvent, ofLife)
-	r.curve(figure.Bars, layout+", "+what, figure.PerEvent,
+	r.figure(name, what+", save", l.save, figure.PerEvent, ofSave)
+	r.figure(name, what+", whole life", l.whole(), figure.PerEvent, ofLife)
+	r.curve(figure.Bars, name+", "+what, figure.PerEvent,
 		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
 		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})
 }
@@ -62,21 +63,21 @@ func (l life) report(r *run, layout string, batch int, standard bool) {
 // drawers hold, so that what is paid once a drawer counts as often as it happens; of
 // batches of one there are fewer, for one bundle, since all they cost is in each of
 // them.
-func lifeOf(ctx context.Context, l layout, seed uint64, batch int, standard bool) (found life, err error) {
+func lifeOf(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
 	a, err := account.Open(ctx, account.Options{Standard: standard})
 	if err != nil {
 		return life{}, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := l.provision(ctx, a, perContainer); err != nil {
+	if err := l.Provision(ctx, a, perContainer); err != nil {
 		return life{}, err
 	}
 	line := a.Line()
-	s, err := l.open(ctx, a, line)
+	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return life{}, err
 	}
-	defer s.close()
+	defer s.Close()
 
 	src := source{seed: seed}
 	actor := src.actor()
@@ -87,16 +88,16 @@ func lifeOf(ctx context.Context, l layout, seed uint64, batch int, standard bool
 	per := func(before account.Count) float64 { return line.Count().Since(before).Units / float64(n) }
 	before := line.Count()
 	for range n / batch {
-		if err := s.save(ctx, actor, src.events(batch, actor, domain.MaxBundleWeight/drainBundle)); err != nil {
+		if err := saveAll(ctx, s, actor, src.events(batch, actor, domain.MaxBundleWeight/drainBundle)); err != nil {
 			return life{}, err
 		}
 	}
-	s.settle(ctx, actor)
+	s.Settle(ctx, actor)
 	found.save = per(before)
 
 	for left := n; left > 0; {
 		before = line.Count()
-		bundle, err := s.peek(ctx, actor, src.id())
+		bundle, err := openBundle(ctx, s, actor, src.id())
 		if err != nil {
 			return life{}, err
 		}
@@ -105,12 +106,12 @@ func lifeOf(ctx context.Context, l layout, seed uint64, batch int, standard bool
 		if _, err = s.Acknowledge(ctx, actor, bundle.ID); err != nil {
 			return life{}, err
 		}
-		s.settle(ctx, actor)
+		s.Settle(ctx, actor)
 		found.dequeue += per(before)
 		left -= bundle.Count
 	}
 	before = line.Count()
-	err = l.cleanUp(ctx, a, line, actor)
+	err = l.CleanUp(ctx, a, line, actor)
 	found.cleanUp = per(before)
 	return found, err
 }

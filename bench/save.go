@@ -7,6 +7,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -29,44 +30,44 @@ func firstSave(ctx context.Context, r *run, a *account.Account) error {
 	src := source{seed: r.Seed}
 	actor := src.actor()
 	events := src.events(n, actor, 1)
-	if err := provisionAll(ctx, a); err != nil {
+	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	var hubs cost
-	for i, l := range sideBySide {
-		r.progress(float64(i)/float64(len(sideBySide))*0.8, "first save of %d events: %s", n, l.name)
-		took, err := l.saveOnce(ctx, a, actor, events)
+	for i, l := range r.layouts() {
+		r.progress(float64(i)/float64(len(r.layouts()))*0.8, "first save of %d events: %s", n, l.Name)
+		took, err := saveOnce(ctx, l, a, actor, events)
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 		what := fmt.Sprintf("first save of %d events", n)
-		r.figure(l.name, what+", time", seconds(took), "s", nil)
-		r.figure(l.name, what+", request units", took.Units/float64(n), "RU/event", nil)
-		r.figure(l.name, what+", requests", float64(took.Requests)/float64(n), "requests/event", nil)
-		if l.name == hub.name {
+		r.figure(l.Name, what+", time", seconds(took), "s", nil)
+		r.figure(l.Name, what+", request units", took.Units/float64(n), "RU/event", nil)
+		r.figure(l.Name, what+", requests", float64(took.Requests)/float64(n), "requests/event", nil)
+		if l.Name == hub.Name {
 			hubs = took
 			continue
 		}
-		r.figure(l.name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
+		r.figure(l.Name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
 	}
 	return nil
 }
 
 // saveOnce saves as a process that has just begun, with its connections open, and
 // counts what it does in the background.
-func (l *layout) saveOnce(ctx context.Context, a *account.Account, to domain.ActorID, events []domain.Event) (cost, error) {
+func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) (cost, error) {
 	line := a.Line()
-	s, err := l.open(ctx, a, line)
+	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return cost{}, err
 	}
-	defer s.close()
+	defer s.Close()
 	if _, err := s.Watermark(ctx, to); err != nil { // for the client to find the account
 		return cost{}, err
 	}
 	before := line.Count()
-	took, err := measure(line, func() error { return s.save(ctx, to, events) })
-	s.settle(ctx, to)
+	took, err := measure(line, func() error { return saveAll(ctx, s, to, events) })
+	s.Settle(ctx, to)
 	took.Count = line.Count().Since(before)
 	return took, err
 }
@@ -75,13 +76,13 @@ func (l *layout) saveOnce(ctx context.Context, a *account.Account, to domain.Act
 // waits, in turn with the bare requests for as many. Each Save begins in a drawer of
 // its own, so that both write the same pages.
 func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
-	if err := hub.provision(ctx, a, perContainer); err != nil {
+	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 	src := source{seed: r.Seed + 1}
 	actor := src.actor()
 	ready := src.events(2*atOnce, actor, 1)
-	if err := hub.fill(ctx, a, actor, ready[:atOnce]); err != nil {
+	if err := fill(ctx, hub, a, actor, ready[:atOnce]); err != nil {
 		return err
 	}
 	stored, err := readStored(ctx, a, ready[0].Cabinet())
@@ -89,12 +90,12 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 		return err
 	}
 	line, bareLine := a.Line(), a.Line()
-	s, err := hub.open(ctx, a, line)
+	s, err := hub.Open(ctx, a, line)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := s.save(ctx, actor, ready[atOnce:]); err != nil { // for the store to know what is there
+	defer s.Close()
+	if err := saveAll(ctx, s, actor, ready[atOnce:]); err != nil { // for the store to know what is there
 		return err
 	}
 	bare, stop, err := openLimit(a, bareLine)
@@ -114,11 +115,11 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 		r.progress(0.8+0.2*float64(i)/float64(times), "save of 10,000 events, beside the limit")
 		events := src.events(atOnce, actor, 1)
 		before := line.Count()
-		took, err := measure(line, func() error { return s.save(ctx, actor, events) })
+		took, err := measure(line, func() error { return saveAll(ctx, s, actor, events) })
 		if err != nil {
 			return err
 		}
-		s.settle(ctx, actor)
+		s.Settle(ctx, actor)
 		took.Count = line.Count().Since(before) // with what follows in the background
 		costs["hub"] = append(costs["hub"], took)
 
@@ -136,10 +137,10 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 		}
 		costs["limit"] = append(costs["limit"], took)
 	}
-	for _, layout := range slices.Sorted(slices.Values([]string{"limit", "hub"})) {
-		r.figure(layout, "save of 10,000 events, time", median(costs[layout], milliseconds), "ms", nil)
-		r.figure(layout, "save of 10,000 events, request units", median(costs[layout], units), "RU", nil)
-		r.figure(layout, "save of 10,000 events, requests", median(costs[layout], requests), "requests", nil)
+	for _, name := range slices.Sorted(slices.Values([]string{"limit", "hub"})) {
+		r.figure(name, "save of 10,000 events, time", median(costs[name], milliseconds), "ms", nil)
+		r.figure(name, "save of 10,000 events, request units", median(costs[name], units), "RU", nil)
+		r.figure(name, "save of 10,000 events, requests", median(costs[name], requests), "requests", nil)
 	}
 	r.figure("hub", "save of 10,000 events, time, of limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -15,27 +16,27 @@ func trickle(ctx context.Context, r *run) error {
 }
 
 func trickleAt(ctx context.Context, r *run, a *account.Account) error {
-	if err := provisionAll(ctx, a); err != nil {
+	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
-	for i, l := range sideBySide {
+	for i, l := range r.layouts() {
 		step := func(part float64, what string) {
-			r.progress((float64(i)+part)/float64(len(sideBySide)), "%s: %s", l.name, what)
+			r.progress((float64(i)+part)/float64(len(r.layouts())), "%s: %s", l.Name, what)
 		}
-		if err := trickleOf(ctx, r, a, &l, step); err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+		if err := trickleOf(ctx, r, a, l, step); err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
 	return nil
 }
 
-func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step func(float64, string)) error {
+func trickleOf(ctx context.Context, r *run, a *account.Account, l layout.Layout, step func(float64, string)) error {
 	line := a.Line()
-	s, err := l.open(ctx, a, line)
+	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	src := source{seed: r.Seed}
 	actors := make([]domain.ActorID, pick(r, 50, 10))
 	for i := range actors {
@@ -45,7 +46,7 @@ func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step 
 	var saves, fetches []cost
 	for n := range each {
 		step(0.7*float64(n)/each, "save")
-		took, err := s.saveOneEach(ctx, line, &src, actors)
+		took, err := saveOneEach(ctx, s, line, &src, actors)
 		if err != nil {
 			return err
 		}
@@ -55,10 +56,10 @@ func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step 
 	}
 	for i, actor := range actors {
 		step(0.7+0.3*float64(i)/float64(len(actors)), "peek and dequeue")
-		s.settle(ctx, actor)
+		s.Settle(ctx, actor)
 		before := line.Count()
 		took, err := measure(line, func() error {
-			bundle, err := s.peek(ctx, actor, src.id())
+			bundle, err := openBundle(ctx, s, actor, src.id())
 			if err == nil && bundle.Count != each {
 				err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, each)
 			}
@@ -70,31 +71,31 @@ func trickleOf(ctx context.Context, r *run, a *account.Account, l *layout, step 
 		if err != nil {
 			return err
 		}
-		s.settle(ctx, actor)
+		s.Settle(ctx, actor)
 		took.Count = line.Count().Since(before)
 		fetches = append(fetches, took)
 	}
-	r.figure(l.name, "save of one event, p50", quantile(saves, 0.5, milliseconds), "ms", nil)
-	r.figure(l.name, "save of one event, p99", quantile(saves, 0.99, milliseconds), "ms", nil)
-	r.figure(l.name, "save of one event, request units", median(saves, units), "RU", nil)
-	r.figure(l.name, "save of one event, requests", median(saves, requests), "requests", nil)
-	r.figure(l.name, fmt.Sprintf("peek and dequeue of %d events, p50", each), quantile(fetches, 0.5, milliseconds), "ms", nil)
-	r.figure(l.name, fmt.Sprintf("peek and dequeue of %d events, request units", each), median(fetches, units), "RU", nil)
-	r.percentiles(l.name+", save of one event", saves)
+	r.figure(l.Name, "save of one event, p50", quantile(saves, 0.5, milliseconds), "ms", nil)
+	r.figure(l.Name, "save of one event, p99", quantile(saves, 0.99, milliseconds), "ms", nil)
+	r.figure(l.Name, "save of one event, request units", median(saves, units), "RU", nil)
+	r.figure(l.Name, "save of one event, requests", median(saves, requests), "requests", nil)
+	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events, p50", each), quantile(fetches, 0.5, milliseconds), "ms", nil)
+	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events, request units", each), median(fetches, units), "RU", nil)
+	r.percentiles(l.Name+", save of one event", saves)
 	return nil
 }
 
 // saveOneEach saves an event for each actor: one by one or, with a layout that waits
 // until some have gathered, together. Then each has cost its part of that, and taken
 // all the time.
-func (s *store) saveOneEach(ctx context.Context, l *account.Line, src *source, actors []domain.ActorID) ([]cost, error) {
+func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *source, actors []domain.ActorID) ([]cost, error) {
 	var events []domain.Event
 	for _, actor := range actors {
 		events = append(events, src.events(1, actor, 1)...)
 	}
 	costs := make([]cost, len(events))
-	if s.ingest != nil {
-		took, err := measure(l, func() error { return s.ingest(ctx, events) })
+	if s.Ingest != nil {
+		took, err := measure(l, func() error { return s.Ingest(ctx, events) })
 		took.Units /= float64(len(events))
 		took.Requests /= int64(len(events))
 		for i := range costs {
@@ -104,7 +105,7 @@ func (s *store) saveOneEach(ctx context.Context, l *account.Line, src *source, a
 	}
 	for i := range events {
 		var err error
-		if costs[i], err = measure(l, func() error { return s.save(ctx, actors[i], events[i:i+1]) }); err != nil {
+		if costs[i], err = measure(l, func() error { return saveAll(ctx, s, actors[i], events[i:i+1]) }); err != nil {
 			return nil, err
 		}
 	}

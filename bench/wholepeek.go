@@ -34,11 +34,11 @@ func wholePeek(ctx context.Context, r *run, a *account.Account, src *source) (er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	actor := src.actor()
-	if err := hub.fill(ctx, a, actor, src.events(int(worst), actor, 1)); err != nil {
+	if err := fill(ctx, hub, a, actor, src.events(int(worst), actor, 1)); err != nil {
 		return err
 	}
 	s, err := service.Start(ctx, service.Options{
-		Account: a, Database: hub.name, Transport: a.Line(), Folder: folder,
+		Account: a, Database: hub.Name, Transport: a.Line(), Folder: folder,
 		Doors: true, Domains: config.Domains{{Name: domain.TimeSeries, Content: domain.Request}},
 	})
 	if err != nil {

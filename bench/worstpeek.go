@@ -7,6 +7,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/bench/limit"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -30,12 +31,12 @@ func worstPeekAt(ctx context.Context, r *run, a *account.Account) error {
 	rounds := pick(r, 5, 1)
 	src := source{seed: r.Seed}
 	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
-	if err := provisionAll(ctx, a); err != nil {
+	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	for round := range rounds {
-		err := found.round(ctx, a, &src, func(done float64, layout string) {
-			r.progress(0.9*(float64(round)+done)/float64(rounds), "round %d of %d: %s", round+1, rounds, layout)
+		err := found.round(ctx, r.layouts(), a, &src, func(done float64, name string) {
+			r.progress(0.9*(float64(round)+done)/float64(rounds), "round %d of %d: %s", round+1, rounds, name)
 		})
 		if err != nil {
 			return err
@@ -55,16 +56,16 @@ func worstPeekAt(ctx context.Context, r *run, a *account.Account) error {
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
 // round has each layout peek and dequeue the same events once.
-func (w worstCosts) round(ctx context.Context, a *account.Account, src *source, progress func(done float64, layout string)) error {
+func (w worstCosts) round(ctx context.Context, layouts []layout.Layout, a *account.Account, src *source, progress func(done float64, name string)) error {
 	actor := src.actor()
 	events := src.events(int(worst), actor, 1)
-	for i, l := range sideBySide {
-		progress(float64(i)/float64(len(sideBySide)), l.name)
-		if err := l.fill(ctx, a, actor, events); err != nil {
+	for i, l := range layouts {
+		progress(float64(i)/float64(len(layouts)), l.Name)
+		if err := fill(ctx, l, a, actor, events); err != nil {
 			return err
 		}
-		peeked, dequeued, err := l.fetch(ctx, a, actor, src.id(), len(events), func() error {
-			if l.name != hub.name {
+		peeked, dequeued, err := fetch(ctx, l, a, actor, src.id(), len(events), func() error {
+			if l.Name != hub.Name {
 				return nil
 			}
 			took, err := limitPeek(ctx, a, events[0].Cabinet())
@@ -72,10 +73,10 @@ func (w worstCosts) round(ctx context.Context, a *account.Account, src *source, 
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+			return fmt.Errorf("%s: %w", l.Name, err)
 		}
-		w.peeks[l.name] = append(w.peeks[l.name], peeked)
-		w.dequeues[l.name] = append(w.dequeues[l.name], dequeued)
+		w.peeks[l.Name] = append(w.peeks[l.Name], peeked)
+		w.dequeues[l.Name] = append(w.dequeues[l.Name], dequeued)
 	}
 	return nil
 }
@@ -83,40 +84,49 @@ func (w worstCosts) round(ctx context.Context, a *account.Account, src *source, 
 // report tells what the same cost with each layout, and by how much the hub is better
 // than each of the others.
 func (w worstCosts) report(r *run) {
-	ours := w.peeks[hub.name]
-	for _, layout := range []string{"limit", "hub", "original", "single"} {
-		found := w.peeks[layout]
+	ours := w.peeks[hub.Name]
+	for _, name := range r.reported() {
+		found := w.peeks[name]
 		if found == nil {
 			continue
 		}
-		r.figure(layout, "peek", median(found, seconds), "s", nil)
-		r.figure(layout, "peek, request units", median(found, units), "RU", nil)
-		r.figure(layout, "peek, requests", median(found, requests), "requests", nil)
-		switch layout {
+		r.figure(name, "peek", median(found, seconds), "s", nil)
+		r.figure(name, "peek, request units", median(found, units), "RU", nil)
+		r.figure(name, "peek, requests", median(found, requests), "requests", nil)
+		switch name {
 		case "limit":
-		case "hub":
-			r.figure(layout, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
+		case hub.Name:
+			r.figure(name, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
 		default:
-			r.figure(layout, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
-			r.figure(layout, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
+			r.figure(name, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
+			r.figure(name, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
 		}
-		if dequeued := w.dequeues[layout]; dequeued != nil {
-			r.figure(layout, "dequeue", median(dequeued, milliseconds), "ms", nil)
-			r.figure(layout, "dequeue, request units", median(dequeued, units), "RU", nil)
+		if dequeued := w.dequeues[name]; dequeued != nil {
+			r.figure(name, "dequeue", median(dequeued, milliseconds), "ms", nil)
+			r.figure(name, "dequeue, request units", median(dequeued, units), "RU", nil)
 		}
 	}
+}
+
+// reported returns the layouts in the order of the report, after the limit.
+func (r *run) reported() []string {
+	names := []string{"limit"}
+	for _, l := range r.layouts() {
+		names = append(names, l.Name)
+	}
+	return names
 }
 
 // fetch peeks and dequeues over a line of its own, as a process that has been at work
 // for a while, and calls between in between. What is done in the background is counted,
 // not timed.
-func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
+func fetch(ctx context.Context, l layout.Layout, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
 	line := a.Line()
-	s, err := l.open(ctx, a, line)
+	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return cost{}, cost{}, err
 	}
-	defer s.close()
+	defer s.Close()
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err == nil {
 		_, err = compose(ctx, id, next.Run) // opens nothing
@@ -125,7 +135,7 @@ func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.Act
 		return cost{}, cost{}, err
 	}
 	peeked, err = measure(line, func() error {
-		bundle, err := s.peek(ctx, actor, id)
+		bundle, err := openBundle(ctx, s, actor, id)
 		if err == nil && bundle.Count != want {
 			err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, want)
 		}
@@ -142,7 +152,7 @@ func (l *layout) fetch(ctx context.Context, a *account.Account, actor domain.Act
 		_, err := s.Acknowledge(ctx, actor, id)
 		return err
 	})
-	s.settle(ctx, actor)
+	s.Settle(ctx, actor)
 	dequeued.Count = line.Count().Since(before)
 	return peeked, dequeued, err
 }
@@ -155,21 +165,21 @@ func standardPeek(ctx context.Context, r *run, src source) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := provisionAll(ctx, a); err != nil {
+	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
-	if err := found.round(ctx, a, &src, func(float64, string) {}); err != nil {
+	if err := found.round(ctx, r.layouts(), a, &src, func(float64, string) {}); err != nil {
 		return err
 	}
-	for _, layout := range []string{"limit", "hub", "original", "single"} {
-		peeks := found.peeks[layout]
+	for _, name := range r.reported() {
+		peeks := found.peeks[name]
 		if peeks == nil {
 			continue
 		}
-		r.figure(layout, "peek, standard request units", units(peeks[0]), "RU", nil)
-		if layout == "original" || layout == "single" {
-			r.figure(layout, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.name][0]), "times", figure.AtLeast(10))
+		r.figure(name, "peek, standard request units", units(peeks[0]), "RU", nil)
+		if name != "limit" && name != hub.Name {
+			r.figure(name, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
 		}
 	}
 	return nil
@@ -199,7 +209,7 @@ func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error
 	if err != nil {
 		return nil, nil, err
 	}
-	bare, err := limit.New(client, hub.name)
+	bare, err := limit.New(client, hub.Name)
 	return bare, client.Close, err
 }
 

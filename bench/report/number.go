@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// number is v for people: four significant digits, whole numbers as a whole, and the
-// digits before the point in threes.
-func number(v float64) string { return rounded(v, 4) }
+// FormatNumber returns v for people: four significant digits, whole numbers as a whole,
+// and the digits before the point in threes.
+func FormatNumber(v float64) string { return FormatRounded(v, 4) }
 
-// rounded is number with other than four digits.
-func rounded(v float64, digits int) string {
+// FormatRounded is FormatNumber with another number of digits.
+func FormatRounded(v float64, digits int) string {
 	size := math.Abs(v)
 	switch {
 	case math.IsNaN(v):
@@ -35,14 +35,14 @@ func rounded(v float64, digits int) string {
 	return whole + rest
 }
 
-// bound is a target for people, "" if there is none.
-func bound(t *figure.Target) string {
+// FormatTarget returns a target for people, "" if there is none.
+func FormatTarget(t *figure.Target) string {
 	switch {
 	case t == nil:
 		return ""
 	case t.Least:
-		return "≥ " + number(t.Bound)
+		return "≥ " + FormatNumber(t.Bound)
 	default:
-		return "≤ " + number(t.Bound)
+		return "≤ " + FormatNumber(t.Bound)
 	}
 }

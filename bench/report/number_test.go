@@ -13,7 +13,7 @@ func TestANumberHasFourDigitsThatCount(t *testing.T) {
 		12.3456: "12.35", 240.24: "240.2", 0.5: "0.5", 0.056_23: "0.05623", 0.1 + 0.2: "0.3", 999.96: "1,000", -123_456: "-123,456",
 		0.000_02: "2e-05", math.Inf(1): "+Inf",
 	} {
-		require.Equal(t, want, number(v))
+		require.Equal(t, want, FormatNumber(v))
 	}
-	require.Equal(t, "none", number(math.NaN()))
+	require.Equal(t, "none", FormatNumber(math.NaN()))
 }

@@ -1,93 +1,73 @@
 package report_test
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
-	"time"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/bench/report"
+	"github.com/messagehub/messagehub/bench/report/reporttest"
 )
 
-// hold makes a figure that is held to its target.
-func hold(scenario, layout, metric string, value float64, unit string, target *figure.Target) figure.Figure {
-	return figure.Figure{
-		Scenario: scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
-		Target: target, OK: target.Met(value), Modelled: true,
+func TestATableFitsTheTerminal(t *testing.T) {
+	r := reporttest.Sample()
+	s := r.Sections[0]
+	s.About = strings.Repeat("very long ", 20)
+	s.Figures = append(s.Figures, reporttest.Hold("worst-peek", "original", strings.Repeat("a metric that does not end ", 6), 1234567.8, "RU/event", figure.AtMost(3)))
+	s.Err = errors.New("stopped")
+	var b strings.Builder
+	require.NoError(t, r.WriteTable(&b, s))
+	lines := strings.Split(b.String(), "\n")
+	for _, line := range lines {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 100, line)
 	}
+	require.Regexp(t, `^  layout +metric +value +unit +target$`, lines[1])
+	require.Regexp(t, `^  hub +Peek, of the limit's +1\.5 +times +≤ 1\.25 +MISSED$`, lines[3])
+	require.Regexp(t, `^  original +a metric .*… +1,234,568 +RU/event +≤ 3 +MISSED$`, lines[6])
+	require.Equal(t, "  not complete: stopped", lines[7])
+	end := strings.Index(lines[2], "12.35") + len("12.35")
+	require.Equal(t, end, strings.Index(lines[5], "52,416")+len("52,416"), "values are flush right")
 }
 
-// curve makes one whose values are measured at every x.
-func curve(scenario string, plot figure.Plot, name, unit string, of func(x float64) float64, xs ...float64) figure.Curve {
-	c := figure.Curve{Scenario: scenario, Plot: plot, Name: name, Unit: unit}
-	for _, x := range xs {
-		c.Points = append(c.Points, figure.Point{X: x, Y: of(x)})
-	}
-	return c
+func TestTheJSONHasEveryFigureInTheShapeOfTheContract(t *testing.T) {
+	r := reporttest.Sample()
+	r.Sections[1].Figures = append(r.Sections[1].Figures, reporttest.Hold("growth", "hub", "nothing", math.NaN(), "RU", figure.AtMost(100_000)))
+	path := filepath.Join(t.TempDir(), "figures.json")
+	require.NoError(t, r.WriteJSON(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var found []map[string]any
+	require.NoError(t, json.Unmarshal(text, &found))
+	require.Len(t, found, 6)
+	require.Equal(t, map[string]any{
+		"scenario": "worst-peek", "layout": "hub", "metric": "Peek, of the limit's", "value": 1.5, "unit": "times", "target": "≤ 1.25", "ok": false,
+	}, found[1])
+	require.Equal(t, map[string]any{
+		"scenario": "worst-peek", "layout": "single", "metric": "RU", "value": 52_416.25, "unit": "RU", "target": nil, "ok": true,
+	}, found[3])
+	require.Equal(t, map[string]any{
+		"scenario": "growth", "layout": "hub", "metric": "nothing", "value": nil, "unit": "RU", "target": "≤ 100000", "ok": false,
+	}, found[5])
+
+	require.NoError(t, (&report.Report{}).WriteJSON(path))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.JSONEq(t, `[]`, string(text))
 }
 
-// bars makes one with a value for each part of the life of an event.
-func bars(scenario, name, unit string, values ...float64) figure.Curve {
-	c := figure.Curve{Scenario: scenario, Plot: figure.Bars, Name: name, Unit: unit}
-	for i, label := range []string{"save", "peek", "dequeue", "clean-up"} {
-		c.Points = append(c.Points, figure.Point{Label: label, Y: values[i]})
-	}
-	return c
-}
-
-// sample is a report with one of everything.
-func sample() *report.Report {
-	stored := []float64{1e3, 1e4, 1e5, 1e6}
-	tail := func(base, more float64) func(float64) float64 {
-		return func(share float64) float64 { return base + more*math.Log10(1/(1-share)) }
-	}
-	var shares []float64
-	for i := range 41 {
-		shares = append(shares, 1-math.Pow(10, -float64(i)/10))
-	}
-	level := func(at float64) func(float64) float64 { return func(float64) float64 { return at } }
-	linear := func(per float64) func(float64) float64 { return func(n float64) float64 { return n * per } }
-	return &report.Report{
-		Facts: report.Facts{
-			Command: "messagehub bench --seed 7", Commit: "0123456789ab", Machine: "A CPU, 2 cores, linux/amd64", Go: "go1.26.8",
-			Began: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Took: 3723 * time.Second,
-			Seed: 7, Where: "the embedded engine", Model: true,
-		},
-		Sections: []*report.Section{
-			{
-				Scenario: "worst-peek", About: "51,200 events of 1 KB in six drawers, fetched at once",
-				Figures: []figure.Figure{
-					hold("worst-peek", "hub", "Peek with the domain's 10 s", 12.3456, "s", figure.AtMost(30)),
-					hold("worst-peek", "hub", "Peek, of the limit's", 1.5, "times", figure.AtMost(1.25)),
-					hold("worst-peek", "single", "RU, of the hub's", 218.4, "times", figure.AtLeast(20)),
-					hold("worst-peek", "single", "RU", 52_416.25, "RU", nil),
-				},
-				Curves: []figure.Curve{
-					curve("worst-peek", figure.Percentiles, "hub peek", "ms", tail(9, 30), shares...),
-					curve("worst-peek", figure.Percentiles, "hub dequeue", "ms", tail(6, 4), shares...),
-					curve("worst-peek", figure.Percentiles, "original peek", "ms", tail(800, 900), shares...),
-					curve("worst-peek", figure.Percentiles, "original dequeue", "ms", tail(400, 2500), shares...),
-				},
-			},
-			{
-				Scenario: "growth", About: "the cost of each operation at 10^3 to 10^6 stored events",
-				Figures: []figure.Figure{hold("growth", "hub", "slope of time, Save", 0.012, "log/log", figure.AtMost(0.1))},
-				Curves: []figure.Curve{
-					curve("growth", figure.Growth, "hub save", "RU", level(38.1), stored...),
-					curve("growth", figure.Growth, "hub peek", "RU", level(30.2), stored...),
-					curve("growth", figure.Growth, "hub dequeue", "RU", level(26), stored...),
-					curve("growth", figure.Growth, "original save", "RU", linear(0.9), stored...),
-					curve("growth", figure.Growth, "hub peek", "requests", level(5), stored...),
-				},
-			},
-			{
-				Scenario: "price", About: "what an event costs over its life",
-				Curves: []figure.Curve{
-					bars("price", "hub, pessimistic", figure.PerEvent, 0.31, 0.0047, 0.0005, 0.002),
-					bars("price", "hub, standard", figure.PerEvent, 0.30, 0.0041, 0.0005, 0.002),
-					bars("price", "original, pessimistic", figure.PerEvent, 29.4, 3.1, 11.2, 10.5),
-					bars("price", "single, pessimistic", figure.PerEvent, 7.1, 1.2, 0, 5.7),
-				},
-			},
-		},
-	}
+func TestTheVerdictCountsTargets(t *testing.T) {
+	r := reporttest.Sample()
+	require.Equal(t, "targets missed: 1 of 4", r.Verdict())
+	r.Sections = r.Sections[1:]
+	require.Equal(t, "all targets are met, 1 of 1", r.Verdict())
+	r.Sections = r.Sections[1:]
+	require.Equal(t, "no targets", r.Verdict())
 }

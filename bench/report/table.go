@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // columns is how wide a table on a terminal may be.
@@ -17,10 +18,10 @@ const columns = 100
 func (r *Report) WriteTable(w io.Writer, s *Section) error {
 	rows := [][cells]string{{"layout", "metric", "value", "unit", "target", ""}}
 	for _, f := range s.Figures {
-		rows = append(rows, [cells]string{f.Layout, f.Metric, number(f.Value), f.Unit, bound(f.Target), r.mark(f)})
+		rows = append(rows, [cells]string{f.Layout, f.Metric, FormatNumber(f.Value), f.Unit, FormatTarget(f.Target), r.Mark(f)})
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, clipped(s.Scenario+": "+s.About, columns))
+	fmt.Fprintln(&b, terminal.Clip(s.Scenario+": "+s.About, columns))
 	if len(s.Figures) > 0 {
 		writeRows(&b, rows)
 	}
@@ -56,7 +57,7 @@ func writeRows(b *strings.Builder, rows [][cells]string) {
 	for i := range rows {
 		var line strings.Builder
 		for at, cell := range rows[i] {
-			cell = clipped(cell, widths[at])
+			cell = terminal.Clip(cell, widths[at])
 			gap := strings.Repeat(" ", widths[at]-utf8.RuneCountInString(cell))
 			if at == valueCell {
 				line.WriteString("  " + gap + cell)
@@ -68,8 +69,9 @@ func writeRows(b *strings.Builder, rows [][cells]string) {
 	}
 }
 
-// mark says what a figure is besides its value.
-func (r *Report) mark(f figure.Figure) string {
+// Mark says of a figure whether it meets its target, and whether it is modelled while
+// others are measured.
+func (r *Report) Mark(f figure.Figure) string {
 	var marks []string
 	switch {
 	case !f.OK:
@@ -81,12 +83,4 @@ func (r *Report) mark(f figure.Figure) string {
 		marks = append(marks, "modelled")
 	}
 	return strings.Join(marks, ", ")
-}
-
-// clipped makes a text fit a column.
-func clipped(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
 }

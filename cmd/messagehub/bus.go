@@ -15,6 +15,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // Where a domain finds the Service Bus namespace, unless it is told otherwise: in
@@ -42,7 +43,7 @@ func (p *process) bus(text string) (busPlace, error) {
 	endpoint, isConnection := member(text, "Endpoint")
 	if !isConnection {
 		if strings.ContainsAny(text, "=;/ ") || !strings.Contains(text, ".") {
-			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", clipped(text, 20)) // it may be a key
+			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // it may be a key
 		}
 		return busPlace{name: text, connect: func() (*azservicebus.Client, error) {
 			credential, err := azidentity.NewDefaultAzureCredential(nil)

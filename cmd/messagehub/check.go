@@ -12,6 +12,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -125,7 +126,7 @@ func (c *checkCommand) here(ctx context.Context, cfg config.Config, opts hub.Che
 
 // run checks, and prints what came of it.
 func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions, check hub.Checker) error {
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	kept := &checkState{file: c.resume, Of: of, Repair: c.repair}
 	if err := kept.load(); err != nil {
@@ -146,7 +147,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 		}
 	}
 	report, err := check(ctx, opts)
-	progress.clear()
+	progress.Clear()
 	total := plus(&before, &report)
 	switch {
 	case failed != nil:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -31,7 +32,7 @@ func reportText(r *hub.CheckReport, verbose bool) string {
 	if verbose {
 		b.WriteByte('\n')
 		for i := range r.Findings {
-			fmt.Fprintln(&b, printable(r.Findings[i].String()))
+			fmt.Fprintln(&b, terminal.Printable(r.Findings[i].String()))
 		}
 	} else {
 		writeGroups(&b, r.Findings)
@@ -80,7 +81,7 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 		f := g.first
 		line := fmt.Sprintf("  %-13s %-4s %-15s %6d of %s, such as %s: %s: %s", state(f), f.Rule, f.Kind, g.n,
 			countOf(int64(len(g.recipients)), "recipient"), f.Recipient, f.Where, f.Text)
-		fmt.Fprintln(b, clipped(printable(line), 118))
+		fmt.Fprintln(b, terminal.Clip(terminal.Printable(line), 118))
 	}
 }
 
@@ -162,24 +163,24 @@ func thousands(n int64) string {
 // A checkProgress tells how far a check is: a line that changes for a person at a
 // terminal, a plain line now and then for everything else.
 type checkProgress struct {
-	statusLine
+	terminal.StatusLine
 	told time.Time
 }
 
 func newCheckProgress(w io.Writer) *checkProgress {
-	return &checkProgress{statusLine: newStatusLine(w), told: time.Now()}
+	return &checkProgress{StatusLine: terminal.NewStatusLine(w), told: time.Now()}
 }
 
 func (p *checkProgress) tell(r *hub.CheckReport) {
 	const linesEvery = 10 * time.Second
 	text := fmt.Sprintf("checked %s, %s; %s", countOf(r.Recipients, "recipient"), countOf(r.Events, "event"), countOf(r.Found, "finding"))
 	switch {
-	case p.terminal:
-		p.draw(text)
+	case p.Watched:
+		p.Draw(text)
 	case time.Since(p.told) >= linesEvery:
 		p.told = time.Now()
-		fmt.Fprintln(p.w, text)
+		fmt.Fprintln(p, text)
 	}
 }
 
-func (p *checkProgress) say(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
+func (p *checkProgress) say(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain"
 	domainhub "github.com/messagehub/messagehub/domain/hub"
 )
@@ -37,7 +38,7 @@ func (p *process) demoCommand() *cobra.Command {
 		if d.events < 0 || d.backlog < 0 || d.events+d.backlog > 10_000_000 {
 			return p.usage("--events, --backlog: want at least 0, and together at most 10,000,000")
 		}
-		ctx, stop := untilSignal(ctx)
+		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		d.p = p
 		err := d.run(ctx)
@@ -131,7 +132,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 func (d *demo) check(ctx context.Context, hub *client) error {
 	progress := newCheckProgress(d.p.err)
 	report, err := hub.check(ctx, domainhub.CheckOptions{Repair: true, Progress: func(r domainhub.CheckReport) { progress.tell(&r) }})
-	progress.clear()
+	progress.Clear()
 	switch {
 	case err != nil:
 		return fmt.Errorf("check: %w", err)

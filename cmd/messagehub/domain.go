@@ -14,6 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -66,7 +67,7 @@ func (p *process) domainCommand() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		ctx, stop := untilSignal(ctx)
+		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		return s.run(ctx)
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
@@ -66,7 +67,7 @@ func (p *process) emulatorCosmosCommand() *cobra.Command {
 	}
 	e.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		ctx, stop := untilSignal(ctx)
+		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		return p.emulateCosmos(ctx, &e)
 	})

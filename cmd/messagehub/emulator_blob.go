@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -44,7 +45,7 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 	}
 	e.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		ctx, stop := untilSignal(ctx)
+		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		return p.emulateBlob(ctx, &e)
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // A busEmulator is what the flags of messagehub emulator servicebus say.
@@ -55,7 +56,7 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 	}
 	e.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		ctx, stop := untilSignal(ctx)
+		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		return p.emulateServiceBus(ctx, &e)
 	})

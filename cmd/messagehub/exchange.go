@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/messagehub/messagehub/cmd/terminal"
 	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -45,7 +46,7 @@ func (p *process) exchange(text, name string) (*container.Client, error) {
 	}
 	at, err := url.Parse(text)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, clipped(text, 20)) // it may be a key
+		return nil, fmt.Errorf("want the URL of a storage account such as %s, or its connection string, got %q", defaultBlob, terminal.Clip(text, 20)) // it may be a key
 	}
 	client, err := openAccountAt(at, &options)
 	if err != nil {

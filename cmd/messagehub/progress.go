@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // A progress tells how far a long command has come: a bar for a person at a
@@ -25,7 +27,7 @@ const linesEvery = 10_000
 // is -1 if not known.
 func newProgress(w io.Writer, size int64) *progress {
 	p := &progress{w: w, what: "sent", inByte: true}
-	if onTerminal(w) {
+	if terminal.IsTerminal(w) {
 		p.bar = progressbar.NewOptions64(size,
 			progressbar.OptionSetWriter(w), progressbar.OptionShowBytes(true),
 			progressbar.OptionSetDescription("sending"), progressbar.OptionClearOnFinish(),
@@ -37,7 +39,7 @@ func newProgress(w io.Writer, size int64) *progress {
 // newCount tells of a known number of events.
 func newCount(w io.Writer, what string, total int) *progress {
 	p := &progress{w: w, what: what}
-	if onTerminal(w) {
+	if terminal.IsTerminal(w) {
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(w), progressbar.OptionShowCount(),
 			progressbar.OptionSetDescription(what), progressbar.OptionClearOnFinish(),

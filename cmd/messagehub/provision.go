@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/cosmos"
 )
 
@@ -59,7 +60,7 @@ func (p *process) provisionCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ctx, stop := untilSignal(ctx)
+		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		all, err := node.Provision(ctx, &cfg, o, node.Options{})
 		if err != nil {

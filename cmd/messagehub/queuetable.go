@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // What a hub answers at /v1/admin/queues, as far as tables show it.
@@ -90,7 +90,7 @@ func (p *process) showQueue(q *storedQueue) error {
 		if b := g.Open; b != nil {
 			open = fmt.Sprintf("%s\t%d\t%s", b.BundleID, b.Events, b.Opened.UTC().Format("01-02 15:04:05"))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", clipped(g.Group, 16), g.Waiting, g.Generation, open)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", terminal.Clip(g.Group, 16), g.Waiting, g.Generation, open)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *process) showQueue(q *storedQueue) error {
 	fmt.Fprintln(table, "CABINET\tCONTENT TYPE\tRECEIVED\tWAITING\tTHROUGH\tLAST\tDRAWERS")
 	for i := range q.Cabinets {
 		c := &q.Cabinets[i]
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", clipped(c.Origin, 16), clipped(c.ContentType, 24), c.Received, c.Received-c.Acknowledged, c.Through, c.Last, len(c.Drawers))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", terminal.Clip(c.Origin, 16), terminal.Clip(c.ContentType, 24), c.Received, c.Received-c.Acknowledged, c.Through, c.Last, len(c.Drawers))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *process) showDomain(b *storedBundle) {
 		fmt.Fprintf(p.out, "\n%s waits for its domain to make the content\n", b.BundleID)
 		return
 	}
-	fmt.Fprintf(p.out, "\n%s waits for its domain, which has failed %d times in a row\n    %s %s\n", b.BundleID, d.Failures, printable(d.Reason), printable(d.Text))
+	fmt.Fprintf(p.out, "\n%s waits for its domain, which has failed %d times in a row\n    %s %s\n", b.BundleID, d.Failures, terminal.Printable(d.Reason), terminal.Printable(d.Text))
 	if d.Marked {
 		fmt.Fprintf(p.out, "    mend the domain, or: queue release | skip %s %s --why ...\n", "ACTOR", b.BundleID)
 	}
@@ -151,7 +151,7 @@ func (p *process) showDrawers(table *tabwriter.Writer, q *storedQueue) error {
 			if d.Sealed {
 				sealed = "sealed"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", d.ID, clipped(c.Origin, 14), d.Ordinal, d.First, d.Events, d.Position, d.Weight, sealed)
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", d.ID, terminal.Clip(c.Origin, 14), d.Ordinal, d.First, d.Events, d.Position, d.Weight, sealed)
 		}
 	}
 	err := table.Flush()
@@ -171,25 +171,7 @@ func (p *process) showRecords(r *storedRecords) error {
 		if e.BundleID != "" {
 			about = fmt.Sprintf(" %s of %s (%d events)", e.BundleID, e.Group, e.Events)
 		}
-		fmt.Fprintf(p.out, "%s  %s%s\n    by %s: %s\n", e.When.UTC().Format(time.RFC3339), e.What, about, printable(e.Who), printable(e.Why))
+		fmt.Fprintf(p.out, "%s  %s%s\n    by %s: %s\n", e.When.UTC().Format(time.RFC3339), e.What, about, terminal.Printable(e.Who), terminal.Printable(e.Why))
 	}
 	return nil
-}
-
-// clipped makes a text fit a column.
-func clipped(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
-}
-
-// printable keeps what others have written from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/messagehub/messagehub/bench"
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -99,10 +97,4 @@ func (p *process) do(body func(ctx context.Context, args []string) error) func(*
 func (p *process) usage(format string, args ...any) error {
 	p.running = false
 	return fmt.Errorf(format, args...)
-}
-
-// onTerminal reports whether a person watches w.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

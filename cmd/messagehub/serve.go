@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"os/signal"
 	"syscall"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 func (p *process) serveCommand() *cobra.Command {
@@ -46,7 +46,7 @@ func (p *process) serveCommand() *cobra.Command {
 
 func (p *process) serve(ctx context.Context, cfg config.Config) error {
 	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	logger := newLogger(cfg.Log, p.err)
 	n, err := node.Open(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
@@ -94,40 +94,11 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, at, actor, bundle)
 }
 
-// untilSignal returns a context that ends with the first signal to stop. The
-// second one ends the process.
-func untilSignal(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for _, act := range []func(){cancel, func() {
-			fmt.Fprintln(os.Stderr, "stopped at the second signal; what was answered is stored, requests under way are cut off")
-			os.Exit(exitFailed)
-		}} {
-			select {
-			case <-signals:
-				act()
-			case <-over:
-				return
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(over)
-		<-ended
-		cancel()
-	}
-}
-
 // newLogger logs text for a terminal and JSON for everything else, unless the
 // configuration knows better.
 func newLogger(cfg config.Log, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: redactLogError}
-	if cfg.Format == "text" || cfg.Format == "auto" && onTerminal(w) {
+	if cfg.Format == "text" || cfg.Format == "auto" && terminal.IsTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, opts))
 	}
 	return slog.New(slog.NewJSONHandler(w, opts))

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 func TestTheCommandsThatServePrintsWorkAsPrinted(t *testing.T) {
@@ -59,7 +61,7 @@ func TestServeOffersTheCommandsForItsAddress(t *testing.T) {
 		{"a path with a blank", "/my files/messagehub", "'/my files/messagehub'"},
 		{"a path with a quote", "/it's/messagehub", `'/it'\''s/messagehub'`},
 	} {
-		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, shellWord(tc.program)) })
+		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, terminal.ShellWord(tc.program)) })
 	}
 	t.Run("a program on the path is called by its name", func(t *testing.T) {
 		dir := t.TempDir()

@@ -4,20 +4,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // programName returns what to type to call this program again, from any folder.
 func programName(args0 string) string {
 	self, err := os.Executable()
 	if err != nil {
-		return shellWord(args0)
+		return terminal.ShellWord(args0)
 	}
 	if found, err := exec.LookPath(filepath.Base(args0)); err == nil && sameFile(found, self) {
-		return shellWord(filepath.Base(args0))
+		return terminal.ShellWord(filepath.Base(args0))
 	}
-	return shellWord(self)
+	return terminal.ShellWord(self)
 }
 
 func sameFile(a, b string) bool {
@@ -27,14 +27,4 @@ func sameFile(a, b string) bool {
 	}
 	second, err := os.Stat(b)
 	return err == nil && os.SameFile(first, second)
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
-
-// shellWord quotes s for a POSIX shell if it needs to be.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

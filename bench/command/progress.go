@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A benchProgress tells how far a run of the bench is: a bar for a person at a
+// A progress tells how far a run of the bench is: a bar for a person at a
 // terminal, a plain line for each step for everything else.
-type benchProgress struct {
-	statusLine
+type progress struct {
+	terminal.StatusLine
 	of int // scenarios
 
 	mu       sync.Mutex
@@ -27,36 +28,36 @@ type benchProgress struct {
 	drawing sync.WaitGroup
 }
 
-func newBenchProgress(w io.Writer, of int) *benchProgress {
-	return &benchProgress{statusLine: newStatusLine(w), of: of}
+func newProgress(w io.Writer, of int) *progress {
+	return &progress{StatusLine: terminal.NewStatusLine(w), of: of}
 }
 
 // begin begins the next scenario, and returns what is to be told how far it is. After
 // it comes end.
-func (p *benchProgress) begin(scenario string) func(bench.Progress) {
+func (p *progress) begin(scenario string) func(bench.Progress) {
 	p.scenario, p.began, p.last = scenario, time.Now(), bench.Progress{}
 	p.at++
 	p.over = make(chan struct{})
-	if p.terminal {
+	if p.Watched {
 		p.drawing.Go(p.redraw)
 	}
 	return p.tell
 }
 
 // end ends the scenario, and removes the bar.
-func (p *benchProgress) end() {
+func (p *progress) end() {
 	close(p.over)
 	p.drawing.Wait()
-	p.clear()
+	p.Clear()
 }
 
 // redraw keeps the time on the bar right while nothing is told.
-func (p *benchProgress) redraw() {
+func (p *progress) redraw() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
 		p.mu.Lock()
-		p.draw(p.bar())
+		p.Draw(p.bar())
 		p.mu.Unlock()
 		select {
 		case <-ticker.C:
@@ -68,30 +69,30 @@ func (p *benchProgress) redraw() {
 
 // tell is told how far the scenario is, at any rate: the bar moves when a percent is
 // full or the step is another.
-func (p *benchProgress) tell(now bench.Progress) {
+func (p *progress) tell(now bench.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now.Step = printable(now.Step)
+	now.Step = terminal.Printable(now.Step)
 	before := p.last
 	p.last = now
 	switch {
-	case p.terminal && (now.Step != before.Step || percent(now) != percent(before)):
-		p.draw(p.bar())
-	case !p.terminal && now.Step != before.Step:
-		fmt.Fprintf(p.w, "%s (%d of %d): %s, %d %%, %s\n", p.scenario, p.at, p.of, now.Step, percent(now), p.elapsed())
+	case p.Watched && (now.Step != before.Step || percent(now) != percent(before)):
+		p.Draw(p.bar())
+	case !p.Watched && now.Step != before.Step:
+		fmt.Fprintf(p, "%s (%d of %d): %s, %d %%, %s\n", p.scenario, p.at, p.of, now.Step, percent(now), p.elapsed())
 	}
 }
 
 // bar is one line: the scenario, a bar, the time since it began, and its step.
-func (p *benchProgress) bar() string {
+func (p *progress) bar() string {
 	const width = 20
 	done := percent(p.last) * width / 100
 	line := fmt.Sprintf("%s (%d of %d) %s%s %3d %% %s  %s", p.scenario, p.at, p.of,
 		strings.Repeat("█", done), strings.Repeat("░", width-done), percent(p.last), p.elapsed(), p.last.Step)
-	return clipped(strings.TrimRight(line, " "), p.columns()-1)
+	return terminal.Clip(strings.TrimRight(line, " "), p.Columns()-1)
 }
 
-func (p *benchProgress) elapsed() time.Duration { return time.Since(p.began).Round(time.Second) }
+func (p *progress) elapsed() time.Duration { return time.Since(p.began).Round(time.Second) }
 
 // percent is between 0 and 100, whatever was told.
 func percent(p bench.Progress) int {

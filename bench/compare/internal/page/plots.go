@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/bench/record"
+	"github.com/messagehub/messagehub/bench/report"
 )
 
 // A picture is the curves of a scenario that have their plot and their unit in common.
@@ -105,7 +106,7 @@ func subject(unit string) string {
 }
 
 // WritePlots writes the curves of r as pictures into a folder.
-func (r *Report) WritePlots(folder string) error {
+func WritePlots(r *report.Report, folder string) error {
 	for _, p := range pictures(r.Curves()) {
 		svg, err := p.draw()
 		if err != nil {

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"math"
@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/bench"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 func TestTheBarOfTheBenchIsOneLineThatIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
-		p := newBenchProgress(&b, 3)
-		p.terminal = true
+		p := newProgress(&b, 3)
+		p.Watched = true
 		tell := p.begin("worst-peek")
 		synctest.Wait()
 		tell(bench.Progress{Step: "filling", Done: 0.5})
@@ -27,7 +28,7 @@ func TestTheBarOfTheBenchIsOneLineThatIsRemoved(t *testing.T) {
 		tell(bench.Progress{Step: strings.Repeat("a long step ", 10), Done: 2})
 		p.end()
 		require.NotContains(t, b.String(), "\n")
-		drawn := strings.Split(strings.TrimPrefix(b.String(), clearLine), clearLine)
+		drawn := strings.Split(strings.TrimPrefix(b.String(), terminal.ClearLine), terminal.ClearLine)
 		require.Equal(t, []string{
 			"worst-peek (1 of 3) ░░░░░░░░░░░░░░░░░░░░   0 % 0s",
 			"worst-peek (1 of 3) ██████████░░░░░░░░░░  50 % 0s  filling",

@@ -1,4 +1,7 @@
-package bench
+// Package baseline has the layouts that the hub replaces, for the bench to measure
+// beside it: package single, one partition for each recipient, and package original,
+// drawers with a document for each event.
+package baseline
 
 import (
 	"context"
@@ -10,10 +13,14 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/baseline/original"
 	"github.com/messagehub/messagehub/bench/baseline/single"
+	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
 )
+
+// Layouts returns the layouts that the hub replaces, the most recent one first.
+func Layouts() []layout.Layout { return []layout.Layout{originalLayout, singleLayout} }
 
 // ports are what the old layouts implement.
 type ports interface {
@@ -31,17 +38,17 @@ var originalLayout = oldLayout("original", original.Provision, func(client *azco
 	return original.New(client, database, original.Options{Content: memory.NewContent()})
 }, "cabinet", "partitionKey")
 
-// oldLayout is a layout without a background, that cleans up by deleting the documents
-// of the container of its events one by one, as there is no other way.
+// oldLayout returns a layout without background work. It cleans up by deleting the
+// documents of the container of its events one by one, because there is no other way.
 func oldLayout(
 	name string,
 	provision func(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error,
 	open func(client *azcosmos.Client, database string) (ports, error),
 	container, key string,
-) layout {
-	return layout{
-		name: name,
-		provision: func(ctx context.Context, a *account.Account, throughput int32) error {
+) layout.Layout {
+	return layout.Layout{
+		Name: name,
+		Provision: func(ctx context.Context, a *account.Account, throughput int32) error {
 			client, err := a.Client(a.Unmetered())
 			if err != nil {
 				return err
@@ -49,7 +56,7 @@ func oldLayout(
 			defer client.Close()
 			return provision(ctx, client, name, throughput)
 		},
-		open: func(_ context.Context, a *account.Account, l *account.Line) (*store, error) {
+		Open: func(_ context.Context, a *account.Account, l *account.Line) (*layout.Store, error) {
 			client, err := a.Client(l)
 			if err != nil {
 				return nil, err
@@ -58,16 +65,16 @@ func oldLayout(
 			if err != nil {
 				return nil, err
 			}
-			opened := &store{DataAvailable: s, Bundles: s, settle: func(context.Context, domain.ActorID) {}, close: client.Close}
+			opened := &layout.Store{DataAvailable: s, Bundles: s, Settle: func(context.Context, domain.ActorID) {}, Close: client.Close}
 			if o, ok := s.(*original.Repository); ok {
-				opened.ingest = func(ctx context.Context, events []domain.Event) error {
+				opened.Ingest = func(ctx context.Context, events []domain.Event) error {
 					_, err := o.Ingest(ctx, events)
 					return err
 				}
 			}
 			return opened, nil
 		},
-		cleanUp: func(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
+		CleanUp: func(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
 			client, err := a.Client(l)
 			if err != nil {
 				return err

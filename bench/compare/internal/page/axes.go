@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/report"
 )
 
 // Every axis is logarithmic, for what is compared are ratios: what is drawn are the
@@ -79,7 +80,7 @@ func ticks(least, most float64) []plot.Tick {
 		for step := 1.0; step < 10; step++ {
 			mark := plot.Tick{Value: decade + math.Log10(step)}
 			if slices.Contains(labels, step) {
-				mark.Label = number(step * math.Pow(10, decade))
+				mark.Label = report.FormatNumber(step * math.Pow(10, decade))
 			}
 			if least-hair <= mark.Value && mark.Value <= most+hair {
 				marks = append(marks, mark)

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/bench/record"
+	"github.com/messagehub/messagehub/bench/report"
 )
 
-// WriteResults writes r to a page for people, RESULTS.md, which shows the plots that
-// WritePlots has written into a folder.
-func (r *Report) WriteResults(path, plots string) error {
+// Write writes r to a page for people, RESULTS.md, which shows the plots that WritePlots
+// has written into a folder.
+func Write(r *report.Report, path, plots string) error {
 	from, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -26,13 +27,13 @@ func (r *Report) WriteResults(path, plots string) error {
 	if err != nil {
 		return err
 	}
-	return record.WriteFile(path, []byte(r.markdown(filepath.ToSlash(link))))
+	return record.WriteFile(path, []byte(markdown(r, filepath.ToSlash(link))))
 }
 
-// markdown is the page; plots is the folder of the plots as seen from there.
-func (r *Report) markdown(plots string) string {
+// markdown returns the page; plots is the folder of the plots as seen from there.
+func markdown(r *report.Report, plots string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What the bench measured\n\n`messagehub bench` wrote this; do not edit it.\n\n")
+	fmt.Fprintf(&b, "# What the bench measured\n\n`go run ./bench/compare` wrote this; do not edit it.\n\n")
 	size := "whole"
 	if r.Quick {
 		size = "quick: smaller and shorter than the whole"
@@ -50,7 +51,7 @@ func (r *Report) markdown(plots string) string {
 		fmt.Fprintf(&b, "- %s: %s\n", fact[0], fact[1])
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Origin())
-	r.writeTargets(&b)
+	writeTargets(&b, r)
 	pictures := pictures(r.Curves())
 	for _, s := range r.Sections {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", s.Scenario, capital(strings.TrimSuffix(s.About, ".")))
@@ -61,7 +62,7 @@ func (r *Report) markdown(plots string) string {
 			b.WriteString("\n| layout | metric | value | target | |\n| --- | --- | ---: | --- | --- |\n")
 		}
 		for _, f := range s.Figures {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Layout), cell(f.Metric), amount(f), bound(f.Target), r.mark(f))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Layout), cell(f.Metric), amount(f), report.FormatTarget(f.Target), r.Mark(f))
 		}
 		for _, p := range pictures {
 			if p.scenario == s.Scenario {
@@ -74,7 +75,7 @@ func (r *Report) markdown(plots string) string {
 }
 
 // writeTargets begins with what is missed.
-func (r *Report) writeTargets(b *strings.Builder) {
+func writeTargets(b *strings.Builder, r *report.Report) {
 	fmt.Fprintf(b, "\n## Targets\n\n%s.\n", capital(r.Verdict()))
 	for _, s := range r.Sections {
 		if s.Err != nil {
@@ -87,12 +88,14 @@ func (r *Report) writeTargets(b *strings.Builder) {
 	}
 	b.WriteString("\n| missed in | layout | metric | value | target |\n| --- | --- | --- | ---: | --- |\n")
 	for _, f := range missed {
-		fmt.Fprintf(b, "| %s | %s | %s | **%s** | %s |\n", cell(f.Scenario), cell(f.Layout), cell(f.Metric), amount(f), bound(f.Target))
+		fmt.Fprintf(b, "| %s | %s | %s | **%s** | %s |\n", cell(f.Scenario), cell(f.Layout), cell(f.Metric), amount(f), report.FormatTarget(f.Target))
 	}
 }
 
 // amount is a value with its unit.
-func amount(f figure.Figure) string { return strings.TrimSpace(number(f.Value) + " " + cell(f.Unit)) }
+func amount(f figure.Figure) string {
+	return strings.TrimSpace(report.FormatNumber(f.Value) + " " + cell(f.Unit))
+}
 
 // cell keeps a text in its cell of a table.
 func cell(s string) string {

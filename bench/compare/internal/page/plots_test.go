@@ -1,4 +1,4 @@
-package report_test
+package page_test
 
 import (
 	"encoding/xml"
@@ -15,15 +15,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/bench/compare/internal/page"
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/bench/report"
+	"github.com/messagehub/messagehub/bench/report/reporttest"
 )
 
 // plots draws a report and returns the pictures by name.
 func plots(t *testing.T, r *report.Report) map[string]string {
 	t.Helper()
 	folder := t.TempDir()
-	require.NoError(t, r.WritePlots(folder))
+	require.NoError(t, page.WritePlots(r, folder))
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	found := make(map[string]string)
@@ -36,7 +38,7 @@ func plots(t *testing.T, r *report.Report) map[string]string {
 }
 
 func TestWhatHasItsPlotAndItsUnitInCommonIsOnePicture(t *testing.T) {
-	found := plots(t, sample())
+	found := plots(t, reporttest.Sample())
 	var names []string
 	for name, text := range found {
 		names = append(names, name)
@@ -70,7 +72,7 @@ func requireXML(t *testing.T, text string) {
 }
 
 func TestTheSameReportIsTheSameBytes(t *testing.T) {
-	first, second := plots(t, sample()), plots(t, sample())
+	first, second := plots(t, reporttest.Sample()), plots(t, reporttest.Sample())
 	require.Len(t, first, 4)
 	require.True(t, maps.Equal(first, second))
 }
@@ -88,14 +90,14 @@ func TestWhatHasNoPlaceOnALogarithmicScaleIsLeftOut(t *testing.T) {
 
 func TestAnUnknownPlotIsAnError(t *testing.T) {
 	section := &report.Section{Curves: []figure.Curve{{Scenario: "odd", Plot: "by moonlight", Unit: "ms", Points: []figure.Point{{X: 1, Y: 1}}}}}
-	err := (&report.Report{Sections: []*report.Section{section}}).WritePlots(t.TempDir())
+	err := page.WritePlots(&report.Report{Sections: []*report.Section{section}}, t.TempDir())
 	require.ErrorContains(t, err, `no such plot: "by moonlight"`)
 }
 
 func TestBarsThatWouldBeTooNarrowGoIntoAFurtherPicture(t *testing.T) {
 	section := &report.Section{Scenario: "price"}
 	for i := range 13 {
-		section.Curves = append(section.Curves, bars("price", fmt.Sprintf("layout %d.", i), figure.PerEvent, 1, 2, 3, 4))
+		section.Curves = append(section.Curves, reporttest.Bars("price", fmt.Sprintf("layout %d.", i), figure.PerEvent, 1, 2, 3, 4))
 	}
 	found := plots(t, &report.Report{Sections: []*report.Section{section}})
 	require.Len(t, found, 3)

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/report"
 )
 
 // The published prices of Azure Cosmos DB, of an account in one region of the US that
@@ -33,17 +34,17 @@ func writePrices(b *strings.Builder, curves []figure.Curve) {
 	fmt.Fprintf(b, "\n## Price list\n\nRequest units per event over its whole life, and what a million events cost at the\n"+
 		"[published prices](https://learn.microsoft.com/azure/cosmos-db/understand-your-bill): %s USD per million request units\n"+
 		"serverless, or %s USD an hour for each 100 provisioned request units a second, here with all of them used; with half of\n"+
-		"them used it is twice that. Storage is not counted.\n\n", number(serverless), number(provisioned))
+		"them used it is twice that. Storage is not counted.\n\n", report.FormatNumber(serverless), report.FormatNumber(provisioned))
 	fmt.Fprintf(b, "| scenario | layout | %s | whole life | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
 	b.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(parts)+3) + "\n")
 	for _, c := range curves {
 		units := make([]string, len(parts))
 		life := 0.0
 		for _, p := range c.Points {
-			units[slices.Index(parts, p.Label)] = number(p.Y)
+			units[slices.Index(parts, p.Label)] = report.FormatNumber(p.Y)
 			life += p.Y
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", cell(c.Scenario), cell(c.Name), strings.Join(units, " | "),
-			number(life), number(life*serverless), number(life*provisionedMillion))
+			report.FormatNumber(life), report.FormatNumber(life*serverless), report.FormatNumber(life*provisionedMillion))
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"image/color"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/report"
 )
 
 // A row is the bars of one curve. The bar charts of the library stand on zero, which
@@ -33,7 +34,7 @@ func (r *row) Plot(c draw.Canvas, p *plot.Plot) {
 		bar := vg.Rectangle{Min: vg.Point{X: left, Y: c.Min.Y}, Max: vg.Point{X: right, Y: y(math.Log10(height))}}
 		c.SetColor(r.color)
 		c.Fill(bar.Path())
-		c.FillText(r.text, vg.Point{X: (left + right) / 2, Y: bar.Max.Y + vg.Points(3)}, rounded(height, 3))
+		c.FillText(r.text, vg.Point{X: (left + right) / 2, Y: bar.Max.Y + vg.Points(3)}, report.FormatRounded(height, 3))
 	}
 }
 

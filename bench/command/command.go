@@ -1,0 +1,203 @@
+// Package command is the command line of the bench: it runs scenarios, shows their
+// progress and their figures, and writes these as JSON.
+//
+// It has two callers. The command messagehub measures the hub, and has what is here as
+// its sub-command bench. The program bench/compare measures other layouts beside it
+// and writes a page with plots; only that program links them and what draws.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/bench"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
+	"github.com/messagehub/messagehub/bench/record"
+	"github.com/messagehub/messagehub/bench/report"
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// KeyVariable is the environment variable with the key of a real account.
+const KeyVariable = "MESSAGEHUB_COSMOS_KEY"
+
+// ErrMissed is the error of a run that has missed a target. The output has said so.
+var ErrMissed = errors.New("a target was missed")
+
+// A UsageError is an error of the command line: nothing was measured.
+type UsageError struct{ error }
+
+func (e UsageError) Unwrap() error { return e.error }
+
+// A Bench is a run of the bench on a command line.
+type Bench struct {
+	Program string   // how it is called, for the report: "messagehub"
+	Args    []string // what follows
+	Environ []string
+	Out     io.Writer // figures
+	Err     io.Writer // progress
+	Commit  string    // what is measured; "": the commit of the tree around the working folder
+
+	// Find returns the scenarios with these names. Default: bench.Find.
+	Find func(names ...string) ([]bench.Scenario, error)
+
+	// Beside are the layouts to measure beside the hub's.
+	Beside []layout.Layout
+
+	// Write writes further files about a run that was not stopped. Default: none.
+	Write func(*report.Report) error
+
+	options bench.Options
+	list    bool
+	json    string // file; "": not written
+}
+
+// AddFlags adds the flags that the callers have in common.
+func (b *Bench) AddFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&b.list, "list", false, "list the scenarios, and measure nothing")
+	flags.BoolVar(&b.options.Quick, "quick", false, "smaller and shorter: a few minutes in all")
+	flags.Uint64Var(&b.options.Seed, "seed", 1, "the same `N` makes the same load and the same weather")
+	flags.StringVar(&b.json, "json", "", "write every figure to `FILE`, as JSON")
+	config.AddFlags(flags, "cosmos.endpoint")
+}
+
+// Run carries out the scenarios with these names, or all. It returns a UsageError if
+// the command line is wrong, and ErrMissed if all is well except for a target.
+func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) error {
+	find := bench.Find
+	if b.Find != nil {
+		find = b.Find
+	}
+	scenarios, err := find(names...)
+	if err != nil {
+		return UsageError{err}
+	}
+	if b.list {
+		return b.print(scenarios)
+	}
+	if err := b.chooseAccount(flags); err != nil {
+		return err
+	}
+	return b.measure(ctx, scenarios)
+}
+
+// chooseAccount takes the account from the command line. One that is only in the
+// environment, for a hub, is not measured by accident.
+func (b *Bench) chooseAccount(flags *pflag.FlagSet) error {
+	if !flags.Changed("cosmos-endpoint") {
+		return nil
+	}
+	environ := slices.DeleteFunc(slices.Clone(b.Environ), func(entry string) bool {
+		return !strings.HasPrefix(entry, KeyVariable+"=")
+	})
+	cfg, err := config.Load(config.Inputs{Environ: environ, Flags: flags})
+	if err != nil {
+		return UsageError{err}
+	}
+	b.options.Endpoint, b.options.Key = cfg.Cosmos.Endpoint, cfg.Cosmos.Key.Reveal()
+	if b.options.Key == "" {
+		b.options.Credential, err = node.Identity()
+	}
+	return err
+}
+
+func (b *Bench) print(scenarios []bench.Scenario) error {
+	table := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
+	for _, s := range scenarios {
+		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.About)
+	}
+	return table.Flush()
+}
+
+// measure carries out scenarios, and shows and writes what they found.
+func (b *Bench) measure(ctx context.Context, scenarios []bench.Scenario) error {
+	ctx, stop := terminal.UntilSignal(ctx)
+	defer stop()
+	b.options.Beside = b.Beside
+	r := &report.Report{Facts: b.facts(ctx)}
+	fmt.Fprintf(b.Err, "measuring on %s\n", r.Where)
+	progress := newProgress(b.Err, len(scenarios))
+	for i, s := range scenarios {
+		section := &report.Section{Scenario: s.Name, About: s.About}
+		r.Sections = append(r.Sections, section)
+		o := b.options
+		o.Progress = progress.begin(s.Name)
+		o.Curve = func(curve figure.Curve) { section.Curves = append(section.Curves, curve) }
+		section.Err = s.Run(ctx, o, func(f figure.Figure) { section.Figures = append(section.Figures, f) })
+		progress.end()
+		stopped := ctx.Err() != nil && (section.Err != nil || i+1 < len(scenarios))
+		if stopped && section.Err != nil {
+			section.Err = errors.New("stopped")
+		}
+		if err := r.WriteTable(b.Out, section); err != nil {
+			return err
+		}
+		if stopped {
+			return errors.New("stopped before the end: what is above is all that is known, and no file was written")
+		}
+	}
+	r.Took = time.Since(r.Began)
+	if err := b.write(r); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.Out, "%s\n\n%s\n", r.Origin(), r.Verdict())
+	return outcome(r)
+}
+
+// facts returns what a report says of a run that begins now.
+func (b *Bench) facts(ctx context.Context) report.Facts {
+	words := []string{b.Program}
+	for _, arg := range b.Args {
+		words = append(words, terminal.ShellWord(arg))
+	}
+	commit := b.Commit
+	if commit == "" {
+		commit = record.Commit(ctx)
+	}
+	return report.Facts{
+		Command: strings.Join(words, " "), Commit: commit, Machine: record.Machine(), Go: runtime.Version(),
+		Began: time.Now(), Seed: b.options.Seed, Quick: b.options.Quick,
+		Where: b.options.Where(), Model: b.options.Endpoint == "",
+	}
+}
+
+// write writes the files that were asked for.
+func (b *Bench) write(r *report.Report) error {
+	if b.Write != nil {
+		if err := b.Write(r); err != nil {
+			return err
+		}
+	}
+	if b.json != "" {
+		if err := r.WriteJSON(b.json); err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	return nil
+}
+
+// outcome returns an error if a scenario failed or a target is missed.
+func outcome(r *report.Report) error {
+	var failed []error
+	for _, s := range r.Sections {
+		failed = append(failed, s.Err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	if len(r.Missed()) > 0 {
+		return ErrMissed
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Command compare measures the hub beside the layouts that it replaces, and draws what
+// it finds: a page with tables, plots and prices. `make bench` writes bench/RESULTS.md
+// and bench/plots with it.
+//
+// Its scenarios, flags and exit statuses are those of `messagehub bench`. It is a program
+// of its own so that what compares and draws (the replaced layouts, plots, fonts) is not
+// in the command that operators run.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/bench"
+	"github.com/messagehub/messagehub/bench/baseline"
+	"github.com/messagehub/messagehub/bench/command"
+	"github.com/messagehub/messagehub/bench/compare/internal/page"
+	"github.com/messagehub/messagehub/bench/report"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+func main() {
+	os.Exit(run(context.Background(), &process{args: os.Args[1:], environ: os.Environ(), out: os.Stdout, err: os.Stderr}))
+}
+
+// A process is the environment of a run of the program.
+type process struct {
+	args     []string
+	environ  []string
+	out, err io.Writer
+
+	// scenarios finds the scenarios; nil: bench.Find.
+	scenarios func(names ...string) ([]bench.Scenario, error)
+}
+
+// The exit statuses besides 0.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// run carries out the command line and returns the exit status.
+func run(ctx context.Context, p *process) int {
+	hasBegun := false
+	cmd := compareCommand(p, &hasBegun) //nolint:contextcheck // cobra hands the context to the command
+	cmd.SetArgs(p.args)
+	cmd.SetOut(p.out)
+	cmd.SetErr(p.err)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, command.ErrMissed) {
+		return exitFailed
+	}
+	text, _ := config.Redact(err.Error()) // an argument may be a connection string
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(p.err, "compare: %s\n", strings.TrimSpace(line))
+	}
+	if _, isUsage := errors.AsType[command.UsageError](err); hasBegun && !isUsage {
+		return exitFailed
+	}
+	fmt.Fprintln(p.err, "compare: see go run ./bench/compare --help")
+	return exitUsage
+}
+
+func compareCommand(p *process, hasBegun *bool) *cobra.Command {
+	var results, plots string
+	cmd := &cobra.Command{
+		Use:   "compare [SCENARIO...]",
+		Short: "Measure the hub beside the layouts that it replaces, and draw what was found",
+		Long: "Measure the hub as messagehub bench does, and beside it two layouts that it replaces: original, drawers with\n" +
+			"a document for each event, and single, one partition for each recipient. Write a page with tables, plots and\n" +
+			"prices.",
+		Example: "  go run ./bench/compare --list\n" +
+			"  go run ./bench/compare --quick worst-peek\n" +
+			"  go run ./bench/compare --results bench/RESULTS.md",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	b := &command.Bench{
+		Program: "go run ./bench/compare", Args: p.args, Environ: p.environ, Out: p.out, Err: p.err,
+		Find: p.scenarios, Beside: baseline.Layouts(),
+		Write: func(r *report.Report) error { return write(r, results, plots) },
+	}
+	flags := cmd.Flags()
+	b.AddFlags(flags)
+	flags.StringVar(&results, "results", "", "write a page with tables, plots and prices to `FILE`, in Markdown")
+	flags.StringVar(&plots, "plots", "", "write the plots to folder `DIR`, as SVG; with --results: plots beside that file")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		*hasBegun = true
+		return b.Run(cmd.Context(), flags, names)
+	}
+	return cmd
+}
+
+// write writes the page and the plots that were asked for.
+func write(r *report.Report, results, plots string) error {
+	if plots == "" && results != "" {
+		plots = filepath.Join(filepath.Dir(results), "plots")
+	}
+	if plots != "" {
+		if err := page.WritePlots(r, plots); err != nil {
+			return fmt.Errorf("--plots: %w", err)
+		}
+	}
+	if results != "" {
+		if err := page.Write(r, results, plots); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
+	return nil
+}

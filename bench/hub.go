@@ -1,0 +1,70 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/layout"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// layouts returns those that r measures: the hub first, and the others in their order.
+func (r *run) layouts() []layout.Layout {
+	return append([]layout.Layout{hub}, r.Beside...)
+}
+
+// provisionAll makes the containers of all layouts that r measures.
+func (r *run) provisionAll(ctx context.Context, a *account.Account) error {
+	for _, l := range r.layouts() {
+		if err := l.Provision(ctx, a, perContainer); err != nil {
+			return fmt.Errorf("provision %s: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// hub is the layout that ships.
+var hub = layout.Layout{
+	Name: "hub",
+	Provision: func(ctx context.Context, a *account.Account, throughput int32) error {
+		db, err := cosmos.Connect(a.Connection(a.Unmetered(), "hub"))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		if err := db.Provision(ctx); err != nil {
+			return err
+		}
+		return a.Raise(ctx, "hub", map[string]int32{"catalog": throughput, "cabinet": throughput, "bundles": throughput})
+	},
+	Open: func(ctx context.Context, a *account.Account, l *account.Line) (*layout.Store, error) {
+		r, stop, err := openHub(ctx, a, l, cosmos.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return &layout.Store{DataAvailable: r, Bundles: r, Settle: r.Settle, Close: stop}, nil
+	},
+	CleanUp: sweepHub,
+}
+
+// openHub returns the hub's repository over l, at work until stop is called. It
+// sweeps when it is told to, so that nobody pays for it unawares.
+func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.Options) (r *cosmos.Repository, stop func(), err error) {
+	db, err := cosmos.Connect(a.Connection(l, "hub"))
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Exclusive, o.SweepEvery = true, -1
+	r = cosmos.New(db, memory.NewContent(), o)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = r.Run(ctx) }) // which ends with ctx and never fails
+	return r, func() {
+		cancel()
+		running.Wait()
+		db.Close()
+	}, nil
+}

@@ -1,0 +1,36 @@
+package terminal
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Clip shortens s to limit runes. The last one is an ellipsis if something was cut off.
+func Clip(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit-1]) + "…"
+}
+
+// Printable replaces the control characters of s, so that a text of others cannot steer
+// the terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// ShellWord quotes s for a POSIX shell if it needs to be.
+func ShellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
