@@ -1,4 +1,6 @@
 package servicebus
 
-// ClosePatience lets tests say how long stopping may take.
-const ClosePatience = closePatience
+import "github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+
+// CloseTimeout lets tests say how long stopping may take.
+const CloseTimeout = busclient.CloseTimeout

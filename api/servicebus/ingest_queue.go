@@ -2,35 +2,35 @@ package servicebus
 
 import (
 	"context"
-	"errors"
 	"math"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // serveQueue takes the messages of a queue without sessions, with one receiver at a
 // time, until ctx ends.
 func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
-	bus := &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), queue: queue, connected: in.metrics.connected}
+	bus := newQueueConnection(&in.opts, queue, in.metrics.connected)
 	defer bus.close(ctx)
 	for failures := 0; ctx.Err() == nil; {
-		client, err := bus.use()
+		client, err := bus.Acquire()
 		if err == nil {
 			var received int
 			received, err = in.receiveFrom(ctx, work, bus, client, queue)
-			bus.release(ctx, client)
+			bus.Release(ctx, client)
 			if received > 0 {
 				failures = 0
 			}
 		}
-		var panicked *panicError
 		switch {
 		case err == nil || ctx.Err() != nil:
 			continue
-		case errors.As(err, &panicked): // the queue works; the lock of the message has to end before it comes again
+		case busclient.IsPanic(err): // the queue works; the lock of the message has to end before it comes again
 		default:
-			bus.fails(ctx, client, err)
+			bus.reportFailure(ctx, client, err)
 		}
 		failures++
 		pause(ctx, in.delay(failures))
@@ -38,7 +38,7 @@ func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 }
 
 // receiveFrom is the lane of one receiver.
-func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *connection, client *connected, queue string) (received int, err error) {
+func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *queueConnection, client *busclient.Client, queue string) (received int, err error) {
 	r, err := client.NewReceiverForQueue(queue, nil)
 	if err != nil {
 		return 0, err
@@ -48,7 +48,7 @@ func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *connection, cli
 	if err := reach(ctx, r); err != nil {
 		return 0, err
 	}
-	bus.works()
+	bus.reportSuccess()
 	l.messages = newOwnMessages(r)
 	err = l.run(ctx, work)
 	return l.received, err

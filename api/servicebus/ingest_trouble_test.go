@@ -189,7 +189,7 @@ func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 		<-time.After(time.Minute)
 		began := time.Now()
 		stop()
-		require.Less(t, time.Since(began), grace+servicebus.ClosePatience)
+		require.Less(t, time.Since(began), grace+servicebus.CloseTimeout)
 		r, err := s.connects().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
 		require.NoError(t, err)
 		for range events {
@@ -209,7 +209,7 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 		<-time.After(time.Minute)
 		began := time.Now()
 		end(servicebus.ErrAtOnce)
-		require.Less(t, time.Since(began), servicebus.ClosePatience)
+		require.Less(t, time.Since(began), servicebus.CloseTimeout)
 	})
 }
 

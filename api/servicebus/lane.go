@@ -3,7 +3,6 @@ package servicebus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -29,20 +29,6 @@ type message struct {
 	weight  int
 	refused *rejection // if it cannot be stored
 	lost    bool       // no longer locked; guarded by ownMessages
-}
-
-// errLinkLost reports that a receiver has lost its link: the connection was
-// dropped, or the lock of the session has ended.
-var errLinkLost = errors.New("the link to the queue is lost")
-
-// A panicError is what the client panicked with when it read a message.
-type panicError struct{ value any }
-
-func (p *panicError) Error() string { return fmt.Sprintf("the client panicked: %v", p.value) }
-
-func isPanic(err error) bool {
-	_, is := errors.AsType[*panicError](err)
-	return is
 }
 
 // A lane brings the messages of one receiver to the hub, in their order: those of a
@@ -139,9 +125,7 @@ func (l *lane) run(ctx, work context.Context) error {
 
 // close gives the session and the messages back to the bus.
 func (l *lane) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
-	defer cancel()
-	if err := l.receiver.Close(ctx); err != nil {
+	if err := busclient.Outlast(ctx, busclient.CloseTimeout, l.receiver.Close); err != nil {
 		l.logger.Debug("a receiver was not closed in time", "error", err)
 	}
 }
@@ -162,7 +146,7 @@ func (l *lane) receive(ctx context.Context, received chan<- *message) {
 		if l.enter(ctx) != nil {
 			return
 		}
-		raw, err := receiveOne(ctx, l.receiver)
+		raw, err := busclient.ReceiveOne(ctx, l.receiver)
 		if err != nil {
 			l.giveBackRoom(0)
 			if ctx.Err() == nil {
@@ -183,27 +167,9 @@ func (l *lane) receive(ctx context.Context, received chan<- *message) {
 	}
 }
 
-// receiveOne returns the next message. Not more than one: see the package comment.
-func receiveOne(ctx context.Context, r receiver) (_ *azservicebus.ReceivedMessage, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v}
-		}
-	}()
-	got, err := r.ReceiveMessages(ctx, 1, nil)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(got) == 0: // says the client when it has lost the link, and would open another
-		return nil, errLinkLost
-	default:
-		return got[0], nil
-	}
-}
-
 func (l *lane) cannotReceive(err error) {
 	l.fails(err)
-	if panicked, is := errors.AsType[*panicError](err); is {
+	if panicked, is := errors.AsType[*busclient.PanicError](err); is {
 		l.in.metrics.panics.WithLabelValues(l.queue).Inc()
 		l.logger.Error("a message cannot be read; it is delivered again until the bus makes it a dead letter", "error", panicked)
 		return

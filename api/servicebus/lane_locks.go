@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // longestUnrenewed is how long a lock goes at most without being renewed, whatever
@@ -46,7 +48,7 @@ func (l *lane) keepSession(ctx context.Context) {
 			s.renewed, wait = tried, every
 		case ctx.Err() != nil:
 			return
-		case code(err) == azservicebus.CodeLockLost || time.Since(s.renewed) >= s.keptFor:
+		case busclient.ReasonOf(err) == busclient.LockLost || time.Since(s.renewed) >= s.keptFor:
 			l.fails(err)
 			l.sessionLost(err)
 			return
@@ -185,7 +187,7 @@ func (l *lane) keepMessages(ctx context.Context) {
 		case err == nil:
 			l.messages.extend(m, until, keptFor)
 		case ctx.Err() != nil:
-		case code(err) == azservicebus.CodeLockLost:
+		case busclient.ReasonOf(err) == busclient.LockLost:
 			l.lockLost(m, err)
 		default:
 			l.fails(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // settleAll ends messages at the bus, one after the other, until there will be no
@@ -18,7 +20,7 @@ func (l *lane) settleAll() {
 		} else if err := l.settle(m); err != nil {
 			l.in.metrics.unsettled.WithLabelValues(l.queue).Inc()
 			l.logger.Debug("a message was not settled", "message_id", m.MessageID, "error", err)
-			if code(err) == azservicebus.CodeLockLost {
+			if busclient.ReasonOf(err) == busclient.LockLost {
 				l.lockLost(m, err)
 			} else {
 				failed = true

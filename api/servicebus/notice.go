@@ -3,6 +3,7 @@ package servicebus
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -31,8 +33,8 @@ type NoticeOptions struct {
 // domain can tell. Calls that follow each other reach the queue in that order.
 type Notices struct {
 	opts  NoticeOptions
-	line  line
-	life  *life
+	bus   *busclient.Connection
+	tasks *busclient.TaskGroup
 	count *prometheus.CounterVec // origin, outcome
 }
 
@@ -48,9 +50,9 @@ func NewNotices(opts NoticeOptions) *Notices {
 		opts.NewID = uuid.New
 	}
 	return &Notices{
-		opts: opts,
-		line: line{open: opts.Open, logger: opts.Logger},
-		life: newLife(),
+		opts:  opts,
+		bus:   busclient.NewConnection(busclient.Options{Open: opts.Open, Logger: opts.Logger}),
+		tasks: busclient.NewTaskGroup(),
 		count: promauto.With(opts.Registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_servicebus_notices_total",
 			Help: "Notices to domains that an actor holds a bundle, by origin and outcome: accepted, unavailable (the bus), uncertain (it may have been accepted).",
@@ -61,8 +63,8 @@ func NewNotices(opts NoticeOptions) *Notices {
 // Close waits until the calls that are under way have ended, and closes the
 // connection. If ctx ends first, what is left of the work ends soon after.
 func (n *Notices) Close(ctx context.Context) error {
-	err := n.life.end(ctx)
-	n.line.close(ctx)
+	err := n.tasks.Close(ctx)
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, n.bus.Close) // it always reports success
 	return err
 }
 
@@ -100,7 +102,7 @@ func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string
 		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
 	}
 	sent := make(chan error, 1)
-	if !n.life.run(func() { sent <- n.line.send(n.life.ctx, queue, message) }) {
+	if !n.tasks.Go(func() { sent <- n.send(queue, message) }) {
 		return domain.Errorf(domain.Unavailable, "this hub is being stopped")
 	}
 	select {
@@ -108,5 +110,19 @@ func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string
 		return err
 	case <-ctx.Done():
 		return domain.Errorf(domain.Uncertain, "the bus has not said in time whether it accepts the notice: %w", ctx.Err())
+	}
+}
+
+// send sends a message. Its time does not end with that of a caller.
+func (n *Notices) send(queue string, m *azservicebus.Message) error {
+	err := n.bus.Send(n.tasks.Context(), queue, m)
+	failed, _ := errors.AsType[*busclient.SendError](err)
+	switch {
+	case err == nil:
+		return nil
+	case failed.Uncertain:
+		return domain.Errorf(domain.Uncertain, "%w", err)
+	default:
+		return domain.Errorf(domain.Unavailable, "%w", err)
 	}
 }

@@ -3,14 +3,12 @@ package servicebus
 import (
 	"bytes"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -33,18 +31,17 @@ const (
 const (
 	maxReply = 64 << 10
 	maxURI   = 2 << 10
-	maxText  = 500 // of what a domain says about a failure
 )
 
-// A judgement is what a message in the session of a reply amounts to.
-type judgement struct {
+// A classification says what a message in the session of a reply is.
+type classification struct {
 	counts               bool // the request has its reply
 	reply                hub.Reply
 	refusal, description string // why it goes to the dead letters; empty if it does not
 }
 
-// judge reads a message that came in the session of the request.
-func (a *attempt) judge(m *azservicebus.ReceivedMessage) judgement {
+// classify reads a message that came in the session of the request.
+func (a *attempt) classify(m *azservicebus.ReceivedMessage) classification {
 	body := bodyOf(m)
 	if len(body) == 0 || len(body) > maxReply {
 		return malformed(fmt.Sprintf("its body has %d bytes; want 1 to %d", len(body), maxReply))
@@ -54,10 +51,10 @@ func (a *attempt) judge(m *azservicebus.ReceivedMessage) judgement {
 		return malformed("its body is no DataBundleResponseContract")
 	}
 	if !isGUID(r.GetRequestId(), a.id) {
-		return refused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", printable(r.GetRequestId()), a.id))
+		return refused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", busclient.Printable(r.GetRequestId()), a.id))
 	}
 	if id := r.GetRequestIdempotencyId(); id != "" && id != a.process {
-		return refused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", printable(id), a.process))
+		return refused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", busclient.Printable(id), a.process))
 	}
 	switch said := r.GetReply().(type) {
 	case *contract.DataBundleResponseContract_Success:
@@ -65,18 +62,18 @@ func (a *attempt) judge(m *azservicebus.ReceivedMessage) judgement {
 		if uri == "" || len(uri) > maxURI {
 			return malformed(fmt.Sprintf("its contentUri has %d bytes; want 1 to %d", len(uri), maxURI))
 		}
-		return judgement{counts: true, reply: hub.Reply{URI: uri}}
+		return classification{counts: true, reply: hub.Reply{URI: uri}}
 	case *contract.DataBundleResponseContract_Failure:
-		return judgement{counts: true, reply: hub.Reply{Failure: domain.Trouble{
-			Reason: reasonOf(said.Failure.GetReason()), Text: printable(said.Failure.GetFailureDescription()),
+		return classification{counts: true, reply: hub.Reply{Failure: domain.Trouble{
+			Reason: reasonOf(said.Failure.GetReason()), Text: busclient.Printable(said.Failure.GetFailureDescription()),
 		}}}
 	}
 	return malformed("it has neither Success nor Failure")
 }
 
 // malformed judges a reply to be a failure of the domain: asking on would not help.
-func malformed(why string) judgement {
-	return judgement{
+func malformed(why string) classification {
+	return classification{
 		counts:  true,
 		reply:   hub.Reply{Failure: domain.Trouble{Reason: malformedReply, Text: why}},
 		refusal: malformedReply, description: why,
@@ -84,8 +81,8 @@ func malformed(why string) judgement {
 }
 
 // refused judges a message not to be the reply, which may still come.
-func refused(reason, why string) judgement {
-	return judgement{refusal: reason, description: why}
+func refused(reason, why string) classification {
+	return classification{refusal: reason, description: why}
 }
 
 func reasonOf(r contract.DataBundleResponseContract_RequestFailure_Reason) string {
@@ -115,22 +112,4 @@ func isGUID(text, id string) bool {
 	}
 	guid, ok := domain.FromGUID(text)
 	return ok && guid == id
-}
-
-// printable makes text of others fit for a log and an operator's screen.
-func printable(text string) string {
-	text = strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return ' '
-		}
-		return c
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) <= maxText {
-		return text
-	}
-	end := maxText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

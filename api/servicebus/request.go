@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -83,10 +84,10 @@ func (o *RequestOptions) setDefaults() {
 // asks again, for the same bundle under the same id.
 type Requests struct {
 	opts     RequestOptions
-	requests line
-	replies  []*line
+	requests *busclient.Connection
+	replies  []*busclient.Connection
 	slots    map[domain.Origin]chan struct{} // one for each request under way
-	life     *life
+	tasks    *busclient.TaskGroup
 	metrics  *requestMetrics
 }
 
@@ -96,9 +97,10 @@ var _ hub.Requester = (*Requests)(nil)
 // them.
 func NewRequests(opts RequestOptions) *Requests {
 	opts.setDefaults()
-	replies := make([]*line, opts.Connections)
+	connection := busclient.Options{Open: opts.Open, Logger: opts.Logger}
+	replies := make([]*busclient.Connection, opts.Connections)
 	for i := range replies {
-		replies[i] = &line{open: opts.Open, logger: opts.Logger}
+		replies[i] = busclient.NewConnection(connection)
 	}
 	slots := make(map[domain.Origin]chan struct{})
 	for origin := range opts.Queues {
@@ -106,10 +108,10 @@ func NewRequests(opts RequestOptions) *Requests {
 	}
 	return &Requests{
 		opts:     opts,
-		requests: line{open: opts.Open, logger: opts.Logger},
+		requests: busclient.NewConnection(connection),
 		replies:  replies,
 		slots:    slots,
-		life:     newLife(),
+		tasks:    busclient.NewTaskGroup(),
 		metrics:  newRequestMetrics(opts.Registerer),
 	}
 }
@@ -117,11 +119,10 @@ func NewRequests(opts RequestOptions) *Requests {
 // Close lets callers that wait go with an Unavailable error, and closes the
 // connections. If ctx ends first, what is left of the work ends soon after.
 func (r *Requests) Close(ctx context.Context) error {
-	r.life.stop()
-	err := r.life.end(ctx)
-	r.requests.close(ctx)
-	for _, l := range r.replies {
-		l.close(ctx)
+	r.tasks.Stop()
+	err := r.tasks.Close(ctx)
+	for _, c := range append(r.replies, r.requests) {
+		_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // it always reports success
 	}
 	return err
 }
@@ -159,7 +160,7 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	release := func() { <-slots }
-	if !r.life.run(func() { defer release(); a.run(ctx) }) {
+	if !r.tasks.Go(func() { defer release(); a.run(ctx) }) {
 		release()
 		return hub.Reply{}, errClosing
 	}
@@ -204,7 +205,7 @@ func (r *Requests) newAttempt(q hub.ContentRequest, queues contract.Queues, left
 			ReplyTo: &queues.Reply, ReplyToSessionID: &id, TimeToLive: &left,
 			ApplicationProperties: contract.Properties(contract.RequestDataBundle, process, r.opts.Clock(), r.opts.NewID()),
 		},
-		sent: make(chan error, 1), heard: make(chan heard, 1),
+		sent: make(chan error, 1), result: make(chan replyResult, 1),
 	}, nil
 }
 

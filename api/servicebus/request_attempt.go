@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -24,15 +25,15 @@ type attempt struct {
 	process  string // of the bundle
 	message  *azservicebus.Message
 
-	sent  chan error // nil: the bus has the request
-	heard chan heard
+	sent   chan error // nil: the bus has the request
+	result chan replyResult
 
 	mu  sync.Mutex
 	why error // the session is not open for the moment; nil if it is
 }
 
-// heard is what came of listening.
-type heard struct {
+// A replyResult is the reply, or why none can come.
+type replyResult struct {
 	reply hub.Reply
 	err   error
 }
@@ -42,7 +43,7 @@ type heard struct {
 func (a *attempt) run(ctx context.Context) {
 	a.interrupted(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
-	sending.Go(func() { a.sent <- a.requests.requests.send(a.requests.life.ctx, a.queues.Request, a.message) })
+	sending.Go(func() { a.sent <- a.requests.requests.Send(a.requests.tasks.Context(), a.queues.Request, a.message) })
 	a.listen(ctx)
 	sending.Wait()
 }
@@ -57,14 +58,14 @@ func (a *attempt) await(ctx context.Context) (hub.Reply, error) {
 				return hub.Reply{}, domain.Errorf(domain.Unavailable, "ask domain %s: %w", a.origin, err)
 			}
 			sent, isSent = nil, true
-		case h := <-a.heard:
-			return h.reply, h.err
-		case <-a.requests.life.ctx.Done():
+		case r := <-a.result:
+			return r.reply, r.err
+		case <-a.requests.tasks.Context().Done():
 			return hub.Reply{}, errClosing
 		case <-ctx.Done():
 			select {
-			case h := <-a.heard: // just in time
-				return h.reply, h.err
+			case r := <-a.result: // just in time
+				return r.reply, r.err
 			default:
 				return hub.Reply{}, a.overdue(ctx.Err(), isSent)
 			}
@@ -108,57 +109,62 @@ func (a *attempt) listen(ctx context.Context) {
 // listenOnce is the try-th time, from 0, that the session is opened. It returns true
 // when there is no more to listen for.
 func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
-	line := leastUsed(a.requests.replies)
-	c, err := line.take()
+	connection := busclient.LeastUsed(a.requests.replies)
+	client, err := connection.Acquire()
 	if err != nil {
-		a.heard <- heard{err: err}
+		a.result <- replyResult{err: domain.Errorf(domain.Unavailable, "%w", err)}
 		return true
 	}
-	session, err := a.accept(c) //nolint:contextcheck // see patience
+	defer connection.Release(ctx, client)
+	session, err := a.accept(client) //nolint:contextcheck // see package busclient
 	if err != nil {
-		t := troubleOf(err)
-		line.give(ctx, c, t.replace)
-		err = t.errorf(domain.Unavailable, "listen for replies on queue %s", a.queues.Reply)
+		failure := busclient.Classify(err)
+		if failure.ReplaceClient {
+			connection.Replace(ctx, client)
+		}
+		err = domain.Errorf(domain.Unavailable, "listen for replies on queue %s: %w", a.queues.Reply, failure)
 		a.interrupted(err)
-		done = !t.again || t.once && try > 0
+		done = !failure.Retry || failure.RetryOnce && try > 0
 		if done {
-			a.heard <- heard{err: err}
+			a.result <- replyResult{err: err}
 		}
 		return done
 	}
 	a.interrupted(nil)
 	done = a.listenTo(ctx, session)
-	_ = outlasting(ctx, farewell, session.Close) // the bus ends what was not closed
-	line.give(ctx, c, !done)
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // the bus ends what was not closed
+	if !done {
+		connection.Replace(ctx, client)
+	}
 	return done
 }
 
-func (a *attempt) accept(c *client) (*azservicebus.SessionReceiver, error) {
-	ctx, cancel := context.WithTimeout(a.requests.life.ctx, patience)
+func (a *attempt) accept(c *busclient.Client) (*azservicebus.SessionReceiver, error) {
+	ctx, cancel := context.WithTimeout(a.requests.tasks.Context(), busclient.SendTimeout)
 	defer cancel()
-	return c.bus.AcceptSessionForQueue(ctx, a.queues.Reply, a.id, nil)
+	return c.AcceptSessionForQueue(ctx, a.queues.Reply, a.id, nil)
 }
 
 // listenTo takes messages of the session until one is the reply, or ctx ends. It
 // returns false if the session was lost before.
 func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
 	for ctx.Err() == nil {
-		m, err := receiveOne(ctx, s)
+		m, err := busclient.ReceiveOne(ctx, s)
 		switch {
 		case m != nil:
-			j := a.judge(m)
-			if j.counts {
-				a.heard <- heard{reply: j.reply}
+			c := a.classify(m)
+			if c.counts {
+				a.result <- replyResult{reply: c.reply}
 			}
-			a.settle(ctx, s, m, j)
-			if j.counts {
+			a.settle(ctx, s, m, c)
+			if c.counts {
 				a.drain(ctx, s)
 				return true
 			}
-		case isPanic(err): // any sender can set a property of a type that the client does not expect
-			j := malformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
-			a.heard <- heard{reply: j.reply}
-			a.refused(j)
+		case busclient.IsPanic(err): // any sender can set a property of a type that the client does not expect
+			c := malformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
+			a.result <- replyResult{reply: c.reply}
+			a.refused(c)
 			return true
 		case ctx.Err() == nil:
 			a.interrupted(errors.New("the session for the reply was lost, and not opened again in time; check that the bus is up"))
@@ -170,40 +176,44 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 
 // drain settles replies that came more than once, without waiting for any.
 func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
-	const most, moment = 8, 20 * time.Millisecond // a moment is for the way to the bus and back
-	for range most {
+	const limit, moment = 8, 20 * time.Millisecond // a moment is for the way to the bus and back
+	for range limit {
 		var m *azservicebus.ReceivedMessage
-		_ = outlasting(ctx, moment, func(ctx context.Context) (err error) {
-			m, err = receiveOne(ctx, s)
+		_ = busclient.Outlast(ctx, moment, func(ctx context.Context) (err error) {
+			m, err = busclient.ReceiveOne(ctx, s)
 			return err
 		})
 		if m == nil {
 			return
 		}
-		a.settle(ctx, s, m, a.judge(m))
+		a.settle(ctx, s, m, a.classify(m))
 	}
 }
 
+// settleTimeout is for settling a message; later the client would wait longer before it
+// tries again.
+const settleTimeout = 2 * time.Second
+
 // settle completes a reply, and puts what is none where an operator finds it. If it
 // fails, the message stays in a session that nobody opens again, until it expires.
-func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, j judgement) {
-	err := outlasting(ctx, settling, func(ctx context.Context) error {
-		if j.refusal == "" {
+func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
+	err := busclient.Outlast(ctx, settleTimeout, func(ctx context.Context) error {
+		if c.refusal == "" {
 			return s.CompleteMessage(ctx, m, nil)
 		}
-		return s.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{Reason: &j.refusal, ErrorDescription: &j.description})
+		return s.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{Reason: &c.refusal, ErrorDescription: &c.description})
 	})
-	if j.refusal != "" {
-		a.refused(j)
+	if c.refusal != "" {
+		a.refused(c)
 	}
 	if err != nil {
 		a.log().Info("a reply could not be settled, and stays until it expires", "error", err)
 	}
 }
 
-func (a *attempt) refused(j judgement) {
-	a.requests.metrics.refused(a.origin, j.refusal)
-	a.log().Warn("a domain has sent a reply that is no good", "reason", j.refusal, "description", j.description)
+func (a *attempt) refused(c classification) {
+	a.requests.metrics.refused(a.origin, c.refusal)
+	a.log().Warn("a domain has sent a reply that is no good", "reason", c.refusal, "description", c.description)
 }
 
 func (a *attempt) log() *slog.Logger {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // acceptors is how many look for sessions at the same time.
@@ -17,7 +19,7 @@ const acceptors = 8
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	s := &sessions{
 		Ingestion: in, queue: queue,
-		bus:      &connection{open: in.opts.Open, logger: in.opts.Logger.With("queue", queue), queue: queue, connected: in.metrics.connected},
+		bus:      newQueueConnection(&in.opts, queue, in.metrics.connected),
 		places:   newPlaces(in.opts.Sessions, acceptors),
 		aside:    make(chan struct{}, in.opts.Sessions),
 		setbacks: newSetbacks(in.delay),
@@ -35,7 +37,7 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 type sessions struct {
 	*Ingestion
 	queue    string
-	bus      *connection
+	bus      *queueConnection
 	places   *places
 	aside    chan struct{} // a slot for each session that is set aside
 	setbacks *setbacks
@@ -47,30 +49,30 @@ func (s *sessions) look(ctx, work context.Context) {
 	const shortWait = 5 * time.Second // when it is not known whether the bus answers at all: long enough for a busy machine
 	wait := shortWait
 	for failures := 0; s.places.take(ctx) == nil; {
-		client, err := s.bus.use()
+		client, err := s.bus.Acquire()
 		if err == nil {
 			var r *azservicebus.SessionReceiver
 			if r, err = s.accept(ctx, client, min(wait, s.limits.Wait)); err == nil {
 				s.places.settle()
 				s.lanes.Go(func() {
-					defer s.bus.release(ctx, client)
+					defer s.bus.Release(ctx, client)
 					s.serve(ctx, work, r)
 				})
 			} else {
-				s.bus.release(ctx, client)
+				s.bus.Release(ctx, client)
 			}
 		}
 		if err != nil {
 			s.places.giveBack()
 		}
 		switch {
-		case err == nil || code(err) == azservicebus.CodeTimeout:
+		case err == nil || busclient.ReasonOf(err) == busclient.Timeout:
 			failures, wait = 0, s.limits.Wait
-			s.bus.works()
+			s.bus.reportSuccess()
 		case ctx.Err() != nil:
 		default:
 			failures, wait = failures+1, shortWait
-			s.bus.fails(ctx, client, err)
+			s.bus.reportFailure(ctx, client, err)
 			pause(ctx, s.delay(failures))
 		}
 	}
@@ -78,7 +80,7 @@ func (s *sessions) look(ctx, work context.Context) {
 
 // accept returns the next session with a message. If there is none for a while it
 // fails with CodeTimeout.
-func (s *sessions) accept(ctx context.Context, client *connected, wait time.Duration) (*azservicebus.SessionReceiver, error) {
+func (s *sessions) accept(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
 	const forTheAnswer = 10 * time.Second
 	deadline := time.Now().Add(wait)
 	patient, cancel := context.WithDeadline(ctx, deadline.Add(forTheAnswer))
@@ -119,12 +121,12 @@ func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionRecei
 	s.metrics.sessions.Dec()
 	s.learn(l, err)
 
-	if isPanic(err) {
+	if busclient.IsPanic(err) {
 		s.setAside(ctx, l, l.untilUnlocked())
 		return
 	}
 	l.close(ctx)
-	if err != nil && !errors.Is(err, errLinkLost) {
+	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
 		pause(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
 	}
 	s.places.leave(l.moving)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // setAside keeps the link of a session open for a while, so that nobody accepts it, and
@@ -36,7 +38,7 @@ func (s *sessions) learn(l *lane, err error) {
 			l.logger.Error("the mailbox of a session is damaged; its messages wait, in their order, until it is repaired",
 				"error", l.damage, "failures", n, "hint", "messagehub check tells more of the damage")
 		}
-	case errors.Is(err, errLinkLost) && l.received == 0:
+	case errors.Is(err, busclient.ErrLinkLost) && l.received == 0:
 		if n := s.setbacks.suspected(id); isTold(n) {
 			l.logger.Error("a session cannot be received from: its link ends before a message comes, each time; it is tried again after pauses",
 				"failures", n, "hint", "its first message may be one that the client cannot decode, with a decimal or a char; take that out of the queue with another client while no hub runs")

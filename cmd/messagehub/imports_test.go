@@ -119,7 +119,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/servicebus"},
-		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract"},
+		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/..."},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -133,8 +133,13 @@ var table = []row{
 		why:      "what is on the wire is agreed with others, and changes for none of our reasons",
 	},
 	{
+		packages: []string{"api/servicebus/internal/busclient"},
+		tests:    []string{"api/servicebus/embedded"},
+		why:      "it connects, sends and receives, whatever the messages say; domain teams get it with domainclient, and no hub",
+	},
+	{
 		packages: []string{"api/servicebus/domainclient"},
-		may:      []string{"api/servicebus/contract"},
+		may:      []string{"api/servicebus/contract", "api/servicebus/internal/busclient"},
 		tests:    busTests,
 		why:      "domain teams import it, and get no hub along with it",
 	},

@@ -98,7 +98,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Client{o: o, events: newSenders(o.Connect, o.Events)}, nil
+	return &Client{o: o, events: newSenders(&o, o.Events)}, nil
 }
 
 // Close ends the connection that Send has made. Serve and Notices end theirs

@@ -1,7 +1,7 @@
 // Package domainclient is the hub as a domain sees it over Service Bus: a team
 // whose domain is written in Go imports it, and gets no hub along with it. It needs
-// the contract (package contract), Microsoft's clients for Service Bus and for Blob
-// Storage, and nothing else of ours.
+// Microsoft's clients for Service Bus and for Blob Storage, and of ours the contract
+// (package contract) and the layer over the client for Service Bus.
 //
 //	domain, err := domainclient.New(domainclient.Options{
 //		Origin:   "Charges",

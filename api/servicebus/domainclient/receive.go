@@ -10,20 +10,17 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// closeWithin bounds what has to be done at the end of something: on a connection
+// closeTimeout bounds what has to be done at the end of something: on a connection
 // that is lost, Microsoft's client would take minutes to give up.
-const closeWithin = 5 * time.Second
+const closeTimeout = 5 * time.Second
 
 // after returns a context for what has to be done even though ctx has ended.
 func after(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
-}
-
-// A receiver of messages. It must not be used twice at once.
-type receiver interface {
-	ReceiveMessages(ctx context.Context, maxMessages int, options *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
+	return context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 }
 
 // A panicError is a panic that was caught.
@@ -44,18 +41,13 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// receive returns the next message, or nil if none came for some passing reason.
-// Microsoft's client panics on properties of certain types, which any sender can
-// set; the receiver is not to be used again then. It is asked for one message at a
-// time, for it may hand several out in the wrong order.
-func receive(ctx context.Context, from receiver) (m *azservicebus.ReceivedMessage, err error) {
-	err = guard(func() error {
-		messages, err := from.ReceiveMessages(ctx, 1, nil)
-		if err == nil && len(messages) > 0 {
-			m = messages[0]
-		}
-		return err
-	})
+// receive returns the next message, or nil if the link is lost, which is to pass. After a
+// [busclient.PanicError] the receiver must not be used again.
+func receive(ctx context.Context, from busclient.Receiver) (*azservicebus.ReceivedMessage, error) {
+	m, err := busclient.ReceiveOne(ctx, from)
+	if errors.Is(err, busclient.ErrLinkLost) {
+		return nil, nil //nolint:nilnil // the caller waits and receives again
+	}
 	return m, err
 }
 
@@ -99,7 +91,7 @@ func (c *Client) keep(ctx context.Context, until time.Time, renew func(context.C
 			case <-ticker.C:
 			}
 			err := renew(ctx)
-			if lost, ok := errors.AsType[*azservicebus.Error](err); ok && lost.Code == azservicebus.CodeLockLost {
+			if busclient.ReasonOf(err) == busclient.LockLost {
 				cancel()
 			}
 		}

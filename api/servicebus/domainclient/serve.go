@@ -10,6 +10,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // Serve answers the hub's requests for content with what h makes, many at once,
@@ -28,7 +30,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 		return err
 	}
 	defer closeClient(ctx, requests, &err)
-	s := &serving{c: c, make: h, requests: requests, replies: newSenders(c.o.Connect, c.o.Queues.Reply)}
+	s := &serving{c: c, make: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
 	defer func() {
 		closing, cancel := after(ctx)
 		defer cancel()
@@ -92,7 +94,7 @@ func (s *serving) next(ctx context.Context) error {
 	accepting, cancel := context.WithTimeout(ctx, acceptFor)
 	defer cancel()
 	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
-	if none, ok := errors.AsType[*azservicebus.Error](err); ok && none.Code == azservicebus.CodeTimeout || err != nil && accepting.Err() != nil {
+	if busclient.ReasonOf(err) == busclient.Timeout || err != nil && accepting.Err() != nil {
 		return nil // nobody has asked
 	}
 	if err != nil {
@@ -103,11 +105,11 @@ func (s *serving) next(ctx context.Context) error {
 		defer cancel()
 		_ = session.Close(closing) // its lock ends by itself if this fails
 	}()
-	receiving, cancel := context.WithTimeout(ctx, closeWithin)
+	receiving, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	m, err := receive(receiving, session)
-	if poison, ok := errors.AsType[*panicError](err); ok {
-		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", poison)
+	if busclient.IsPanic(err) {
+		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", err)
 		p := s.c.patience()
 		p.next = longestPause
 		p.wait(ctx) // with the session: nobody else shall meet it meanwhile

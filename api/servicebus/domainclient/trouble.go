@@ -8,8 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
-	"github.com/Azure/go-amqp"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // Pauses grow from the shortest to the longest while trouble lasts.
@@ -33,11 +32,14 @@ func (c *Client) patience() patience { return patience{random: c.o.Random} }
 // token there.
 func (p *patience) endsWith(err error) bool {
 	const enough = 3
+	failure := busclient.Classify(err)
 	switch {
-	case !isFinal(err):
+	case errors.Is(err, ErrClosed):
+		return true
+	case !failure.Permanent:
 		p.refused = 0
 		return false
-	case !isRefusal(err):
+	case failure.Reason != busclient.Unauthorized:
 		return true
 	}
 	p.refused++
@@ -89,44 +91,4 @@ func (c *Client) persist(ctx context.Context, what string, try func() error) err
 			return errors.Join(ctx.Err(), err)
 		}
 	}
-}
-
-// isRefusal reports whether the bus has refused access.
-func isRefusal(err error) bool {
-	if bus, ok := errors.AsType[*azservicebus.Error](err); ok {
-		return bus.Code == azservicebus.CodeUnauthorizedAccess
-	}
-	wire, ok := errors.AsType[*amqp.Error](err)
-	return ok && wire.Condition == amqp.ErrCondUnauthorizedAccess
-}
-
-// lostLink reports whether the bus has ended a link that was open. Why it did may be
-// long past: only another link can tell.
-func lostLink(err error) bool {
-	_, ended := errors.AsType[*amqp.LinkError](err)
-	return ended
-}
-
-// isFinal reports whether trouble will not pass by itself: somebody has to change
-// a setting, a right or the message first.
-func isFinal(err error) bool {
-	if lostLink(err) {
-		return false
-	}
-	if bus, ok := errors.AsType[*azservicebus.Error](err); ok {
-		switch bus.Code {
-		case azservicebus.CodeUnauthorizedAccess, azservicebus.CodeNotFound, azservicebus.CodeClosed:
-			return true
-		default:
-			return false
-		}
-	}
-	if wire, ok := errors.AsType[*amqp.Error](err); ok {
-		switch wire.Condition {
-		case amqp.ErrCondNotAllowed, amqp.ErrCondNotFound, amqp.ErrCondUnauthorizedAccess, amqp.ErrCondMessageSizeExceeded,
-			amqp.ErrCondDecodeError, amqp.ErrCondInvalidField, amqp.ErrCondNotImplemented, amqp.ErrCondPreconditionFailed:
-			return true
-		}
-	}
-	return errors.Is(err, azservicebus.ErrMessageTooLarge) || errors.Is(err, ErrClosed)
 }

@@ -1,0 +1,150 @@
+package busclient
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/go-amqp"
+)
+
+// A Reason is why a call of the client failed.
+type Reason int
+
+// The reasons.
+const (
+	None         Reason = iota // there is no error
+	Unreachable                // the connection was lost, or the error is not a known one
+	NotFound                   // the queue does not exist
+	Unauthorized               // the bus refuses the key or the role
+	NotAllowed                 // the queue does not allow the link, for instance without sessions
+	TooLarge                   // the queue takes no message of this size
+	Full                       // the queue has reached its size
+	Disabled                   // the queue is disabled
+	SessionHeld                // another connection, perhaps one that was lost, holds the session
+	LockLost                   // the lock of the message or the session has ended
+	Timeout                    // the bus waited in vain, for instance for a session
+	Closed                     // the client is closed
+)
+
+// A Failure says what an error of the client means, and what a caller can do about it.
+// It does not wrap the error: that may be the end of a context of this package, which
+// callers would take for the end of theirs.
+type Failure struct {
+	Reason Reason
+	Advice string // to an operator
+
+	Retry     bool // another attempt may succeed without an operator
+	RetryOnce bool // but one is enough to know
+	Permanent bool // waiting does not help: somebody has to change a setting, a right or the message
+
+	ReplaceClient bool // this client will not work again
+	LinkEnded     bool // the bus has ended the link of this sender or receiver, which will not work again
+
+	err error
+}
+
+// Error returns the advice, and what the client reported, fit for a log.
+func (f *Failure) Error() string { return f.Advice + ": " + Printable(f.err.Error()) }
+
+const (
+	adviceUnreachable  = "the bus cannot be reached; check that it is up, and the way to it"
+	adviceNotFound     = "there is no such queue; create it, or mend its name in the configuration"
+	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
+)
+
+// failures say what can be done for each reason. Of Unauthorized another client can
+// tell: the key may have changed.
+var failures = map[Reason]Failure{
+	Unreachable:  {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
+	LockLost:     {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
+	Timeout:      {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
+	Closed:       {Advice: adviceUnreachable, Retry: true, ReplaceClient: true, Permanent: true},
+	Unauthorized: {Advice: adviceUnauthorized, Retry: true, RetryOnce: true, ReplaceClient: true, Permanent: true},
+	SessionHeld:  {Advice: "the session is still held by a connection that was lost", Retry: true},
+	NotFound:     {Advice: adviceNotFound, Permanent: true},
+	NotAllowed:   {Advice: "the queue does not allow this; check whether it should require sessions", Permanent: true},
+	TooLarge:     {Advice: "the queue takes no message of this size; let it take larger ones", Permanent: true},
+	Full:         {Advice: "the queue is full; see why nobody receives from it"},
+	Disabled:     {Advice: "the queue is disabled; enable it"},
+}
+
+// codes are the reasons of the errors that the client tells apart.
+var codes = map[azservicebus.Code]Reason{
+	azservicebus.CodeNotFound:           NotFound,
+	azservicebus.CodeUnauthorizedAccess: Unauthorized,
+	azservicebus.CodeLockLost:           LockLost,
+	azservicebus.CodeTimeout:            Timeout,
+	azservicebus.CodeClosed:             Closed,
+}
+
+// conditions are the reasons of the errors that the client passes on as they come from
+// the bus.
+var conditions = map[amqp.ErrCond]Reason{
+	amqp.ErrCondNotFound:                     NotFound,
+	amqp.ErrCondUnauthorizedAccess:           Unauthorized,
+	amqp.ErrCondNotAllowed:                   NotAllowed,
+	amqp.ErrCondMessageSizeExceeded:          TooLarge,
+	amqp.ErrCondResourceLimitExceeded:        Full,
+	"com.microsoft:entity-disabled":          Disabled,
+	"com.microsoft:session-cannot-be-locked": SessionHeld,
+}
+
+// Classify says what err means. An error that is not known counts as a lost connection,
+// which has many names. For nil it returns a Failure without a reason.
+func Classify(err error) *Failure {
+	reason := ReasonOf(err)
+	f := failures[reason]
+	f.Reason, f.err = reason, err
+	if _, ended := errors.AsType[*amqp.LinkError](err); ended {
+		// Why the bus has ended a link may be long past: only another link can tell.
+		f.LinkEnded, f.Permanent = true, false
+		if !f.ReplaceClient {
+			f.Retry, f.RetryOnce = true, true
+		}
+	}
+	return &f
+}
+
+// ReasonOf returns the reason alone.
+func ReasonOf(err error) Reason {
+	if err == nil {
+		return None
+	}
+	if e, ok := errors.AsType[*amqp.Error](err); ok {
+		if reason, known := conditions[e.Condition]; known {
+			return reason
+		}
+	}
+	if e, ok := errors.AsType[*azservicebus.Error](err); ok {
+		if reason, known := codes[e.Code]; known {
+			return reason
+		}
+	}
+	if errors.Is(err, azservicebus.ErrMessageTooLarge) {
+		return TooLarge
+	}
+	return Unreachable
+}
+
+// Printable makes text of others fit for a log and an operator's screen: it has
+// printable characters only, and at most about 500 bytes.
+func Printable(text string) string {
+	const limit = 500
+	text = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

@@ -1,0 +1,19 @@
+// Package busclient is the one layer between Microsoft's Service Bus client,
+// azservicebus, and everything of ours that receives from a bus or sends to one: a
+// connection that its users share, senders, and one classification of errors. It knows
+// no message of ours and no rule of the hub, so that package domainclient can use it
+// without the hub.
+//
+//	Connection   a client that is opened when it is first needed, counted by use,
+//	             retired when it fails, and closed by its last user
+//	Senders      belong to a client; one that lost its link for good is replaced
+//	Classify     says of any error what it means, and what a caller can do about it
+//	ReceiveOne   receives a message and survives one that makes the client panic
+//	TaskGroup    runs work that outlasts the call that started it
+//
+// A failed client is replaced and not repaired: the next user gets another one, perhaps
+// with another key, and the failed one is closed when its last user releases it. A call
+// to the client gets a time of its own. The client cannot be interrupted without harm:
+// a caller that leaves while a link is being opened would cost all users the connection,
+// and a message that is settled too late is delivered again.
+package busclient

@@ -1,0 +1,156 @@
+package busclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/semaphore"
+)
+
+// A sender is a link to one queue, which may have several users. What may change is
+// guarded by the mu of the Connection.
+type sender struct {
+	*azservicebus.Sender
+	queue   string
+	opening *semaphore.Weighted // held by the one who may open the link
+	users   int
+	lost    bool // the bus has ended the link
+}
+
+// WithSender calls f with a sender of the queue whose link is open. It returns the error
+// of f, or why there is no such sender. What failed for good is replaced, so that
+// another call has another sender, or another client.
+func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azservicebus.Sender) error) error {
+	client, err := c.Acquire()
+	if err != nil {
+		return err
+	}
+	defer c.Release(ctx, client)
+	s, err := c.acquireSender(client, queue)
+	if err == nil {
+		err = s.open(ctx) // first, so that a failure to open it is known for one
+		if err == nil {
+			err = f(s.Sender)
+		}
+		failure := Classify(err)
+		defer func() { c.releaseSender(ctx, client, s, failure.LinkEnded) }()
+	}
+	if Classify(err).ReplaceClient && !c.opts.KeepClient {
+		c.Replace(ctx, client)
+	}
+	return err
+}
+
+// acquireSender returns a sender for a queue: one that is not in use, a new one, or the
+// one with the fewest users. Making one makes no call. Each needs one releaseSender.
+func (c *Connection) acquireSender(client *Client, queue string) (*sender, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var s *sender
+	all := client.senders[queue]
+	if len(all) > 0 {
+		s = slices.MinFunc(all, func(a, b *sender) int { return a.users - b.users })
+	}
+	if s == nil || s.users > 0 && len(all) < c.opts.SendersPerQueue {
+		made, err := client.NewSender(queue, nil)
+		if err != nil {
+			return nil, err
+		}
+		s = &sender{Sender: made, queue: queue, opening: semaphore.NewWeighted(1)}
+		client.senders[queue] = append(all, s)
+	}
+	s.users++
+	return s, nil
+}
+
+// releaseSender ends a use of s. If its link is lost, the next user gets another sender:
+// the client would use a link that the bus has ended for ever, as the bus does when a
+// queue is deleted, also when the queue exists again. The old sender is closed when it
+// has no users: one that is closed while it opens a link leaves that behind. A sender of
+// a retired client is closed with it.
+func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sender, lost bool) {
+	c.mu.Lock()
+	s.users--
+	if lost {
+		s.lost = true
+		client.senders[s.queue] = slices.DeleteFunc(client.senders[s.queue], func(other *sender) bool { return other == s })
+	}
+	unused := s.lost && s.users == 0 && !client.retired
+	c.mu.Unlock()
+	if unused {
+		_ = Outlast(ctx, CloseTimeout, s.Close) // there is nobody at the other end
+	}
+}
+
+// open opens the link of the sender if it is not open. One caller at a time does so.
+// When an opening fails, all who have waited for it within the client open a link each,
+// one after the other, and the client forgets all but the last, with the goroutines that
+// renew their tokens. There they also wait for as long as it takes; here they leave when
+// ctx ends. Over an open link this makes no call.
+//
+// A link that is lost during a send is opened again by the client, which makes sure that
+// one caller does so.
+func (s *sender) open(ctx context.Context) error {
+	if err := s.opening.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.opening.Release(1)
+	_, err := s.NewMessageBatch(ctx, nil)
+	return err
+}
+
+// A SendError reports that a message was not accepted, or that this is not known.
+type SendError struct {
+	Uncertain bool // the bus may have accepted the message
+	err       error
+}
+
+func (e *SendError) Error() string { return e.err.Error() }
+
+func (e *SendError) Unwrap() error { return e.err }
+
+// Send returns nil once the bus has accepted m, and a [SendError] otherwise. A
+// connection or a link may have died since it was last used, and only another one can
+// tell whether the bus can be reached, so there is a second attempt.
+func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
+	defer cancel()
+	retry, first := c.sendOnce(ctx, queue, m)
+	if first == nil {
+		return nil
+	}
+	if !retry || ctx.Err() != nil {
+		return first
+	}
+	_, second := c.sendOnce(ctx, queue, m)
+	switch {
+	case second == nil:
+		return nil
+	case first.Uncertain: // which the second attempt has not undone
+		return first
+	default:
+		return second
+	}
+}
+
+func (c *Connection) sendOnce(ctx context.Context, queue string, m *azservicebus.Message) (retry bool, _ *SendError) {
+	sending := false
+	err := c.WithSender(ctx, queue, func(s *azservicebus.Sender) error {
+		sending = true
+		return s.SendMessage(ctx, m, nil)
+	})
+	if err == nil {
+		return false, nil
+	}
+	if _, notOpened := errors.AsType[*OpenError](err); notOpened {
+		return false, &SendError{err: err}
+	}
+	failure := Classify(err)
+	return failure.Retry, &SendError{
+		Uncertain: sending && failure.Retry && !failure.RetryOnce, // else the bus has refused it
+		err:       fmt.Errorf("send to queue %s: %w", queue, failure),
+	}
+}

@@ -1,0 +1,61 @@
+package busclient
+
+import (
+	"context"
+	"sync"
+)
+
+// A TaskGroup runs work that outlasts the call that started it, because the client must
+// not be interrupted.
+type TaskGroup struct {
+	ctx  context.Context //nolint:containedctx // ends with Stop
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	tasks  sync.WaitGroup // grows only while mu is held and closed is false
+}
+
+// NewTaskGroup returns a group without tasks.
+func NewTaskGroup() *TaskGroup {
+	g := &TaskGroup{}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	return g
+}
+
+// Context is that of the tasks. It ends with Stop.
+func (g *TaskGroup) Context() context.Context { return g.ctx }
+
+// Stop interrupts all tasks.
+func (g *TaskGroup) Stop() { g.stop() }
+
+// Go runs f in a goroutine of its own. It returns false, and runs nothing, after Close.
+func (g *TaskGroup) Go(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.tasks.Go(f)
+	return true
+}
+
+// Close starts no more tasks, and waits for those that run. If ctx ends first, it stops
+// them and returns the error of ctx.
+func (g *TaskGroup) Close(ctx context.Context) error {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	done := make(chan struct{})
+	go func() { // ends with the tasks, each of which has a deadline
+		g.tasks.Wait()
+		close(done)
+	}()
+	defer g.stop()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
