@@ -164,6 +164,7 @@ func partiesOf(w *world) (names []string) {
 }
 
 func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name    string
 		turns   int

@@ -330,6 +330,7 @@ var (
 )
 
 func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		turns int
@@ -357,6 +358,7 @@ func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
 // TestASweepDisturbsNoSaveThatLosesAnAnswer has a process save, that cannot know which of
 // its writes were carried out, while the cabinet in which it saves next is being cleared.
 func TestASweepDisturbsNoSaveThatLosesAnAnswer(t *testing.T) {
+	t.Parallel()
 	elsewhere := repositorytest.From(domain.Charges)
 	turns := 2
 	if raced {

@@ -11,9 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -95,8 +95,9 @@ type mixedReport struct {
 	Counters                map[string]int64
 }
 
-// runMixed runs binaries side by side for a while, for actors.
-func (r *rig) runMixed(url string, lasts time.Duration, actors []domain.ActorID, binaries ...string) []mixedReport {
+// runMixed runs binaries side by side, for actors. In each, two goroutines save the given
+// number of times.
+func (r *rig) runMixed(url string, saves int, actors []domain.ActorID, binaries ...string) []mixedReport {
 	r.t.Helper()
 	var names []string
 	for _, a := range actors {
@@ -107,7 +108,7 @@ func (r *rig) runMixed(url string, lasts time.Duration, actors []domain.ActorID,
 	begin := make(chan struct{})
 	for i, binary := range binaries {
 		worker := exec.CommandContext(r.t.Context(), binary,
-			"-endpoint", url, "-key", r.engine.Key(), "-actors", strings.Join(names, ","), "-for", lasts.String())
+			"-endpoint", url, "-key", r.engine.Key(), "-actors", strings.Join(names, ","), "-saves", strconv.Itoa(saves))
 		worker.Stderr = os.Stderr
 		in, err := worker.StdinPipe()
 		require.NoError(r.t, err)
@@ -157,7 +158,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	defer server.Close()
 
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
-	reports := v.runMixed(server.URL, time.Second, actors, older, newer)
+	reports := v.runMixed(server.URL, 100, actors, older, newer)
 	var saved, dequeued []string
 	for _, r := range reports {
 		require.Empty(t, r.Errors)
@@ -190,12 +191,12 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 
 	// The third version keeps one mailbox in another format.
 	kept := []domain.ActorID{repositorytest.NewActor()}
-	first := v.runMixed(server.URL, 100*time.Millisecond, kept, raised)[0]
+	first := v.runMixed(server.URL, 10, kept, raised)[0]
 	require.Empty(t, first.Errors)
 	require.NotEmpty(t, first.Saved)
 	v.actor = kept[0]
 	before := v.etags()
-	left := v.runMixed(server.URL, 100*time.Millisecond, kept, older)[0]
+	left := v.runMixed(server.URL, 10, kept, older)[0]
 	require.Empty(t, left.Errors)
 	require.Empty(t, append(left.Saved, left.Dequeued...))
 	require.Positive(t, left.Refused[domain.NewerFormat.String()])

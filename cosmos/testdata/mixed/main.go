@@ -1,5 +1,5 @@
-// Command mixed saves, peeks and dequeues for a while, and then reports in JSON what it
-// has done. A test builds it against different versions of package cosmos and runs the
+// Command mixed saves a number of times, peeks and dequeues meanwhile, and then reports in
+// JSON what it has done. A test builds it against different versions of package cosmos and runs the
 // builds side by side.
 package main
 
@@ -16,7 +16,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/domain"
@@ -39,7 +38,6 @@ type worker struct {
 	repo   *cosmos.Repository
 	stores repositorytest.Stores
 	actors []domain.ActorID
-	end    time.Time
 
 	mu     sync.Mutex
 	report Report
@@ -49,7 +47,7 @@ func main() {
 	endpoint := flag.String("endpoint", "", "of the account")
 	key := flag.String("key", "", "of the account")
 	actors := flag.String("actors", "", "ids, with commas between them")
-	lasts := flag.Duration("for", time.Second, "how long to work")
+	saves := flag.Int("saves", 100, "how often each of two goroutines saves")
 	flag.Parse()
 	w := &worker{report: Report{Refused: map[string]int{}, Writes: map[string]int{}, Counters: map[string]int64{}}}
 	for _, text := range strings.Split(*actors, ",") {
@@ -64,16 +62,31 @@ func main() {
 	w.stores = repositorytest.Stores{Events: w.repo, Bundles: w.repo, Content: memory.NewContent(), Operations: w.repo, Answers: w.repo, Outbox: w.repo}
 
 	ctx, stop := context.WithCancel(context.Background())
-	var hints, working sync.WaitGroup
+	var hints, saving, fetching sync.WaitGroup
 	hints.Go(func() { _ = w.repo.Run(ctx) })
 	fmt.Println("ready")
 	_, _ = os.Stdin.Read(make([]byte, 1)) // until the other builds are ready, too
-	w.end = time.Now().Add(*lasts)
+	saved := make(chan struct{})
 	for range 2 {
-		working.Go(func() { w.repeat(ctx, w.save) })
-		working.Go(func() { w.repeat(ctx, w.fetch) })
+		saving.Go(func() {
+			for range *saves {
+				w.note(w.save(ctx, w.randomActor()))
+			}
+		})
+		fetching.Go(func() {
+			for {
+				w.note(w.fetch(ctx, w.randomActor()))
+				select {
+				case <-saved:
+					return
+				default:
+				}
+			}
+		})
 	}
-	working.Wait()
+	saving.Wait()
+	close(saved)
+	fetching.Wait()
 	stop()
 	hints.Wait()
 	exitOn(json.NewEncoder(os.Stdout).Encode(&w.report))
@@ -86,20 +99,20 @@ func exitOn(err error) {
 	}
 }
 
-func (w *worker) repeat(ctx context.Context, do func(context.Context, domain.ActorID) error) {
-	for time.Now().Before(w.end) {
-		err := do(ctx, w.actors[rand.IntN(len(w.actors))])
-		if err == nil {
-			continue
-		}
-		w.mu.Lock()
-		switch kind := domain.KindOf(err); kind {
-		case domain.Conflict, domain.Busy, domain.NotFound, domain.NewerFormat: // another worker was faster, or keeps the mailbox
-			w.report.Refused[kind.String()]++
-		default:
-			w.report.Errors = append(w.report.Errors, err.Error())
-		}
-		w.mu.Unlock()
+func (w *worker) randomActor() domain.ActorID { return w.actors[rand.IntN(len(w.actors))] }
+
+// note reports err, unless it is nil.
+func (w *worker) note(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch kind := domain.KindOf(err); kind {
+	case domain.Conflict, domain.Busy, domain.NotFound, domain.NewerFormat: // another worker was faster, or keeps the mailbox
+		w.report.Refused[kind.String()]++
+	default:
+		w.report.Errors = append(w.report.Errors, err.Error())
 	}
 }
 
@@ -153,7 +166,7 @@ func (w *worker) Do(req *http.Request) (*http.Response, error) {
 	if err == nil && (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated) {
 		var documents any
 		if json.Unmarshal(body, &documents) == nil {
-			w.note(containerOf(req.URL.Path), documents)
+			w.count(containerOf(req.URL.Path), documents)
 		}
 	}
 	return resp, err
@@ -165,12 +178,12 @@ func containerOf(path string) string {
 	return name
 }
 
-func (w *worker) note(container string, value any) {
+func (w *worker) count(container string, value any) {
 	switch value := value.(type) {
 	case []any: // a batch
 		for _, operation := range value {
 			if operation, ok := operation.(map[string]any); ok {
-				w.note(container, operation["resourceBody"])
+				w.count(container, operation["resourceBody"])
 			}
 		}
 	case map[string]any:
