@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
@@ -29,14 +31,37 @@ func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
-// dialling are clientOptions with another way to the bus than the network, if there
-// is one.
+// dialling are clientOptions with a way to the bus.
 func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	o := clientOptions()
-	if dial != nil {
-		o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
+	o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
+	return o
+}
+
+// overNetwork are clientOptions by which a client reaches a namespace over the network of
+// the node.
+func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
+	if opts.DialBus != nil {
+		return dialling(opts.DialBus)
+	}
+	o := clientOptions()
+	o.NewWebSocketConn = func(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+		return opts.network.dialBus(ctx, args.Host, isEmulator)
 	}
 	return o
+}
+
+// isEmulator reports whether a connection string is one of an emulator, which speaks AMQP
+// without TLS.
+func isEmulator(connection string) bool {
+	for part := range strings.SplitSeq(connection, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "UseDevelopmentEmulator") {
+			is, err := strconv.ParseBool(strings.TrimSpace(value))
+			return err == nil && is
+		}
+	}
+	return false
 }
 
 // wrapped is dial with something around its connections, if there is to be something.
@@ -81,7 +106,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, error) {
 	if connection := cfg.ServiceBus.Connection.Reveal(); connection != "" {
 		open := func() (*azservicebus.Client, error) {
-			return azservicebus.NewClientFromConnectionString(connection, dialling(opts.DialBus))
+			return azservicebus.NewClientFromConnectionString(connection, overNetwork(opts, isEmulator(connection)))
 		}
 		client, err := open() // which makes no call, but reads the connection string
 		if err != nil {
@@ -94,7 +119,7 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 		return nil, err
 	}
 	return &bus{open: func() (*azservicebus.Client, error) {
-		return azservicebus.NewClient(cfg.ServiceBus.Namespace, credential, clientOptions())
+		return azservicebus.NewClient(cfg.ServiceBus.Namespace, credential, overNetwork(opts, false))
 	}}, nil
 }
 

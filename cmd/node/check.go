@@ -34,7 +34,10 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 		}
 	}
 	cfg.BlobListen = "" // nobody exchanges anything meanwhile
-	s, err := openStore(ctx, &cfg, &Options{Logger: logger, identity: identity()}, prometheus.NewRegistry())
+	o := &Options{Logger: logger}
+	o.connect()
+	defer o.network.close()
+	s, err := openStore(ctx, &cfg, o, prometheus.NewRegistry())
 	if err != nil {
 		return report, err
 	}

@@ -41,6 +41,12 @@
 // to one node; with all three on Azure there may be any number of nodes. Provision
 // creates and corrects what a deployment needs on Azure.
 //
+// # Calls to others
+//
+// Every connection that a node makes begins in network.go: Options.Dial and Options.LookUp
+// replace it, so that a simulation holds the receivers of all calls. A test reads the
+// packages of the node and reports code that dials by itself.
+//
 // # Readiness and limits
 //
 // Checks of the store, its containers and the disks of the folder run in the background

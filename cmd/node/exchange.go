@@ -73,7 +73,7 @@ func (e *exchange) names() []string {
 
 // blobOptions say how to reach a container of the account that cfg names.
 func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
-	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.Transport}
+	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices()}
 	if o.Key != "" {
 		return o, nil
 	}

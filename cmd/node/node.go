@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -47,6 +48,12 @@ type Options struct {
 	Transport policy.Transporter
 	DialBus   func(context.Context) (net.Conn, error)
 
+	// Dial and LookUp replace the network under every call that Transport and DialBus do
+	// not replace. LookUp returns the addresses of a host name, and Dial connects to one of
+	// them; without LookUp, Dial gets the name. Default: those of the system.
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
+
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
@@ -61,7 +68,14 @@ type Options struct {
 	Clock  func() time.Time // default: the system's
 	Random func() uint64    // ids and jitter; default: the system's
 
+	network  *network
 	identity func() (azcore.TokenCredential, error)
+}
+
+// connect gives o the network and the identity of one node.
+func (o *Options) connect() {
+	o.network = newNetwork(o)
+	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services) })
 }
 
 // fraction is a random number in [0, 1).
@@ -89,7 +103,7 @@ type Node struct {
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
-	opts.identity = identity()
+	opts.connect()
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
@@ -207,7 +221,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.hub != nil {
 		n.hub.Close()
 	}
-	return errors.Join(err, n.domains.close(ctx), n.store.close())
+	err = errors.Join(err, n.domains.close(ctx), n.store.close())
+	n.opts.network.close()
+	return err
 }
 
 // BusAddr returns the address at which domains reach the embedded bus, nil if there is

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
@@ -41,9 +42,8 @@ type Resource struct {
 // allow, and returns every resource. What the node embeds is not among them: the node
 // creates it by itself.
 func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts Options) ([]Resource, error) {
-	if opts.identity == nil {
-		opts.identity = identity()
-	}
+	opts.connect()
+	defer opts.network.close()
 	var all []Resource
 	if !cfg.Embedded() {
 		found, err := provisionCosmos(ctx, cfg, po, &opts)
@@ -191,7 +191,7 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 
 // manageBus returns a management client of the namespace, and its name.
 func manageBus(cfg *config.Config, opts *Options) (client *admin.Client, namespace string, err error) {
-	o := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: opts.Transport}}
+	o := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: opts.toServices()}}
 	o.Retry.MaxRetries = 2
 	connection := cfg.ServiceBus.Connection.Reveal()
 	if connection == "" {
@@ -202,8 +202,8 @@ func manageBus(cfg *config.Config, opts *Options) (client *admin.Client, namespa
 		client, err := admin.NewClient(cfg.ServiceBus.Namespace, credential, o)
 		return client, accountName("sb://" + cfg.ServiceBus.Namespace), err
 	}
-	if strings.Contains(strings.ToLower(connection), "usedevelopmentemulator=true") && o.Transport == nil {
-		o.Transport = plainTransport{}
+	if isEmulator(connection) && opts.Transport == nil {
+		o.Transport = plainTransport{o.Transport}
 	}
 	client, err = admin.NewClientFromConnectionString(connection, o)
 	if err != nil {
@@ -219,12 +219,12 @@ func manageBus(cfg *config.Config, opts *Options) (client *admin.Client, namespa
 
 // plainTransport sends requests to an emulator over HTTP; the management client
 // knows HTTPS alone.
-type plainTransport struct{}
+type plainTransport struct{ next policy.Transporter }
 
-func (plainTransport) Do(req *http.Request) (*http.Response, error) {
+func (t plainTransport) Do(req *http.Request) (*http.Response, error) {
 	plain := req.Clone(req.Context())
 	plain.URL.Scheme = "http"
-	return http.DefaultClient.Do(plain)
+	return t.next.Do(plain)
 }
 
 func provisionQueue(ctx context.Context, client *admin.Client, po ProvisionOptions, q *embedded.QueueSetup, r *Resource) {

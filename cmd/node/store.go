@@ -123,7 +123,7 @@ func accountConnection(cfg *config.Config, opts *Options) (cosmos.Connection, er
 		Key:         cfg.Cosmos.Key.Reveal(),
 		Database:    cfg.Cosmos.Database,
 		Consistency: cfg.Cosmos.Consistency,
-		Transport:   opts.Transport,
+		Transport:   opts.toDocuments(),
 	}
 	if c.Key != "" {
 		return c, nil

@@ -1,0 +1,131 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// A network makes every connection by which a node calls others: accounts, the namespace,
+// and whatever grants tokens. No other code of a node dials, looks up a host name, or has
+// an HTTP client; TestNoCallBypassesTheNetwork proves it.
+type network struct {
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: that of the system
+	lookUp func(ctx context.Context, host string) ([]netip.Addr, error)         // nil: that of the system
+
+	documents *http.Client // to Cosmos DB
+	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
+}
+
+func newNetwork(o *Options) *network {
+	n := &network{dial: o.Dial, lookUp: o.LookUp}
+	documents := n.transport()
+	documents.MaxIdleConns = 1000
+	documents.MaxIdleConnsPerHost = 256
+	documents.ResponseHeaderTimeout = 10 * time.Second
+	n.documents = &http.Client{Transport: documents}
+
+	services := n.transport() // with the settings of the Azure SDK
+	services.MaxIdleConnsPerHost = 10
+	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}
+	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
+	n.services = &http.Client{Transport: services}
+	return n
+}
+
+// transport returns a pool of HTTP connections with the settings of the standard library.
+func (n *network) transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = n.dialHost(&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second})
+	return t
+}
+
+// dialHost returns a function that connects to a host, by d unless the options of the node
+// replace it. With a look-up of its own it tries the addresses of the host in their order.
+func (n *network) dialHost(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := d.DialContext
+	if n.dial != nil {
+		dial = n.dial
+	}
+	if n.lookUp == nil {
+		return dial
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := netip.ParseAddr(host); err == nil {
+			return dial(ctx, network, address)
+		}
+		addresses, err := n.lookUp(ctx, host)
+		if err != nil {
+			return nil, err
+		}
+		errs := []error{fmt.Errorf("connect to %s", host)}
+		for _, a := range addresses {
+			conn, err := dial(ctx, network, net.JoinHostPort(a.String(), port))
+			if err == nil {
+				return conn, nil
+			}
+			errs = append(errs, err)
+		}
+		return nil, errors.Join(errs...)
+	}
+}
+
+// dialBus connects to the namespace of a WebSocket URL for AMQP without WebSockets, as the
+// Service Bus client does by itself: with TLS, unless the namespace is an emulator.
+func (n *network) dialBus(ctx context.Context, webSocket string, isEmulator bool) (net.Conn, error) {
+	u, err := url.Parse(webSocket)
+	if err != nil {
+		return nil, err
+	}
+	port := u.Port()
+	switch {
+	case port != "":
+	case isEmulator:
+		port = "5672"
+	default:
+		port = "5671"
+	}
+	conn, err := n.dialHost(new(net.Dialer))(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil || isEmulator {
+		return conn, err
+	}
+	secured := tls.Client(conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secured, nil
+}
+
+// close closes the connections that no request uses.
+func (n *network) close() {
+	n.documents.CloseIdleConnections()
+	n.services.CloseIdleConnections()
+}
+
+// toDocuments returns the way to Cosmos DB, and toServices the one to the other services.
+// Options.Transport replaces both.
+func (o *Options) toDocuments() policy.Transporter {
+	if o.Transport != nil {
+		return o.Transport
+	}
+	return o.network.documents
+}
+
+func (o *Options) toServices() policy.Transporter {
+	if o.Transport != nil {
+		return o.Transport
+	}
+	return o.network.services
+}
