@@ -2,7 +2,8 @@ package bench
 
 import (
 	"encoding/binary"
-	"fmt"
+
+	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -27,7 +28,7 @@ func (s *source) id() (id [16]byte) {
 // actor returns an actor that has nothing yet.
 func (s *source) actor() domain.ActorID {
 	id := s.id()
-	return must(domain.ParseActorID(fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])))
+	return must(domain.ParseActorID(uuid.UUID(id).String()))
 }
 
 // events returns n events of one cabinet of an actor, of so many KB each.

@@ -21,7 +21,10 @@ type Section struct {
 }
 
 // SumOf returns the Sum of a payload.
-func SumOf(payload []byte) uint32 { return crc32.Checksum(payload, castagnoli) }
+func SumOf(payload []byte) uint32 { return UpdateSum(0, payload) }
+
+// UpdateSum returns the Sum of what sum covers followed by more.
+func UpdateSum(sum uint32, more []byte) uint32 { return crc32.Update(sum, castagnoli, more) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

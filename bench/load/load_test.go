@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,17 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // takes is a task of so long.
 func takes(kind string, d time.Duration) load.Task {
 	return func(ctx context.Context) load.Outcome {
-		wait(ctx, d)
+		_ = clock.Sleep(ctx, d)
 		return load.Outcome{Kind: kind}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -71,7 +63,7 @@ func TestALatencyCountsFromWhenAnOperationWasDue(t *testing.T) {
 	// The service stops for ten seconds. A closed loop would count one slow operation.
 	stalled := func(ctx context.Context) load.Outcome {
 		if since := time.Since(midnight); since >= 20*time.Second && since < 30*time.Second {
-			wait(ctx, 30*time.Second-since)
+			_ = clock.Sleep(ctx, 30*time.Second-since)
 		}
 		return load.Outcome{Kind: "peek"}
 	}
@@ -93,7 +85,7 @@ var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestWhatFollowsIsDueWhenTheOperationBeforeItIsDone(t *testing.T) {
 	peek := func(ctx context.Context) load.Outcome {
-		wait(ctx, 3*time.Second)
+		_ = clock.Sleep(ctx, 3*time.Second)
 		return load.Outcome{Kind: "peek", Then: takes("dequeue", 2*time.Second)}
 	}
 	result, took := run(t, load.Plan{Streams: eachSecond(peek), Lasts: 10 * time.Second})

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A busLine carries the AMQP connections of one process to the namespace, frame by
@@ -114,12 +116,7 @@ func (c *busConn) cutNear() {
 		_ = c.near.Close()
 		c.leave()
 		c.line.w.ghosts.Go(func() {
-			timer := time.NewTimer(later)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-c.line.w.ctx.Done():
-			}
+			_ = clock.Sleep(c.line.w.ctx, later) // the end of the simulation ends the wait
 			_ = c.far.Close()
 		})
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A hub is one life of a node: what cmd/node makes of the shipped parts, on lines of
@@ -46,12 +47,7 @@ func (w *world) begins(i int) {
 			if h.live(); h.killed.Load() {
 				return // whoever has killed it has begun another
 			}
-			pause := time.NewTimer(time.Second)
-			select {
-			case <-pause.C:
-			case <-w.ctx.Done():
-			}
-			pause.Stop()
+			_ = clock.Sleep(w.ctx, time.Second) // the loop looks at the context
 		}
 	})
 }

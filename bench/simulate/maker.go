@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A maker is a domain that makes the content of its bundles when the hub asks, and
@@ -129,7 +130,7 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 	}
 	if m.w.strike.Load() {
 		if m.more.n(2) == 0 {
-			m.within(ctx, time.Minute)
+			_ = clock.Sleep(ctx, time.Minute)
 		}
 		return nil, errors.New("nobody is at work")
 	}
@@ -149,7 +150,7 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 			panic("a domain has its faults too")
 		case 3, 4:
 			m.w.reached("a domain was slow with its content")
-			m.within(ctx, time.Duration(15+m.d.n(45))*time.Second)
+			_ = clock.Sleep(ctx, time.Duration(15+m.d.n(45))*time.Second)
 		}
 	}
 	m.made++
@@ -159,15 +160,6 @@ func (m *maker) make(ctx context.Context, r *domainclient.Request) (io.Reader, e
 		fmt.Fprintln(&b, id)
 	}
 	return strings.NewReader(b.String()), nil
-}
-
-func (m *maker) within(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // hears is told that a bundle has arrived.

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -167,8 +168,8 @@ func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
 		repair := exec.Command(program(t), "check", "--data", data, "--repair")
 		repair.Env = cleanEnviron()
 		require.NoError(t, repair.Start())
-		sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a moment out of all that there are
-		_ = repair.Process.Kill()                                            // it may be done already
+		_ = clock.Sleep(t.Context(), time.Duration(random.IntN(800))*time.Millisecond) // a moment out of all that there are
+		_ = repair.Process.Kill()                                                      // it may be done already
 		_ = repair.Wait()
 
 		repaired := messagehub(t, "", "check", "--data", data, "--repair")

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // TestCrashLosesNothing kills a hub under load, again and again, and compares
@@ -116,7 +118,7 @@ func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubPro
 		h := spawnHub(t, "--data", data, "--log-level", "warn")
 		h.data = data
 		if kill < kills && random.IntN(8) == 0 { // die young: while it opens its folder
-			sleep(ctx, time.Duration(random.IntN(40))*time.Millisecond)
+			_ = clock.Sleep(ctx, time.Duration(random.IntN(40))*time.Millisecond)
 			h.kill()
 			continue
 		}
@@ -128,7 +130,7 @@ func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubPro
 			return h
 		}
 		r.await(ctx, int64(random.IntN(60)))
-		sleep(ctx, time.Duration(random.IntN(8000))*time.Microsecond)
+		_ = clock.Sleep(ctx, time.Duration(random.IntN(8000))*time.Microsecond)
 		h.kill()
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A simulation is one run of messagehub domain.
@@ -144,7 +145,7 @@ func (s *simulation) kind() (contentType, documentType string) {
 // answer makes the content of a bundle, or fails on demand.
 func (s *simulation) answer(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	n := s.requests.Add(1)
-	if s.delay > 0 && !sleep(ctx, s.delay) {
+	if s.delay > 0 && clock.Sleep(ctx, s.delay) != nil {
 		return nil, ctx.Err()
 	}
 	if s.failEvery > 0 && n%int64(s.failEvery) == 0 || s.fail > 0 && rand.Float64() < s.fail {

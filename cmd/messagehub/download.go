@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A download is the body of a bundle on its way to out. When the line breaks, the
@@ -31,7 +33,7 @@ func (d *download) run(ctx context.Context, resp *http.Response) error {
 	err := d.take(resp)
 	for pause := minPause; errors.Is(err, errLine) && d.tag != ""; pause = min(2*pause, maxPause) {
 		d.say("%v after %d bytes; fetching the rest", err, d.got)
-		if !sleep(ctx, rand.N(pause)) {
+		if clock.Sleep(ctx, rand.N(pause)) != nil {
 			break
 		}
 		before := d.got
@@ -57,7 +59,7 @@ func (d *download) rest(ctx context.Context) error {
 	refused, isProblem := errors.AsType[*problem](err)
 	switch {
 	case isProblem && refused.passing():
-		if !sleep(ctx, max(0, refused.retryAfter)) {
+		if clock.Sleep(ctx, max(0, refused.retryAfter)) != nil {
 			return err
 		}
 		return line(err)

@@ -49,6 +49,8 @@ var (
 // know no message of ours, so that both sides may share them.
 var toolkit = []string{
 	"cosmos/embedded/certificate",
+	"cosmos/embedded/checksum",
+	"cosmos/embedded/clock",
 	"cosmos/embedded/connlimit",
 	"cosmos/embedded/datafolder",
 	"cosmos/embedded/loopback",

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // A market is a day of a small energy market: who takes part, and what its
@@ -166,8 +169,7 @@ func (g *generator) uuid() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], g.Uint64())
 	binary.BigEndian.PutUint64(b[8:], g.Uint64())
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
 // appendJSON appends the event as a domain sends it. Its texts are plain ASCII,

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -112,7 +113,7 @@ func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*clie
 		case isViolation, isProblem && !refused.passing():
 			return err
 		}
-		if !sleep(ctx, time.Duration(10+random.IntN(40))*time.Millisecond) {
+		if clock.Sleep(ctx, time.Duration(10+random.IntN(40))*time.Millisecond) != nil {
 			return fmt.Errorf("%w, after: %w", ctx.Err(), err)
 		}
 	}

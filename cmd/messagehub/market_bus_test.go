@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	engine "github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
@@ -68,7 +69,7 @@ func (r *busRun) killing(ctx context.Context, t *testing.T, kills int) error {
 	for r.kills = 0; r.kills < kills && !r.isOver(); r.kills++ {
 		h := r.hubs[r.kills%2]
 		r.await(ctx, r.confirmed.Load()+int64(random.IntN(r.total/(2*kills)+1)))
-		sleep(ctx, time.Duration(random.IntN(50))*time.Millisecond)
+		_ = clock.Sleep(ctx, time.Duration(random.IntN(50))*time.Millisecond)
 		h.process.kill()
 		if err := r.startHub(t, h); err != nil {
 			return fmt.Errorf("after %d kills: %w", r.kills+1, err)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A violation is what no crash excuses.
@@ -62,7 +64,7 @@ func (p *place) until(ctx context.Context, try func(context.Context, *client) er
 				if !refused.passing() || refused.Status == http.StatusBadGateway {
 					return err
 				}
-				if !sleep(ctx, 10*time.Millisecond) {
+				if clock.Sleep(ctx, 10*time.Millisecond) != nil {
 					return ctx.Err()
 				}
 				continue

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 const (
@@ -42,7 +44,7 @@ func (s *sender) post(ctx context.Context, body []byte, progress *progress) (ans
 			return a, err
 		}
 		progress.say("trying again in %s: %v", wait.Round(time.Millisecond), err)
-		if !sleep(inTime, wait) {
+		if clock.Sleep(inTime, wait) != nil {
 			if ctx.Err() != nil {
 				return a, ctx.Err()
 			}
@@ -65,16 +67,4 @@ func (s *sender) postOnce(ctx context.Context, body []byte) (answer, error) {
 		return answer{}, s.hub.unreachable(err) // it broke off: ask again
 	}
 	return a, nil
-}
-
-// sleep returns true after d, or false once ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
 	"os/signal"
 	"syscall"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/messagehub/messagehub/cmd/node"
@@ -76,7 +76,7 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 		at = " --url " + url
 	}
 	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`
-	program, actor, bundle := programName(p.args[0]), newGLN(randomDigits()), newUUID()
+	program, actor, bundle := programName(p.args[0]), newGLN(randomDigits()), uuid.NewString()
 	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
 	if door := n.BusAddr(); door != nil {
 		fmt.Fprintf(p.out, "Domains reach it over Service Bus at %s", door)
@@ -89,7 +89,7 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 		fmt.Fprintf(p.out, "The token of its operators is in %s.\n", file)
 	}
 	fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
-	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", newUUID(), actor, program, at)
+	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", uuid.NewString(), actor, program, at)
 	fmt.Fprintf(p.out, "  %s peek%s --actor %s --bundle-id %s\n", program, at, actor, bundle)
 	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, at, actor, bundle)
 }
@@ -117,12 +117,4 @@ func redactLogError(_ []string, a slog.Attr) slog.Attr {
 		return slog.String(a.Key, shown)
 	}
 	return a
-}
-
-// newUUID returns a random UUID of version 4.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -11,11 +11,12 @@
 package hub
 
 import (
-	"crypto/rand"
 	"log/slog"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -74,7 +75,7 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 		opts.ListenersPerActor = 8
 	}
 	if opts.Random == nil {
-		opts.Random = mathrand.Uint64
+		opts.Random = rand.Uint64
 	}
 	if opts.LookAgain == nil {
 		opts.LookAgain = func(n int) time.Duration { return around(lookAgain(n), opts.Random) }
@@ -106,9 +107,4 @@ func (h *Hub) contentMode(origin domain.Origin) domain.ContentMode {
 	return domain.Manifest
 }
 
-func randomID() (id domain.BundleID) {
-	_, _ = rand.Read(id[:])   // never fails, says its documentation
-	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
-	return id
-}
+func randomID() domain.BundleID { return domain.BundleID(uuid.New()) }

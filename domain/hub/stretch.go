@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"iter"
 
@@ -59,8 +58,6 @@ func extended(span, payload repository.Section) (repository.Section, bool) {
 	return span, true
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // payloads reads the payloads of a stretch in order, from one reader that spans
 // them all, and compares each with its checksum.
 type payloads struct {
@@ -111,7 +108,7 @@ func (p *payloads) begin(e *repository.StoredEvent) error {
 // bytes come only if the whole is what was stored.
 func (p *payloads) read(b []byte) (int, error) {
 	n, err := p.buffer.Read(b[:min(int64(len(b)), p.left)])
-	p.sum = crc32.Update(p.sum, castagnoli, b[:n])
+	p.sum = repository.UpdateSum(p.sum, b[:n])
 	p.left -= int64(n)
 	p.at += int64(n)
 	at := p.of.PayloadAt

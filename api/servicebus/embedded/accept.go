@@ -7,6 +7,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 const (
@@ -55,12 +57,7 @@ func (b *acceptBackoff) wait(ctx context.Context, address net.Addr, err error) {
 	}
 	b.delay = min(max(2*b.delay, minAcceptDelay), maxAcceptDelay)
 	jitter := time.Duration(b.random() * float64(b.delay/2))
-	timer := time.NewTimer(b.delay - jitter)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = clock.Sleep(ctx, b.delay-jitter)
 }
 
 // reset records that a connection was accepted.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/bench/ledger"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // load is those who send over HTTP and those who fetch. They hold out while the hub
@@ -78,8 +79,7 @@ func newID(random *rand.Rand) string {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:8], random.Uint64())
 	binary.LittleEndian.PutUint64(b[8:], random.Uint64())
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return uuid.UUID(b).String()
+	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
 // An announcement is an event as it is sent over HTTP.
@@ -203,12 +203,7 @@ func (l *load) until(ctx context.Context, try func() error) error {
 		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {
 			return err
 		}
-		pause := time.NewTimer(5 * time.Millisecond)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-		}
+		_ = clock.Sleep(ctx, 5*time.Millisecond) // the next try fails if ctx has ended
 	}
 }
 

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/checksum"
 )
 
 // A file ends with its properties, so that content can be written before they
@@ -51,8 +52,6 @@ func checkFormat(root *os.Root) error {
 	return nil
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // encodeVersion returns what follows the content of v.
 func encodeVersion(v *version) ([]byte, error) {
 	text, err := json.Marshal(v)
@@ -62,7 +61,7 @@ func encodeVersion(v *version) ([]byte, error) {
 	if len(text) > maxJSON { // it could not be read again, and nothing beside it
 		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)
 	}
-	tail := binary.BigEndian.AppendUint32(nil, crc32.Checksum(text, castagnoli))
+	tail := binary.BigEndian.AppendUint32(nil, checksum.Compute(text))
 	tail = binary.BigEndian.AppendUint32(tail, uint32(len(text))) //nolint:gosec // far below
 	return slices.Concat(text, tail, []byte(magic)), nil
 }
@@ -110,7 +109,7 @@ func decodeVersion(r io.ReaderAt, length int64) (*version, error) {
 	if _, err := r.ReadAt(text, size); err != nil {
 		return nil, err
 	}
-	if crc32.Checksum(text, castagnoli) != binary.BigEndian.Uint32(tail) {
+	if checksum.Compute(text) != binary.BigEndian.Uint32(tail) {
 		return nil, fmt.Errorf("its properties are not what was written")
 	}
 	v := &version{size: size}

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -121,14 +122,7 @@ func pause(ctx context.Context, answer *http.Response) error {
 	if err != nil {
 		ms = 1000
 	}
-	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return clock.Sleep(ctx, time.Duration(ms)*time.Millisecond)
 }
 
 func kindOf(status int) domain.Kind {

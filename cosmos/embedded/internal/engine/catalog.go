@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"net/http"
 	"slices"
 
+	"github.com/messagehub/messagehub/cosmos/embedded/checksum"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
@@ -21,7 +21,7 @@ func (e *Engine) load(tx disk.Tx) error {
 	scan := func(prefix string, read func(key []byte, r record) error) {
 		tx.Scan([]byte(prefix), after([]byte(prefix)), func(key, value []byte) bool {
 			var r record
-			if len(value) < 4 || binary.BigEndian.Uint32(value) != crc32.Checksum(value[4:], checksums) {
+			if len(value) < 4 || binary.BigEndian.Uint32(value) != checksum.Compute(value[4:]) {
 				broken = fmt.Errorf("the record of %q is not what was written", key)
 			} else if broken = json.Unmarshal(slices.Clone(value[4:]), &r); broken == nil {
 				broken = read(key, r)
@@ -335,5 +335,5 @@ func putRecord(tx disk.Tx, key []byte, r record) {
 	if err != nil {
 		panic(err) // numbers and checked JSON always marshal
 	}
-	tx.Put(key, append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(b, checksums)), b...))
+	tx.Put(key, append(binary.BigEndian.AppendUint32(nil, checksum.Compute(b)), b...))
 }

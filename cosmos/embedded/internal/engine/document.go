@@ -3,13 +3,13 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/cosmos/embedded/checksum"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
@@ -200,9 +200,6 @@ const (
 	sumAt      = 8 + 8 + 4 + 4 + 4 + 4
 )
 
-// checksums are those of iSCSI, for which processors have an instruction.
-var checksums = crc32.MakeTable(crc32.Castagnoli)
-
 // header writes the header of doc into the room in front of it.
 func (s stored) header(b, doc []byte) {
 	binary.BigEndian.PutUint64(b, s.version)
@@ -211,12 +208,10 @@ func (s stored) header(b, doc []byte) {
 	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[sumAt:], checksum(b[:sumAt], doc))
+	binary.BigEndian.PutUint32(b[sumAt:], sumOf(b[:sumAt], doc))
 }
 
-func checksum(header, doc []byte) uint32 {
-	return crc32.Update(crc32.Checksum(header, checksums), checksums, doc)
-}
+func sumOf(header, doc []byte) uint32 { return checksum.Update(checksum.Compute(header), doc) }
 
 // readStored never fails: what it cannot read, json reports.
 func readStored(key, b []byte) stored {
@@ -241,7 +236,7 @@ func readStored(key, b []byte) stored {
 // checksum. It is valid as long as the reader's transaction.
 func (s stored) json(r disk.State, c *Container) ([]byte, error) {
 	doc := s.unchecked(r, c)
-	if len(doc) != s.size || s.user >= s.size || checksum(s.summed, doc) != s.sum {
+	if len(doc) != s.size || s.user >= s.size || sumOf(s.summed, doc) != s.sum {
 		return nil, c.damaged(s)
 	}
 	return doc, nil

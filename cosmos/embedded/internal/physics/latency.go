@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A Latency is how long an answer takes besides the work: Base, PerKB for each
@@ -35,7 +37,7 @@ type Delayer struct {
 // NewDelayer returns a Delayer.
 func NewDelayer(l Latency) *Delayer {
 	if l.Sleep == nil {
-		l.Sleep = sleep
+		l.Sleep = func(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, d) }
 	}
 	return &Delayer{latency: l, random: rand.New(rand.NewPCG(l.Seed, 0))}
 }
@@ -57,13 +59,4 @@ func (d *Delayer) chance() (wait time.Duration) {
 		wait += d.latency.Slow
 	}
 	return wait
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

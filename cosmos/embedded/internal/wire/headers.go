@@ -1,11 +1,11 @@
 package wire
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
@@ -138,10 +138,7 @@ func activityID(r *http.Request) string {
 	if id := r.Header.Get("x-ms-activity-id"); id != "" {
 		return id
 	}
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	s := hex.EncodeToString(b[:])
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+	return uuid.NewString()
 }
 
 func (r *request) isSet(header string) bool {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
@@ -241,11 +243,11 @@ func (b *Bus) breakDown(err error) {
 	b.journal.pending = newGeneration(pending.number + 1)
 }
 
-// newToken returns random bytes in the form of a UUID of version 4.
-func (b *Bus) newToken() (t LockToken) {
-	if _, err := io.ReadFull(b.rand, t[:]); err != nil {
+// newToken returns a random UUID.
+func (b *Bus) newToken() LockToken {
+	token, err := uuid.NewRandomFromReader(b.rand)
+	if err != nil {
 		b.journal.failure = fmt.Errorf("draw a lock token: %w", err)
 	}
-	t[6], t[8] = t[6]&0x0f|0x40, t[8]&0x3f|0x80
-	return t
+	return LockToken(token)
 }

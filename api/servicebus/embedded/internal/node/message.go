@@ -8,6 +8,7 @@ import (
 	"time"
 
 	client "github.com/Azure/go-amqp"
+	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
@@ -145,7 +146,7 @@ func identifier(id any) string {
 	case uint64:
 		return strconv.FormatUint(id, 10)
 	case amqp.UUID:
-		return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+		return uuid.UUID(id).String()
 	case []byte:
 		return hex.EncodeToString(id)
 	}
