@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// A lane is one partition in a query over several: its next document.
+// A lane is one partition in a query over several.
 type lane struct {
-	pk  Partition
-	seq uint64
+	pk    Partition
+	first uint64 // its oldest document
+	seq   uint64 // its next document
 }
 
 // across gives the documents of all partitions in the order of insertion. A
@@ -103,24 +104,45 @@ func (r *run) lanes(last uint64) []lane {
 	all := containerPrefix('D', r.c.number)
 	from, end := all, after(all)
 	for {
-		var pk Partition
+		var l lane
 		found := false
 		r.reader.Scan(from, end, func(key, _ []byte) bool {
-			pk, found = Partition(key[len(all)+2:len(key)-8]), true // a copy
+			l.pk, l.first, found = Partition(key[len(all)+2:len(key)-8]), number(key[len(key)-8:]), true
 			return false
 		})
 		if r.broken = cmp.Or(r.broken, r.ctx.Err()); !found || r.broken != nil {
 			slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.seq, b.seq) })
 			return lanes
 		}
-		prefix := partitionPrefix('D', r.c.number, pk)
-		from = after(prefix)
-		if !r.within(pk) {
+		from = after(partitionPrefix('D', r.c.number, l.pk))
+		if !r.within(l.pk) {
 			continue
 		}
-		r.reader.Scan(documentKey(r.c.number, pk, last+1), from, func(key, _ []byte) bool {
-			lanes = append(lanes, lane{pk, number(key[len(key)-8:])})
-			return false
-		})
+		if l.seq, found = r.next(l, last); found {
+			lanes = append(lanes, l)
+		}
 	}
+}
+
+// next returns the first document of a partition after the sequence number that
+// the query has to look at, as far as the id index tells.
+func (r *run) next(l lane, last uint64) (seq uint64, found bool) {
+	if r.idRange != nil {
+		if w := r.walk(l.pk); w.done {
+			i, _ := slices.BinarySearch(w.seqs, last+1)
+			if i == len(w.seqs) {
+				return 0, false
+			}
+			return w.seqs[i], true
+		}
+	}
+	if l.first > last {
+		return l.first, true
+	}
+	prefix := partitionPrefix('D', r.c.number, l.pk)
+	r.reader.Scan(documentKey(r.c.number, l.pk, last+1), after(prefix), func(key, _ []byte) bool {
+		seq, found = number(key[len(key)-8:]), true
+		return false
+	})
+	return seq, found
 }

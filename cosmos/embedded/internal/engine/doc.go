@@ -22,7 +22,7 @@
 //	d database                   its record
 //	c database 0 container       its record
 //	N container                  says that the container exists
-//	I container partition id     sequence of the document, which is its place in
+//	I container partition id     sequence of the document: the id index of the partition
 //	D container partition seq    header, and the JSON of a small document
 //	B container version          the JSON of a large document
 //	P container partition        number of the last write in the partition, bytes of its documents
@@ -32,12 +32,28 @@
 // Scanning D gives a partition in the order of insertion. Large documents lie
 // apart because rewriting a small one also rewrites its neighbours in D.
 //
-// What a query looks at: a condition that demands a partition key leads to one
-// logical partition, and no other is touched; one that demands an id, or one of
-// several, leads to these documents by I. Every other condition, on whichever
-// path, is tested on each document of the partitions in question, in its raw
-// text and without building a value. Pages after the first of an ORDER BY that
-// turns out to be the order of insertion go on where the one before ended.
+// How a query finds its documents:
+//
+//   - A condition that demands a partition key leads to one logical partition, and
+//     no other is read.
+//   - One that demands an id, or one of several, leads to these documents by I.
+//   - ORDER BY c.id within a logical partition walks through I, forward or backward,
+//     from the end of the page before to the end of this one. What the page costs does
+//     not depend on how many documents the partition has.
+//   - A range of ids (<, <=, >, >=, BETWEEN, STARTSWITH, and what AND makes of them)
+//     confines such a walk. Without ORDER BY c.id, the documents in the range are
+//     looked up in the order of insertion, or the partition is scanned, whichever
+//     ends first.
+//   - Every other condition, on whichever path, is tested on each document that is
+//     left, in its raw text and without building a value.
+//   - Any other ORDER BY sorts. Pages after the first of one that turns out to be the
+//     order of insertion continue where the one before ended.
+//
+// The charge is that of a service with an index of every path that the policy
+// includes, whichever documents were read to find the results: a document is charged
+// when it is a result or, if a part of the condition has no index, when the part that
+// has one holds for it. Such a query with ORDER BY c.id therefore reads all of its
+// range for every page: they are charged.
 //
 // There is no index of other paths. The default policy of Cosmos DB indexes
 // every path, so it would have an entry for each value of each document. Ten

@@ -15,18 +15,31 @@ func (c *Container) find(r disk.State, pk Partition, id string) (s stored, seq u
 		return stored{}, 0, false, nil
 	}
 	seq = number(entry)
+	s, err = c.follow(r, pk, id, seq)
+	return s, seq, err == nil, err
+}
+
+// follow reads the document to which the entry of id in the index leads.
+func (c *Container) follow(r disk.State, pk Partition, id string, seq uint64) (stored, error) {
 	key := documentKey(c.number, pk, seq)
 	b := r.Get(key)
-	s = readStored(key, b)
+	s := readStored(key, b)
 	if b != nil && (hasID(s.unchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged one says so itself, and can be deleted
-		return s, seq, true, nil
+		return s, nil
 	}
-	return stored{}, 0, false, c.damagedIndex(pk, id)
+	return stored{}, c.damagedIndex(pk, id)
 }
 
 func (c *Container) damagedIndex(pk Partition, id string) error {
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index does not lead to document %q; "+
 		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
+}
+
+// damagedEntry reports an entry of the id index that leads to a document of which
+// the id is another.
+func (c *Container) damagedEntry(pk Partition, seq uint64) error {
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index leads to document number %d "+
+		"in place of another; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
 }
 
 // hasID reports whether id is the id of a document.

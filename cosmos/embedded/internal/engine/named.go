@@ -11,7 +11,7 @@ import (
 // nil if it does not. What else it demands is for the caller to test.
 func idsOf(q *query.Query) []string {
 	for _, p := range q.Analyze().Predicates {
-		if len(p.Path) != 1 || p.Path[0].Array || p.Path[0].Name != "id" || p.In == nil {
+		if !isID(p.Path) || p.In == nil {
 			continue
 		}
 		ids := make([]string, 0, len(p.In))
@@ -47,6 +47,12 @@ func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, 
 		slices.Sort(seqs)
 		r.found[pk] = seqs
 	}
+	r.lookUp(pk, seqs, last, visit)
+}
+
+// lookUp visits those of the documents that come after last in the order of
+// insertion, in which seqs has them.
+func (r *run) lookUp(pk Partition, seqs []uint64, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
 	from, _ := slices.BinarySearch(seqs, last+1)
 	for _, seq := range seqs[from:] {
 		key := documentKey(r.c.number, pk, seq)

@@ -15,7 +15,8 @@ type candidate struct {
 }
 
 // ordered gives the documents of one partition, logical or physical, as ORDER
-// BY says; equal ones in the order of insertion.
+// BY says; equal ones in the order of insertion. It sorts, unless the id index
+// has the order: see orderedByID.
 //
 // The first page looks at the whole partition and keeps the smallest
 // documents. If it finds that the order is that of insertion, as it is where

@@ -13,7 +13,7 @@ import (
 const defaultPolicy = `{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`
 
 // A policy is the indexing policy of a container. The engine has no index but
-// that of ids: a policy decides charges, and which ORDER BY is refused.
+// those of ids: a policy decides charges, and which ORDER BY is refused.
 type policy struct {
 	none       bool // indexing mode none
 	root       *rule

@@ -73,6 +73,8 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
+	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
+		r.walks = map[Partition]*rangeWalk{}
 	}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
@@ -98,6 +100,9 @@ type run struct {
 
 	ids   []string               // that the condition names; nil: any
 	found map[Partition][]uint64 // which documents have them, in the order of insertion
+
+	idRange *idRange                 // to which the condition confines the ids; nil: any
+	walks   map[Partition]*rangeWalk // through its documents
 
 	ctx    context.Context //nolint:containedctx // that of the request, as long as the run
 	reader disk.Reader
@@ -125,7 +130,11 @@ func (r *run) read(reader disk.Reader) error {
 	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.collected()
 	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
-		r.ordered()
+		if r.servedByID() {
+			r.orderedByID()
+		} else {
+			r.ordered()
+		}
 	case !r.q.Scoped:
 		r.across()
 	case !r.q.Query.Streams():
@@ -142,10 +151,18 @@ func (r *run) read(reader disk.Reader) error {
 // scan visits the documents of a partition in the order of insertion,
 // beginning after the sequence number given.
 func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
-	if r.ids != nil {
+	switch {
+	case r.ids != nil:
 		r.named(pk, last, visit)
-		return
+	case r.idRange != nil:
+		r.ranged(pk, last, visit)
+	default:
+		r.scanDocuments(pk, last, visit)
 	}
+}
+
+// scanDocuments is scan without the help of the id index.
+func (r *run) scanDocuments(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
 	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {
@@ -165,7 +182,9 @@ func (r *run) scanAll(visit func(seq uint64, s stored, doc []byte) bool) {
 		return
 	}
 	more := true
-	for _, l := range r.lanes(0) {
+	lanes := r.lanes(0)
+	slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.first, b.first) })
+	for _, l := range lanes {
 		r.scan(l.pk, 0, func(seq uint64, s stored, doc []byte) bool {
 			more = visit(seq, s, doc)
 			return more

@@ -7,14 +7,18 @@ import (
 )
 
 // A Plan splits the condition of a query into what an index can answer and
-// the rest, for which a document has to be loaded. The engine has no index
-// but that of ids: the split decides what a query is charged, not what it finds.
+// the rest, for which a document has to be loaded. The split decides what a
+// query is charged, and which documents need not be read: one for which the
+// indexed part does not hold costs nothing.
 type Plan struct {
 	// Predicates is the number of indexed paths that are compared.
 	Predicates int
-	indexed    []expr
-	rest       []expr
-	perRow     bool // a part of the condition is about rows of FROM
+	// Confines are the predicates of the indexed part. Each holds for every
+	// document that is loaded.
+	Confines []Predicate
+	indexed  []expr
+	rest     []expr
+	perRow   bool // a part of the condition is about rows of FROM
 }
 
 // Plan splits the condition; indexed reports which paths have an index.
@@ -28,6 +32,7 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 			continue
 		}
 		p.indexed = append(p.indexed, c)
+		p.Confines = append(p.Confines, found...)
 		for _, f := range found {
 			counted[q.slotOf[pathKey(f.Path)]] = true
 		}

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
+)
+
+// An idRange is the ids from low on and below high.
+type idRange struct {
+	low, high string
+	bounded   bool // high counts
+}
+
+// successor is the smallest string above id.
+func successor(id string) string { return id + "\x00" }
+
+// idRangeOf returns the range to which the indexed part of a condition confines
+// the ids, nil if it does not. A document outside the range costs the query
+// nothing, so that it makes no difference to the charge whether it is read.
+func idRangeOf(plan query.Plan) *idRange {
+	var within *idRange
+	for _, p := range plan.Confines {
+		if !isID(p.Path) || p.In != nil {
+			continue
+		}
+		if within == nil {
+			within = &idRange{}
+		}
+		within.narrow(p)
+	}
+	return within
+}
+
+func isID(path rawjson.Path) bool { return len(path) == 1 && !path[0].Array && path[0].Name == "id" }
+
+// narrow leaves the ids for which p holds as well.
+func (i *idRange) narrow(p query.Predicate) {
+	low, high := i.low, ""
+	bounded := false
+	for _, b := range []*query.Bound{p.Low, p.High} {
+		if b != nil && b.Value.Kind != query.String { // a range lies within one type, and ids are strings
+			i.high, i.bounded = "", true
+			return
+		}
+	}
+	if p.Low != nil {
+		if low = string(p.Low.Value.Text); !p.Low.Inclusive {
+			low = successor(low)
+		}
+	}
+	if p.High != nil {
+		if high, bounded = string(p.High.Value.Text), true; p.High.Inclusive {
+			high = successor(high)
+		}
+	}
+	i.low = max(i.low, low)
+	if bounded && (!i.bounded || high < i.high) {
+		i.high, i.bounded = high, true
+	}
+}
+
+// has reports whether an id is in the range.
+func (i *idRange) has(id string) bool { return id >= i.low && (!i.bounded || id < i.high) }
+
+// idKeys are the bounds of the query's range in the id index of a partition, those
+// of the whole index if there is no range.
+func (r *run) idKeys(pk Partition) (from, to []byte) {
+	prefix := partitionPrefix('I', r.c.number, pk)
+	from, to = prefix, after(prefix)
+	if r.idRange != nil {
+		from = idKey(r.c.number, pk, r.idRange.low)
+		if r.idRange.bounded {
+			to = idKey(r.c.number, pk, r.idRange.high)
+		}
+	}
+	return from, to
+}
+
+// A rangeWalk finds the documents of one partition in the query's range of ids by
+// walking through the id index. It can stop and continue.
+type rangeWalk struct {
+	from, to []byte // what is left of the range
+	seqs     []uint64
+	done     bool // seqs are all the documents in the range, in the order of insertion
+}
+
+const (
+	// firstWalk is how many entries of the id index are read before any document.
+	firstWalk = 1024
+	// stepWalk is how many entries are read for each document that is scanned.
+	stepWalk = 16
+)
+
+// advance reads up to n more entries.
+func (r *run) advance(w *rangeWalk, n int) {
+	if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil || w.done {
+		return
+	}
+	w.done = true
+	r.reader.Scan(w.from, w.to, func(key, value []byte) bool {
+		if n == 0 {
+			w.from, w.done = slices.Clone(key), false
+			return false
+		}
+		n--
+		w.seqs = append(w.seqs, number(value))
+		return true
+	})
+	if w.done {
+		slices.Sort(w.seqs)
+	}
+}
+
+// ranged does what scan does, for a query that confines the ids to a range. The
+// results come in the order of insertion, which the id index does not have: the
+// whole range has to be known before the first of them. A range may also be most of
+// the partition, where scanning finds a page of results sooner. So the two take
+// turns: the partition is scanned, and the range is walked through at the same time;
+// as soon as it is known, its documents are looked up.
+func (r *run) ranged(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+	w := r.walk(pk)
+	if !w.done {
+		more := true
+		r.scanDocuments(pk, last, func(seq uint64, s stored, doc []byte) bool {
+			last = seq
+			if more = visit(seq, s, doc); more {
+				r.advance(w, stepWalk)
+			}
+			return more && !w.done && r.broken == nil
+		})
+		if !more {
+			return
+		}
+	}
+	if !w.done || r.broken != nil {
+		return
+	}
+	r.lookUp(pk, w.seqs, last, func(seq uint64, s stored, doc []byte) bool {
+		if seq == last || !r.idRange.has(documentID(doc)) {
+			r.broken, r.brokenAt = r.c.damagedEntry(pk, seq), seq
+			return false
+		}
+		last = seq
+		return visit(seq, s, doc)
+	})
+}
+
+// walk returns the walk through the query's range of ids in a partition.
+func (r *run) walk(pk Partition) *rangeWalk {
+	w := r.walks[pk]
+	if w == nil {
+		w = &rangeWalk{}
+		w.from, w.to = r.idKeys(pk)
+		r.walks[pk] = w
+		r.advance(w, firstWalk)
+	}
+	return w
+}
