@@ -95,7 +95,7 @@ func (c received) savedAt(n int64) millis {
 }
 
 // behind returns what a cabinet has behind a place.
-func (c received) behind(at place) domain.Backlog {
+func (c received) behind(at position) domain.Backlog {
 	n := c.Total - at.Total
 	if n <= 0 {
 		return domain.Backlog{}
@@ -147,17 +147,13 @@ func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
 	for group, g := range r.asked {
 		gates[group] = g
 	}
-	name := nameOf(r.cabinet)
-	passed := gates[r.group].clone()
-	at := passed.At[name]
-	at.Total, at.NextSaved = at.Total+int64(n), 0
+	var nextSaved millis
 	if r.open != nil && n == r.open.Count {
-		at.NextSaved = r.open.NextSaved
+		nextSaved = r.open.NextSaved
 	} else if next := r.next(n); next != nil {
-		at.NextSaved = millisOf(next.Saved)
+		nextSaved = millisOf(next.Saved)
 	}
-	passed.At[name] = at
-	gates[r.group] = passed
+	gates[r.group] = gates[r.group].assumeAcknowledged(nameOf(r.cabinet), n, nextSaved)
 	return r.call.r.behindGates(h, gates), h.Watermark
 }
 
@@ -210,7 +206,7 @@ func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gate
 			continue
 		}
 		if g.Open == d.ID {
-			g = g.through(d, "")
+			g = g.advancePast(d, "")
 		}
 		asked[group] = g
 	}

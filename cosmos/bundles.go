@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -13,17 +12,6 @@ import (
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
-
-// clone returns a copy of g that can be changed and written in its place.
-func (g *gate) clone() *gate {
-	c := *g
-	c.At = maps.Clone(g.At)
-	if c.At == nil {
-		c.At = make(map[cabinetName]place)
-	}
-	c.ETag = ""
-	return &c
-}
 
 // Add implements repository.Bundles.
 func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from repository.Run) (domain.Bundle, error) {
@@ -54,10 +42,8 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	}
 	doc.Behind = run.behindNew(bundle.Count)
 	doc.Before, doc.Start = run.gate.Last, run.gate.At[doc.Cabinet]
-	opened := run.gate.clone()
-	opened.WriteID, opened.Generation = writeID, run.gate.Generation+1
-	opened.Open, opened.Opened, opened.First = doc.ID, bundle.Opened, bundle.First
-	doc.openedBy(opened)
+	opened := run.gate.open(doc, writeID)
+	doc.setOpening(opened)
 
 	_, err := c.batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(encoded(doc), nil)

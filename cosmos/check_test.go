@@ -219,7 +219,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{bundleWrong, false, func(d *damaged) {
 			d.puts(&bundleDoc{
 				ID: repositorytest.NewBundleID().String(), Recipient: d.actor.String(), Kind: bundleKind, State: stateDequeued, Content: string(domain.Request),
-				Ranges: []slots{{To: 1}},
+				Ranges: []slotRange{{To: 1}},
 			})
 		}},
 		{noticeWrong, false, func(d *damaged) { // the bundle is open

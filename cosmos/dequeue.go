@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
@@ -57,11 +56,11 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
-	dequeued, through := doc.closed(stateDequeued, writeID, c.r.opts.Retention), g.through(doc, writeID)
-	notice := newNotice(doc, through, &bundle, c.r.opts.Clock())
+	dequeued, advanced := doc.close(stateDequeued, writeID, c.r.opts.Retention), g.advancePast(doc, writeID)
+	notice := newNotice(doc, advanced, &bundle, c.r.opts.Clock())
 	_, err = c.batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, doc.ID, doc.etag, encoded(dequeued))
-		putInBatch(b, g.ID, g.ETag, encoded(through))
+		putInBatch(b, g.ID, g.ETag, encoded(advanced))
 		if notice != nil {
 			b.CreateItem(encoded(notice), nil)
 		}
@@ -72,9 +71,9 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if err != nil {
 		return closed, err
 	}
-	c.r.hints.afterDequeue(bundle.Cabinet, doc, through.At[doc.Cabinet])
+	c.r.hints.afterDequeue(bundle.Cabinet, doc, advanced.At[doc.Cabinet])
 	if doc.Next > 0 {
-		c.r.known.sawFirst(bundle.Cabinet, through.At[doc.Cabinet], doc.Next)
+		c.r.known.sawFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
 	}
 	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
 	return closed, nil
@@ -153,43 +152,6 @@ func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id 
 	return doc, gates, err
 }
 
-// openedBy notes which generation of its gate has opened d, for a bundle that leaves
-// a notice whenever it is closed.
-func (d *bundleDoc) openedBy(g *gate) {
-	if d.Content == string(domain.Request) {
-		d.Opening = g.Generation
-	}
-}
-
-// closed returns d as it is once it is no longer open. Cosmos removes it when it
-// has been that for the time of retention.
-func (d *bundleDoc) closed(state, writeID string, retention time.Duration) *bundleDoc {
-	c := *d
-	if retention > 0 {
-		c.TTL = int(max(retention.Round(time.Second)/time.Second, 1))
-	}
-	c.State, c.WriteID = state, writeID
-	return &c
-}
-
-// through returns g as it is once bundle d has passed it.
-func (g *gate) through(d *bundleDoc, writeID string) *gate {
-	c := g.clone()
-	end := d.Ranges[len(d.Ranges)-1]
-	c.WriteID, c.Generation = writeID, g.Generation+1
-	c.Open, c.Opened, c.First, c.Last = "", time.Time{}, 0, d.ID
-	at := place{
-		Ordinal: end.Ordinal, Slot: end.To, Sequence: d.Last,
-		Total: g.At[d.Cabinet].Total + int64(d.Count), NextSaved: d.NextSaved,
-	}
-	if doubt := g.At[d.Cabinet].Doubt; doubt > d.Last {
-		at.Doubt = doubt
-	}
-	at.Unknown = g.At[d.Cabinet].Unknown
-	c.At[d.Cabinet] = at
-	return c
-}
-
 // confirm proves by conditional writes that the gates are as they were read, so
 // that a bundle that none of them has open is not open. It writes those too
 // that were not there, for a stale read may have missed one.
@@ -197,10 +159,7 @@ func (c *call) confirm(ctx context.Context, recipient domain.ActorID, gates map[
 	_, err := c.batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		for _, group := range c.r.opts.Groups.All() {
 			g := gates[group]
-			confirmed := g.clone()
-			confirmed.Generation++
-			confirmed.WriteID = c.r.newID()
-			putInBatch(b, g.ID, g.ETag, encoded(confirmed))
+			putInBatch(b, g.ID, g.ETag, encoded(g.confirm(c.r.newID())))
 		}
 	})
 	if isRefused(err) {

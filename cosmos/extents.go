@@ -102,7 +102,7 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer, last receive
 type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey
-	slots   slots
+	slots   slotRange
 	at      int  // the next slot
 	size    int  // pages in the next result page
 	patient bool // wait for slots that are missing: they belong to a bundle, so they are there
@@ -111,7 +111,7 @@ type drawerReader struct {
 
 const firstPages = 2
 
-func (c *call) readDrawer(cabinet domain.CabinetKey, s slots) *drawerReader {
+func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange) *drawerReader {
 	return &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
 }
 

@@ -6,6 +6,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
+// A filterDoc stands beside the pages of a sealed drawer.
+type filterDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"` // the drawer
+	Count        int    `json:"count"`
+	Filter       []byte `json:"filter"`
+	document
+}
+
+const filterID = "filter"
+
 // A filter answers whether a sealed drawer may hold an event: "no" is certain,
 // "yes" is wrong less than once in ten million times. It is a Bloom filter in
 // blocks of 512 bits, so that a look-up touches one cache line, with 64 bits an

@@ -475,11 +475,11 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 				`"a":{"fill":0,"ordinal":0,"sequence":0,"total":0},"b":{"fill":1,"ordinal":0,"sequence":0,"total":0,"marks":[[1,2]]}}}`,
 		},
 		{
-			&gate{ID: "gate.x", Recipient: "a", Kind: gateKind, At: map[cabinetName]place{"c": {Ordinal: 1}}},
+			&gate{ID: "gate.x", Recipient: "a", Kind: gateKind, At: map[cabinetName]position{"c": {Ordinal: 1}}},
 			`{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":0,"at":{"c":{"ordinal":1,"slot":0,"sequence":0,"total":0}}}`,
 		},
 		{
-			&bundleDoc{ID: "b", Weight: 1, Format: "json", Ranges: []slots{{Drawer: "d", To: 1}}, Trouble: &troubleDoc{Text: "<"}},
+			&bundleDoc{ID: "b", Weight: 1, Format: "json", Ranges: []slotRange{{Drawer: "d", To: 1}}, Trouble: &troubleDoc{Text: "<"}},
 			`{"id":"b","recipient":"","kind":"","operation":"","state":"","group":"","cabinet":"","count":0,"weight":"1","first":0,"last":0,` +
 				`"documentTypes":null,"content":"","format":"json","version":"","opened":"0001-01-01T00:00:00Z",` +
 				`"ranges":[{"drawer":"d","ordinal":0,"from":0,"to":1}],"start":{"ordinal":0,"slot":0,"sequence":0,"total":0},` +

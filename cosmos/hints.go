@@ -156,7 +156,7 @@ func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 
 // afterDequeue moves the positions of a bundle's drawers and the entries that
 // point into them.
-func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at place) {
+func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at position) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		count := c.movePositions(ctx, cabinet, d.Ranges)
 		c.moveEntries(ctx, cabinet, d, at, count)
@@ -165,7 +165,7 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at place) 
 
 // movePositions moves positions up to where the bundle ended and returns what
 // the last drawer holds by now, -1 if it was not learned.
-func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slots) int {
+func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) int {
 	results, err := c.batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
 		for _, s := range ranges {
 			ops := newPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
@@ -186,7 +186,7 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 // moveEntries takes away the entries of drawers that the gate has passed. The
 // entry of the drawer that it stands in moves up if the next event is known,
 // goes if nothing is left, and stays, too low, if that is not known.
-func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at place, count int) {
+func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	entries, err := all[entry](ctx, c.query(c.r.db.catalog, key,
 		"SELECT * FROM c WHERE c.contentType = @type AND c.ordinal <= @ordinal",

@@ -181,7 +181,7 @@ func (cab *cabinetIndex) readTo(ctx context.Context, c *call, e extent) error {
 }
 
 func (cab *cabinetIndex) readOn(ctx context.Context, c *call, e extent) error {
-	read := c.readDrawer(cab.cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, From: cab.fill, To: e.limit})
+	read := c.readDrawer(cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: cab.fill, To: e.limit})
 	for cab.fill < e.limit {
 		events, err := read.next(ctx)
 		if err != nil {
@@ -219,7 +219,7 @@ func (c *call) readFilter(ctx context.Context, cabinet domain.CabinetKey, e exte
 	if err != nil && !isNotFound(err) {
 		return nil, err
 	}
-	ids, rerr := c.readIDs(ctx, cabinet, slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit})
+	ids, rerr := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit})
 	if rerr != nil {
 		return nil, rerr
 	}
@@ -231,7 +231,7 @@ func (c *call) readFilter(ctx context.Context, cabinet domain.CabinetKey, e exte
 }
 
 // readIDs reads the ids of a run of slots.
-func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slots) (map[domain.EventID]domain.Digest, error) {
+func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange) (map[domain.EventID]domain.Digest, error) {
 	ids := make(map[domain.EventID]domain.Digest, s.To-s.From)
 	read := c.readDrawer(cabinet, s)
 	for !read.done() {
@@ -293,7 +293,7 @@ func (x *index) load(ctx context.Context, c *call, cab *cabinetIndex, at int) (m
 	if ids, ok := x.loaded[s.id]; ok {
 		return ids, nil
 	}
-	ids, err := c.readIDs(ctx, cab.cabinet, slots{Drawer: s.id, Ordinal: cab.gone + at + 1, To: s.count})
+	ids, err := c.readIDs(ctx, cab.cabinet, slotRange{Drawer: s.id, Ordinal: cab.gone + at + 1, To: s.count})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (k *known) head(recipient domain.ActorID) *head {
 }
 
 // sawFirst notes which event is the first behind a place.
-func (k *known) sawFirst(cabinet domain.CabinetKey, at place, first domain.Sequence) {
+func (k *known) sawFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e := k.of[cabinet.Recipient]; e != nil {
@@ -86,7 +86,7 @@ func (k *known) sawFirst(cabinet domain.CabinetKey, at place, first domain.Seque
 
 // first returns the sequence number of the first event behind a place, 0 if it
 // is not remembered.
-func (k *known) first(cabinet domain.CabinetKey, at place) domain.Sequence {
+func (k *known) first(cabinet domain.CabinetKey, at position) domain.Sequence {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.of[cabinet.Recipient]

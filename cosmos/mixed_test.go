@@ -28,14 +28,14 @@ type edit struct{ file, old, new string }
 // counting is a version that adds a member to head and gate and to the objects in them:
 // it counts how often that version has written each.
 var counting = []edit{
-	{"documents.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
-	{"documents.go", "	Marks    []mark          `json:\"marks,omitempty\"`", "	Writes   int64           `json:\"writes,omitempty\"`\n	Marks    []mark          `json:\"marks,omitempty\"`"},
-	{"documents.go", "	First      domain.Sequence       `json:\"first,omitempty\"`", "	Writes     int64                 `json:\"writes,omitempty\"`\n	First      domain.Sequence       `json:\"first,omitempty\"`"},
-	{"documents.go", "	Doubt domain.Sequence `json:\"doubt,omitempty\"`", "	Writes int64 `json:\"writes,omitempty\"`\n	Doubt domain.Sequence `json:\"doubt,omitempty\"`"},
+	{"head.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
+	{"head.go", "	Marks    []mark          `json:\"marks,omitempty\"`", "	Writes   int64           `json:\"writes,omitempty\"`\n	Marks    []mark          `json:\"marks,omitempty\"`"},
+	{"gate.go", "	First      domain.Sequence          `json:\"first,omitempty\"`", "	Writes     int64                    `json:\"writes,omitempty\"`\n	First      domain.Sequence          `json:\"first,omitempty\"`"},
+	{"gate.go", "	Doubt domain.Sequence `json:\"doubt,omitempty\"`", "	Writes int64 `json:\"writes,omitempty\"`\n	Doubt domain.Sequence `json:\"doubt,omitempty\"`"},
 	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.WriteID, h.Writes = w.r.newID(), w.head.Writes+1\n"},
-	{"plan.go", "			Unknown: before.Unknown,\n", "			Unknown: before.Unknown,\n			Writes:  before.Writes + 1,\n"},
-	{"bundles.go", "	c.ETag = \"\"\n", "	c.ETag, c.Writes = \"\", g.Writes+1\n"},
-	{"dequeue.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
+	{"head.go", "			Unknown: before.Unknown,\n", "			Unknown: before.Unknown,\n			Writes:  before.Writes + 1,\n"},
+	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.Writes = \"\", g.Writes+1\n"},
+	{"gate.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
 }
 
 // raising is a version that stores head and gate in format 2.
@@ -43,7 +43,7 @@ var raising = []edit{
 	{"format.go", "documentKind{\"head\", 1}", "documentKind{\"head\", 2}"},
 	{"format.go", "documentKind{\"gate\", 1}", "documentKind{\"gate\", 2}"},
 	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.WriteID, h.StoredFormat = w.r.newID(), 2\n"},
-	{"bundles.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
+	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 
 // buildMixed builds the worker into dir, against this package with edits.

@@ -123,12 +123,9 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 		if err != nil {
 			return nil, err
 		}
-		free := g.clone()
-		free.WriteID, free.Generation = writeID, g.Generation+1
-		free.Open, free.Opened, free.First = "", time.Time{}, 0
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.closed(stateReleased, writeID, r.opts.Retention)},
-			{g.ID, g.ETag, free},
+			{doc.ID, doc.etag, doc.close(stateReleased, writeID, r.opts.Retention)},
+			{g.ID, g.ETag, g.release(writeID)},
 		}}, nil
 	})
 }
@@ -141,8 +138,8 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.closed(stateSkipped, writeID, r.opts.Retention)},
-			{g.ID, g.ETag, g.through(doc, writeID)},
+			{doc.ID, doc.etag, doc.close(stateSkipped, writeID, r.opts.Retention)},
+			{g.ID, g.ETag, g.advancePast(doc, writeID)},
 		}}, nil
 	})
 }
@@ -191,12 +188,10 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 		if err := c.lowerEntries(ctx, &bundle, doc); err != nil {
 			return nil, err
 		}
-		again, before := *doc, g.before(doc, writeID)
-		again.State, again.WriteID, again.TTL = stateOpen, writeID, 0
-		again.openedBy(before)
+		rewound := g.rewindTo(doc, writeID)
 		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, &again},
-			{g.ID, g.ETag, before},
+			{doc.ID, doc.etag, doc.reopen(rewound, writeID)},
+			{g.ID, g.ETag, rewound},
 		}}, nil
 	})
 	return bundle, err
@@ -240,18 +235,6 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 	}
 	doc.etag = etag
 	return doc, g, nil
-}
-
-// before returns g as it was before bundle d passed it, and with d open.
-func (g *gate) before(d *bundleDoc, writeID string) *gate {
-	c := g.clone()
-	c.WriteID, c.Generation = writeID, g.Generation+1
-	c.Open, c.Opened, c.First, c.Last = d.ID, d.Opened, d.First, d.Before
-	start := d.Start
-	start.Unknown = g.At[d.Cabinet].Unknown
-	start.Doubt = max(start.Doubt, g.At[d.Cabinet].Sequence, g.At[d.Cabinet].Doubt)
-	c.At[d.Cabinet] = start
-	return c
 }
 
 // fence forgets since when the drawers of a bundle are known to be acknowledged,
@@ -323,21 +306,10 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 		d := &decision{}
 		for _, group := range r.opts.Groups.All() {
 			g := gates[group]
-			c := g.clone()
-			c.WriteID, c.Generation, c.Frozen = writeID, g.Generation+1, frozen
-			d.writes = append(d.writes, write{g.ID, g.ETag, c})
+			d.writes = append(d.writes, write{g.ID, g.ETag, g.setFrozen(frozen, writeID)})
 		}
 		return d, nil
 	})
-}
-
-func anyFrozen(gates map[domain.Group]*gate) bool {
-	for _, g := range gates {
-		if g.Frozen {
-			return true
-		}
-	}
-	return false
 }
 
 // Records implements repository.Operations.

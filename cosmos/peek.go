@@ -99,7 +99,7 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 		}
 	}
 	for _, group := range groups {
-		gates[group] = &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind}
+		gates[group] = newGate(recipient, group)
 		for _, g := range found {
 			if g.ID == gateID(group) {
 				gates[group] = g
@@ -107,20 +107,6 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 		}
 	}
 	return nil
-}
-
-// oldestOpen returns the gate whose bundle has been open longest, nil if none is.
-func oldestOpen(gates map[domain.Group]*gate) *gate {
-	var oldest *gate
-	for _, g := range gates {
-		if g.Open == "" {
-			continue
-		}
-		if oldest == nil || g.Opened.Before(oldest.Opened) || g.Opened.Equal(oldest.Opened) && g.First < oldest.First {
-			oldest = g
-		}
-	}
-	return oldest
 }
 
 // openBundle returns the open bundle of g. Where reads may be stale, a
@@ -159,11 +145,8 @@ func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 // proveOpen writes g as it was read, and reads its open bundle in the same batch,
 // as it is then: with its answer, if it has one.
 func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
-	proved := g.clone()
-	proved.Generation++
-	proved.WriteID = c.r.newID()
 	results, err := c.batch(ctx, c.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
-		putInBatch(b, g.ID, g.ETag, encoded(proved))
+		putInBatch(b, g.ID, g.ETag, encoded(g.confirm(c.r.newID())))
 		b.ReadItem(g.Open, nil)
 	})
 	switch {
@@ -218,7 +201,7 @@ func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.Bun
 func (c *call) runOf(b *domain.Bundle, doc *bundleDoc) *run {
 	r := &run{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
 	for _, s := range doc.Ranges {
-		r.parts = append(r.parts, stretch{slots: s})
+		r.parts = append(r.parts, stretch{slotRange: s})
 	}
 	return r
 }
@@ -230,7 +213,7 @@ type candidate struct {
 	last    received
 	floor   int // the lowest ordinal that is retained
 	gate    *gate
-	at      place
+	at      position
 
 	entry *entry // the smallest in the catalog, nil if none exists
 	run   *run   // once its first event has been read
@@ -394,14 +377,14 @@ func (cand *candidate) lookAndMend(ctx context.Context, c *call) error {
 // mend makes the candidate's entry point at its first event, which has been read.
 func (cand *candidate) mend(ctx context.Context, c *call) {
 	if cand.entry == nil || cand.entry.NextSequence < cand.first {
-		c.mendEntry(ctx, cand.cabinet, cand.entry, cand.run.parts[0].slots, cand.first)
+		c.mendEntry(ctx, cand.cabinet, cand.entry, cand.run.parts[0].slotRange, cand.first)
 	}
 }
 
 // mendEntry makes the catalog point at the first event of a cabinet, which lies
 // in drawer s. Every write is conditional on what was seen; if one is refused,
 // somebody else has been there and the next Peek looks again.
-func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slots, first domain.Sequence) {
+func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues("pointer").Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	if seen != nil && seen.Ordinal < s.Ordinal {

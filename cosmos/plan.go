@@ -1,10 +1,6 @@
 package cosmos
 
-import (
-	"maps"
-
-	"github.com/messagehub/messagehub/domain"
-)
+import "github.com/messagehub/messagehub/domain"
 
 // A plan is an intent together with the events that it is about.
 type plan struct {
@@ -73,67 +69,4 @@ func (p *plan) nextPart(h *head, name cabinetName, capacity int, newID func() st
 		return part{Cabinet: name, Drawer: last.Drawer, Ordinal: ordinal, Slot: last.Fill}
 	}
 	return part{Cabinet: name, Drawer: newID(), Ordinal: ordinal + 1, New: true}
-}
-
-// clone returns a copy of h that can be changed without changing h. Intents are
-// never changed, so the copy may share h's.
-func (h *head) clone() *head {
-	c := *h
-	c.Cabinets = maps.Clone(h.Cabinets)
-	if c.Cabinets == nil {
-		c.Cabinets = make(map[cabinetName]received)
-	}
-	return &c
-}
-
-// withIntent returns h with the numbers of p reserved.
-func (h *head) withIntent(p *plan) *head {
-	c := h.clone()
-	c.Reserved, c.Intent = p.intent.Last, p.intent
-	return c
-}
-
-// committed returns h with its intent carried out.
-func (h *head) committed() *head {
-	c := h.clone()
-	c.Watermark, c.Intent = h.Intent.Last, nil
-	if c.Wanted == "" { // else who is waiting may be who was undone, and needs the time
-		c.Undone = 0
-	}
-	c.Wanted = ""
-	for i := range h.Intent.Parts {
-		p := &h.Intent.Parts[i]
-		before := c.Cabinets[p.Cabinet]
-		c.Cabinets[p.Cabinet] = received{
-			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
-			Total:   before.Total + int64(p.Count),
-			Marks:   before.marked(h.Intent.Saved, marksOf(len(c.Cabinets))),
-			Unknown: before.Unknown,
-		}
-	}
-	return c
-}
-
-// claimed returns h with its intent doomed.
-func (h *head) claimed() *head {
-	c := h.clone()
-	doomed := *h.Intent
-	doomed.Aborted = true
-	c.Intent = &doomed
-	return c
-}
-
-// cleared returns h without its intent, whose drawers are sealed: the cabinets
-// concerned go on in new drawers.
-func (h *head) cleared() *head {
-	c := h.clone()
-	c.Intent, c.Wanted = nil, ""
-	c.Undone++
-	for i := range h.Intent.Parts {
-		p := &h.Intent.Parts[i]
-		last := c.Cabinets[p.Cabinet]
-		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
-		c.Cabinets[p.Cabinet] = last
-	}
-	return c
 }

@@ -39,7 +39,7 @@ const milestonesPerGrace = 4
 
 // acknowledgedBelow returns the ordinal below which the gate has let everything
 // through.
-func acknowledgedBelow(last received, at place) int {
+func acknowledgedBelow(last received, at position) int {
 	if at.Sequence >= last.Sequence {
 		return last.Ordinal + 1
 	}
@@ -50,7 +50,7 @@ func acknowledgedBelow(last received, at place) int {
 // at of the cabinet: with a milestone for what is acknowledged, and with its floor
 // raised to the milestones that are older than grace. An old gate makes things stay
 // longer, and nothing worse.
-func (t retained) advanced(last received, at place, now time.Time, grace time.Duration) retained {
+func (t retained) advanced(last received, at position, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
 	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Unknown: t.Unknown}
 	latest := next.Floor
@@ -98,19 +98,6 @@ func (t retained) same(u retained) bool {
 // same reports whether m and o say the same, apart from what this version does not know.
 func (m milestone) same(o milestone) bool {
 	return m.Below == o.Below && m.Filled == o.Filled && m.At == o.At
-}
-
-// isFilling reports whether the intent of h, if it has one, fills a cabinet.
-func (h *head) isFilling(name cabinetName) bool {
-	if h.Intent == nil {
-		return false
-	}
-	for i := range h.Intent.Parts {
-		if h.Intent.Parts[i].Cabinet == name {
-			return true
-		}
-	}
-	return false
 }
 
 // A retention is what a sweep wants the head to say.

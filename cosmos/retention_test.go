@@ -29,21 +29,21 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	type step struct {
 		after      time.Duration // since noon
 		last       received
-		at         place
+		at         position
 		floor      int
 		milestones []int // what they are below
 	}
 	filling := func(ordinal, fill int, total int64) received {
 		return received{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
 	}
-	at := func(ordinal, slot int, total int64) place {
-		return place{Ordinal: ordinal, Slot: slot, Sequence: domain.Sequence(total), Total: total}
+	at := func(ordinal, slot int, total int64) position {
+		return position{Ordinal: ordinal, Slot: slot, Sequence: domain.Sequence(total), Total: total}
 	}
 	for _, tc := range []struct {
 		name  string
 		steps []step
 	}{
-		{"nothing acknowledged, nothing marked", []step{{0, filling(3, 1, 21), place{}, 1, nil}}},
+		{"nothing acknowledged, nothing marked", []step{{0, filling(3, 1, 21), position{}, 1, nil}}},
 		{"the drawer that the gate stands in stays", []step{
 			{0, filling(3, 5, 25), at(2, 4, 14), 1, []int{2}},
 			{grace - time.Millisecond, filling(3, 5, 25), at(2, 4, 14), 1, []int{2}},
@@ -82,8 +82,8 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 			{grace, filling(3, 1, 21), at(2, 4, 14), 2, nil},
 		}},
 		{"what a rollback has left empty goes, too", []step{
-			{0, received{Ordinal: 2}, place{}, 1, []int{3}},
-			{grace, received{Ordinal: 2}, place{}, 3, nil},
+			{0, received{Ordinal: 2}, position{}, 1, []int{3}},
+			{grace, received{Ordinal: 2}, position{}, 3, nil},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

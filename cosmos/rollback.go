@@ -58,9 +58,7 @@ func (w *writer) mayBeAlive() bool {
 func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
-			marked := w.head.clone()
-			marked.Wanted = w.r.owner
-			if err := w.writeHead(ctx, c, marked); err != nil && !errors.Is(err, errStale) && !errors.Is(err, errIntentUnchanged) {
+			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, errStale) && !errors.Is(err, errIntentUnchanged) {
 				return err
 			}
 		}
@@ -88,7 +86,7 @@ type undoing struct {
 func (w *writer) undo(ctx context.Context, c *call) error {
 	it := w.head.Intent
 	if !it.Aborted {
-		if err := w.writeHead(ctx, c, w.head.claimed()); err != nil {
+		if err := w.writeHead(ctx, c, w.head.claim()); err != nil {
 			return lookAgain(err)
 		}
 	}
@@ -114,7 +112,7 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := w.writeHead(ctx, c, w.head.cleared()); err != nil {
+	if err := w.writeHead(ctx, c, w.head.clear()); err != nil {
 		return lookAgain(err)
 	}
 	w.undoing.intent, w.undoing.sealed = "", nil

@@ -37,7 +37,7 @@ type run struct {
 
 // A stretch is a run of slots of one drawer, with an estimate of its weight.
 type stretch struct {
-	slots
+	slotRange
 	weight domain.Weight
 }
 
@@ -68,7 +68,7 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 	}
 	r := &run{call: c, group: group, cabinet: cabinet, gate: g}
 	for _, e := range extents {
-		s := stretch{slots: slots{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
+		s := stretch{slotRange: slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
 		if e.ordinal == at.Ordinal {
 			s.From = at.Slot
 			if e.count > 0 {
@@ -87,7 +87,7 @@ func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, errNotYetVisible
 	}
-	read := r.call.readDrawer(r.cabinet, r.parts[0].slots)
+	read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange)
 	events, err := read.next(ctx)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	begin := r.first
 	r.first = nil
 	if begin == nil {
-		read := r.call.readDrawer(r.cabinet, r.parts[0].slots)
+		read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange)
 		read.patient = r.gate == nil
 		events, err := read.next(ctx)
 		if err != nil {
@@ -229,7 +229,7 @@ func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
 			d.need -= min(begun, d.need)
 			before = max(begun, s.weight)
 		} else {
-			d.read = r.call.readDrawer(r.cabinet, s.slots)
+			d.read = r.call.readDrawer(r.cabinet, s.slotRange)
 			d.read.size = aheadPages
 			d.read.patient = r.gate == nil
 			before = before.Add(s.weight)
@@ -277,14 +277,14 @@ func (a *readAhead) stop() {
 }
 
 // ranges returns where the first n events lie, which the run has yielded.
-func (r *run) ranges(n int) []slots {
-	var found []slots
+func (r *run) ranges(n int) []slotRange {
+	var found []slotRange
 	for _, s := range r.parts {
 		if n == 0 {
 			break
 		}
 		take := min(n, s.To-s.From)
-		found = append(found, slots{Drawer: s.Drawer, Ordinal: s.Ordinal, From: s.From, To: s.From + take})
+		found = append(found, slotRange{Drawer: s.Drawer, Ordinal: s.Ordinal, From: s.From, To: s.From + take})
 		n -= take
 	}
 	return found

@@ -148,7 +148,7 @@ func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 	}
 	var cutting sync.WaitGroup
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
-	err := w.writeHead(ctx, c, w.head.withIntent(p))
+	err := w.writeHead(ctx, c, w.head.reserve(p))
 	cutting.Wait()
 	if errors.Is(err, errStale) {
 		w.dropPayloads(ctx, p)
@@ -161,12 +161,12 @@ func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.deciding, w.batch = done, nil
-	next := w.head.committed()
+	next := w.head.commit()
 	var following *plan
 	if !wanted && !w.alone {
 		w.take()
 		if following = w.planNext(next, p); following != nil {
-			next = next.withIntent(following)
+			next = next.reserve(following)
 		}
 	}
 	for _, save := range done {
@@ -179,7 +179,7 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 			break
 		}
 		wanted, following = w.head.Wanted != "", nil
-		err = w.writeHead(ctx, c, w.head.committed())
+		err = w.writeHead(ctx, c, w.head.commit())
 	}
 	w.deciding = nil
 	if err != nil {
@@ -296,7 +296,7 @@ func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 			err = rerr
 		case stored.WriteID == h.WriteID:
 			h, etag, err = stored, stored.etag, nil
-		case before.stands(stored):
+		case before.intentStands(stored):
 			w.head = stored
 			return errIntentUnchanged
 		default:
@@ -311,10 +311,4 @@ func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 	w.head = h
 	w.r.known.saw(w.recipient, h)
 	return nil
-}
-
-// stands reports that the intent of h is still there in a later head.
-func (h *head) stands(later *head) bool {
-	return h.Intent != nil && later.Intent != nil && h.Intent.ID == later.Intent.ID &&
-		!h.Intent.Aborted && !later.Intent.Aborted
 }

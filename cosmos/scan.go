@@ -18,7 +18,7 @@ type scan struct {
 	cabinet domain.CabinetKey
 	last    received
 	floor   int
-	at      place
+	at      position
 	bundle  *bundleDoc // that is open, or nil
 	idsOnly bool       // all else was looked at before
 

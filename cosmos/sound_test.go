@@ -28,7 +28,9 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 		"a bundle of a drawer that cannot be": func(d *damaged) {
 			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/drawer", "no\x00thing")
 		},
-		"a bundle of no slots": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges", []slots{}) },
+		"a bundle of no slots": func(d *damaged) {
+			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges", []slotRange{})
+		},
 		"a head of many events": func(d *damaged) {
 			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},

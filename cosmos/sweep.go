@@ -114,10 +114,7 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head
 
 // prove writes a gate as it was read, so that it was the truth at that time.
 func (c *call) prove(ctx context.Context, g *gate) error {
-	proved := g.clone()
-	proved.Generation++
-	proved.WriteID = c.r.newID()
-	_, err := c.put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, proved)
+	_, err := c.put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.newID()))
 	if isRefused(err) {
 		return errStale
 	}
@@ -128,15 +125,9 @@ func (c *call) prove(ctx context.Context, g *gate) error {
 // not stand in the way of Saves: it is a patch that asks for the fence only, and
 // a Save that is under way goes on with the head as it is then.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
-	next := h.clone()
-	next.Retention, next.Fence = p.of, c.r.newID()
+	next := h.setRetention(p.of, c.r.newID(), p.closed)
 	var err error
 	if len(p.closed) > 0 {
-		for _, name := range p.closed {
-			last := next.Cabinets[name]
-			last.Drawer, last.Fill = "", 0
-			next.Cabinets[name] = last
-		}
 		_, err = c.put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
 		ops := newPatch(headDocument, fenceIs(h.Fence))

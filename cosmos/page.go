@@ -13,6 +13,25 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
+// A page is a run of consecutive slots of a drawer, as one Save wrote it. It is
+// never changed.
+type page struct {
+	ID            string          `json:"id"`
+	PartitionKey  string          `json:"partitionKey"` // the drawer
+	Intent        string          `json:"intent"`       // the Save that wrote it
+	Slot          int             `json:"slot"`
+	Until         int             `json:"until"` // the slot after the last
+	FirstSequence domain.Sequence `json:"firstSequence"`
+	Payloads      string          `json:"payloads,omitempty"` // object in the content store
+	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
+	Saved         millis          `json:"saved,omitempty"` // the time of the Save
+	Events        packed          `json:"events"`          // see encodePage
+	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
+	formatNumber
+}
+
+func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
+
 // Cosmos charges for bytes, and a full bundle is 51,200 events: so the events of
 // a page are one byte string, some 40 bytes an event, and what is the same for
 // the whole cabinet is left out. After a version byte, for each event:

@@ -1,0 +1,170 @@
+package cosmos
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A bundleDoc is a bundle: not the ids of its events but where they lie.
+type bundleDoc struct {
+	ID            string          `json:"id"`
+	Recipient     string          `json:"recipient"`
+	Kind          string          `json:"kind"` // always "bundle"
+	WriteID       string          `json:"operation"`
+	State         string          `json:"state"` // open, dequeued, …
+	Group         string          `json:"group"`
+	Cabinet       cabinetName     `json:"cabinet"`
+	Count         int             `json:"count"`
+	Weight        domain.Weight   `json:"weight,string"` // numbers in Cosmos are exact up to 2^53 only
+	First         domain.Sequence `json:"first"`
+	Last          domain.Sequence `json:"last"`
+	DocumentTypes []string        `json:"documentTypes"`
+	Content       string          `json:"content"`
+	Format        string          `json:"format"`
+	Version       string          `json:"version"`
+	Opened        time.Time       `json:"opened"`
+	Ranges        []slotRange     `json:"ranges"`           // at most six
+	TTL           int             `json:"ttl,omitempty"`    // seconds after the last write; once it is closed
+	Before        string          `json:"before,omitempty"` // the bundle of its group that was closed before it was opened
+	Start         position        `json:"start"`            // where the gate stood in the cabinet when it was opened
+	Next          domain.Sequence `json:"next,omitempty"`   // hint: of the event behind the bundle in its last drawer
+	NextSaved     millis          `json:"nextSaved,omitempty"`
+	Behind        behind          `json:"behind,omitzero"`
+	BodyLength    int64           `json:"bodyLength,omitempty"`
+	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
+
+	// Of a bundle in content mode request:
+	List    string      `json:"list,omitempty"`
+	Object  string      `json:"object,omitempty"`  // once it is answered
+	Trouble *troubleDoc `json:"trouble,omitempty"` // always there
+	Opening int64       `json:"opening,omitempty"` // generation by which the gate opened it last
+	document
+
+	etag azcore.ETag
+}
+
+// A troubleDoc is what a domain has with making content.
+type troubleDoc struct {
+	Failures int    `json:"failures"`
+	Reason   string `json:"reason"`
+	Text     string `json:"text"`
+	Call     string `json:"call"` // of Fail, that was the last
+
+	Unknown unknownMembers `json:",embed"`
+}
+
+const (
+	bundleKind    = "bundle"
+	stateOpen     = "open"
+	stateDequeued = "dequeued"
+	stateSkipped  = "skipped"  // closed by an operator, not by its actor
+	stateReleased = "released" // taken back by an operator
+)
+
+// A slotRange is a run of slots of a drawer.
+type slotRange struct {
+	Drawer  string `json:"drawer"`
+	Ordinal int    `json:"ordinal"`
+	From    int    `json:"from"`
+	To      int    `json:"to"` // exclusive
+
+	Unknown unknownMembers `json:",embed"`
+}
+
+// bundle returns what the rules know of a bundle.
+func (d *bundleDoc) bundle() (domain.Bundle, error) {
+	b := domain.Bundle{
+		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
+		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened,
+		List: d.List, Object: d.Object,
+	}
+	if t := d.Trouble; t != nil {
+		b.Trouble = domain.Trouble{Failures: t.Failures, Reason: t.Reason, Text: t.Text}
+	}
+	recipient, err := domain.ParseActorID(d.Recipient)
+	if err == nil {
+		b.ID, err = domain.ParseBundleID(d.ID)
+	}
+	if err == nil {
+		b.Group, err = domain.ParseGroup(d.Group)
+	}
+	if err == nil {
+		b.Cabinet, err = cabinetOf(recipient, d.Cabinet)
+	}
+	for _, text := range d.DocumentTypes {
+		t, terr := domain.ParseDocumentType(text)
+		if err == nil {
+			err = terr
+		}
+		b.DocumentTypes = append(b.DocumentTypes, t)
+	}
+	b.Body.Length = d.BodyLength
+	switch n := len(d.BodyDigest); {
+	case n == len(b.Body.Digest):
+		b.Body.Digest = domain.Digest(d.BodyDigest)
+	case n != 0 && err == nil:
+		err = fmt.Errorf("the digest of its body has %d bytes", n)
+	}
+	if err == nil && len(d.Ranges) == 0 {
+		err = errors.New("it has no events")
+	}
+	if err != nil {
+		return b, domain.Errorf(domain.Damaged, "bundle %s of %s: %w", d.ID, d.Recipient, err)
+	}
+	return b, nil
+}
+
+func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next domain.Sequence) *bundleDoc {
+	d := &bundleDoc{
+		ID: b.ID.String(), Recipient: b.Cabinet.Recipient.String(), Kind: bundleKind,
+		WriteID: writeID, State: stateOpen,
+		Group: b.Group.String(), Cabinet: nameOf(b.Cabinet),
+		Count: b.Count, Weight: b.Weight, First: b.First, Last: b.Last,
+		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,
+		Ranges: ranges, Next: next,
+		BodyLength: b.Body.Length,
+		List:       b.List, Object: b.Object,
+	}
+	if b.Content == domain.Request {
+		d.Trouble = &troubleDoc{Failures: b.Trouble.Failures, Reason: b.Trouble.Reason, Text: b.Trouble.Text}
+	}
+	if b.Body != (domain.Body{}) {
+		d.BodyDigest = b.Body.Digest[:]
+	}
+	for _, t := range b.DocumentTypes {
+		d.DocumentTypes = append(d.DocumentTypes, t.String())
+	}
+	return d
+}
+
+// setOpening notes the generation of the gate that opened d, for a bundle that leaves
+// a notice whenever it is closed.
+func (d *bundleDoc) setOpening(g *gate) {
+	if d.Content == string(domain.Request) {
+		d.Opening = g.Generation
+	}
+}
+
+// close returns d closed, in a state other than open. Cosmos deletes it when the
+// retention has passed since.
+func (d *bundleDoc) close(state, writeID string, retention time.Duration) *bundleDoc {
+	c := *d
+	if retention > 0 {
+		c.TTL = int(max(retention.Round(time.Second)/time.Second, 1))
+	}
+	c.State, c.WriteID = state, writeID
+	return &c
+}
+
+// reopen returns d open again, by g.
+func (d *bundleDoc) reopen(g *gate, writeID string) *bundleDoc {
+	c := *d
+	c.State, c.WriteID, c.TTL = stateOpen, writeID, 0
+	c.setOpening(g)
+	return &c
+}

@@ -1,0 +1,40 @@
+package cosmos
+
+import (
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A drawer holds up to 10,000 events of a cabinet; they lie in pages, in the
+// partition that bears the drawer's id.
+type drawer struct {
+	ID            string          `json:"id"`
+	PartitionKey  string          `json:"partitionKey"`
+	Ordinal       int             `json:"ordinal"` // dense in the cabinet from 1, never reused
+	FirstSequence domain.Sequence `json:"firstSequence"`
+	Count         int             `json:"count"`
+	Weight        domain.Weight   `json:"weight"` // of its events; an estimate, too high after a rollback
+	Sealed        bool            `json:"sealed"`
+	Position      int             `json:"position"`  // hint: slots acknowledged
+	WriteID       string          `json:"operation"` // the intent that last counted
+	document
+}
+
+// An entry is a hint: the drawer has unacknowledged events from NextSequence on.
+// Its id is the drawer's, so that writing it twice is harmless.
+type entry struct {
+	ID           string          `json:"id"`
+	PartitionKey string          `json:"partitionKey"`
+	ContentType  string          `json:"contentType"`
+	Ordinal      int             `json:"ordinal"`
+	NextSequence domain.Sequence `json:"nextSequence"`
+	ETag         azcore.ETag     `json:"_etag,omitempty"`
+	document
+}
+
+// replacing returns e as it is written in place of old.
+func (e entry) replacing(old *entry) *entry {
+	e.document = old.document
+	return &e
+}

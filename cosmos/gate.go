@@ -1,0 +1,159 @@
+package cosmos
+
+import (
+	"maps"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A gate is the truth about what a recipient has acknowledged in one group. It
+// lies with the bundles of the recipient; every write of it is conditional.
+//
+// Its transitions are the methods below: each returns the successor and leaves its
+// receiver as it is.
+type gate struct {
+	ID         string                   `json:"id"`
+	Recipient  string                   `json:"recipient"`
+	Kind       string                   `json:"kind"` // always "gate"
+	WriteID    string                   `json:"operation"`
+	Generation int64                    `json:"generation"`
+	Frozen     bool                     `json:"frozen,omitempty"` // by an operator: nothing is peeked or dequeued
+	Last       string                   `json:"last,omitempty"`   // bundle that was closed last
+	Open       string                   `json:"open,omitempty"`   // bundle
+	Opened     time.Time                `json:"opened,omitzero"`
+	First      domain.Sequence          `json:"first,omitempty"` // of the open bundle
+	At         map[cabinetName]position `json:"at"`
+	ETag       azcore.ETag              `json:"_etag,omitempty"`
+	document
+}
+
+const gateKind = "gate"
+
+func gateID(g domain.Group) string { return "gate." + g.String() }
+
+// A position is just behind the last acknowledged event of a cabinet.
+type position struct {
+	Ordinal  int             `json:"ordinal"` // drawer; 0: before the first
+	Slot     int             `json:"slot"`
+	Sequence domain.Sequence `json:"sequence"`
+	Total    int64           `json:"total"` // events acknowledged ever
+
+	NextSaved millis `json:"nextSaved,omitempty"` // when the event just behind was saved, if that is known
+
+	// Doubt is up to where the gate has been before it was moved back. Below it,
+	// entries may be too high.
+	Doubt domain.Sequence `json:"doubt,omitempty"`
+
+	Unknown unknownMembers `json:",embed"`
+}
+
+// newGate returns the gate of a group in which a recipient has acknowledged no event.
+func newGate(recipient domain.ActorID, group domain.Group) *gate {
+	return &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind}
+}
+
+// clone returns a copy of g that can be changed and written in place of g.
+func (g *gate) clone() *gate {
+	c := *g
+	c.At = maps.Clone(g.At)
+	if c.At == nil {
+		c.At = make(map[cabinetName]position)
+	}
+	c.ETag = ""
+	return &c
+}
+
+// confirm returns g as it is, under the next generation: if it is written, g was the
+// truth at that time. Every transition begins with it.
+func (g *gate) confirm(writeID string) *gate {
+	c := g.clone()
+	c.WriteID, c.Generation = writeID, g.Generation+1
+	return c
+}
+
+// open returns g with d as its open bundle.
+func (g *gate) open(d *bundleDoc, writeID string) *gate {
+	c := g.confirm(writeID)
+	c.Open, c.Opened, c.First = d.ID, d.Opened, d.First
+	return c
+}
+
+// advancePast returns g behind bundle d, which is closed.
+func (g *gate) advancePast(d *bundleDoc, writeID string) *gate {
+	c := g.release(writeID)
+	c.Last = d.ID
+	end := d.Ranges[len(d.Ranges)-1]
+	at := position{
+		Ordinal: end.Ordinal, Slot: end.To, Sequence: d.Last,
+		Total: g.At[d.Cabinet].Total + int64(d.Count), NextSaved: d.NextSaved,
+	}
+	if doubt := g.At[d.Cabinet].Doubt; doubt > d.Last {
+		at.Doubt = doubt
+	}
+	at.Unknown = g.At[d.Cabinet].Unknown
+	c.At[d.Cabinet] = at
+	return c
+}
+
+// rewindTo returns g as it was before bundle d, and with d open.
+func (g *gate) rewindTo(d *bundleDoc, writeID string) *gate {
+	c := g.open(d, writeID)
+	c.Last = d.Before
+	start := d.Start
+	start.Unknown = g.At[d.Cabinet].Unknown
+	start.Doubt = max(start.Doubt, g.At[d.Cabinet].Sequence, g.At[d.Cabinet].Doubt)
+	c.At[d.Cabinet] = start
+	return c
+}
+
+// release returns g without an open bundle. Its positions stay, so that the events
+// of the bundle are delivered again.
+func (g *gate) release(writeID string) *gate {
+	c := g.confirm(writeID)
+	c.Open, c.Opened, c.First = "", time.Time{}, 0
+	return c
+}
+
+// setFrozen returns g frozen or thawed.
+func (g *gate) setFrozen(frozen bool, writeID string) *gate {
+	c := g.confirm(writeID)
+	c.Frozen = frozen
+	return c
+}
+
+// assumeAcknowledged returns g as if n more events of a cabinet were acknowledged. It
+// is for counting what remains then, and is never written.
+func (g *gate) assumeAcknowledged(name cabinetName, n int, nextSaved millis) *gate {
+	c := g.clone()
+	at := c.At[name]
+	at.Total, at.NextSaved = at.Total+int64(n), nextSaved
+	c.At[name] = at
+	return c
+}
+
+// oldestOpen returns the gate whose bundle has been open longest, nil if none is.
+func oldestOpen(gates map[domain.Group]*gate) *gate {
+	var oldest *gate
+	for _, g := range gates {
+		if g.Open == "" {
+			continue
+		}
+		if oldest == nil || g.Opened.Before(oldest.Opened) || g.Opened.Equal(oldest.Opened) && g.First < oldest.First {
+			oldest = g
+		}
+	}
+	return oldest
+}
+
+// anyFrozen reports whether an operator has frozen one of the gates.
+func anyFrozen(gates map[domain.Group]*gate) bool {
+	for _, g := range gates {
+		if g.Frozen {
+			return true
+		}
+	}
+	return false
+}

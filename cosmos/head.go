@@ -1,0 +1,176 @@
+package cosmos
+
+import (
+	"maps"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A head is the truth about what a recipient has received. There is one for
+// each recipient, in the catalog container; every write of it is conditional.
+//
+// Its transitions are the methods below: each returns the successor and leaves its
+// receiver as it is. The writer gives each successor its WriteID (see writeHead).
+type head struct {
+	ID           string                   `json:"id"` // always "head"
+	PartitionKey string                   `json:"partitionKey"`
+	WriteID      string                   `json:"operation"` // id of the last write
+	Reserved     domain.Sequence          `json:"reserved"`  // the highest number ever given away
+	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
+	Intent       *intent                  `json:"intent,omitempty"`
+	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
+	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit that nobody waited for
+	Cabinets     map[cabinetName]received `json:"cabinets"`
+	Retention    map[cabinetName]retained `json:"retention,omitempty"`
+	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
+	document
+
+	etag azcore.ETag
+}
+
+const headID = "head"
+
+// received says how far a cabinet has been filled by Saves that are committed.
+type received struct {
+	Drawer   string          `json:"drawer,omitempty"` // the last one; "" after a rollback: the next Save begins a new one
+	Fill     int             `json:"fill"`             // events in Drawer
+	Ordinal  int             `json:"ordinal"`          // the highest one used, Drawer's if there is one
+	Sequence domain.Sequence `json:"sequence"`         // of the last event
+	Total    int64           `json:"total"`            // events ever
+	Marks    []mark          `json:"marks,omitempty"`  // when they were saved, in order
+	Unknown  unknownMembers  `json:",embed"`
+}
+
+// An intent is a Save in flight: what it is going to write, told beforehand so
+// that anybody can undo it.
+type intent struct {
+	ID      string          `json:"id"`
+	Owner   string          `json:"owner"` // the process that saves
+	First   domain.Sequence `json:"first"`
+	Last    domain.Sequence `json:"last"`
+	Aborted bool            `json:"aborted,omitempty"` // claimed for rollback: can only be undone
+	Saved   millis          `json:"saved,omitempty"`   // the time of the Save
+	Parts   []part          `json:"parts"`
+	Unknown unknownMembers  `json:",embed"`
+}
+
+// A part is a run of slots of one drawer that a Save fills.
+type part struct {
+	Cabinet cabinetName     `json:"cabinet"`
+	Drawer  string          `json:"drawer"`
+	Ordinal int             `json:"ordinal"`
+	Slot    int             `json:"slot"` // the first one
+	Count   int             `json:"count"`
+	New     bool            `json:"new,omitempty"` // the drawer is to be created
+	First   domain.Sequence `json:"first"`
+	Last    domain.Sequence `json:"last"`
+	Unknown unknownMembers  `json:",embed"`
+}
+
+func (p *part) end() int { return p.Slot + p.Count }
+
+// clone returns a copy of h that can be changed without changing h. Intents are
+// never changed, so the copy may share h's.
+func (h *head) clone() *head {
+	c := *h
+	c.Cabinets = maps.Clone(h.Cabinets)
+	if c.Cabinets == nil {
+		c.Cabinets = make(map[cabinetName]received)
+	}
+	return &c
+}
+
+// reserve returns h with the numbers and slots of p reserved.
+func (h *head) reserve(p *plan) *head {
+	c := h.clone()
+	c.Reserved, c.Intent = p.intent.Last, p.intent
+	return c
+}
+
+// commit returns h with the events of its intent visible.
+func (h *head) commit() *head {
+	c := h.clone()
+	c.Watermark, c.Intent = h.Intent.Last, nil
+	if c.Wanted == "" { // else who is waiting may be who was undone, and needs the time
+		c.Undone = 0
+	}
+	c.Wanted = ""
+	for i := range h.Intent.Parts {
+		p := &h.Intent.Parts[i]
+		before := c.Cabinets[p.Cabinet]
+		c.Cabinets[p.Cabinet] = received{
+			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
+			Total:   before.Total + int64(p.Count),
+			Marks:   before.marked(h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Unknown: before.Unknown,
+		}
+	}
+	return c
+}
+
+// markWanted returns h with a note for the owner of its intent: the process waits for
+// the head, so the owner must not reserve again with its commit.
+func (h *head) markWanted(process string) *head {
+	c := h.clone()
+	c.Wanted = process
+	return c
+}
+
+// claim returns h with its intent claimed for rollback: it cannot be committed any more.
+func (h *head) claim() *head {
+	c := h.clone()
+	aborted := *h.Intent
+	aborted.Aborted = true
+	c.Intent = &aborted
+	return c
+}
+
+// clear returns h without its intent, whose drawers are sealed: the cabinets of the
+// intent continue in new drawers.
+func (h *head) clear() *head {
+	c := h.clone()
+	c.Intent, c.Wanted = nil, ""
+	c.Undone++
+	for i := range h.Intent.Parts {
+		p := &h.Intent.Parts[i]
+		last := c.Cabinets[p.Cabinet]
+		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
+		c.Cabinets[p.Cabinet] = last
+	}
+	return c
+}
+
+// setRetention returns h with another retention, which is known by its fence. The
+// next Save to a cabinet in closed begins a new drawer.
+func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed []cabinetName) *head {
+	c := h.clone()
+	c.Retention, c.Fence = kept, fence
+	for _, name := range closed {
+		last := c.Cabinets[name]
+		last.Drawer, last.Fill = "", 0
+		c.Cabinets[name] = last
+	}
+	return c
+}
+
+// intentStands reports whether the intent of h is still in a later head, and can still
+// be committed.
+func (h *head) intentStands(later *head) bool {
+	return h.Intent != nil && later.Intent != nil && h.Intent.ID == later.Intent.ID &&
+		!h.Intent.Aborted && !later.Intent.Aborted
+}
+
+// isFilling reports whether the intent of h, if it has one, fills a cabinet.
+func (h *head) isFilling(name cabinetName) bool {
+	if h.Intent == nil {
+		return false
+	}
+	for i := range h.Intent.Parts {
+		if h.Intent.Parts[i].Cabinet == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+package cosmos
+
+import (
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Keys are joined by a bar, which no actor id and no origin contains, so that no
+// two different keys give the same text.
+
+func headKey(recipient domain.ActorID) string { return recipient.String() }
+
+func catalogKey(recipient domain.ActorID, origin domain.Origin) string {
+	return recipient.String() + "|" + origin.String()
+}
+
+func cabinetKey(k domain.CabinetKey) string {
+	return k.Recipient.String() + "|" + nameOf(k)
+}
+
+// A cabinetName tells the cabinets of one recipient apart: origin and content type.
+type cabinetName = string
+
+func nameOf(k domain.CabinetKey) cabinetName {
+	return k.Origin.String() + "|" + k.ContentType.String()
+}
+
+// A namer is nameOf for the events of a Save, most of which follow one of their own
+// cabinet.
+type namer struct {
+	last domain.CabinetKey
+	name cabinetName
+}
+
+func (n *namer) of(k domain.CabinetKey) cabinetName {
+	if n.name == "" || k != n.last {
+		n.last, n.name = k, nameOf(k)
+	}
+	return n.name
+}
+
+// cabinetOf is the inverse of nameOf.
+func cabinetOf(recipient domain.ActorID, name cabinetName) (domain.CabinetKey, error) {
+	origin, contentType, _ := strings.Cut(name, "|")
+	o, err := domain.ParseOrigin(origin)
+	if err != nil {
+		return domain.CabinetKey{}, domain.Errorf(domain.Damaged, "head of %s names cabinet %q: %w", recipient, name, err)
+	}
+	c, err := domain.ParseContentType(contentType)
+	if err != nil {
+		return domain.CabinetKey{}, domain.Errorf(domain.Damaged, "head of %s names cabinet %q: %w", recipient, name, err)
+	}
+	return domain.CabinetKey{Recipient: recipient, Origin: o, ContentType: c}, nil
+}
