@@ -93,7 +93,7 @@ type exceptions struct {
 
 // readImpossible reads a list, one branch a line: file, function and number, reason.
 //
-//	cosmos/bundles.go encoded#1 strings, numbers and times always have a JSON
+//	cosmos/format.go encoded#1 strings, numbers and times always have a JSON
 func readImpossible(path string) (*exceptions, error) {
 	e := &exceptions{make(map[string]string), make(map[string]bool)}
 	text, err := os.ReadFile(path)
