@@ -64,8 +64,12 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d steps of %d seeds, %d of them faulted, %.0f steps/s", sum.Steps, len(all), sum.Faulted, float64(sum.Steps)/sum.Seconds)
 }
 
+// stuckAfter is how long a seed may run. The longest takes seconds, and minutes on a
+// machine that others keep busy.
+const stuckAfter = 5 * time.Minute
+
 func (sum *totals) run(t *testing.T, seed uint64) {
-	stuck := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("seed %d: nothing goes on", seed)) })
+	stuck := time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d: nothing goes on", seed)) })
 	defer stuck.Stop()
 	o := Options{Seed: seed, Drop: dropped(t), Trace: *show}
 	r := Simulate(t, o)
@@ -91,7 +95,7 @@ func (sum *totals) run(t *testing.T, seed uint64) {
 	if *show || t.Context().Err() != nil {
 		return
 	}
-	stuck.Reset(5 * time.Minute)
+	stuck.Reset(stuckAfter)
 	o, r = Shrink(t, o, r)
 	t.Logf("With %d faults left: %v\n%s\nTo see it again: go run ./bench/simulate/prove -replay %d -drop %s",
 		len(r.Happened), r.Err, strings.Join(end(r.Trace, 300), "\n"), seed, joined(o.Drop))

@@ -3,6 +3,7 @@ package smallworld
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// TestMain lets the heap grow: an exploration opens thousands of small stores.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // explored goes through a scenario, for so long at most; 0: to its end.
 func explored(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
