@@ -20,7 +20,7 @@ import (
 
 // NoticeOptions set up Notices.
 type NoticeOptions struct {
-	Open       func() (*azservicebus.Client, error) // see RequestOptions
+	Open       func() (*azservicebus.Client, error) // see [ClientRetries]
 	Queues     map[domain.Origin]contract.Queues    // of the domains that are told
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
@@ -87,12 +87,12 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 
 func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string) error {
 	process := hub.ProcessID(notice.Bundle, notice.Recipient)
-	body, err := marshal(&contract.DequeueContract{
+	body, err := contract.Marshal(&contract.DequeueContract{
 		DataAvailableNotificationReferenceId: notice.List,
 		MarketOperator:                       notice.Recipient.String(),
 	})
 	if err != nil {
-		return err
+		return domain.Errorf(domain.Damaged, "write a message to a domain: %w", err)
 	}
 	message := &azservicebus.Message{
 		Body: body, MessageID: &process, CorrelationID: &process,

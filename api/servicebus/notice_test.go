@@ -20,9 +20,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/internal/bustest"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+)
+
+var (
+	bundle    = bustest.Must(domain.ParseBundleID("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"))
+	recipient = bustest.Must(domain.ParseActorID("5790001330552"))
 )
 
 func aNotice(number byte) domain.Notice {
@@ -36,7 +43,7 @@ func aNotice(number byte) domain.Notice {
 
 func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.NoticeOptions)) *servicebus.Notices {
 	t.Helper()
-	o := servicebus.NoticeOptions{Open: dialler(n), Queues: queuesOf(allOrigins...)}
+	o := servicebus.NoticeOptions{Open: bustest.Clients(n), Queues: bustest.QueuesOf(bustest.Origins...)}
 	for _, c := range change {
 		c(&o)
 	}
@@ -48,8 +55,10 @@ func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.
 // noticesOf receives the notices that a domain has got, which are so many.
 func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.ReceivedMessage {
 	t.Helper()
-	d := newDomain(t, n, domain.TimeSeries)
-	r, err := d.client.NewReceiverForQueue(d.queues.Dequeue, nil)
+	client, err := bustest.Clients(n)()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	r, err := client.NewReceiverForQueue(contract.DefaultQueues(domain.TimeSeries.String()).Dequeue, nil)
 	require.NoError(t, err)
 	var got []*azservicebus.ReceivedMessage
 	for len(got) < many {
@@ -66,10 +75,10 @@ func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.Re
 
 // A notice is, byte for byte, what domains were built for.
 func TestANoticeIsWhatTheContractSays(t *testing.T) {
-	timeless(func(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
 		now := time.Now().Truncate(time.Second)
-		n := openBus(t, embedded.Options{})
-		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Clock, o.NewID = standing(now), ids() })
+		n := bustest.Open(t, embedded.Options{})
+		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Clock, o.NewID = bustest.ClockAt(now), bustest.NewIDs() })
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
 		m := noticesOf(t, n, 1)[0]
 		const process = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c01_5790001330552"
@@ -92,8 +101,8 @@ func TestANoticeIsWhatTheContractSays(t *testing.T) {
 }
 
 func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
-	timeless(func(t *testing.T) {
-		n := openBus(t, embedded.Options{})
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
@@ -105,12 +114,12 @@ func TestANoticeThatComesAgainHasTheSameID(t *testing.T) {
 }
 
 func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
-	timeless(func(t *testing.T) {
-		entities := domainEntities()
+	bustest.InBubble(func(t *testing.T) {
+		entities := bustest.Entities()
 		for i := range entities.Queues {
 			entities.Queues[i].Properties.RequiresDuplicateDetection = true
 		}
-		n := openBus(t, embedded.Options{Entities: entities})
+		n := bustest.Open(t, embedded.Options{Entities: entities})
 		s := newNotices(t, n)
 		for range 3 {
 			require.NoError(t, s.Notify(t.Context(), aNotice(1)))
@@ -122,9 +131,9 @@ func TestABusThatKnowsIDsTakesANoticeOnce(t *testing.T) {
 
 // Also when connections are lost, which may bring one twice.
 func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
-	timeless(func(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
 		const many = 50
-		n := openBus(t, embedded.Options{})
+		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)
 		var want, got []string
 		for i := range byte(many) {
@@ -142,8 +151,8 @@ func TestNoticesKeepTheOrderOfTheirCalls(t *testing.T) {
 }
 
 func TestManyNoticesShareAConnection(t *testing.T) {
-	withoutLeaks(t)
-	n := openBus(t, embedded.Options{})
+	bustest.WithoutLeaks(t)
+	n := bustest.Open(t, embedded.Options{})
 	s := newNotices(t, n)
 	var all sync.WaitGroup
 	for i := range byte(100) {
@@ -155,14 +164,14 @@ func TestManyNoticesShareAConnection(t *testing.T) {
 }
 
 func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
-	timeless(func(t *testing.T) {
-		entities := domainEntities()
+	bustest.InBubble(func(t *testing.T) {
+		entities := bustest.Entities()
 		for i := range entities.Queues {
 			if entities.Queues[i].Name == "timeseries-dequeue" {
 				entities.Queues[i].Name = "elsewhere"
 			}
 		}
-		n := openBus(t, embedded.Options{Entities: entities})
+		n := bustest.Open(t, embedded.Options{Entities: entities})
 		s := newNotices(t, n)
 		err := s.Notify(t.Context(), aNotice(1))
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
@@ -179,8 +188,8 @@ func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
 }
 
 func TestNoticesFindABusThatIsBackAndAKeyThatIsMended(t *testing.T) {
-	timeless(func(t *testing.T) {
-		n := openBus(t, embedded.Options{})
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
 		var mended, back atomic.Bool
 		s := newNotices(t, n, func(o *servicebus.NoticeOptions) {
 			o.Open = func() (*azservicebus.Client, error) {
@@ -188,7 +197,7 @@ func TestNoticesFindABusThatIsBackAndAKeyThatIsMended(t *testing.T) {
 				if !mended.Load() {
 					connection = strings.Replace(connection, embedded.WellKnownKey, "another", 1)
 				}
-				return clientWith(connection, func(ctx context.Context) (net.Conn, error) {
+				return bustest.NewClient(connection, func(ctx context.Context) (net.Conn, error) {
 					if !back.Load() {
 						return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 					}
@@ -226,11 +235,11 @@ func (s *silence) Read(b []byte) (int, error) {
 // The bus has the notice, and its answer is lost.
 func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, err := embedded.Open(embedded.Options{Entities: domainEntities()})
+		n, err := embedded.Open(embedded.Options{Entities: bustest.Entities()})
 		require.NoError(t, err)
 		var on atomic.Bool
-		s := servicebus.NewNotices(servicebus.NoticeOptions{Queues: queuesOf(domain.TimeSeries), Open: func() (*azservicebus.Client, error) {
-			return clientWith(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
+		s := servicebus.NewNotices(servicebus.NoticeOptions{Queues: bustest.QueuesOf(domain.TimeSeries), Open: func() (*azservicebus.Client, error) {
+			return bustest.NewClient(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
 				c, err := n.Dial(ctx)
 				return &silence{c, &on}, err
 			})
@@ -250,8 +259,8 @@ func TestANoticeWithoutAnAnswerIsUncertain(t *testing.T) {
 }
 
 func TestAfterClosingNoNoticeIsSent(t *testing.T) {
-	timeless(func(t *testing.T) {
-		n := openBus(t, embedded.Options{})
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n)
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -266,9 +275,9 @@ func TestAfterClosingNoNoticeIsSent(t *testing.T) {
 }
 
 func TestNoticesAreCountedByOutcome(t *testing.T) {
-	timeless(func(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
 		registry := prometheus.NewRegistry()
-		n := openBus(t, embedded.Options{})
+		n := bustest.Open(t, embedded.Options{})
 		s := newNotices(t, n, func(o *servicebus.NoticeOptions) { o.Registerer = registry })
 		require.NoError(t, s.Notify(t.Context(), aNotice(1)))
 		require.NoError(t, s.Notify(t.Context(), aNotice(2)))
@@ -287,14 +296,14 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 // again at once unless its options make it wait.
 func TestAnIdleConnectionWaitsQuietlyForABusThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := openBus(t, embedded.Options{})
+		n := bustest.Open(t, embedded.Options{})
 		ctx, leave := context.WithCancel(t.Context())
 		var away atomic.Bool
 		var dialled atomic.Int64
 		const many = 100_000
 		s := newNotices(t, n, func(o *servicebus.NoticeOptions) {
 			o.Open = func() (*azservicebus.Client, error) {
-				return clientWith(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
+				return bustest.NewClient(n.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
 					if !away.Load() {
 						return n.Dial(ctx)
 					}

@@ -3,8 +3,8 @@ package simulate
 import (
 	"time"
 
-	"github.com/messagehub/messagehub/api/servicebus"
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -100,11 +100,11 @@ func (p *plan) wakesUpEarly() {
 }
 
 // ingestion is how much a hub has in hand of the bus.
-func (p *plan) ingestion() servicebus.IngestLimits {
+func (p *plan) ingestion() ingest.Limits {
 	if !p.narrow {
-		return servicebus.IngestLimits{}
+		return ingest.Limits{}
 	}
-	return servicebus.IngestLimits{LaneMessages: 5, LaneBytes: 4000, Messages: 5, Bytes: 1000, Saves: 1}
+	return ingest.Limits{ReceiverMessages: 5, ReceiverBytes: 4000, Messages: 5, Bytes: 1000, Saves: 1}
 }
 
 // entities are those of the namespace.

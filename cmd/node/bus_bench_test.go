@@ -19,6 +19,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
@@ -113,7 +114,7 @@ func (h *watchedHub) until(events int) <-chan struct{} {
 func (p *pipeline) ingests() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	in := servicebus.NewIngestion(servicebus.IngestOptions{Hub: p.hub, Open: p.open, SessionQueue: contract.DataAvailableFIFO})
+	in := ingest.New(ingest.Options{Hub: p.hub, Open: p.open, SessionQueue: contract.DataAvailableFIFO})
 	go func() { done <- in.Run(ctx) }()
 	p.Cleanup(func() {
 		cancel()

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/contentrequest"
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/repository"
@@ -16,10 +18,10 @@ import (
 // domains is what this node says to the domains over the bus, and what it hears.
 type domains struct {
 	bus       *bus
-	requests  *servicebus.Requests
+	requests  *contentrequest.Requests
 	notices   *servicebus.Notices
 	courier   *hub.Courier
-	ingestion *servicebus.Ingestion
+	ingestion *ingest.Ingestion
 }
 
 func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox repository.Outbox, metrics prometheus.Registerer) (_ *domains, err error) {
@@ -33,7 +35,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 		return nil, err
 	}
 	queues := cfg.Queues()
-	d.requests = servicebus.NewRequests(servicebus.RequestOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
+	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
 	d.courier = hub.NewCourier(outbox, d.notices, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
 	return d, nil
@@ -41,9 +43,9 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 
 // hear makes the ingestion of what domains announce to h.
 func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
-	d.ingestion = servicebus.NewIngestion(servicebus.IngestOptions{
+	d.ingestion = ingest.New(ingest.Options{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
-		Message: servicebus.Limits{
+		Message: ingest.MessageLimits{
 			Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events,
 			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
 		},

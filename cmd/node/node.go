@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/api"
-	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -59,7 +59,7 @@ type Options struct {
 
 	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
 
-	Ingestion servicebus.IngestLimits // what is in hand of the bus; the zero value is a good one
+	Ingestion ingest.Limits // what is in hand of the bus; the zero value is a good one
 
 	// Registry takes the metrics. Default: one that has those of Go and of the process
 	// already.
@@ -296,7 +296,7 @@ func (n *Node) Run(ctx context.Context) error {
 	n.api.SetDraining()
 	grace, intakeEnds := n.opts.Grace, error(nil)
 	if ctx.Err() == nil {
-		grace, intakeEnds = 0, servicebus.ErrAtOnce // what a broken part has begun, it does not finish
+		grace, intakeEnds = 0, ingest.ErrAtOnce // what a broken part has begun, it does not finish
 	}
 	stopIntake(intakeEnds)
 	n.opts.Logger.Info("draining", "grace", grace.String())

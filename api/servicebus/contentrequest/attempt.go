@@ -1,0 +1,240 @@
+package contentrequest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// An attempt is one request and the session that its reply comes in.
+type attempt struct {
+	requests *Requests
+	origin   domain.Origin
+	queues   contract.Queues
+	id       string // of the request, and of the session
+	process  string // of the bundle
+	message  *azservicebus.Message
+
+	sent   chan error // nil: the bus has the request
+	result chan replyResult
+
+	mu  sync.Mutex
+	why error // the session is not open for the moment; nil if it is
+}
+
+// A replyResult is the reply, or why none can come.
+type replyResult struct {
+	reply hub.Reply
+	err   error
+}
+
+// run sends the request and listens for the reply, until there is one, or ctx ends.
+// It may return later than that, but not before all that it took is settled.
+func (a *attempt) run(ctx context.Context) {
+	a.interrupted(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
+	var sending sync.WaitGroup
+	sending.Go(func() { a.sent <- a.requests.requests.Send(a.requests.tasks.Context(), a.queues.Request, a.message) })
+	a.listen(ctx)
+	sending.Wait()
+}
+
+// await returns the reply, or the reason why there is none.
+func (a *attempt) await(ctx context.Context) (hub.Reply, error) {
+	sent, isSent := a.sent, false
+	for {
+		select {
+		case err := <-sent:
+			if err != nil {
+				return hub.Reply{}, domain.Errorf(domain.Unavailable, "ask domain %s: %w", a.origin, err)
+			}
+			sent, isSent = nil, true
+		case r := <-a.result:
+			return r.reply, r.err
+		case <-a.requests.tasks.Context().Done():
+			return hub.Reply{}, errClosing
+		case <-ctx.Done():
+			select {
+			case r := <-a.result: // just in time
+				return r.reply, r.err
+			default:
+				return hub.Reply{}, a.overdue(ctx.Err(), isSent)
+			}
+		}
+	}
+}
+
+// overdue says whose fault it is that there is no reply: that of the bus if it has
+// not taken the request, or does not let us listen; else that of the domain, or of
+// nobody if the caller has left.
+func (a *attempt) overdue(end error, isSent bool) error {
+	a.mu.Lock()
+	why := a.why
+	a.mu.Unlock()
+	switch {
+	case errors.Is(end, context.Canceled):
+	case !isSent:
+		return domain.Errorf(domain.Unavailable, "ask domain %s: the bus has not accepted the request in time; check that it is up", a.origin)
+	case why != nil:
+		return domain.Errorf(domain.Unavailable, "ask domain %s: %w", a.origin, why)
+	}
+	return fmt.Errorf("ask domain %s: no reply: %w", a.origin, end)
+}
+
+// interrupted notes why the session is not open, or nil when it is.
+func (a *attempt) interrupted(why error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.why = why
+}
+
+// listen opens the session as often as it is lost.
+func (a *attempt) listen(ctx context.Context) {
+	for try := 0; ; try++ {
+		if a.listenOnce(ctx, try) || !a.pause(ctx, try) {
+			return
+		}
+	}
+}
+
+// listenOnce is the try-th time, from 0, that the session is opened. It returns true
+// when there is no more to listen for.
+func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
+	connection := busclient.LeastUsed(a.requests.replies)
+	client, err := connection.Acquire()
+	if err != nil {
+		a.result <- replyResult{err: domain.Errorf(domain.Unavailable, "%w", err)}
+		return true
+	}
+	defer connection.Release(ctx, client)
+	session, err := a.accept(client) //nolint:contextcheck // see package busclient
+	if err != nil {
+		failure := busclient.Classify(err)
+		if failure.ReplaceClient {
+			connection.Replace(ctx, client)
+		}
+		err = domain.Errorf(domain.Unavailable, "listen for replies on queue %s: %w", a.queues.Reply, failure)
+		a.interrupted(err)
+		done = !failure.Retry || failure.RetryOnce && try > 0
+		if done {
+			a.result <- replyResult{err: err}
+		}
+		return done
+	}
+	a.interrupted(nil)
+	done = a.listenTo(ctx, session)
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // the bus ends what was not closed
+	if !done {
+		connection.Replace(ctx, client)
+	}
+	return done
+}
+
+func (a *attempt) accept(c *busclient.Client) (*azservicebus.SessionReceiver, error) {
+	ctx, cancel := context.WithTimeout(a.requests.tasks.Context(), busclient.SendTimeout)
+	defer cancel()
+	return c.AcceptSessionForQueue(ctx, a.queues.Reply, a.id, nil)
+}
+
+// listenTo takes messages of the session until one is the reply, or ctx ends. It
+// returns false if the session was lost before.
+func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
+	for ctx.Err() == nil {
+		m, err := busclient.ReceiveOne(ctx, s)
+		switch {
+		case m != nil:
+			c := a.classify(m)
+			if c.counts {
+				a.result <- replyResult{reply: c.reply}
+			}
+			a.settle(ctx, s, m, c)
+			if c.counts {
+				a.drain(ctx, s)
+				return true
+			}
+		case busclient.IsPanic(err): // any sender can set a property of a type that the client does not expect
+			c := malformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
+			a.result <- replyResult{reply: c.reply}
+			a.refused(c)
+			return true
+		case ctx.Err() == nil:
+			a.interrupted(errors.New("the session for the reply was lost, and not opened again in time; check that the bus is up"))
+			return false
+		}
+	}
+	return true
+}
+
+// drain settles replies that came more than once, without waiting for any.
+func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
+	const limit, moment = 8, 20 * time.Millisecond // a moment is for the way to the bus and back
+	for range limit {
+		var m *azservicebus.ReceivedMessage
+		_ = busclient.Outlast(ctx, moment, func(ctx context.Context) (err error) {
+			m, err = busclient.ReceiveOne(ctx, s)
+			return err
+		})
+		if m == nil {
+			return
+		}
+		a.settle(ctx, s, m, a.classify(m))
+	}
+}
+
+// settleTimeout is for settling a message; later the client would wait longer before it
+// tries again.
+const settleTimeout = 2 * time.Second
+
+// settle completes a reply, and puts what is none where an operator finds it. If it
+// fails, the message stays in a session that nobody opens again, until it expires.
+func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
+	err := busclient.Outlast(ctx, settleTimeout, func(ctx context.Context) error {
+		if c.refusal == "" {
+			return s.CompleteMessage(ctx, m, nil)
+		}
+		return s.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{Reason: &c.refusal, ErrorDescription: &c.description})
+	})
+	if c.refusal != "" {
+		a.refused(c)
+	}
+	if err != nil {
+		a.log().Info("a reply could not be settled, and stays until it expires", "error", err)
+	}
+}
+
+func (a *attempt) refused(c classification) {
+	a.requests.metrics.refused(a.origin, c.refusal)
+	a.log().Warn("a domain has sent a reply that is no good", "reason", c.refusal, "description", c.description)
+}
+
+func (a *attempt) log() *slog.Logger {
+	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
+}
+
+// pause waits before the n-th try, from 0: not at all at first, and about 2 s in
+// the end. It returns false when ctx ends.
+func (a *attempt) pause(ctx context.Context, n int) bool {
+	const first, longest = 50 * time.Millisecond, 2 * time.Second
+	if n == 0 {
+		return ctx.Err() == nil
+	}
+	long := min(first<<min(n-1, 10), longest)
+	jitter := 0.75 + a.requests.opts.Random()/2 // so that those who lost the same connection come one by one
+	timer := time.NewTimer(time.Duration(float64(long) * jitter))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,266 @@
+package contentrequest_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contentrequest"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/internal/bustest"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// amply is how long a test lets a request wait that is answered: it never passes.
+const amply = 2 * time.Minute
+
+var (
+	bundle    = bustest.Must(domain.ParseBundleID("0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"))
+	recipient = bustest.Must(domain.ParseActorID("5790001330552"))
+	process   = hub.ProcessID(bundle, recipient)
+)
+
+func aRequest() hub.ContentRequest {
+	return hub.ContentRequest{
+		Recipient: recipient, Origin: domain.TimeSeries, Bundle: bundle,
+		ContentType: bustest.Must(domain.ParseContentType("RSM012")), Format: domain.XML, Version: "1.2",
+		List: "ab/0001/" + process + "_1-7", By: time.Now().Add(amply),
+	}
+}
+
+// newRequests makes Requests of the bus n that end with the test.
+func newRequests(t testing.TB, n *embedded.Namespace, change ...func(*contentrequest.Options)) *contentrequest.Requests {
+	t.Helper()
+	o := contentrequest.Options{Open: bustest.Clients(n), Queues: bustest.QueuesOf(bustest.Origins...)}
+	for _, c := range change {
+		c(&o)
+	}
+	r := contentrequest.New(o)
+	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
+	return r
+}
+
+// ask asks with time enough for an answer.
+func ask(t testing.TB, r *contentrequest.Requests, q hub.ContentRequest) (hub.Reply, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), amply)
+	defer cancel()
+	return r.Request(ctx, q)
+}
+
+// A simulated domain receives what it is asked, and answers what the test says.
+type simulated struct {
+	client  *azservicebus.Client
+	queues  contract.Queues
+	sending sync.Mutex
+	replies *azservicebus.Sender
+	seen    map[string]bool // requests, by id
+}
+
+// asked is a request as a domain gets it.
+type asked struct {
+	*contract.DataBundleRequestContract
+	message *azservicebus.ReceivedMessage
+}
+
+// newDomain makes a domain that takes no requests yet.
+func newDomain(t testing.TB, n *embedded.Namespace, origin domain.Origin) *simulated {
+	t.Helper()
+	client, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
+		RetryOptions:     azservicebus.RetryOptions{MaxRetries: 100, RetryDelay: time.Millisecond, MaxRetryDelay: 50 * time.Millisecond},
+		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return n.Dial(ctx) },
+	})
+	require.NoError(t, err)
+	d := &simulated{client: client, queues: contract.DefaultQueues(origin.String()), seen: make(map[string]bool)}
+	d.replies, err = client.NewSender(d.queues.Reply, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	return d
+}
+
+// serve is serveAs domain.TimeSeries.
+func serve(t testing.TB, n *embedded.Namespace, answer func(asked) []*azservicebus.Message) *simulated {
+	t.Helper()
+	return serveAs(t, n, domain.TimeSeries, answer)
+}
+
+// serveAs lets a domain answer with what answer returns, in one batch, until the
+// test ends. Any number of requests are answered at the same time.
+func serveAs(t testing.TB, n *embedded.Namespace, origin domain.Origin, answer func(asked) []*azservicebus.Message) *simulated {
+	t.Helper()
+	d := newDomain(t, n, origin)
+	ctx, stop := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	working.Go(func() {
+		for {
+			q, ok := d.take(ctx)
+			if !ok {
+				return
+			}
+			working.Go(func() {
+				if replies := answer(q); ctx.Err() == nil {
+					d.send(t, replies...)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		working.Wait()
+	})
+	return d
+}
+
+// take receives the next request, however often the connection is lost. One that
+// comes again is passed over: it could not be completed, or was sent once more. It
+// reports false when ctx has ended.
+func (d *simulated) take(ctx context.Context) (asked, bool) {
+	for ctx.Err() == nil {
+		session, err := d.client.AcceptNextSessionForQueue(ctx, d.queues.Request, nil)
+		if err != nil {
+			continue
+		}
+		messages, err := session.ReceiveMessages(ctx, 1, nil)
+		var q contract.DataBundleRequestContract
+		isRequest := err == nil && len(messages) == 1 && proto.Unmarshal(messages[0].Body, &q) == nil
+		if isRequest {
+			brief, cancel := context.WithTimeout(context.Background(), time.Second)
+			_ = session.CompleteMessage(brief, messages[0], nil)
+			cancel()
+		}
+		_ = session.Close(context.Background())
+		if isRequest && !d.seen[q.RequestId] {
+			d.seen[q.RequestId] = true
+			return asked{&q, messages[0]}, true
+		}
+	}
+	return asked{}, false
+}
+
+func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
+	if len(replies) == 0 {
+		return
+	}
+	d.sending.Lock() // of those who open the link at the same time, the client forgets all but one
+	defer d.sending.Unlock()
+	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
+	if !assert.NoError(t, err) {
+		return
+	}
+	for _, m := range replies {
+		assert.NoError(t, batch.AddMessage(m, nil))
+	}
+	assert.NoError(t, d.replies.SendMessageBatch(context.Background(), batch, nil))
+}
+
+// nextRequest takes the next request in a test that answers by hand.
+func (d *simulated) nextRequest(t testing.TB) asked {
+	t.Helper()
+	q, ok := d.take(t.Context())
+	require.True(t, ok)
+	return q
+}
+
+// deadReply waits for a message in the dead letters of the reply queue.
+func (d *simulated) deadReply(t testing.TB) *azservicebus.ReceivedMessage {
+	t.Helper()
+	r, err := d.client.NewReceiverForQueue(d.queues.Reply, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	require.NoError(t, err)
+	defer r.Close(context.Background())
+	for {
+		messages, err := r.ReceiveMessages(t.Context(), 1, nil)
+		require.NoError(t, err)
+		if len(messages) == 1 {
+			require.NoError(t, r.CompleteMessage(t.Context(), messages[0], nil))
+			return messages[0]
+		}
+	}
+}
+
+// reply is a message in the session that a request names.
+func (q asked) reply(r *contract.DataBundleResponseContract) *azservicebus.Message {
+	return q.raw(bustest.Must(proto.Marshal(r)))
+}
+
+func (q asked) raw(body []byte) *azservicebus.Message {
+	ttl := contract.ReplyWithin
+	return &azservicebus.Message{Body: body, SessionID: q.message.ReplyToSessionID, TimeToLive: &ttl}
+}
+
+// content says that the content is at uri.
+func (q asked) content(uri string) *azservicebus.Message {
+	return q.reply(&contract.DataBundleResponseContract{
+		RequestId: q.RequestId, RequestIdempotencyId: q.IdempotencyId, Reply: success(uri),
+	})
+}
+
+func success(uri string) *contract.DataBundleResponseContract_Success {
+	return &contract.DataBundleResponseContract_Success{Success: &contract.DataBundleResponseContract_FileResource{ContentUri: uri}}
+}
+
+func failure(reason int32, text string) *contract.DataBundleResponseContract_Failure {
+	return &contract.DataBundleResponseContract_Failure{Failure: &contract.DataBundleResponseContract_RequestFailure{
+		Reason: contract.DataBundleResponseContract_RequestFailure_Reason(reason), FailureDescription: text,
+	}}
+}
+
+// asking is a request that is under way.
+type asking struct {
+	reply hub.Reply
+	err   error
+	done  chan struct{}
+}
+
+// begin asks beside the test.
+func begin(ctx context.Context, r *contentrequest.Requests, q hub.ContentRequest) *asking {
+	a := &asking{done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.reply, a.err = r.Request(ctx, q)
+	}()
+	return a
+}
+
+func (a *asking) wait() (hub.Reply, error) {
+	<-a.done
+	return a.reply, a.err
+}
+
+// A patient context ends with a deadline when the test says so, and not before.
+type patient struct {
+	context.Context
+	mu    sync.Mutex
+	over  chan struct{}
+	ended bool
+}
+
+func newPatient() *patient {
+	return &patient{Context: context.Background(), over: make(chan struct{})}
+}
+
+func (p *patient) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	close(p.over)
+}
+
+func (p *patient) Done() <-chan struct{} { return p.over }
+
+func (p *patient) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package contentrequest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// requestMetrics count what domains are asked. The labels are of the configuration.
+type requestMetrics struct {
+	requests *prometheus.CounterVec // origin, outcome
+	duration *prometheus.HistogramVec
+	refusals *prometheus.CounterVec // origin, reason
+}
+
+func newRequestMetrics(registerer prometheus.Registerer) *requestMetrics {
+	make := promauto.With(registerer)
+	return &requestMetrics{
+		requests: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_servicebus_requests_total",
+			Help: "Requests to domains for content, by origin and outcome: content; what the domain says it failed with; malformed-reply; no-answer; left (by the actor); busy or unavailable (the bus).",
+		}, []string{"origin", "outcome"}),
+		duration: make.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "messagehub_servicebus_request_duration_seconds",
+			Help:    "How long the hub waited for a domain, by origin and outcome.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30},
+
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"origin", "outcome"}),
+		refusals: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_servicebus_replies_refused_total",
+			Help: "Messages in the session of a reply that were none, by origin and reason: malformed-reply, foreign-request, foreign-bundle.",
+		}, []string{"origin", "reason"}),
+	}
+}
+
+func (m *requestMetrics) asked(origin domain.Origin, outcome string, took time.Duration) {
+	m.requests.WithLabelValues(origin.String(), outcome).Inc()
+	m.duration.WithLabelValues(origin.String(), outcome).Observe(took.Seconds())
+}
+
+func (m *requestMetrics) refused(origin domain.Origin, reason string) {
+	m.refusals.WithLabelValues(origin.String(), reason).Inc()
+}
+
+// outcomeOf is how a request ended, in a word.
+func outcomeOf(reply hub.Reply, err error) string {
+	switch {
+	case err == nil && reply.URI != "":
+		return "content"
+	case err == nil:
+		return reply.Failure.Reason
+	case domain.KindOf(err) == domain.Busy:
+		return "busy"
+	case domain.KindOf(err) != domain.Unknown:
+		return "unavailable"
+	case errors.Is(err, context.Canceled):
+		return "left"
+	default:
+		return "no-answer"
+	}
+}

@@ -1,0 +1,94 @@
+package contentrequest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/internal/bustest"
+	"github.com/messagehub/messagehub/domain"
+)
+
+func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
+	for _, missing := range []string{"timeseries", "timeseries-reply"} {
+		t.Run(missing, func(t *testing.T) {
+			bustest.WithoutLeaks(t)
+			entities := bustest.Entities()
+			entities.Queues = slices.DeleteFunc(entities.Queues, func(q embedded.QueueSetup) bool { return q.Name == missing })
+			n := bustest.Open(t, embedded.Options{Entities: entities})
+			r := newRequests(t, n)
+			for range 2 {
+				_, err := ask(t, r, aRequest())
+				require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+				require.ErrorContains(t, err, "queue "+missing+": there is no such queue")
+			}
+			answered := func(origin domain.Origin) {
+				serveAs(t, n, origin, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+				q := aRequest()
+				q.Origin = origin
+				reply, err := ask(t, r, q)
+				require.NoError(t, err)
+				require.Equal(t, uri, reply.URI)
+			}
+			answered(domain.Aggregations) // others are served meanwhile
+			bustest.NewOperator(t, n).CreateWithSessions(missing)
+			answered(domain.TimeSeries)
+		})
+	}
+}
+
+// The bus ends the link to a queue that is deleted. The simulation found that hubs
+// went on with it, and so asked a domain nothing any more until they were restarted.
+func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
+	for _, queue := range []string{"timeseries", "timeseries-reply"} {
+		t.Run(queue, bustest.InBubble(func(t *testing.T) {
+			n := bustest.Open(t, embedded.Options{})
+			r, o := newRequests(t, n), bustest.NewOperator(t, n)
+			answered := func() {
+				t.Helper()
+				d := newDomain(t, n, domain.TimeSeries)
+				ctx, stop := context.WithCancel(t.Context())
+				var serving sync.WaitGroup
+				serving.Go(func() {
+					for q, ok := d.take(ctx); ok; q, ok = d.take(ctx) {
+						d.send(t, q.content(uri))
+					}
+				})
+				reply, err := ask(t, r, aRequest())
+				stop()
+				serving.Wait()
+				require.NoError(t, err)
+				require.Equal(t, uri, reply.URI)
+			}
+			answered()
+			o.Delete(queue)
+			for range 3 {
+				_, err := ask(t, r, aRequest())
+				require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+				require.ErrorContains(t, err, "queue "+queue+": there is no such queue")
+			}
+			o.CreateWithSessions(queue)
+			answered()
+			o.Delete(queue)
+			o.CreateWithSessions(queue)
+			answered()
+		}))
+	}
+}
+
+func TestAQueueWithoutSessionsIsNoQueueForReplies(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		entities := bustest.Entities()
+		for i := range entities.Queues {
+			entities.Queues[i].Properties.RequiresSession = false
+		}
+		_, err := ask(t, newRequests(t, bustest.Open(t, embedded.Options{Entities: entities})), aRequest())
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "check whether it should require sessions")
+	})(t)
+}

@@ -1,0 +1,115 @@
+package contentrequest
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// The reasons of a hub.Reply that brings no content.
+const (
+	datasetNotFound     = "dataset-not-found"
+	datasetNotAvailable = "dataset-not-available"
+	internalError       = "internal-error"
+	malformedReply      = "malformed-reply"
+)
+
+// Why a message in the session of a reply is none, besides malformedReply.
+const (
+	foreignRequest = "foreign-request"
+	foreignBundle  = "foreign-bundle"
+)
+
+// What a reply may be at most, in bytes.
+const (
+	maxReply = 64 << 10
+	maxURI   = 2 << 10
+)
+
+// A classification says what a message in the session of a reply is.
+type classification struct {
+	counts               bool // the request has its reply
+	reply                hub.Reply
+	refusal, description string // why it goes to the dead letters; empty if it does not
+}
+
+// classify reads a message that came in the session of the request.
+func (a *attempt) classify(m *azservicebus.ReceivedMessage) classification {
+	body := bodyOf(m)
+	if len(body) == 0 || len(body) > maxReply {
+		return malformed(fmt.Sprintf("its body has %d bytes; want 1 to %d", len(body), maxReply))
+	}
+	var r contract.DataBundleResponseContract
+	if err := proto.Unmarshal(body, &r); err != nil {
+		return malformed("its body is no DataBundleResponseContract")
+	}
+	if !isGUID(r.GetRequestId(), a.id) {
+		return refused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", busclient.Printable(r.GetRequestId()), a.id))
+	}
+	if id := r.GetRequestIdempotencyId(); id != "" && id != a.process {
+		return refused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", busclient.Printable(id), a.process))
+	}
+	switch said := r.GetReply().(type) {
+	case *contract.DataBundleResponseContract_Success:
+		uri := said.Success.GetContentUri()
+		if uri == "" || len(uri) > maxURI {
+			return malformed(fmt.Sprintf("its contentUri has %d bytes; want 1 to %d", len(uri), maxURI))
+		}
+		return classification{counts: true, reply: hub.Reply{URI: uri}}
+	case *contract.DataBundleResponseContract_Failure:
+		return classification{counts: true, reply: hub.Reply{Failure: domain.Trouble{
+			Reason: reasonOf(said.Failure.GetReason()), Text: busclient.Printable(said.Failure.GetFailureDescription()),
+		}}}
+	}
+	return malformed("it has neither Success nor Failure")
+}
+
+// malformed judges a reply to be a failure of the domain: asking on would not help.
+func malformed(why string) classification {
+	return classification{
+		counts:  true,
+		reply:   hub.Reply{Failure: domain.Trouble{Reason: malformedReply, Text: why}},
+		refusal: malformedReply, description: why,
+	}
+}
+
+// refused judges a message not to be the reply, which may still come.
+func refused(reason, why string) classification {
+	return classification{refusal: reason, description: why}
+}
+
+func reasonOf(r contract.DataBundleResponseContract_RequestFailure_Reason) string {
+	switch r {
+	case contract.DataBundleResponseContract_RequestFailure_DatasetNotFound:
+		return datasetNotFound
+	case contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable:
+		return datasetNotAvailable
+	default: // as the original reads what it does not know
+		return internalError
+	}
+}
+
+// bodyOf returns the body of a message, which some clients send in parts.
+func bodyOf(m *azservicebus.ReceivedMessage) []byte {
+	if m.RawAMQPMessage == nil {
+		return m.Body
+	}
+	return bytes.Join(m.RawAMQPMessage.Body.Data, nil)
+}
+
+// isGUID reports whether text is the GUID id in any form in which .NET writes one.
+func isGUID(text, id string) bool {
+	const longest = 68 // {0x00000000,0x0000,0x0000,{0x00,0x00,0x00,0x00,0x00,0x00,0x00,0x00}}
+	if len(text) > longest {
+		return false
+	}
+	guid, ok := domain.FromGUID(text)
+	return ok && guid == id
+}

@@ -1,0 +1,219 @@
+package contentrequest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// Options set up Requests.
+type Options struct {
+	// Open makes a client of the bus, and no call. It is called again whenever a
+	// connection was lost or refused, so a key that was changed is found. Give it
+	// the ClientRetries of package servicebus: what is worth another try is tried here.
+	Open func() (*azservicebus.Client, error)
+
+	// Queues are those of the domains that can be asked.
+	Queues map[domain.Origin]contract.Queues
+
+	// Most is how many requests to one domain are under way at a time, so that one
+	// that is slow leaves room for the others. Default: 256.
+	Most int
+
+	// Connections are those for replies. The client opens sessions one after the
+	// other on each, and takes some twenty trips to the bus and back for one.
+	// Default: 4.
+	Connections int
+
+	Clock      func() time.Time      // default time.Now
+	NewID      func() uuid.UUID      // default uuid.New
+	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
+	Logger     *slog.Logger          // default: nobody is told
+	Registerer prometheus.Registerer // default: nobody counts
+}
+
+func (o *Options) setDefaults() {
+	o.Most = cmp.Or(o.Most, 256)
+	o.Connections = cmp.Or(o.Connections, 4)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.New
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+}
+
+// Requests ask domains for content over Service Bus:
+//
+//	Request ──▶ queue of the domain        lives until an answer is of no use
+//	        ◀── session of its reply queue, which is named after this one request
+//
+// The session is accepted while the request is on its way. Requests go over one
+// connection and replies come over others, because a receiver that fails takes its
+// connection along.
+//
+// A message in the session is the reply if it names the request, and the bundle or
+// nothing. A reply that cannot be read counts as a failure of the domain, and
+// anything else is none at all; both go to the dead letters, with a reason. What
+// was taken is completed after the caller has it; a reply that came twice goes with
+// it. One that comes too late stays in its session until it expires, and confuses
+// nobody: the next request has a session of its own. So the queues for replies need
+// a time to live, for domains that give their replies none.
+//
+// A connection that is lost while a reply is awaited is replaced, and the session
+// taken up again. Nothing is kept that a node's death could lose: whoever peeks next
+// asks again, for the same bundle under the same id.
+type Requests struct {
+	opts     Options
+	requests *busclient.Connection
+	replies  []*busclient.Connection
+	slots    map[domain.Origin]chan struct{} // one for each request under way
+	tasks    *busclient.TaskGroup
+	metrics  *requestMetrics
+}
+
+var _ hub.Requester = (*Requests)(nil)
+
+// New makes Requests that connect when they are first used. Close ends
+// them.
+func New(opts Options) *Requests {
+	opts.setDefaults()
+	connection := busclient.Options{Open: opts.Open, Logger: opts.Logger}
+	replies := make([]*busclient.Connection, opts.Connections)
+	for i := range replies {
+		replies[i] = busclient.NewConnection(connection)
+	}
+	slots := make(map[domain.Origin]chan struct{})
+	for origin := range opts.Queues {
+		slots[origin] = make(chan struct{}, opts.Most)
+	}
+	return &Requests{
+		opts:     opts,
+		requests: busclient.NewConnection(connection),
+		replies:  replies,
+		slots:    slots,
+		tasks:    busclient.NewTaskGroup(),
+		metrics:  newRequestMetrics(opts.Registerer),
+	}
+}
+
+// Close lets callers that wait go with an Unavailable error, and closes the
+// connections. If ctx ends first, what is left of the work ends soon after.
+func (r *Requests) Close(ctx context.Context) error {
+	r.tasks.Stop()
+	err := r.tasks.Close(ctx)
+	for _, c := range append(r.replies, r.requests) {
+		_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // it always reports success
+	}
+	return err
+}
+
+var errClosing = domain.Errorf(domain.Unavailable, "ask a domain: this hub is being stopped")
+
+// Request implements hub.Requester. An error that wraps that of ctx says that no
+// reply came, although the bus did its part.
+func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply, error) {
+	queues, ok := r.opts.Queues[q.Origin]
+	if !ok {
+		return hub.Reply{}, domain.Errorf(domain.Unavailable, "ask domain %s: it has no queues; name them in the configuration", q.Origin)
+	}
+	began := r.opts.Clock()
+	reply, err := r.request(ctx, q, queues)
+	r.metrics.asked(q.Origin, outcomeOf(reply, err), r.opts.Clock().Sub(began))
+	return reply, err
+}
+
+func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues contract.Queues) (hub.Reply, error) {
+	left, err := r.left(ctx, &q)
+	if err != nil {
+		return hub.Reply{}, err
+	}
+	a, err := r.newAttempt(q, queues, left)
+	if err != nil {
+		return hub.Reply{}, err
+	}
+	slots := r.slots[q.Origin]
+	select {
+	case slots <- struct{}{}:
+	default:
+		return hub.Reply{}, domain.Errorf(domain.Busy, "ask domain %s: %d requests are under way already; see why it is slow", q.Origin, r.opts.Most)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	release := func() { <-slots }
+	if !r.tasks.Go(func() { defer release(); a.run(ctx) }) {
+		release()
+		return hub.Reply{}, errClosing
+	}
+	return a.await(ctx)
+}
+
+// left returns how long the domain has, in what the wire can say.
+func (r *Requests) left(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
+	if q.By.IsZero() {
+		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
+	}
+	left := time.Until(q.By).Truncate(time.Millisecond) // whatever becomes of the clock that stamps messages
+	if err := ctx.Err(); err != nil || left <= 0 {
+		return 0, fmt.Errorf("ask domain %s: there is no time left for it: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
+	}
+	const longest = math.MaxUint32 * time.Millisecond
+	return min(left, longest), nil
+}
+
+// newAttempt puts a request into words.
+func (r *Requests) newAttempt(q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
+	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
+	format := contract.FormatJSON
+	if q.Format == domain.XML {
+		format = contract.FormatXML
+	}
+	body, err := contract.Marshal(&contract.DataBundleRequestContract{
+		RequestId:                            id,
+		DataAvailableNotificationReferenceId: q.List,
+		IdempotencyId:                        process,
+		MessageType:                          q.ContentType.String(),
+		ResponseFormatRequested:              format,
+		ResponseFromatVersion:                versionOf(q.Version),
+	})
+	if err != nil {
+		return nil, domain.Errorf(domain.Damaged, "write a message to a domain: %w", err)
+	}
+	return &attempt{
+		requests: r, origin: q.Origin, id: id, process: process, queues: queues,
+		message: &azservicebus.Message{
+			Body: body, MessageID: &id, SessionID: &id, CorrelationID: &process,
+			ReplyTo: &queues.Reply, ReplyToSessionID: &id, TimeToLive: &left,
+			ApplicationProperties: contract.Properties(contract.RequestDataBundle, process, r.opts.Clock(), r.opts.NewID()),
+		},
+		sent: make(chan error, 1), result: make(chan replyResult, 1),
+	}, nil
+}
+
+// versionOf is what the original makes of the version of a format: a number, and 1
+// if it is none.
+func versionOf(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 1
+	}
+	return v
+}

@@ -1,0 +1,385 @@
+package contentrequest_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/contentrequest"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/internal/bustest"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+const uri = "https://account.blob.example/messagehub-exchange/some_data"
+
+func one(m *azservicebus.Message) []*azservicebus.Message { return []*azservicebus.Message{m} }
+
+func TestTheContentOfADomainIsTheReply(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		r := newRequests(t, n)
+		for range 3 {
+			reply, err := ask(t, r, aRequest())
+			require.NoError(t, err)
+			require.Equal(t, hub.Reply{URI: uri}, reply)
+		}
+		require.NoError(t, r.Close(t.Context()))
+		require.Zero(t, n.Stats().Active, "replies are completed")
+		require.Zero(t, n.Stats().DeadLetters)
+	})(t)
+}
+
+func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
+	for _, tc := range []struct {
+		reason       int32
+		text         string
+		want, saying string
+	}{
+		{0, "nothing known of it", "dataset-not-found", "nothing known of it"},
+		{1, "", "dataset-not-available", ""},
+		{15, "two\nlines\x1b[31m", "internal-error", "two lines [31m"},
+		{7, "a number of tomorrow", "internal-error", "a number of tomorrow"},
+		{-1, strings.Repeat("å", 400), "internal-error", strings.Repeat("å", 250) + "…"},
+	} {
+		t.Run(strconv.Itoa(int(tc.reason)), bustest.InBubble(func(t *testing.T) {
+			n := bustest.Open(t, embedded.Options{})
+			serve(t, n, func(q asked) []*azservicebus.Message {
+				return one(q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId, Reply: failure(tc.reason, tc.text)}))
+			})
+			reply, err := ask(t, newRequests(t, n), aRequest())
+			require.NoError(t, err)
+			require.Equal(t, hub.Reply{Failure: domain.Trouble{Reason: tc.want, Text: tc.saying}}, reply)
+		}))
+	}
+}
+
+// The original's domains leave the idempotency id out, and .NET writes a GUID in
+// five ways.
+func TestARequestIsRecognisedInAnyFormOfItsGUID(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		forms := map[string]func(d, n string) string{
+			"D": func(d, _ string) string { return strings.ToUpper(d) },
+			"N": func(_, n string) string { return n },
+			"B": func(d, _ string) string { return "{" + d + "}" },
+			"P": func(d, _ string) string { return "(" + d + ")" },
+			"X": func(_, n string) string {
+				bytes := make([]string, 8)
+				for i := range bytes {
+					bytes[i] = "0x" + n[16+2*i:18+2*i]
+				}
+				return "{0x" + n[:8] + ",0x" + n[8:12] + ",0x" + n[12:16] + ",{" + strings.Join(bytes, ",") + "}}"
+			},
+		}
+		n := bustest.Open(t, embedded.Options{})
+		form := forms["D"] // changed between requests only
+		serve(t, n, func(q asked) []*azservicebus.Message {
+			id := form(q.RequestId, strings.ReplaceAll(q.RequestId, "-", ""))
+			return one(q.reply(&contract.DataBundleResponseContract{RequestId: id, Reply: success(uri)}))
+		})
+		r := newRequests(t, n)
+		for name := range forms {
+			form = forms[name]
+			reply, err := ask(t, r, aRequest())
+			require.NoError(t, err, name)
+			require.Equal(t, uri, reply.URI, name)
+		}
+	})(t)
+}
+
+func TestAReplyToAnotherRequestIsNone(t *testing.T) {
+	other := func(q asked, r *contract.DataBundleResponseContract) *azservicebus.Message {
+		r.Reply = success("https://wrong.example")
+		return q.reply(r)
+	}
+	for _, tc := range []struct {
+		name, reason, description string
+		reply                     func(asked) *azservicebus.Message
+	}{
+		{"of another id", "foreign-request", `its RequestId is "de305d54-75b4-431b-adb2-eb6b9e546014"`, func(q asked) *azservicebus.Message {
+			return other(q, &contract.DataBundleResponseContract{RequestId: "de305d54-75b4-431b-adb2-eb6b9e546014"})
+		}},
+		{"of no id", "foreign-request", `its RequestId is ""`, func(q asked) *azservicebus.Message {
+			return other(q, &contract.DataBundleResponseContract{})
+		}},
+		{"of another bundle", "foreign-bundle", `its RequestIdempotencyId is "another_bundle"; want that of the request, "` + process, func(q asked) *azservicebus.Message {
+			return other(q, &contract.DataBundleResponseContract{RequestId: q.RequestId, RequestIdempotencyId: "another_bundle"})
+		}},
+	} {
+		t.Run(tc.name, bustest.InBubble(func(t *testing.T) {
+			n := bustest.Open(t, embedded.Options{})
+			d := newDomain(t, n, domain.TimeSeries)
+			ctx, cancel := context.WithTimeout(t.Context(), amply)
+			defer cancel()
+			a := begin(ctx, newRequests(t, n), aRequest())
+			q := d.nextRequest(t)
+			d.send(t, tc.reply(q))
+			dead := d.deadReply(t)
+			require.Equal(t, tc.reason, *dead.DeadLetterReason)
+			require.Contains(t, *dead.DeadLetterErrorDescription, tc.description)
+			d.send(t, q.content(uri)) // which is still awaited
+			reply, err := a.wait()
+			require.NoError(t, err)
+			require.Equal(t, uri, reply.URI)
+		}))
+	}
+}
+
+func TestAReplyThatCannotBeReadIsAFailureOfTheDomain(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		reply      func(asked) *azservicebus.Message
+	}{
+		{"garbage", "no DataBundleResponseContract", func(q asked) *azservicebus.Message { return q.raw([]byte{0xff, 0xff, 0xff}) }},
+		{"nothing", "its body has 0 bytes", func(q asked) *azservicebus.Message { return q.raw(nil) }},
+		{"too much", "its body has 70000 bytes", func(q asked) *azservicebus.Message { return q.raw(make([]byte, 70_000)) }},
+		{"neither case", "neither Success nor Failure", func(q asked) *azservicebus.Message {
+			return q.reply(&contract.DataBundleResponseContract{RequestId: q.RequestId})
+		}},
+		{"no URI", "its contentUri has 0 bytes", func(q asked) *azservicebus.Message { return q.content("") }},
+		{"a very long URI", "its contentUri has 3000 bytes", func(q asked) *azservicebus.Message { return q.content(strings.Repeat("x", 3000)) }},
+	} {
+		t.Run(tc.name, bustest.InBubble(func(t *testing.T) {
+			n := bustest.Open(t, embedded.Options{})
+			d := serve(t, n, func(q asked) []*azservicebus.Message { return one(tc.reply(q)) })
+			reply, err := ask(t, newRequests(t, n), aRequest())
+			require.NoError(t, err)
+			require.Empty(t, reply.URI)
+			require.Equal(t, "malformed-reply", reply.Failure.Reason)
+			require.Contains(t, reply.Failure.Text, tc.text)
+			dead := d.deadReply(t)
+			require.Equal(t, "malformed-reply", *dead.DeadLetterReason)
+			require.Equal(t, reply.Failure.Text, *dead.DeadLetterErrorDescription)
+		}))
+	}
+}
+
+// Some clients send a body in parts.
+func TestABodyInPartsIsOne(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		a := begin(ctx, newRequests(t, n), aRequest())
+		q := d.nextRequest(t)
+		body := q.content(uri).Body
+		require.NoError(t, d.replies.SendAMQPAnnotatedMessage(ctx, &azservicebus.AMQPAnnotatedMessage{
+			Properties: &azservicebus.AMQPAnnotatedMessageProperties{GroupID: q.message.ReplyToSessionID},
+			Body:       azservicebus.AMQPAnnotatedMessageBody{Data: [][]byte{body[:10], body[10:]}},
+		}, nil))
+		reply, err := a.wait()
+		require.NoError(t, err)
+		require.Equal(t, uri, reply.URI)
+	})(t)
+}
+
+func TestAReplyThatComesTwiceIsCompletedTwice(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		serve(t, n, func(q asked) []*azservicebus.Message {
+			return []*azservicebus.Message{q.content(uri), q.content(uri), q.raw([]byte("rubbish"))}
+		})
+		r := newRequests(t, n)
+		reply, err := ask(t, r, aRequest())
+		require.NoError(t, err)
+		require.Equal(t, uri, reply.URI)
+		require.NoError(t, r.Close(t.Context()))
+		require.Zero(t, n.Stats().Active)
+		require.EqualValues(t, 1, n.Stats().DeadLetters)
+	})(t)
+}
+
+func TestALateReplyIsNotThatOfTheNextRequest(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		r := newRequests(t, n)
+		ctx, leave := context.WithTimeout(t.Context(), amply)
+		first := begin(ctx, r, aRequest())
+		slow := d.nextRequest(t)
+		leave()
+		_, err := first.wait()
+		require.ErrorIs(t, err, context.Canceled)
+
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		second := begin(ctx, r, aRequest())
+		q := d.nextRequest(t)
+		require.NotEqual(t, slow.RequestId, q.RequestId)
+		require.Equal(t, slow.IdempotencyId, q.IdempotencyId)
+		d.send(t, slow.content("https://late.example"))
+		d.send(t, q.content(uri))
+		reply, err := second.wait()
+		require.NoError(t, err)
+		require.Equal(t, uri, reply.URI)
+	})(t)
+}
+
+// heardOut returns once the request listens to its session, and the domain has it.
+func heardOut(t *testing.T, d *simulated) asked {
+	t.Helper()
+	q := d.nextRequest(t)
+	d.send(t, q.reply(&contract.DataBundleResponseContract{RequestId: "none"}))
+	for *d.deadReply(t).DeadLetterReason != "foreign-request" {
+	}
+	return q
+}
+
+func TestADomainThatNeverAnswersIsNoTroubleOfTheBus(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx := newPatient()
+		a := begin(ctx, newRequests(t, n), aRequest())
+		heardOut(t, d)
+		ctx.end()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, domain.Unknown, domain.KindOf(err))
+		require.EqualError(t, err, "ask domain TimeSeries: no reply: context deadline exceeded")
+	})(t)
+}
+
+func TestAnAnswerInAnotherSessionIsNone(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx := newPatient()
+		a := begin(ctx, newRequests(t, n), aRequest())
+		q := heardOut(t, d)
+		elsewhere, session := q.content(uri), "elsewhere"
+		elsewhere.SessionID = &session
+		d.send(t, elsewhere)
+		nowhere := q.content(uri)
+		nowhere.SessionID = nil
+		require.Error(t, d.replies.SendMessage(t.Context(), nowhere, nil), "the bus refuses what has no session")
+		ctx.end()
+		_, err := a.wait()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})(t)
+}
+
+func TestManyRequestsShareAConnection(t *testing.T) {
+	bustest.WithoutLeaks(t)
+	const many = 100
+	n := bustest.Open(t, embedded.Options{})
+	serve(t, n, func(q asked) []*azservicebus.Message { return one(q.content("uri of " + q.IdempotencyId)) })
+	r := newRequests(t, n, oneConnection)
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			q := aRequest()
+			q.Recipient = bustest.Must(domain.ParseActorID(strconv.Itoa(i)))
+			reply, err := ask(t, r, q)
+			assert.NoError(t, err)
+			assert.Equal(t, "uri of "+bundle.String()+"_"+strconv.Itoa(i), reply.URI)
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 3, n.Stats().Connections, "for requests, for replies, and the domain's own")
+}
+
+func TestNodesThatAskForOneBundleAreAnsweredEach(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		nodes := []*asking{begin(ctx, newRequests(t, n), aRequest()), begin(ctx, newRequests(t, n), aRequest())}
+		for range nodes {
+			q := d.nextRequest(t)
+			d.send(t, q.content("uri for "+q.RequestId))
+		}
+		first, err := nodes[0].wait()
+		require.NoError(t, err)
+		second, err := nodes[1].wait()
+		require.NoError(t, err)
+		require.NotEqual(t, first, second)
+	})(t)
+}
+
+func TestTooManyRequestsToADomainAreRefused(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		r := newRequests(t, n, func(o *contentrequest.Options) { o.Most = 2 })
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		first, second := begin(ctx, r, aRequest()), begin(ctx, r, aRequest())
+		q1, q2 := d.nextRequest(t), d.nextRequest(t)
+		_, err := ask(t, r, aRequest())
+		require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, "2 requests are under way already")
+		serveAs(t, n, domain.Aggregations, func(q asked) []*azservicebus.Message { return one(q.content(uri)) })
+		other := aRequest()
+		other.Origin = domain.Aggregations
+		_, err = ask(t, r, other)
+		require.NoError(t, err, "others have room")
+		d.send(t, q1.content(uri))
+		d.send(t, q2.content(uri))
+		for _, a := range []*asking{first, second} {
+			_, err := a.wait()
+			require.NoError(t, err)
+		}
+	})(t)
+}
+
+func TestARequestNeedsTime(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		r := newRequests(t, n)
+		endless := aRequest()
+		endless.By = time.Time{}
+		_, err := r.Request(context.Background(), endless)
+		require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
+		ctx, cancel := context.WithTimeout(context.Background(), 0)
+		defer cancel()
+		_, err = r.Request(ctx, aRequest())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ctx, cancel = context.WithTimeout(context.Background(), amply)
+		cancel()
+		_, err = r.Request(ctx, aRequest())
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, n.Stats().Connections, "nothing was sent")
+	})(t)
+}
+
+func TestADomainWithoutQueuesCannotBeAsked(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		q := aRequest()
+		q.Origin = domain.Charges
+		_, err := ask(t, newRequests(t, bustest.Open(t, embedded.Options{})), q)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err))
+		require.EqualError(t, err, "ask domain Charges: it has no queues; name them in the configuration")
+	})(t)
+}
+
+func TestClosingLetsWaitingCallersGo(t *testing.T) {
+	bustest.InBubble(func(t *testing.T) {
+		n := bustest.Open(t, embedded.Options{})
+		d := newDomain(t, n, domain.TimeSeries)
+		r := newRequests(t, n)
+		ctx, cancel := context.WithTimeout(t.Context(), amply)
+		defer cancel()
+		a := begin(ctx, r, aRequest())
+		d.nextRequest(t)
+		require.NoError(t, r.Close(t.Context()))
+		_, err := a.wait()
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		_, err = ask(t, r, aRequest())
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.False(t, errors.Is(err, context.Canceled), "the caller has not left")
+	})(t)
+}

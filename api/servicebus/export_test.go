@@ -1,6 +1,0 @@
-package servicebus
-
-import "github.com/messagehub/messagehub/api/servicebus/internal/busclient"
-
-// CloseTimeout lets tests say how long stopping may take.
-const CloseTimeout = busclient.CloseTimeout

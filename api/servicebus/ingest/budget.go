@@ -1,0 +1,69 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+)
+
+// A budget bounds messages in hand, in number and bytes. Room for a message is
+// taken before it is received. How large it is shows only then, so the last one
+// may exceed the bytes.
+type budget struct {
+	maxMessages, maxBytes int
+
+	mu              sync.Mutex
+	messages, bytes int
+	room            chan struct{} // closed when there is room again, if somebody waits for that
+}
+
+func newBudget(messages, bytes int) *budget {
+	return &budget{maxMessages: messages, maxBytes: bytes}
+}
+
+// enter takes room for one message. It says whether it had to wait.
+func (b *budget) enter(ctx context.Context) (waited bool, err error) {
+	for ctx.Err() == nil {
+		room := b.tryEnter()
+		if room == nil {
+			return waited, nil
+		}
+		waited = true
+		select {
+		case <-room:
+		case <-ctx.Done():
+		}
+	}
+	return waited, ctx.Err()
+}
+
+func (b *budget) tryEnter() (room <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.messages < b.maxMessages && b.bytes < b.maxBytes {
+		b.messages++
+		return nil
+	}
+	if b.room == nil {
+		b.room = make(chan struct{})
+	}
+	return b.room
+}
+
+// weigh adds the bytes of a message that has entered.
+func (b *budget) weigh(bytes int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bytes += bytes
+}
+
+// leave gives back the room of a message.
+func (b *budget) leave(bytes int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.messages--
+	b.bytes -= bytes
+	if b.room != nil {
+		close(b.room)
+		b.room = nil
+	}
+}

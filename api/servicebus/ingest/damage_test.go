@@ -1,0 +1,204 @@
+package ingest_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A damagedStore is one in which some mailboxes are damaged, or in other trouble.
+type damagedStore struct {
+	*memory.Store
+
+	mu      sync.Mutex
+	trouble map[domain.ActorID]error
+}
+
+func (d *damagedStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	d.mu.Lock()
+	err := d.trouble[to]
+	d.mu.Unlock()
+	if err != nil {
+		return repository.Saved{}, err
+	}
+	return d.Store.Save(ctx, to, events)
+}
+
+func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range recipients {
+		d.trouble[r] = trouble
+	}
+}
+
+// damages has mailboxes of a site be damaged.
+func (s *site) damages(recipients ...domain.ActorID) *damagedStore {
+	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
+	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
+	s.hub.Hub = hub.New(d, s.store, s.store, hub.Options{})
+	return d
+}
+
+func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		ill, well := rt.NewActor(), rt.NewActor()
+		d := s.damages(ill)
+		out := s.sender(plain)
+		lost, events := rt.Events(10, ill), rt.Events(10, well)
+		for i := range lost {
+			out.announces(lost[i], events[i])
+		}
+		stop := s.ingests(func(o *ingest.Options) { o.Limits.ReceiverMessages = 4 })
+		began := time.Now()
+		s.stores(len(events))
+		require.Less(t, time.Since(began), 10*time.Second)
+
+		dead := s.deadLetters(plain, len(lost))
+		require.Equal(t, "damaged", dead[0].reason)
+		require.Contains(t, dead[0].description, ill.String())
+		require.Contains(t, dead[0].description, "the head makes no sense")
+		require.Contains(t, dead[0].description, "messagehub check")
+		stop()
+		require.EqualValues(t, len(lost), s.metric("messages_dead_lettered_total", "damaged", plain))
+		require.Empty(t, s.left(""))
+		require.Zero(t, s.metric("sessions_holding"))
+		s.has(well, events...)
+
+		d.has(nil, ill)
+		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
+		for i := range lost { // what an operator does
+			out.announces(lost[i])
+		}
+		s.stores(len(events) + len(lost))
+		stop()
+		s.has(ill, lost...)
+	})
+}
+
+// What looks like damage for a moment, between other trouble, is none.
+func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		s := newSite(t)
+		tries := 0
+		flicker := func(context.Context, []domain.Event) error {
+			if tries++; tries%4 == 0 {
+				return domain.Errorf(domain.Unavailable, "away")
+			}
+			return domain.Errorf(domain.Damaged, "no sense")
+		}
+		s.hub.before.Store(&flicker)
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(3, actor)
+		s.announcesAnew(queue, events)
+		<-time.After(5 * time.Minute)
+		require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
+		s.hub.before.Store(nil)
+		s.stores(len(events))
+		stop()
+		require.Zero(t, s.metric("dead_lettered_total"))
+		s.has(actor, events...)
+	})
+}
+
+// As long as some of its events may still be stored, it is tried again.
+func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		ill, busy := rt.NewActor(), rt.NewActor()
+		d := s.damages(ill)
+		d.has(domain.Errorf(domain.Busy, "throttled"), busy)
+		stop := s.ingests()
+		event := rt.Event(busy)
+		s.sender(plain).announces(rt.Event(ill), event)
+		<-time.After(5 * time.Minute)
+		require.Zero(t, s.metric("messages_dead_lettered_total"))
+		d.has(nil, busy)
+		require.Equal(t, "damaged", s.deadLetters(plain, 1)[0].reason)
+		stop()
+		s.has(busy, event)
+	})
+}
+
+// damagedSessions are some that together could fill all there is room for.
+func damagedSessions() (ill []domain.ActorID, sent [][]domain.Event, change func(*ingest.Options)) {
+	for range 6 {
+		ill = append(ill, rt.NewActor())
+		sent = append(sent, rt.Events(8, ill[len(ill)-1]))
+	}
+	return ill, sent, func(o *ingest.Options) {
+		o.Sessions, o.Limits.Messages, o.Limits.ReceiverMessages = 7, 1, 4
+	}
+}
+
+func TestSessionsWithDamagedMailboxesAreNoTroubleForOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		ill, sent, change := damagedSessions()
+		s.damages(ill...)
+		out := s.sender(fifo)
+		for _, events := range sent {
+			for _, e := range events {
+				out.announces(e)
+			}
+		}
+		stop := s.ingests(change)
+		for stored := range 10 {
+			<-time.After(time.Minute)
+			began := time.Now()
+			out.announces(rt.Event(rt.NewActor()))
+			s.stores(1 + stored)
+			require.Less(t, time.Since(began), 2*time.Second)
+		}
+		stop()
+	})
+}
+
+// However long that takes, nothing is a dead letter, for that would be a gap; and the
+// store is not asked all the time.
+func TestASessionWaitsInOrderUntilItsMailboxIsRepaired(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT20S", 2))
+		ill, sent, change := damagedSessions()
+		d := s.damages(ill...)
+		out := s.sender(fifo)
+		for _, events := range sent {
+			for _, e := range events {
+				out.announces(e)
+			}
+		}
+		stop := s.ingests(change)
+		<-time.After(time.Minute)
+		require.True(t, s.logs.has("the mailbox of a session is damaged"))
+		require.True(t, s.logs.has("the head makes no sense"))
+		began := s.hub.calls.Load()
+		<-time.After(10 * time.Minute)
+		require.Less(t, s.hub.calls.Load()-began, int64(len(ill)*10*4*15), "each four times in at least five seconds")
+		require.LessOrEqual(t, s.metric("messages_in_hand"), 20.0)
+
+		d.has(nil, ill...)
+		s.stores(6 * 8)
+		eventually(t, "all at rest", func() bool { return s.metric("messages_in_hand") == 0 })
+		stop()
+		for i := range ill {
+			require.Empty(t, s.left(ill[i].String()))
+			s.has(ill[i], sent[i]...)
+		}
+		require.Zero(t, s.metric("messages_dead_lettered_total"))
+		require.Zero(t, s.metric("inversions_total"))
+		require.Zero(t, s.metric("locks_lost_total"))
+		require.Zero(t, s.metric("sessions_holding"))
+	})
+}

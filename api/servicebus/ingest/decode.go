@@ -1,0 +1,221 @@
+package ingest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// MessageLimits are those of one announcement. A zero limit is the default.
+type MessageLimits struct {
+	Body          int // bytes; default 32 MB
+	Payload       int // bytes of one payload in compact form; default 1 MB
+	PayloadDepth  int // levels of nesting in one payload; default 64
+	PayloadNumber int // characters of a number in a payload; default 400
+	Events        int // default 10,000
+}
+
+// A decoder reads announcements: which events a message brings, or why it never
+// will. It is safe for concurrent use.
+type decoder struct {
+	limits MessageLimits
+	check  func([]domain.Event) error
+}
+
+// newDecoder returns a decoder within limits. check says what the hub would say of
+// the events of one message: it is the method Check of a hub.Hub.
+func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder {
+	const megabyte = 1 << 20
+	return &decoder{
+		limits: MessageLimits{
+			Body:          cmp.Or(limits.Body, 32*megabyte),
+			Payload:       cmp.Or(limits.Payload, megabyte),
+			PayloadDepth:  limits.PayloadDepth,
+			PayloadNumber: limits.PayloadNumber,
+			Events:        cmp.Or(limits.Events, 10_000),
+		},
+		check: check,
+	}
+}
+
+// decode returns the events of a message in their order, none of which hub.Ingest
+// will refuse, or why the message can never be used. The events share no memory with
+// the message. There may be none.
+func (d *decoder) decode(m *azservicebus.ReceivedMessage) ([]domain.Event, *rejection) {
+	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
+		return nil, rejected
+	}
+	sent, rejected := d.read(m)
+	if rejected != nil {
+		return nil, rejected
+	}
+	if rejected := d.judge(sent); rejected != nil {
+		return nil, rejected
+	}
+	if rejected := checkSession(m.SessionID, sent.events); rejected != nil {
+		return nil, rejected
+	}
+	return sent.events, nil
+}
+
+// An announcement is what a body says, in whatever form.
+type announcement struct {
+	events []domain.Event    // without a fault of their own
+	faults []eventjson.Fault // of the others; the first of them
+	total  int               // of all faults
+
+	// fault returns what else is wrong with a field of events[i].
+	fault func(i int, field, detail string) eventjson.Fault
+}
+
+// checkMessageType tolerates that a message does not say what it is, as those of
+// senders that are not the original's.
+func checkMessageType(properties map[string]any) *rejection {
+	switch stated := properties[contract.PropertyMessageType].(type) {
+	case nil:
+		return nil
+	case string:
+		if stated == contract.DataAvailable {
+			return nil
+		}
+		return reject(reasonMessageType, "The application property %s is %q; this queue takes %s only.", contract.PropertyMessageType, eventjson.Clip(stated), contract.DataAvailable)
+	default:
+		return reject(reasonMessageType, "The application property %s has the type %T; send the string %s.", contract.PropertyMessageType, stated, contract.DataAvailable)
+	}
+}
+
+// read reads the body in the form that the content type names.
+func (d *decoder) read(m *azservicebus.ReceivedMessage) (*announcement, *rejection) {
+	if m.Body == nil {
+		return nil, reject(reasonNoBody, "The message has no body of one AMQP data section; a value, a sequence or several sections cannot be read. Send the bytes of the body as they are.")
+	}
+	if len(m.Body) > d.limits.Body {
+		return nil, reject(reasonTooLarge, "The body has %d bytes; the hub takes at most %d. Send the events in several messages.", len(m.Body), d.limits.Body)
+	}
+	var parse func([]byte, eventjson.Limits) (*eventjson.Events, error)
+	media, rejected := mediaType(m.ContentType)
+	switch media {
+	case contract.Protobuf:
+		return readContract(m.Body)
+	case contract.JSON:
+		parse = eventjson.Parse
+	case contract.CloudEvent:
+		parse = eventjson.ParseCloudEvent
+	case contract.CloudEventBatch:
+		parse = eventjson.ParseCloudEvents
+	default:
+		return nil, rejected
+	}
+	sent, err := parse(m.Body, eventjson.Limits{
+		Events: d.limits.Events, Payload: d.limits.Payload, PayloadDepth: d.limits.PayloadDepth, PayloadNumber: d.limits.PayloadNumber,
+	})
+	if err != nil {
+		return nil, unreadable(err, media)
+	}
+	return &announcement{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, fault: sent.Fault}, nil
+}
+
+// mediaType returns the content type that a message has by the contract, or why it
+// has none.
+func mediaType(stated *string) (string, *rejection) {
+	const accepted = contract.Protobuf + " (or none), " + contract.JSON + ", " + contract.CloudEvent + " and " + contract.CloudEventBatch
+	if stated == nil || strings.TrimSpace(*stated) == "" {
+		return contract.Protobuf, nil
+	}
+	media, parameters, err := mime.ParseMediaType(*stated)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return "", reject(reasonContentType, "The content type %q is malformed; accepted are %s.", eventjson.Clip(*stated), accepted)
+	}
+	switch media {
+	case contract.Protobuf, "application/protobuf", "application/octet-stream":
+		return contract.Protobuf, nil
+	case contract.JSON, contract.CloudEvent, contract.CloudEventBatch:
+		if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+			return "", reject(reasonContentType, "The charset %q is not accepted; JSON is UTF-8.", eventjson.Clip(charset))
+		}
+		return media, nil
+	}
+	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", eventjson.Clip(*stated), accepted)
+}
+
+// unreadable says why a body could not be read to its end.
+func unreadable(err error, media string) *rejection {
+	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
+		return reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)
+	}
+	if syntax, ok := errors.AsType[*eventjson.SyntaxError](err); ok && syntax.Pointer != "" {
+		return reject(reasonNotJSON, "The body is not the JSON of %s: %s: %v.", media, syntax.Pointer, err)
+	}
+	return reject(reasonNotJSON, "The body is not the JSON of %s: %v.", media, err)
+}
+
+// judge rejects events with faults of their own, and those that the hub would
+// refuse. All faults are told together.
+func (d *decoder) judge(a *announcement) *rejection {
+	faults, total, reason := a.faults, a.total, reasonInvalid
+	err := d.check(a.events)
+	if refused, ok := errors.AsType[*hub.RejectionError](err); ok {
+		for _, f := range refused.Faults {
+			faults = append(faults, a.fault(f.Index, f.Field, f.Err.Error()))
+		}
+		if total == 0 && domain.KindOf(err) == domain.Conflict {
+			reason = reasonConflict
+		}
+		total += len(refused.Faults)
+	} else if err != nil {
+		return reject(reasonInvalid, "The hub does not take the events: %v.", err)
+	}
+	if total == 0 {
+		return nil
+	}
+	slices.SortStableFunc(faults, func(a, b eventjson.Fault) int { return a.Index - b.Index })
+	text := "Nothing of the message was taken, because of " + counted(total) + ". Mend it and send the message again."
+	for _, f := range faults {
+		text += fmt.Sprintf("\n%s: %s", cmp.Or(f.Pointer, "the body"), f.Detail)
+		if len(text) > maxDescription {
+			break
+		}
+	}
+	return reject(reason, "%s", text)
+}
+
+func counted(faults int) string {
+	if faults == 1 {
+		return "a fault"
+	}
+	return fmt.Sprintf("%d faults", faults)
+}
+
+// checkSession makes sure that a session holds events of its recipient only: in any
+// other place they could overtake those that are in theirs. A message without a
+// session says nothing about recipients.
+func checkSession(session *string, events []domain.Event) *rejection {
+	if session == nil {
+		return nil
+	}
+	for i := range events {
+		if recipient := events[i].Recipient.String(); recipient != *session && plain(recipient) != plain(*session) {
+			return reject(reasonOtherRecipient, "An event for another recipient than its session: event %s is for %s, and the session is %q. Send it with the session id %s.",
+				events[i].ID, recipient, eventjson.Clip(*session), recipient)
+		}
+	}
+	return nil
+}
+
+// plain returns a GUID in the one form that compares, and any other text as it is.
+func plain(recipient string) string {
+	if uuid, ok := domain.FromGUID(recipient); ok {
+		return uuid
+	}
+	return recipient
+}

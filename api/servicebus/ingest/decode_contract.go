@@ -1,0 +1,96 @@
+package ingest
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// readContract reads the one event of an announcement in the original's contract.
+// It is as generous as the original was: a GUID has any form that .NET reads, an
+// origin may be a number, and the document type may be left out.
+func readContract(body []byte) (*announcement, *rejection) {
+	var sent contract.DataAvailableNotificationContract
+	if err := proto.Unmarshal(body, &sent); err != nil {
+		return nil, reject(reasonNotProtobuf, "The body is no DataAvailableNotificationContract (%v). A body of another form needs its content type, such as %s.", err, contract.JSON)
+	}
+	a := &announcement{fault: contractFault}
+	wrong := func(field string, err error) {
+		if err != nil {
+			a.faults = append(a.faults, eventjson.Fault{Pointer: field, Detail: err.Error()})
+			a.total++
+		}
+	}
+	event := domain.Event{SupportsBundling: sent.GetSupportsBundling()}
+	var err error
+	event.ID, err = domain.ParseEventID(plain(sent.GetUUID()))
+	wrong("UUID", err)
+	event.Recipient, err = parseRecipient(sent.GetRecipient())
+	wrong("recipient", err)
+	event.ContentType, err = domain.ParseContentType(sent.GetMessageType())
+	wrong("messageType", err)
+	event.Origin, err = domain.ParseOrigin(contract.ParseOrigin(strings.TrimSpace(sent.GetOrigin())))
+	wrong("origin", err)
+	event.Weight, err = parseWeight(body, sent.GetRelativeWeight())
+	wrong("relativeWeight", err)
+	if documentType := sent.GetDocumentType(); strings.TrimSpace(documentType) != "" {
+		event.DocumentType, err = domain.ParseDocumentType(documentType)
+		wrong("documentType", err)
+	} else if event.ContentType != (domain.ContentType{}) {
+		event.DocumentType, err = domain.ParseDocumentType(sent.GetMessageType())
+		wrong("documentType", err)
+	}
+	if a.total == 0 {
+		a.events = []domain.Event{event}
+	}
+	return a, nil
+}
+
+// parseRecipient reads a GUID, or any other id of an actor, such as a GLN.
+func parseRecipient(text string) (domain.ActorID, error) {
+	const empty = "00000000-0000-0000-0000-000000000000"
+	id := plain(text)
+	if id == empty {
+		return domain.ActorID{}, domain.Errorf(domain.Invalid, "actor id: the empty GUID names nobody")
+	}
+	return domain.ParseActorID(id)
+}
+
+// parseWeight refuses, besides what is no weight, a number that 32 bits do not hold:
+// protobuf reads its last 32 bits, and the event would weigh something else.
+func parseWeight(body []byte, read int32) (domain.Weight, error) {
+	const (
+		relativeWeight = 6
+		negative       = math.MaxUint64 - math.MaxInt32 // and more is a negative number of 32 bits
+	)
+	for len(body) > 0 {
+		number, kind, n := protowire.ConsumeTag(body)
+		body = body[max(n, 0):]
+		if number == relativeWeight && kind == protowire.VarintType {
+			if sent, n := protowire.ConsumeVarint(body); n > 0 && sent > math.MaxInt32 && sent < negative {
+				return 0, domain.Errorf(domain.Invalid, "weight: want at most %d (KB), got %d", math.MaxInt32, sent)
+			}
+		}
+		value := protowire.ConsumeFieldValue(number, kind, body)
+		if n < 0 || value < 0 {
+			break // proto.Unmarshal has read it to its end
+		}
+		body = body[value:]
+	}
+	return domain.NewWeight(int64(read))
+}
+
+// contractNames are the names of the fields that the contract calls otherwise.
+var contractNames = map[string]string{"id": "UUID", "contentType": "messageType", "weight": "relativeWeight"}
+
+// contractFault is a fault that the hub finds in the event of an announcement.
+func contractFault(_ int, field, detail string) eventjson.Fault {
+	return eventjson.Fault{Pointer: cmp.Or(contractNames[field], field), Detail: detail}
+}

@@ -1,0 +1,84 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// A faultyHub is a hub of which each Ingest can fail: before it stores, or after.
+type faultyHub struct {
+	*hub.Hub
+	before, after atomic.Pointer[func(context.Context, []domain.Event) error]
+	calls         atomic.Int64
+
+	mu       sync.Mutex
+	saves    [][]domain.EventID // those that went through
+	accepted int                // events
+	changed  chan struct{}      // closed when accepted changes
+}
+
+type fault = func(context.Context, []domain.Event) error
+
+func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
+	h.calls.Add(1)
+	if f := h.before.Load(); f != nil {
+		if err := (*f)(ctx, events); err != nil {
+			return hub.Ingested{}, err
+		}
+	}
+	ingested, err := h.Hub.Ingest(ctx, events)
+	h.mu.Lock()
+	h.accepted += ingested.Accepted
+	if h.changed != nil && ingested.Accepted > 0 {
+		close(h.changed)
+		h.changed = nil
+	}
+	h.mu.Unlock()
+	if f := h.after.Load(); f != nil && err == nil {
+		err = (*f)(ctx, events)
+	}
+	if err == nil {
+		h.mu.Lock()
+		h.saves = append(h.saves, idsOf(events))
+		h.mu.Unlock()
+	}
+	return ingested, err
+}
+
+// stores waits until so many events are stored.
+func (s *site) stores(events int) {
+	s.Helper()
+	for {
+		s.hub.mu.Lock()
+		if s.hub.accepted >= events {
+			s.hub.mu.Unlock()
+			return
+		}
+		if s.hub.changed == nil {
+			s.hub.changed = make(chan struct{})
+		}
+		changed, accepted := s.hub.changed, s.hub.accepted
+		s.hub.mu.Unlock()
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Minute):
+			require.Failf(s, "waited in vain for events", "%d of %d were stored", accepted, events)
+		}
+	}
+}
+
+// failing returns a fault that always is err.
+func failing(err error) *fault {
+	f := func(context.Context, []domain.Event) error { return err }
+	return &f
+}
+
+var errBroken = errors.New("the store is broken")

@@ -1,0 +1,330 @@
+package ingest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+const fifo, plain = "dataavailable-fifo", "dataavailable"
+
+// A site is a bus and a hub over a store, and what lies between them.
+type site struct {
+	*testing.T
+	options  embedded.Options
+	bus      atomic.Pointer[embedded.Namespace]
+	key      atomic.Pointer[embedded.Key] // that clients show
+	wire     func(near net.Conn) net.Conn // nil: the bus is near
+	store    *memory.Store
+	hub      *faultyHub
+	registry *prometheus.Registry
+	logs     logs
+}
+
+// newSite returns one with both queues. change may alter the namespace.
+func newSite(t *testing.T, change ...func(*embedded.Options)) *site {
+	t.Helper()
+	s := &site{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}
+	s.hub = &faultyHub{Hub: hub.New(s.store, s.store, s.store, hub.Options{})}
+	s.options.Entities = queues()
+	for _, c := range change {
+		c(&s.options)
+	}
+	s.key.Store(&embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
+	s.opens()
+	t.Cleanup(func() { require.NoError(t, s.bus.Load().Close()) })
+	return s
+}
+
+func queues() (e embedded.Entities) {
+	e.Queues = []embedded.QueueSetup{{Name: fifo}, {Name: plain}}
+	e.Queues[0].Properties.RequiresSession = true
+	return e
+}
+
+// locking makes locks end after a while, and messages dead letters after so many
+// deliveries.
+func locking(duration string, deliveries uint32) func(*embedded.Options) {
+	return func(o *embedded.Options) {
+		for i := range o.Entities.Queues {
+			o.Entities.Queues[i].Properties.LockDuration = duration
+			o.Entities.Queues[i].Properties.MaxDeliveryCount = deliveries
+		}
+	}
+}
+
+// opens opens the namespace, or opens it again.
+func (s *site) opens() {
+	s.Helper()
+	n, err := embedded.Open(s.options)
+	require.NoError(s, err)
+	s.bus.Store(n)
+}
+
+// client returns a new client of the bus, within the process.
+func (s *site) client() (*azservicebus.Client, error) { return s.clientOver(s.wire) }
+
+func (s *site) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Client, error) {
+	key := s.key.Load()
+	text := "Endpoint=sb://embedded.localhost;SharedAccessKeyName=" + key.Name + ";SharedAccessKey=" + key.Secret + ";UseDevelopmentEmulator=true"
+	return azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{
+		RetryOptions: busclient.Retries(),
+		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+			near, err := s.bus.Load().Dial(ctx)
+			if err != nil || wire == nil {
+				return near, err
+			}
+			return wire(near), nil
+		},
+	})
+}
+
+// connects returns a client that is closed at the end of the test.
+func (s *site) connects() *azservicebus.Client {
+	s.Helper()
+	c, err := s.clientOver(nil)
+	require.NoError(s, err)
+	s.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// ingests runs an Ingestion until stop is called, or the test ends.
+func (s *site) ingests(change ...func(*ingest.Options)) (stop func()) {
+	s.Helper()
+	o := ingest.Options{
+		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain,
+		Logger: slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), Registerer: s.registry,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	end := s.runs(o)
+	return func() { end(nil) }
+}
+
+// runs runs an ingestion until the test ends, or end is called with the cause.
+func (s *site) runs(o ingest.Options) (end func(cause error)) {
+	s.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- ingest.New(o).Run(ctx) }()
+	var once sync.Once
+	end = func(cause error) {
+		once.Do(func() {
+			cancel(cause)
+			require.NoError(s, <-done)
+		})
+	}
+	s.Cleanup(func() { end(nil) })
+	return end
+}
+
+// A sender sends announcements.
+type sender struct {
+	*testing.T
+	*azservicebus.Sender
+	sessions bool
+}
+
+func (s *site) sender(queue string) *sender {
+	s.Helper()
+	out, err := s.connects().NewSender(queue, nil)
+	require.NoError(s, err)
+	return &sender{s.T, out, queue == fifo}
+}
+
+// announces sends one message with events, the first of which says for whom it is.
+func (s *sender) announces(events ...domain.Event) {
+	s.Helper()
+	s.sends(s.message(events...))
+}
+
+func (s *sender) message(events ...domain.Event) *azservicebus.Message {
+	m := &azservicebus.Message{Body: announcement(events...), ContentType: to.Ptr("application/json")}
+	if s.sessions {
+		m.SessionID = to.Ptr(events[0].Recipient.String())
+	}
+	return m
+}
+
+func (s *sender) sends(m *azservicebus.Message) {
+	s.Helper()
+	require.NoError(s, s.SendMessage(s.Context(), m, nil))
+}
+
+func announcement(events ...domain.Event) []byte {
+	list := make([]map[string]any, len(events))
+	for i, e := range events {
+		list[i] = map[string]any{
+			"id": e.ID.String(), "recipient": e.Recipient.String(), "origin": e.Origin.String(), "contentType": e.ContentType.String(),
+			"documentType": e.DocumentType.String(), "supportsBundling": e.SupportsBundling, "weight": e.Weight,
+		}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// stored returns the ids of an actor's events in the order of the store. It looks
+// at them as the actor does, and so takes them away.
+func (s *site) stored(actor domain.ActorID) []domain.EventID {
+	s.Helper()
+	ids := []domain.EventID{}
+	got, err := rt.Drain(context.Background(), rt.Stores{Events: s.store, Bundles: s.store, Content: s.store}, actor, rt.AllGroups)
+	require.NoError(s, err)
+	for _, b := range got {
+		for i := range b.Events {
+			ids = append(ids, b.Events[i].ID)
+		}
+	}
+	return ids
+}
+
+// has demands that the store has exactly these events of an actor, in this order.
+func (s *site) has(actor domain.ActorID, events ...domain.Event) {
+	s.Helper()
+	require.Equal(s, idsOf(events), s.stored(actor))
+}
+
+func idsOf(events []domain.Event) []domain.EventID {
+	ids := make([]domain.EventID, len(events))
+	for i := range events {
+		ids[i] = events[i].ID
+	}
+	return ids
+}
+
+// metric returns the sum of a metric over the values of its labels, of which each
+// of wanted has to be one.
+func (s *site) metric(name string, wanted ...string) (sum float64) {
+	s.Helper()
+	families, err := s.registry.Gather()
+	require.NoError(s, err)
+	for _, f := range families {
+		if f.GetName() != "messagehub_servicebus_"+name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			if !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(labels, w) }) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// A deadLetter is what an operator sees of a message that was not taken.
+type deadLetter struct{ body, reason, description string }
+
+// deadLetters takes so many messages out of the dead letters of a queue.
+func (s *site) deadLetters(queue string, count int) (dead []deadLetter) {
+	s.Helper()
+	r, err := s.connects().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	require.NoError(s, err)
+	for len(dead) < count {
+		got, err := r.ReceiveMessages(s.Context(), 1, nil)
+		require.NoError(s, err)
+		for _, m := range got {
+			dead = append(dead, deadLetter{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
+		}
+	}
+	require.NoError(s, r.Close(s.Context()))
+	return dead
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// left returns the delivery counts of what is left in a queue without sessions, or
+// in a session of the other one.
+func (s *site) left(session string) (counts []uint32) {
+	s.Helper()
+	c := s.connects()
+	var r interface {
+		PeekMessages(context.Context, int, *azservicebus.PeekMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
+		Close(context.Context) error
+	}
+	r, err := c.NewReceiverForQueue(plain, nil)
+	if session != "" {
+		r, err = c.AcceptSessionForQueue(s.Context(), fifo, session, nil)
+	}
+	require.NoError(s, err)
+	for {
+		got, err := r.PeekMessages(s.Context(), 100, nil)
+		require.NoError(s, err)
+		if len(got) == 0 {
+			break
+		}
+		for _, m := range got {
+			counts = append(counts, m.DeliveryCount)
+		}
+	}
+	require.NoError(s, r.Close(s.Context()))
+	return counts
+}
+
+// logs keeps what is logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) has(what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), what)
+}
+
+// inBubble runs a test in which waiting costs no time: the clock moves on when
+// nothing else happens.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// eventually waits until something is so, in steps of a while, in a bubble.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for waited := time.Duration(0); !is(); waited += 50 * time.Millisecond {
+		require.Less(t, waited, time.Hour, "in vain: %s", what)
+		<-time.After(50 * time.Millisecond)
+	}
+}

@@ -1,0 +1,167 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// An ingester stores events. It is a [hub.Hub].
+type ingester interface {
+	// Check returns the *hub.RejectionError with which Ingest would refuse events.
+	Check(events []domain.Event) error
+
+	Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error)
+}
+
+// Options set up an Ingestion. Hub and Open are required.
+type Options struct {
+	Hub ingester
+
+	// Open returns a client that nobody else uses, with the ClientRetries of package servicebus: trouble of a
+	// receiver can end all links of its client. It is called once for each queue,
+	// and again when a client no longer works, so that new credentials are found.
+	Open func() (*azservicebus.Client, error)
+
+	SessionQueue string // with sessions, named after the recipients; "" for none
+	Queue        string // without sessions; "" for none
+
+	Sessions int // that are served at the same time; default 64
+	Message  MessageLimits
+	Limits   Limits
+	Grace    time.Duration // for what is in hand when Run is told to stop; default 20 s
+
+	Logger     *slog.Logger          // default: none
+	Registerer prometheus.Registerer // default: none
+	Clock      func() time.Time      // default: the system's
+	Random     func() float64        // from 0 to 1, for jitter; default: the system's
+}
+
+// Limits bound what an Ingestion has in hand, and for how long it waits.
+// The zero value is a good one.
+type Limits struct {
+	ReceiverMessages int // of one session; default 256
+	ReceiverBytes    int // of one session; default 4 MB. The message that exceeds it is still taken.
+	Messages         int // of all; default 4096
+	Bytes            int // of all; default 64 MB
+	Saves            int // under way at the same time; default 8. With more, each is smaller.
+
+	Attempt time.Duration // for one try to save; default 30 s
+	Settle  time.Duration // for one message to be completed; default 5 s
+	Wait    time.Duration // for the next session, before the question is asked anew; default 30 s
+
+	Linger       time.Duration // that a session without messages is kept; default 5 s
+	Turn         time.Duration // after which a session makes way for those that wait; default 1 s
+	TurnMessages int           // default 1000
+}
+
+func (l Limits) withDefaults() Limits {
+	l.ReceiverMessages = cmp.Or(l.ReceiverMessages, 256)
+	l.ReceiverBytes = cmp.Or(l.ReceiverBytes, 4<<20)
+	l.Messages = cmp.Or(l.Messages, 4096)
+	l.Bytes = cmp.Or(l.Bytes, 64<<20)
+	l.Saves = cmp.Or(l.Saves, 8)
+	l.Attempt = cmp.Or(l.Attempt, 30*time.Second)
+	l.Settle = cmp.Or(l.Settle, 5*time.Second)
+	l.Wait = cmp.Or(l.Wait, 30*time.Second)
+	l.Linger = cmp.Or(l.Linger, 5*time.Second)
+	l.Turn = cmp.Or(l.Turn, time.Second)
+	l.TurnMessages = cmp.Or(l.TurnMessages, 1000)
+	return l
+}
+
+// An Ingestion brings events from the queues of a bus to the hub. Any number of
+// them may do so at the same time, in one process or several.
+type Ingestion struct {
+	opts    Options
+	limits  Limits
+	decoder *decoder
+	metrics *ingestMetrics
+	order   *order
+	inHand  *budget
+	saves   *semaphore.Weighted
+}
+
+// New returns an Ingestion. It makes no call; Run does.
+func New(o Options) *Ingestion {
+	o.Sessions = cmp.Or(o.Sessions, 64)
+	o.Grace = cmp.Or(o.Grace, 20*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	limits := o.Limits.withDefaults()
+	// A lane that waits for a message has room for it set aside. There must be more
+	// room than lanes, or those that wait would keep the others from receiving.
+	limits.Messages = max(limits.Messages, 2*(o.Sessions+2))
+	return &Ingestion{
+		opts: o, limits: limits,
+		decoder: newDecoder(o.Message, o.Hub.Check),
+		metrics: newIngestMetrics(o.Registerer),
+		order:   newOrder(),
+		inHand:  newBudget(limits.Messages, limits.Bytes),
+		saves:   semaphore.NewWeighted(int64(limits.Saves)),
+	}
+}
+
+// ErrAtOnce as the cause of the end of its context tells Run to finish nothing: what is
+// in hand goes back to the bus.
+var ErrAtOnce = errors.New("end at once")
+
+// Run consumes the queues until ctx ends, finishes what is in hand, and returns
+// nil. It never gives up: whatever is wrong with the bus, it keeps trying.
+func (in *Ingestion) Run(ctx context.Context) error {
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var queues sync.WaitGroup
+	if in.opts.SessionQueue != "" {
+		queues.Go(func() { in.serveSessions(ctx, work, in.opts.SessionQueue) })
+	}
+	if in.opts.Queue != "" {
+		queues.Go(func() { in.serveQueue(ctx, work, in.opts.Queue) })
+	}
+	<-ctx.Done()
+	if errors.Is(context.Cause(ctx), ErrAtOnce) {
+		cut()
+	}
+	grace := time.AfterFunc(in.opts.Grace, cut)
+	defer grace.Stop()
+	queues.Wait()
+	return nil
+}
+
+// delay returns how long to wait before trying again after so many failures in a
+// row: exponential from 50 ms to 30 s, of which the jitter takes up to a half, so
+// that many who failed together do not come back together.
+func (in *Ingestion) delay(failures int) time.Duration {
+	const first, longest = 50 * time.Millisecond, 30 * time.Second
+	d := longest
+	if failures < 10 {
+		d = min(longest, first<<max(0, failures-1))
+	}
+	return d - time.Duration(in.opts.Random()*float64(d)/2)
+}
+
+// pause waits for a while, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,95 @@
+package ingest
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+func actor(t *testing.T, name string) domain.ActorID {
+	t.Helper()
+	id, err := domain.ParseActorID(name)
+	require.NoError(t, err)
+	return id
+}
+
+// numbered is a message with one event for each recipient.
+func numbered(number int64, recipients ...domain.ActorID) *message {
+	m := &message{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
+	for _, r := range recipients {
+		m.events = append(m.events, domain.Event{Recipient: r})
+	}
+	return m
+}
+
+func TestLateEventsAreCountedByRecipient(t *testing.T) {
+	a, b := actor(t, "a"), actor(t, "b")
+	o := newOrder()
+	require.Zero(t, o.observe([]*message{numbered(5, a), numbered(6, a)}, 0))
+	require.Zero(t, o.observe([]*message{numbered(4, b)}, 0), "others have an order of their own")
+	require.Equal(t, 2, o.observe([]*message{numbered(3, a, b), numbered(7, a)}, 0))
+	require.Zero(t, o.observe([]*message{numbered(6, a)}, 1), "a redelivery")
+	require.Equal(t, 1, o.observe([]*message{numbered(2, a), numbered(6, a)}, 1), "a redelivery beside one that is late")
+	require.Equal(t, 1, o.observe([]*message{numbered(9, a), numbered(8, a)}, 0), "in one save")
+	require.Zero(t, o.observe([]*message{{ReceivedMessage: &azservicebus.ReceivedMessage{}, events: []domain.Event{{Recipient: a}}}}, 0), "a message without a number says nothing")
+}
+
+func TestAnOrderRemembersTheRecipientsServedLast(t *testing.T) {
+	o := newOrder()
+	for n := range watchedRecipients + 10 {
+		o.observe([]*message{numbered(5, actor(t, strconv.Itoa(n)))}, 0)
+	}
+	require.Len(t, o.marks, watchedRecipients)
+	require.Equal(t, watchedRecipients, o.byUsage.Len())
+	require.Zero(t, o.observe([]*message{numbered(4, actor(t, "0"))}, 0), "forgotten")
+	require.Equal(t, 1, o.observe([]*message{numbered(4, actor(t, strconv.Itoa(watchedRecipients)))}, 0))
+}
+
+func TestDelaysGrowUpToALimit(t *testing.T) {
+	for random, share := range map[float64]float64{0: 1, 1: 0.5} {
+		in := New(Options{Hub: (*hub.Hub)(nil), Random: func() float64 { return random }})
+		for failures, full := range map[int]time.Duration{1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 6: 1600 * time.Millisecond, 20: 30 * time.Second, 1 << 40: 30 * time.Second} {
+			require.Equal(t, time.Duration(share*float64(full)), in.delay(failures))
+		}
+	}
+}
+
+// One session more than may be served shows that others wait; then some make way, not
+// all at once.
+func TestSessionsMakeWayWhenEveryPlaceIsTaken(t *testing.T) {
+	p := newPlaces(2, 1)
+	for range 2 {
+		require.NoError(t, p.take(t.Context()))
+		p.settle()
+	}
+	require.NoError(t, p.take(t.Context()))
+	require.False(t, p.makeWay(), "one looks for a session, and finds none")
+	p.giveBack()
+	require.NoError(t, p.take(t.Context()))
+	p.settle()
+	<-p.wanted()
+	require.True(t, p.makeWay())
+	require.False(t, p.makeWay(), "one is enough for now")
+	p.leave(true)
+	require.False(t, p.makeWay())
+	select {
+	case <-p.wanted():
+		require.Fail(t, "there is a place")
+	default:
+	}
+	require.NoError(t, p.take(t.Context()))
+	p.settle()
+	require.True(t, p.makeWay())
+}
+
+func TestALockThatCannotBeToldIsRenewedSoon(t *testing.T) {
+	require.Equal(t, time.Minute, lockDuration(time.Minute))
+	require.Equal(t, time.Second, lockDuration(-time.Hour), "the bus's clock is behind")
+	require.Equal(t, 5*time.Minute, lockDuration(time.Hour), "it is ahead")
+}

@@ -1,0 +1,25 @@
+package ingest
+
+import "github.com/messagehub/messagehub/domain"
+
+// damagePatience is how often in a row the hub has to say that a mailbox is damaged
+// before that is believed: what it read may have been about to change.
+const damagePatience = 4
+
+// isDamage reports whether trying again would not help until somebody has repaired
+// what is stored.
+func isDamage(err error) bool { return err != nil && domain.KindOf(err) == domain.Damaged }
+
+// damaged is why a message whose recipient has a damaged mailbox is put aside.
+func damaged(err error) *rejection {
+	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. Those of others are. "+
+		"Repair the mailbox, of which messagehub check tells more, and then send this message again: what is stored is not stored twice.", err)
+}
+
+// giveUp ends the lane of a session whose mailbox is damaged or has a newer format. A
+// dead letter would break the order, so all that is not stored goes back to the bus,
+// which delivers it again, perhaps to a node of the newer version.
+func (l *lane) giveUp(damage error) {
+	l.damage = damage
+	l.fails(damage)
+}

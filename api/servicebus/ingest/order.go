@@ -1,0 +1,73 @@
+package ingest
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// watchedRecipients is how many recipients an order remembers.
+const watchedRecipients = 10_000
+
+// An order watches whether messages are stored in the order of their sequence
+// numbers, which the bus gives them in the order in which it accepted them. It
+// raises an alarm, and refuses nothing: by then there is no better order left.
+//
+// Redeliveries have lower numbers too. They are told by the store, which has seen
+// their events, and not by the delivery count: sessions give messages back without
+// counting, and an event that was overtaken because its message had to be delivered
+// twice is out of order all the same.
+type order struct {
+	mu      sync.Mutex
+	marks   map[domain.ActorID]*list.Element // of *mark
+	byUsage *list.List                       // the one used last in front
+}
+
+// A mark is the highest number of a message with events for recipient.
+type mark struct {
+	recipient domain.ActorID
+	highest   int64
+}
+
+func newOrder() *order {
+	return &order{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
+}
+
+// observe notes the messages of one save, in its order, and returns how many events
+// were late in it: those below the mark of their recipient, less the duplicates,
+// each of which may be one of them.
+func (o *order) observe(saved []*message, duplicates int) (inversions int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	late := 0
+	for _, m := range saved {
+		if m.SequenceNumber == nil {
+			continue
+		}
+		number := *m.SequenceNumber
+		for i := range m.events {
+			k := o.mark(m.events[i].Recipient)
+			if number < k.highest {
+				late++
+			}
+			k.highest = max(k.highest, number)
+		}
+	}
+	return max(0, late-duplicates)
+}
+
+func (o *order) mark(recipient domain.ActorID) *mark {
+	if e := o.marks[recipient]; e != nil {
+		o.byUsage.MoveToFront(e)
+		return e.Value.(*mark)
+	}
+	if o.byUsage.Len() == watchedRecipients {
+		oldest := o.byUsage.Back()
+		delete(o.marks, oldest.Value.(*mark).recipient)
+		o.byUsage.Remove(oldest)
+	}
+	k := &mark{recipient: recipient}
+	o.marks[recipient] = o.byUsage.PushFront(k)
+	return k
+}

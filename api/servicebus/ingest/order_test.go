@@ -1,0 +1,180 @@
+package ingest_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// distant makes connections slow: every byte takes its time, in either direction.
+func distant(away time.Duration, lines *sync.WaitGroup) func(net.Conn) net.Conn {
+	return func(near net.Conn) net.Conn {
+		client, far := net.Pipe()
+		lines.Go(func() { carry(near, far, away) })
+		lines.Go(func() { carry(far, near, away) })
+		return client
+	}
+}
+
+// carry brings what it reads to the other side, each part after its time.
+func carry(to, from net.Conn, away time.Duration) {
+	type part struct {
+		bytes []byte
+		due   time.Time
+	}
+	parts := make(chan part, 1000)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for p := range parts {
+			<-time.After(time.Until(p.due))
+			if _, err := to.Write(p.bytes); err != nil {
+				break
+			}
+		}
+		_ = to.Close()
+		for range parts { // so that the other side is not held up
+		}
+	})
+	for {
+		b := make([]byte, 4096)
+		n, err := from.Read(b)
+		if n > 0 {
+			parts <- part{b[:n], time.Now().Add(away)}
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(parts)
+	writing.Wait()
+	_, _ = io.Copy(io.Discard, from)
+	_ = from.Close()
+}
+
+// bursts sends events to an actor, three at a time, with pauses between.
+func bursts(s *site, actor domain.ActorID, count int) []domain.Event {
+	random := rand.New(rand.NewPCG(1, 2))
+	out := s.sender(fifo)
+	events := rt.Events(count, actor)
+	for three := range slices.Chunk(events, 3) {
+		for _, e := range three {
+			out.announces(e)
+		}
+		<-time.After(40*time.Millisecond + time.Duration(random.IntN(40))*time.Millisecond)
+	}
+	return events
+}
+
+const burstEvents = 300
+
+// The client, asked for more than one message, hands out those of a session in the
+// wrong order. Should this fail one day, the client has been mended, and a lane may
+// ask for more than one.
+func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var lines sync.WaitGroup
+		defer lines.Wait()
+		s := newSite(t)
+		s.wire = distant(5*time.Millisecond, &lines)
+		client, err := s.client()
+		require.NoError(t, err)
+		defer client.Close(context.Background())
+		actor := rt.NewActor()
+		var sending sync.WaitGroup
+		defer sending.Wait()
+		sending.Go(func() { bursts(s, actor, burstEvents) })
+		r, err := client.AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
+		require.NoError(t, err)
+		inversions, highest := 0, int64(0)
+		for received := 0; received < burstEvents; {
+			got, err := r.ReceiveMessages(t.Context(), 10, nil)
+			require.NoError(t, err)
+			for _, m := range got {
+				require.EqualValues(t, 1, m.DeliveryCount, "and nothing tells of it")
+				if *m.SequenceNumber < highest {
+					inversions++
+				}
+				highest = max(highest, *m.SequenceNumber)
+				require.NoError(t, r.CompleteMessage(t.Context(), m, nil))
+				received++
+			}
+		}
+		require.Positive(t, inversions)
+		t.Logf("%d of %d messages were out of order", inversions, burstEvents)
+	})
+}
+
+func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
+	var lines sync.WaitGroup
+	defer lines.Wait()
+	s := newSite(t)
+	s.wire = distant(5*time.Millisecond, &lines)
+	stop := s.ingests()
+	actor := rt.NewActor()
+	events := bursts(s, actor, burstEvents/5)
+	s.stores(len(events))
+	stop()
+	s.has(actor, events...)
+	require.Zero(t, s.metric("inversions_total"))
+}
+
+// A message that was sent before another of its recipient and stored after it raises
+// an alarm, and is stored. A queue without sessions lets that happen.
+func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT30S", 10))
+		actor := rt.NewActor()
+		events := rt.Events(3, actor)
+		out := s.sender(plain)
+		out.announces(events[0])
+		slow, err := s.connects().NewReceiverForQueue(plain, nil)
+		require.NoError(t, err)
+		_, err = slow.ReceiveMessages(t.Context(), 1, nil)
+		require.NoError(t, err)
+		out.announces(events[1])
+		out.announces(events[2])
+		stop := s.ingests()
+		s.stores(3) // when the lock of the slow receiver has ended
+		stop()
+		s.has(actor, events[1], events[2], events[0])
+		require.EqualValues(t, 1, s.metric("inversions_total"))
+		require.True(t, s.logs.has(actor.String()))
+	})
+}
+
+func TestARedeliveryRaisesNoAlarm(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		actor := rt.NewActor()
+		out := s.sender(fifo)
+		events := rt.Events(10, actor)
+		for _, e := range events {
+			out.announces(e)
+		}
+		dropping := func(context.Context, []domain.Event) error {
+			s.hub.after.Store(nil)
+			s.bus.Load().DropConnections() // stored, but not completed
+			synctest.Wait()
+			return nil
+		}
+		s.hub.after.Store(&dropping)
+		stop := s.ingests()
+		s.stores(len(events))
+		eventually(t, "redeliveries", func() bool { return s.metric("events_duplicates_total") > 0 })
+		stop()
+		s.has(actor, events...)
+		require.Empty(t, s.left(actor.String()))
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}

@@ -1,0 +1,53 @@
+package ingest
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The reasons for which a message is dead-lettered: words that never change their
+// meaning, so that an operator can sort dead letters by them. Where HTTP knows the
+// same trouble, the word is that of its problem.
+const (
+	reasonMessageType    = "wrong-message-type"     // it says that it is no announcement
+	reasonContentType    = "unsupported-media-type" // the body has a form that is not known
+	reasonNoBody         = "no-body"                // the body is not one data section
+	reasonTooLarge       = "body-too-large"
+	reasonTooMany        = "too-many-events"
+	reasonNotProtobuf    = "not-protobuf"    // the body is not what its content type says
+	reasonNotJSON        = "not-json"        // the same
+	reasonInvalid        = "invalid"         // an event says what none may
+	reasonConflict       = "id-conflict"     // one id stands for different contents in the message
+	reasonOtherRecipient = "other-recipient" // an event is for another recipient than its session
+	reasonDamaged        = "damaged"         // the mailbox of a recipient cannot be read; the message is sound
+)
+
+// A rejection is why a message cannot be used, however often it comes: never, or not
+// before somebody has repaired a mailbox. It is what its dead letter says, so it quotes
+// no payload.
+type rejection struct {
+	Reason      string // a word
+	Description string // what is wrong, and where, for who has to mend it
+}
+
+// maxDescription is how many bytes of a description the bus keeps.
+const maxDescription = 4096
+
+func reject(reason, format string, args ...any) *rejection {
+	return &rejection{Reason: reason, Description: cut(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), maxDescription)}
+}
+
+// cut returns the beginning of s that has at most so many bytes, with a mark if
+// that is not all.
+func cut(s string, most int) string {
+	const mark = "…"
+	if len(s) <= most {
+		return s
+	}
+	end := most - len(mark)
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + mark
+}

@@ -1,0 +1,75 @@
+package ingest
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// doubtful is how often in a row a link may end before a message comes, and nothing
+	// is wrong with the session: connections are lost now and then.
+	doubtful = 2
+
+	// watchedSessions is how many sessions setbacks remember. Who is forgotten is counted
+	// anew.
+	watchedSessions = 10_000
+)
+
+// Setbacks count, for each session, how often in a row it could not be served for a
+// reason of its own, and have it wait, longer each time. Whoever accepts it too early
+// sets it aside.
+type setbacks struct {
+	delay func(count int) time.Duration
+
+	mu   sync.Mutex
+	rows map[string]row
+}
+
+type row struct {
+	count int
+	until time.Time // it is not served before
+}
+
+func newSetbacks(delay func(count int) time.Duration) *setbacks {
+	return &setbacks{delay: delay, rows: make(map[string]row)}
+}
+
+// suspected counts a setback that may have nothing to do with the session. Like certain
+// it returns how many there are in a row, without those that are doubtful.
+func (b *setbacks) suspected(session string) int { return b.add(session, 0) }
+
+// certain counts a setback that the session has for sure.
+func (b *setbacks) certain(session string) int { return b.add(session, doubtful) }
+
+func (b *setbacks) add(session string, least int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, known := b.rows[session]
+	if !known && len(b.rows) == watchedSessions {
+		for one := range b.rows {
+			delete(b.rows, one)
+			break
+		}
+	}
+	r.count = max(r.count, least) + 1
+	counted := max(0, r.count-doubtful)
+	if counted > 0 {
+		r.until = time.Now().Add(b.delay(counted))
+	}
+	b.rows[session] = r
+	return counted
+}
+
+// wait returns for how long a session should still not be served.
+func (b *setbacks) wait(session string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.rows[session].until)
+}
+
+// forget says that a session is well.
+func (b *setbacks) forget(session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.rows, session)
+}

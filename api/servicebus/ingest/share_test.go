@@ -1,0 +1,124 @@
+package ingest_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
+	"github.com/messagehub/messagehub/domain"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A session with one message does not wait until sessions with many are done.
+func TestABusySessionMakesWayForOthers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const busy, turn = 200, 10
+		s := newSite(t)
+		out := s.sender(fifo)
+		loads := [][]domain.Event{rt.Events(busy, rt.NewActor()), rt.Events(busy, rt.NewActor()), rt.Events(busy, rt.NewActor())}
+		quiet := rt.Event(rt.NewActor())
+		for n := range busy {
+			for i := range loads {
+				out.announces(loads[i][n])
+			}
+			if n == turn {
+				out.announces(quiet)
+			}
+		}
+		stop := s.ingests(func(o *ingest.Options) { o.Sessions, o.Limits.TurnMessages = 1, turn })
+		s.stores(3*busy + 1)
+		stop()
+		stored := slices.Concat(s.hub.saves...)
+		require.Less(t, slices.Index(stored, quiet.ID), busy, "before any of the others is done")
+		for _, events := range loads {
+			s.has(events[0].Recipient, events...)
+		}
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+// As many sessions as may be served stay where they are: giving them back and
+// accepting them again costs more than serving them.
+func TestSessionsStayWhenNobodyWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const sessions = 4
+		s := newSite(t)
+		stop := s.ingests(func(o *ingest.Options) { o.Sessions = sessions })
+		out := s.sender(fifo)
+		var actors [sessions]domain.ActorID
+		for i := range actors {
+			actors[i] = rt.NewActor()
+		}
+		for range 30 { // seconds
+			for _, actor := range actors {
+				out.announces(rt.Event(actor))
+			}
+			<-time.After(time.Second)
+			require.EqualValues(t, sessions, s.metric("sessions_held"))
+		}
+		<-time.After(10 * time.Second)
+		require.Zero(t, s.metric("sessions_held"), "but sessions without messages are given back")
+		stop()
+	})
+}
+
+// A slow store lets messages wait in the bus, where they cost nothing.
+func TestWhatIsInHandIsBounded(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		limits   ingest.Limits
+		sessions int
+		most     int
+	}{
+		{"the messages of a lane", ingest.Limits{ReceiverMessages: 7}, 1, 7},
+		{"the bytes of a lane", ingest.Limits{ReceiverBytes: 2000}, 1, 5}, // an event counts as 400
+		{"the messages of all", ingest.Limits{Messages: 20}, 8, 20},
+		{"the bytes of all", ingest.Limits{Bytes: 4000}, 8, 10 + 8}, // each lane may exceed it by one
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				s := newSite(t)
+				s.hub.before.Store(failing(errBroken))
+				out := s.sender(fifo)
+				var sent [][]domain.Event
+				for range tc.sessions {
+					events := rt.Events(20, rt.NewActor())
+					for _, e := range events {
+						out.announces(e)
+					}
+					sent = append(sent, events)
+				}
+				stop := s.ingests(func(o *ingest.Options) { o.Limits, o.Sessions, o.Queue = tc.limits, tc.sessions, "" })
+				<-time.After(time.Minute)
+				held := int(s.metric("messages_in_hand"))
+				require.LessOrEqual(t, held, tc.most)
+				require.GreaterOrEqual(t, held, min(tc.most, 7)-tc.sessions, "there is room for some")
+				s.hub.before.Store(nil)
+				s.stores(20 * tc.sessions)
+				stop()
+				for _, events := range sent {
+					s.has(events[0].Recipient, events...)
+				}
+				require.Zero(t, s.metric("messages_in_hand"))
+			})
+		})
+	}
+}
+
+// Messages that come while a save is under way are saved together.
+func TestMessagesThatComeDuringASaveAreSavedTogether(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		s := newSite(t)
+		events := rt.Events(50, rt.NewActor())
+		s.announcesAnew(queue, events)
+		s.heldUp(50)
+		stop := s.ingests()
+		s.stores(50)
+		stop()
+		require.LessOrEqual(t, len(s.hub.saves), 3)
+		s.has(events[0].Recipient, events...)
+	})
+}

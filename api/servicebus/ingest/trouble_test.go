@@ -1,0 +1,375 @@
+package ingest_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
+	"github.com/messagehub/messagehub/domain"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// onBoth runs a test for a session and for the queue without sessions, in a bubble.
+func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
+	for _, queue := range []string{fifo, plain} {
+		t.Run(queue, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { test(t, queue) })
+		})
+	}
+}
+
+// sessionOf is the session of an actor in a queue.
+func sessionOf(queue string, actor domain.ActorID) string {
+	if queue == fifo {
+		return actor.String()
+	}
+	return ""
+}
+
+// kinds are those of the trouble that passes, as far as anybody knows.
+var kinds = []error{
+	domain.Errorf(domain.Busy, "throttled"),
+	domain.Errorf(domain.Unavailable, "not there"),
+	domain.Errorf(domain.Uncertain, "no answer"),
+	domain.Errorf(domain.Conflict, "lost the race"),
+	errBroken,
+	context.DeadlineExceeded,
+}
+
+// While the store is in trouble, for much longer than a lock lasts, the messages stay
+// locked, and their deliveries are not counted. When the trouble is over they are
+// stored.
+func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		for _, trouble := range kinds {
+			s := newSite(t, locking("PT1M", 2))
+			s.hub.before.Store(failing(trouble))
+			stop := s.ingests()
+			actor := rt.NewActor()
+			events := rt.Events(5, actor)
+			out := s.sender(queue)
+			for _, e := range events {
+				out.announces(e)
+			}
+			<-time.After(150 * time.Second)
+			require.EqualValues(t, len(events), s.metric("messages_received_total"), trouble)
+			require.EqualValues(t, 1, s.metric("sessions_holding"), trouble)
+			require.Positive(t, s.metric("save_retries_total"))
+			s.hub.before.Store(nil)
+			s.stores(len(events))
+			stop()
+			require.EqualValues(t, len(events), s.metric("messages_received_total"), "none was delivered again")
+			require.Zero(t, s.metric("locks_lost_total"))
+			require.Zero(t, s.metric("sessions_holding"))
+			s.has(actor, events...)
+			require.Empty(t, s.left(sessionOf(queue, actor)))
+		}
+	})
+}
+
+// Recipients whose saves hang hold up nobody else, even if they are more than the saves
+// that may be under way.
+func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		stuck := map[domain.ActorID]bool{}
+		hang := func(ctx context.Context, events []domain.Event) error {
+			if !stuck[events[0].Recipient] {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		out := s.sender(fifo)
+		for range 10 {
+			actor := rt.NewActor()
+			stuck[actor] = true
+			out.announces(rt.Event(actor))
+		}
+		s.hub.before.Store(&hang)
+		stop := s.ingests(func(o *ingest.Options) { o.Limits.Saves = 4 })
+		<-time.After(10 * time.Second)
+		other := rt.Event(rt.NewActor())
+		began := time.Now()
+		out.announces(other)
+		s.stores(1)
+		require.Less(t, time.Since(began), time.Second)
+		s.hub.before.Store(nil)
+		s.stores(11)
+		stop()
+	})
+}
+
+// A farBus is a connection on which an answer that was waited for arrives late.
+type farBus struct {
+	net.Conn
+	last time.Time
+}
+
+func (c *farBus) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if time.Since(c.last) > 500*time.Millisecond {
+		<-time.After(150 * time.Millisecond)
+	}
+	c.last = time.Now()
+	return n, err
+}
+
+// The renewal of a lock waits while the bus is told that its message is done, and
+// finds no lock any more.
+func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT1M", 2))
+		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
+		s.hub.before.Store(new(func(context.Context, []domain.Event) error {
+			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
+			return nil
+		}))
+		s.sender(plain).announces(rt.Event(rt.NewActor()))
+		stop := s.ingests(func(o *ingest.Options) { o.SessionQueue = "" })
+		s.stores(1)
+		<-time.After(5 * time.Second)
+		require.Zero(t, s.metric("locks_lost_total"))
+		stop()
+	})
+}
+
+// A bus that is not near says only after the time that it was given that there is no
+// session. That is no trouble.
+func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.wire = func(c net.Conn) net.Conn { return &farBus{c, time.Now()} }
+		stop := s.ingests(func(o *ingest.Options) { o.Queue = "" })
+		<-time.After(time.Second)
+		require.Empty(t, s.connected(), "not 0, which would be an outage")
+		<-time.After(4300 * time.Millisecond) // it asks for five seconds at first
+		require.False(t, s.logs.has("cannot be received from"))
+		require.EqualValues(t, 1, s.metric("connected"))
+		require.Equal(t, []float64{1}, s.connected())
+		stop()
+	})
+}
+
+// connected returns the values of the metric of that name.
+func (s *site) connected() (values []float64) {
+	s.Helper()
+	families, err := s.registry.Gather()
+	require.NoError(s, err)
+	for _, f := range families {
+		if f.GetName() == "messagehub_servicebus_connected" {
+			for _, m := range f.GetMetric() {
+				values = append(values, m.GetGauge().GetValue())
+			}
+		}
+	}
+	return values
+}
+
+// A process that is told to stop while the store is in trouble leaves the messages to
+// the next one, as if they had never been delivered.
+func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.hub.before.Store(failing(errBroken))
+		const grace = 10 * time.Second
+		stop := s.ingests(func(o *ingest.Options) { o.Grace = grace })
+		actor := rt.NewActor()
+		events := rt.Events(5, actor)
+		out := s.sender(fifo)
+		for _, e := range events {
+			out.announces(e)
+		}
+		<-time.After(time.Minute)
+		began := time.Now()
+		stop()
+		require.Less(t, time.Since(began), grace+ingest.CloseTimeout)
+		r, err := s.connects().AcceptSessionForQueue(t.Context(), fifo, actor.String(), nil)
+		require.NoError(t, err)
+		for range events {
+			got, err := r.ReceiveMessages(t.Context(), 1, nil)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, got[0].DeliveryCount)
+		}
+	})
+}
+
+func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.hub.before.Store(failing(errBroken))
+		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain, Grace: time.Hour})
+		s.sender(fifo).announces(rt.Event(rt.NewActor()))
+		<-time.After(time.Minute)
+		began := time.Now()
+		end(ingest.ErrAtOnce)
+		require.Less(t, time.Since(began), ingest.CloseTimeout)
+	})
+}
+
+// What was stored although the store said it was not is skipped when it is tried
+// again.
+func TestAnAnswerOfTheStoreThatIsLostDoublesNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		s := newSite(t)
+		random := rand.New(rand.NewPCG(3, 4))
+		lose := func(context.Context, []domain.Event) error {
+			if random.IntN(2) == 0 {
+				return domain.Errorf(domain.Uncertain, "no answer")
+			}
+			return nil
+		}
+		s.hub.after.Store(&lose)
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(30, actor)
+		out := s.sender(queue)
+		for _, e := range events {
+			out.announces(e)
+		}
+		s.stores(len(events))
+		stop()
+		s.has(actor, events...)
+		require.Empty(t, s.left(sessionOf(queue, actor)))
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+func TestTheGraceIsEnoughForWhatIsInHand(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		s := newSite(t)
+		actor := rt.NewActor()
+		events := rt.Events(40, actor)
+		out := s.sender(queue)
+		for _, e := range events {
+			out.announces(e)
+		}
+		saving := make(chan struct{})
+		slow := func(context.Context, []domain.Event) error {
+			s.hub.before.Store(nil)
+			close(saving)
+			<-time.After(3 * time.Second) // in which more is received
+			return nil
+		}
+		s.hub.before.Store(&slow)
+		stop := s.ingests()
+		<-saving
+		stop()
+		received := int(s.metric("messages_received_total"))
+		require.Positive(t, received)
+		require.Len(t, s.left(sessionOf(queue, actor)), len(events)-received, "what was received is stored and completed")
+		s.has(actor, events[:received]...)
+		require.Zero(t, s.metric("messages_unsettled_total"))
+	})
+}
+
+func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		dir := t.TempDir()
+		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(20, actor)
+		s.announcesAnew(queue, events[:10])
+		s.stores(10)
+		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
+		require.NoError(t, s.bus.Load().Close())
+		eventually(t, "no connection", func() bool { return s.metric("connected", queue) == 0 })
+		<-time.After(10 * time.Minute)
+		require.True(t, s.logs.has("the queue cannot be received from; trying again"))
+		s.opens()
+		s.announcesAnew(queue, events[10:])
+		s.stores(20)
+		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
+		require.True(t, s.logs.has("the queue can be received from again"))
+		stop()
+		s.has(actor, events...)
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+// announcesAnew sends events one by one, over a new connection.
+func (s *site) announcesAnew(queue string, events []domain.Event) {
+	s.Helper()
+	out := s.sender(queue)
+	for _, e := range events {
+		out.announces(e)
+	}
+}
+
+// The keys of a namespace can be changed while it is in use: then new clients get the
+// new ones, and until they are there the log says what is missing.
+func TestNewKeysAreFound(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		dir := t.TempDir()
+		s := newSite(t, func(o *embedded.Options) { o.Dir = dir })
+		stop := s.ingests()
+		actor := rt.NewActor()
+		events := rt.Events(2, actor)
+		s.announcesAnew(queue, events[:1])
+		s.stores(1)
+
+		require.NoError(t, s.bus.Load().Close())
+		rotated := embedded.Key{Name: embedded.WellKnownKeyName, Secret: "another secret", Rights: embedded.All}
+		s.options.Keys = []embedded.Key{rotated}
+		s.opens()
+		eventually(t, "a complaint", func() bool { return s.logs.has("credentials") && s.metric("connected", queue) == 0 })
+
+		s.key.Store(&rotated)
+		s.announcesAnew(queue, events[1:])
+		s.stores(2)
+		eventually(t, "a connection", func() bool { return s.metric("connected", queue) == 1 })
+		stop()
+		s.has(actor, events...)
+	})
+}
+
+func TestAQueueThatIsNotThereYetIsAskedForAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, queue string) {
+		dir := t.TempDir()
+		s := newSite(t, func(o *embedded.Options) { o.Dir, o.Entities = dir, embedded.Entities{} })
+		stop := s.ingests()
+		eventually(t, "a complaint", func() bool { return s.logs.has("create the queue") })
+		require.NoError(t, s.bus.Load().Close())
+		s.options.Entities = queues()
+		s.opens()
+		actor := rt.NewActor()
+		events := rt.Events(3, actor)
+		s.announcesAnew(queue, events)
+		s.stores(3)
+		stop()
+		s.has(actor, events...)
+	})
+}
+
+func TestConnectionsThatAreDroppedUnderLoadLoseAndDoubleNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		stop := s.ingests()
+		var sent [4][]domain.Event
+		for i := range sent {
+			sent[i] = rt.Events(40, rt.NewActor())
+		}
+		for n := range 40 {
+			if n%8 == 7 {
+				s.bus.Load().DropConnections()
+			}
+			for i := range sent {
+				s.announcesAnew(fifo, sent[i][n:n+1])
+			}
+			<-time.After(time.Millisecond)
+		}
+		s.stores(4 * 40)
+		stop()
+		for i := range sent {
+			s.has(sent[i][0].Recipient, sent[i]...)
+		}
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}

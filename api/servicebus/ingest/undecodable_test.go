@@ -1,0 +1,158 @@
+package ingest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/ingest"
+	"github.com/messagehub/messagehub/domain"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// asDecimal is a number that arrives as a decimal, which the embedded bus lets nobody
+// send, and another broker may.
+const asDecimal = int64(0x7EC17A1B0A7DECAF)
+
+// A tampering connection makes a decimal of that number where it is received.
+type tampering struct {
+	net.Conn
+	rest []byte
+}
+
+func (c *tampering) Read(b []byte) (int, error) {
+	const long, decimal64, frames = 0x81, 0x84, 1 << 20
+	number := func(code byte) []byte { return binary.BigEndian.AppendUint64([]byte{code}, uint64(asDecimal)) }
+	if len(c.rest) == 0 {
+		whole := make([]byte, frames) // has room for all that the bus writes at once
+		n, err := c.Conn.Read(whole)
+		if err != nil {
+			return 0, err
+		}
+		c.rest = bytes.ReplaceAll(whole[:n], number(long), number(decimal64))
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// sendsUndecodable sends an announcement that the client cannot decode when the hub
+// receives it. It ends the link then.
+func (s *site) sendsUndecodable(queue string, e domain.Event) {
+	s.Helper()
+	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
+	raw, err := s.connects().NewSender(queue, nil)
+	require.NoError(s, err)
+	out := &sender{s.T, raw, queue == fifo}
+	m := out.message(e)
+	m.ApplicationProperties = map[string]any{"Price": asDecimal}
+	out.sends(m)
+}
+
+// receives returns a receiver that is told what the hub is told.
+func (s *site) receives(queue string) *azservicebus.Receiver {
+	s.Helper()
+	c, err := s.client()
+	require.NoError(s, err)
+	s.Cleanup(func() { _ = c.Close(context.Background()) })
+	r, err := c.NewReceiverForQueue(queue, nil)
+	require.NoError(s, err)
+	return r
+}
+
+// Should this fail one day, the client has been mended, and no session has to be set
+// aside for it any more.
+func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
+		r := s.receives(plain)
+		got, err := r.ReceiveMessages(t.Context(), 1, nil)
+		require.NoError(t, err)
+		require.Empty(t, got, "so it says that the link is lost")
+		_, err = r.PeekMessages(t.Context(), 1, nil)
+		require.Error(t, err)
+	})
+}
+
+// The plain queue is received from, past it. The message comes again when its lock has
+// ended, until the bus makes it a dead letter.
+func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT20S", 3))
+		actor := rt.NewActor()
+		events := rt.Events(5, actor)
+		s.sendsUndecodable(plain, rt.Event(actor))
+		stop := s.ingests()
+		began := time.Now()
+		s.announcesAnew(plain, events)
+		s.stores(len(events))
+		require.Less(t, time.Since(began), 2*time.Second)
+		<-time.After(2 * time.Minute)
+		stop()
+		require.Empty(t, s.left(""), "it is a dead letter")
+		s.has(actor, events...)
+	})
+}
+
+func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
+		r := s.receives(plain)
+		last := int64(math.MaxInt64)
+		got, err := r.PeekMessages(t.Context(), 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &last})
+		require.NoError(t, err)
+		require.Empty(t, got)
+	})
+}
+
+// Nothing of the session can be received before somebody has taken the message out. It
+// waits ever longer between the tries, and then goes on.
+func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t, locking("PT20S", 3))
+		stricken, other := rt.NewActor(), rt.NewActor()
+		s.sendsUndecodable(fifo, rt.Event(stricken))
+		events, others := rt.Events(5, stricken), rt.Events(5, other)
+		s.announcesAnew(fifo, events)
+		stop := s.ingests()
+		<-time.After(time.Minute)
+		require.True(t, s.logs.has("a session cannot be received from"))
+		began := s.metric("locks_lost_total")
+		<-time.After(10 * time.Minute)
+		require.LessOrEqual(t, s.metric("locks_lost_total")-began, 10*60/5.0)
+		require.Positive(t, s.metric("locks_lost_total")-began, "it is still tried")
+		sent := time.Now()
+		s.announcesAnew(fifo, others)
+		s.stores(len(others))
+		require.Less(t, time.Since(sent), 2*time.Second)
+
+		stop()
+		s.takesOne(stricken)
+		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
+		s.stores(len(others) + len(events))
+		stop()
+		require.Empty(t, s.left(stricken.String()))
+		s.has(stricken, events...)
+		s.has(other, others...)
+		require.Zero(t, s.metric("inversions_total"))
+	})
+}
+
+// takesOne takes the first message of a session out of its queue, unseen.
+func (s *site) takesOne(session domain.ActorID) {
+	s.Helper()
+	r, err := s.connects().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
+	require.NoError(s, err)
+	_, err = r.ReceiveMessages(s.Context(), 1, nil)
+	require.NoError(s, err)
+	_ = r.Close(s.Context()) // its link is lost
+}
