@@ -175,8 +175,8 @@ func (d *demo) play(ctx context.Context, hub *client) error {
 // send sends all events in order, in requests of a thousand.
 func (d *demo) send(ctx context.Context, hub *client) error {
 	const most = 1000
-	progress := newCount(d.p.err, "sent", d.events+d.backlog)
-	defer progress.end()
+	progress := terminal.NewEventProgress(d.p.err, "sent", d.events+d.backlog)
+	defer progress.Clear()
 	s := &sender{p: d.p, hub: hub, timeout: time.Minute}
 	body := []byte{'['}
 	waiting := 0
@@ -188,7 +188,7 @@ func (d *demo) send(ctx context.Context, hub *client) error {
 		if err == nil && got.Accepted != waiting {
 			err = fmt.Errorf("sent %d new events, and the hub says that it accepted %d", waiting, got.Accepted)
 		}
-		progress.add(waiting, 0)
+		progress.Add(waiting, 0)
 		body, waiting = body[:1], 0
 		return err
 	}
@@ -211,13 +211,13 @@ func (d *demo) send(ctx context.Context, hub *client) error {
 
 // drain lets every actor fetch everything.
 func (d *demo) drain(ctx context.Context, hub *client) error {
-	progress := newCount(d.p.err, "drained", d.events+d.backlog)
-	defer progress.end()
+	progress := terminal.NewEventProgress(d.p.err, "drained", d.events+d.backlog)
+	defer progress.Clear()
 	var mu sync.Mutex
 	onward := func(events int) {
 		mu.Lock()
 		defer mu.Unlock()
-		progress.add(events, 0)
+		progress.Add(events, 0)
 	}
 	actors, ctx := errgroup.WithContext(ctx)
 	actors.SetLimit(actorsAtOnce)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -26,7 +27,7 @@ type answer struct {
 // post sends a body until the hub takes or refuses it, or the time is over.
 // Sending again what may have arrived is safe, for the hub takes each id once. A
 // hub that never answered is taken for a wrong address, and not waited for.
-func (s *sender) post(ctx context.Context, body []byte, progress *progress) (answer, error) {
+func (s *sender) post(ctx context.Context, body []byte, progress *terminal.Progress) (answer, error) {
 	inTime, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
@@ -43,7 +44,7 @@ func (s *sender) post(ctx context.Context, body []byte, progress *progress) (ans
 		case isProblem || !s.reached || ctx.Err() != nil:
 			return a, err
 		}
-		progress.say("trying again in %s: %v", wait.Round(time.Millisecond), err)
+		progress.Printf("trying again in %s: %v", wait.Round(time.Millisecond), err)
 		if clock.Sleep(inTime, wait) != nil {
 			if ctx.Err() != nil {
 				return a, ctx.Err()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 func (p *process) sendCommand() *cobra.Command {
@@ -105,9 +107,9 @@ type sender struct {
 var errRefused = errors.New("not every event was taken; the lines above say which, and why")
 
 func (s *sender) send(ctx context.Context, input io.Reader, size int64) error {
-	progress := newProgress(s.p.err, size)
+	progress := terminal.NewByteProgress(s.p.err, size)
 	err := s.sendAll(ctx, newBatcher(input, s.size), progress)
-	progress.end()
+	progress.Clear()
 	fmt.Fprintf(s.p.out, "%d accepted, %d duplicates, %d conflicts\n", s.accepted, s.duplicates, s.conflicts)
 	if err == nil && s.conflicts > 0 {
 		err = errRefused
@@ -117,7 +119,7 @@ func (s *sender) send(ctx context.Context, input io.Reader, size int64) error {
 
 // sendAll stops at the first batch that is not taken: what follows may depend on
 // it.
-func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *progress) error {
+func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.next()
 		if errors.Is(err, io.EOF) {
@@ -129,11 +131,11 @@ func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *progre
 		if err != nil {
 			return err
 		}
-		progress.add(len(b.lines), b.bytes)
+		progress.Add(len(b.lines), b.bytes)
 	}
 }
 
-func (s *sender) sendBatch(ctx context.Context, b batch, progress *progress) error {
+func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Progress) error {
 	answer, err := s.post(ctx, b.body, progress)
 	s.accepted += answer.Accepted
 	s.duplicates += answer.Duplicates
@@ -146,12 +148,12 @@ func (s *sender) sendBatch(ctx context.Context, b batch, progress *progress) err
 		s.duplicates += *refused.Duplicates
 		s.conflicts += len(refused.Errors)
 		for _, f := range refused.Errors {
-			progress.say("%s", s.locate(f, b))
+			progress.Printf("%s", s.locate(f, b))
 		}
 		return nil
 	}
 	for _, f := range refused.Errors {
-		progress.say("%s", s.locate(f, b))
+		progress.Printf("%s", s.locate(f, b))
 	}
 	return fmt.Errorf("the hub refused lines %d to %d, and nothing of them is stored: %w", b.lines[0], b.lines[len(b.lines)-1], refused)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // A busSender hands events to the bus. Whether the hub takes them is nothing that
@@ -49,16 +50,16 @@ func (p *process) sendByBus(ctx context.Context, s *sender, connection string, i
 		}
 	}()
 	b := &busSender{p: p, domain: domain, timeout: s.timeout}
-	progress := newProgress(p.err, size)
+	progress := terminal.NewByteProgress(p.err, size)
 	err = b.sendAll(ctx, newBatcher(input, eventsAtOnce), progress)
-	progress.end()
+	progress.Clear()
 	fmt.Fprintf(p.out, "%d handed to the bus\n", b.handed)
 	return err
 }
 
 // sendAll stops at the first events that the bus does not take: what follows may
 // depend on them.
-func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *progress) error {
+func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
 		b, err := batches.next()
 		if errors.Is(err, io.EOF) {
@@ -74,7 +75,7 @@ func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *pro
 		if err := s.send(ctx, events); err != nil {
 			return fmt.Errorf("lines %d to %d: %w", b.lines[0], b.lines[len(b.lines)-1], err)
 		}
-		progress.add(len(b.lines), b.bytes)
+		progress.Add(len(b.lines), b.bytes)
 	}
 }
 

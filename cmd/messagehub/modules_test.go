@@ -1,0 +1,73 @@
+package main_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// linked are the modules that the command may link, each with its reason. A module that
+// is not needed to run a hub, or to operate one, does not belong here: what only
+// measures, draws or simulates goes into a program below bench.
+var linked = map[string]string{
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore":                 "requests to Azure: retries, policies, credentials",
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity":             "the hub's identity in Azure, where it has no keys",
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos":          "the client for Cosmos DB",
+	"github.com/Azure/azure-sdk-for-go/sdk/internal":               "part of azcore",
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus": "the client for Service Bus",
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob":         "the client for Blob Storage",
+	"github.com/Azure/go-amqp":                                     "AMQP below azservicebus; its errors are classified",
+	"github.com/AzureAD/microsoft-authentication-library-for-go":   "tokens, for azidentity",
+	"github.com/HdrHistogram/hdrhistogram-go":                      "latencies of the sub-command bench",
+	"github.com/beorn7/perks":                                      "quantiles, for prometheus",
+	"github.com/cespare/xxhash/v2":                                 "hashes of labels, for prometheus",
+	"github.com/coder/websocket":                                   "AMQP over WebSockets, as the embedded bus speaks it",
+	"github.com/go-chi/chi/v5":                                     "routes of the HTTP edge",
+	"github.com/go-json-experiment/json":                           "stored documents keep the members that this version does not know",
+	"github.com/golang-jwt/jwt/v5":                                 "tokens, for azidentity",
+	"github.com/google/uuid":                                       "ids",
+	"github.com/klauspost/compress":                                "gzip of bundles, faster than that of the standard library",
+	"github.com/kylelemons/godebug":                                "errors of the authentication library",
+	"github.com/munnerz/goautoneg":                                 "formats of metrics, for prometheus",
+	"github.com/pkg/browser":                                       "part of azidentity",
+	"github.com/prometheus/client_golang":                          "metrics",
+	"github.com/prometheus/client_model":                           "metrics",
+	"github.com/prometheus/common":                                 "metrics",
+	"github.com/prometheus/procfs":                                 "metrics of the process",
+	"github.com/spf13/cobra":                                       "the command line",
+	"github.com/spf13/pflag":                                       "its flags, which are also the hub's configuration",
+	"github.com/tidwall/btree":                                     "ordered indexes of the embedded Cosmos",
+	"go.etcd.io/bbolt":                                             "the files of the embedded engines",
+	"go.yaml.in/yaml/v3":                                           "configuration files, and the OpenAPI document",
+	"golang.org/x/crypto":                                          "keys in PKCS #12, for azidentity",
+	"golang.org/x/net":                                             "HTTP/2 to Cosmos DB, for azcosmos",
+	"golang.org/x/sync":                                            "errgroup, semaphore",
+	"golang.org/x/sys":                                             "locks of files, and sizes of disks",
+	"golang.org/x/term":                                            "whether a person watches, and how wide the terminal is",
+	"golang.org/x/text":                                            "host names, for golang.org/x/net",
+	"google.golang.org/protobuf":                                   "the contract with domains on the bus; metrics",
+}
+
+func TestCommand_LinksOnlyModulesWithAReason(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	modules = slices.Compact(modules)
+	if len(modules) == 0 {
+		t.Fatal("go list names no module, though the command uses some")
+	}
+	for _, module := range modules {
+		if linked[module] == "" {
+			t.Errorf("the command links %s; avoid it, or add it with its reason to cmd/messagehub/modules_test.go", module)
+		}
+	}
+	for module := range linked {
+		if !slices.Contains(modules, module) {
+			t.Errorf("the command no longer links %s; remove it from cmd/messagehub/modules_test.go", module)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// A Progress shows how many events a long command has done: a bar for a person at a
+// terminal, a line for each 10,000 events for everything else. It belongs to one
+// goroutine.
+type Progress struct {
+	StatusLine
+	total   int64 // of bytes or events; 0 or less: not known
+	done    int64
+	inBytes bool
+	drawing string // what is done, in the bar
+	past    string // the same in a plain line: "sent"
+	events  int
+	printed int // events in the last plain line
+}
+
+// linesEvery is the number of events from one plain line to the next.
+const linesEvery = 10_000
+
+// NewByteProgress returns the progress of sending an input of size bytes, which is -1 if
+// not known.
+func NewByteProgress(w io.Writer, size int64) *Progress {
+	return &Progress{StatusLine: NewStatusLine(w), total: size, inBytes: true, drawing: "sending", past: "sent"}
+}
+
+// NewEventProgress returns the progress of a known number of events. What is done to them
+// is a past participle: "sent".
+func NewEventProgress(w io.Writer, what string, total int) *Progress {
+	return &Progress{StatusLine: NewStatusLine(w), total: int64(total), drawing: what, past: what}
+}
+
+// Add counts further events, and the bytes of the input that they took.
+func (p *Progress) Add(events int, bytes int64) {
+	p.events += events
+	if p.inBytes {
+		p.done += bytes
+	} else {
+		p.done += int64(events)
+	}
+	switch {
+	case p.Watched:
+		p.Draw(p.bar())
+	case p.events-p.printed >= linesEvery:
+		p.printed = p.events
+		fmt.Fprintf(p, "%s %d events\n", p.past, p.events)
+	}
+}
+
+// Printf prints a line above the bar.
+func (p *Progress) Printf(format string, args ...any) {
+	p.Clear()
+	fmt.Fprintf(p, format+"\n", args...)
+}
+
+// bar returns one line: what is done, the bar, and the numbers. Without a total there is
+// no bar.
+func (p *Progress) bar() string {
+	const width = 30
+	line := p.drawing
+	if p.total > 0 {
+		share := min(float64(p.done)/float64(p.total), 1)
+		full := int(share * width)
+		line += fmt.Sprintf(" %3d %% %s%s", int(100*share), strings.Repeat("█", full), strings.Repeat("░", width-full))
+	}
+	switch {
+	case p.inBytes && p.total > 0:
+		line += fmt.Sprintf(" %.1f of %.1f MB", megabytes(p.done), megabytes(p.total))
+	case p.inBytes:
+		line += fmt.Sprintf(" %.1f MB", megabytes(p.done))
+	default:
+		line += fmt.Sprintf(" %d of %d", p.done, p.total)
+	}
+	return Clip(line, p.Columns()-1)
+}
+
+func megabytes(n int64) float64 { return float64(n) / (1 << 20) }
