@@ -21,15 +21,20 @@
 // end; in some worlds a [vandal] comes behind it. Most worlds are small: without
 // operators, crowds, keepers and vandals.
 //
+// A hub reaches the accounts by node.Options.Transport. In one of twelve simulations it uses
+// its own HTTP clients, and node.Options.Dial connects it to a [receiver] in the bubble: so
+// does whatever else a hub calls.
+//
 // # What must hold
 //
 // After every commit of the engine, [truth.Observer] compares the documents with the
-// invariants H1 to H9. A [referenceLedger] keeps what the parties saw: a bundle that is handed
-// out twice is the same to the byte and never seen once its Dequeue was answered; an
-// event is in one bundle, in order, as it was sent; what was accepted comes; who is
-// told 404 is told the truth. Package history looks for an explanation of what the
-// clients of one mailbox saw by a hub that does one thing at a time. In the end nothing
-// may be left over.
+// invariants H1 to H9. Package containers lists the containers of the hub with their
+// judges; a request or a commit of any other container fails the run. A [referenceLedger]
+// keeps what the parties saw: a bundle that is handed out twice is the same to the byte and
+// never seen once its Dequeue was answered; an event is in one bundle, in order, as it was
+// sent; what was accepted comes; who is told 404 is told the truth. Package history looks
+// for an explanation of what the clients of one mailbox saw by a hub that does one thing at
+// a time. In the end nothing may be left over.
 //
 // A [witness] counts how often states were reached that are rare, for a test that
 // never gets there proves nothing.

@@ -25,6 +25,7 @@ type features struct {
 	keeper    bool   // somebody gets the queues of domains wrong for a while
 	hot       bool   // one partition is throttled now and then
 	sockets   bool   // a connection that breaks says how
+	receivers bool   // hubs call the accounts by connections of their own
 	locks     string // how long the bus locks messages for
 	blobs     bool   // what is asked of the blobs goes wrong as often as anything
 	narrow    bool   // hubs take few messages in hand

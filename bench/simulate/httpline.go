@@ -16,6 +16,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
@@ -78,6 +79,10 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	} else {
+		if err := containers.Check(req); err != nil {
+			l.w.fail(fmt.Errorf("%s makes a request: %w", l.who, err))
+			return nil, err
+		}
 		name := steps.Of(req)
 		x.next, x.what, x.isCosmos = l.w.engine.Transport(), string(name), name != steps.Other
 		x.isRead = !name.IsWrite()
@@ -166,8 +171,7 @@ func (x *exchange) isThrottled() bool {
 
 // partition names the logical partition that the request is about.
 func (x *exchange) partition() string {
-	_, container, _ := strings.Cut(x.req.URL.Path, "/colls/")
-	container, _, _ = strings.Cut(container, "/")
+	container, _ := containers.Of(x.req)
 	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
 }
 

@@ -79,6 +79,9 @@ func (w *world) settings() config.Config {
 	cfg.Ordering = w.plan.ordering
 	cfg.Admin.Token = operatorToken
 	cfg.Retention = w.plan.retention
+	if w.plan.receivers {
+		w.usesReceivers(&cfg)
+	}
 	return cfg
 }
 
@@ -94,7 +97,7 @@ func (h *hub) live() {
 	h.w.mu.Unlock()
 	cfg, random := h.w.settings(), newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.life)) //nolint:gosec // positive
 	h.missets(random, &cfg)
-	n, err := node.Open(ctx, cfg, node.Options{
+	options := node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Logger:   h.logger(), Listener: h.listener, Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
@@ -108,7 +111,13 @@ func (h *hub) live() {
 			h.handler = handler
 			return handler
 		},
-	})
+	}
+	if h.w.plan.receivers {
+		r := h.newReceiver()
+		defer r.cut()
+		options.Transport, options.Dial, options.LookUp = nil, r.dial, h.w.lookUp
+	}
+	n, err := node.Open(ctx, cfg, options)
 	if err != nil {
 		h.w.reached("a hub could not start")
 		return

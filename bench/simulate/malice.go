@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -202,7 +203,7 @@ func (v *vandal) doubles(pages []document) string {
 func (v *vandal) notes(recipient string) string {
 	number := 1 + v.d.n(20)
 	group := v.w.plan.groups[v.d.n(len(v.w.plan.groups))]
-	d := &document{container: "bundles", key: recipient, id: fmt.Sprintf("notice|%s|%020d", group, number), fields: map[string]any{
+	d := &document{container: containers.Bundles, key: recipient, id: fmt.Sprintf("notice|%s|%020d", group, number), fields: map[string]any{
 		"kind": "notice", "group": group, "number": number, "origin": domain.TimeSeries.String(), "bundle": uuid.Nil.String(), "list": "none", "since": time.Now().UnixMilli(),
 	}}
 	for _, name := range [...]string{"group", "origin", "bundle"} {

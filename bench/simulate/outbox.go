@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -16,7 +17,7 @@ type outbox map[string]bool
 
 func (o outbox) committed(changes []embedded.Change) {
 	for _, c := range changes {
-		if !strings.HasPrefix(c.ID, "notice|") {
+		if c.Container != containers.Bundles || !strings.HasPrefix(c.ID, "notice|") {
 			continue
 		}
 		key := fmt.Sprintf("%v %s", c.Partition, c.ID)

@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -32,6 +33,7 @@ type document struct {
 
 func newShelf() *shelf { return &shelf{docs: make(map[string]document)} }
 
+// put takes in a commit, whose containers are known.
 func (s *shelf) put(changes []embedded.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,10 +68,11 @@ func (s *shelf) forget(container string) {
 
 // keyOf names the field by which the documents of a container are partitioned.
 func keyOf(container string) string {
-	if container == "bundles" {
-		return "recipient"
+	c, err := containers.Find(container)
+	if err != nil {
+		panic(err) // no commit of another container is put on a shelf
 	}
-	return "partitionKey"
+	return c.PartitionKey
 }
 
 // of returns the documents of a recipient, or those of a partition.
@@ -78,7 +81,7 @@ func (s *shelf) of(recipient string) (found []document) {
 	defer s.mu.Unlock()
 	drawers := make(map[string]bool)
 	for _, d := range s.docs {
-		if d.container == "cabinet" && strings.HasPrefix(d.key, recipient+"|") {
+		if d.container == containers.Cabinet && strings.HasPrefix(d.key, recipient+"|") {
 			drawers[d.id] = true
 		}
 	}
@@ -93,11 +96,11 @@ func (s *shelf) of(recipient string) (found []document) {
 // kind names what a document is.
 func (d *document) kind() string {
 	switch kind, _ := d.fields["kind"].(string); {
-	case d.container == "bundles":
+	case d.container == containers.Bundles:
 		return cmp.Or(kind, "one of no kind")
 	case d.id == "head", d.id == "filter", d.id == "groups", d.id == "sweep":
 		return d.id
-	case d.container == "catalog":
+	case d.container == containers.Catalog:
 		return "entry"
 	case strings.HasPrefix(d.id, "page-"):
 		return "page"

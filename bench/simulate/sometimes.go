@@ -72,6 +72,7 @@ var rare = []string{
 	"a domain gave a wrong answer",
 	"an answer was that something is damaged",
 	"a check has named damage",
+	"a hub called a receiver by a connection of its own",
 }
 
 func newSometimes() sometimes {

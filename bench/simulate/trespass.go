@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
 // What a vandal does outside of what hubs have stored: it leaves what is not theirs.
@@ -24,10 +25,10 @@ func (v *vandal) plants() error {
 		container, id, text string
 		key                 azcosmos.PartitionKey
 	}{
-		{"catalog", "head", `{"id":"head","partitionKey":7,"cabinets":{}}`, azcosmos.NewPartitionKeyNumber(7)},
-		{"catalog", "head", `{"id":"head","partitionKey":"|","cabinets":{}}`, azcosmos.NewPartitionKeyString("|")},
-		{"bundles", "notice|masterdata|1", fmt.Sprintf(notice, "7"), azcosmos.NewPartitionKeyNumber(7)},
-		{"bundles", "notice|masterdata|1", fmt.Sprintf(notice, `"|"`), azcosmos.NewPartitionKeyString("|")},
+		{containers.Catalog, "head", `{"id":"head","partitionKey":7,"cabinets":{}}`, azcosmos.NewPartitionKeyNumber(7)},
+		{containers.Catalog, "head", `{"id":"head","partitionKey":"|","cabinets":{}}`, azcosmos.NewPartitionKeyString("|")},
+		{containers.Bundles, "notice|masterdata|1", fmt.Sprintf(notice, "7"), azcosmos.NewPartitionKeyNumber(7)},
+		{containers.Bundles, "notice|masterdata|1", fmt.Sprintf(notice, `"|"`), azcosmos.NewPartitionKeyString("|")},
 	}
 	it := all[v.d.n(len(all))]
 	c, err := v.door.cosmos.NewContainer(database, it.container)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -317,7 +318,8 @@ func (v *vandal) damageObject(name string) string {
 func (v *vandal) drop(string) string {
 	v.w.bare.Store(true)
 	v.w.setsRight()
-	c := [...]string{"catalog", "cabinet", "bundles"}[v.d.n(3)]
+	all := containers.All()
+	c := all[v.d.n(len(all))].Name
 	err := v.door.drop(context.WithoutCancel(v.w.ctx), c)
 	v.w.shelf.forget(c)
 	if v.d.n(2) == 0 {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
-	"github.com/messagehub/messagehub/bench/simulate/truth"
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
@@ -30,7 +30,7 @@ type world struct {
 	blobs     *blobembedded.Account
 	stale     atomic.Int64 // commits by which the read that is being made is too old
 	ledger    *referenceLedger
-	truth     *truth.Observer
+	judges    map[containers.Judge]judge
 	witness   *witness
 	poisons   *poisons
 	shelf     *shelf // nil: nobody asks what is stored
@@ -76,6 +76,7 @@ func newWorld(o *Options) (*world, error) {
 		net := newDice(o.Seed, 99)
 		w.plan.sockets, w.plan.hot = net.n(2) == 0, net.n(4) == 0
 	}
+	w.plan.receivers = newDice(o.Seed, 402).n(12) == 0
 	if w.plan.hot {
 		w.weather.storms = max(w.weather.storms, 200)
 	}
@@ -88,7 +89,7 @@ func newWorld(o *Options) (*world, error) {
 	if latest.n(3) == 0 {
 		w.weather.firsts = []int{60, 150, 300}[latest.n(3)]
 	}
-	w.truth, w.witness = truth.New(w.plan.capacity), newWitness(w)
+	w.judges, w.witness = newJudges(w), newWitness(w)
 	w.mailboxes = newMailboxes(w)
 	if w.plan.dawns { // to have a sweep come upon Saves that do not know what they have done
 		w.weather.usual, w.weather.faults = faulty.ReplyLostAfter.String(), max(w.weather.faults, 150)
@@ -114,20 +115,6 @@ func newWorld(o *Options) (*world, error) {
 
 func (w *world) close() error {
 	return errors.Join(w.engine.Close(), w.bus.Close(), w.blobs.Close())
-}
-
-// committed holds a commit to the invariants, whatever becomes of its answer.
-func (w *world) committed(changes []embedded.Change) {
-	if w.shelf != nil {
-		w.shelf.put(changes)
-	}
-	if w.vandalised.Load() {
-		return
-	}
-	w.outbox.committed(changes)
-	if err := w.truth.Commit(changes); err != nil {
-		w.fail(err)
-	}
 }
 
 // staleness decides how many commits ago the state is that a read shows.

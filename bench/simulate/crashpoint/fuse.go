@@ -11,6 +11,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
@@ -61,6 +62,9 @@ type transport struct {
 }
 
 func (t *transport) Do(req *http.Request) (*http.Response, error) {
+	if err := containers.Check(req); err != nil {
+		return nil, err
+	}
 	step := t.nameOf(req)
 	t.fuse.before(step)
 	resp, err := t.next.Do(req)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
@@ -77,7 +78,7 @@ type bundle struct {
 func (w *world) bundles(at int) map[string]string {
 	found := make(map[string]string)
 	for p, chain := range w.stores[at].parts {
-		if p.container != "bundles" {
+		if p.container != containers.Bundles {
 			continue
 		}
 		for id, d := range w.store.contents[chain[0]].docs {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
@@ -51,6 +52,9 @@ var changing = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client
 
 // requestOf reads req.
 func requestOf(req *http.Request) (*request, error) {
+	if err := containers.Check(req); err != nil {
+		return nil, err
+	}
 	r := &request{name: steps.Of(req), method: req.Method, path: req.URL.Path, header: req.Header.Clone()}
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
@@ -62,8 +66,7 @@ func requestOf(req *http.Request) (*request, error) {
 	for _, name := range changing {
 		r.header.Del(name)
 	}
-	_, rest, _ := strings.Cut(r.path, "/colls/")
-	r.partition.container, _, _ = strings.Cut(rest, "/")
+	r.partition.container, _ = containers.Of(req)
 	r.partition.key = header(r.header, partitionHeader)
 	if r.partition.key == "" {
 		return nil, fmt.Errorf("%s asks several partitions, which this explorer does not know how to order", r.name)

@@ -13,6 +13,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
 // A Name is what a request is for.
@@ -66,9 +68,9 @@ func (n Name) IsWrite() bool { return n != Other && !strings.HasPrefix(string(n)
 
 // Of returns what req is for. It reads the body and puts it back.
 func Of(req *http.Request) Name {
-	_, rest, ok := strings.Cut(req.URL.Path, "/colls/")
-	container, id, isItem := strings.Cut(rest, "/docs")
-	if !ok || !isItem {
+	container, rest := containers.Of(req)
+	id, isItem := strings.CutPrefix(rest, "docs")
+	if !isItem {
 		return Other
 	}
 	id = strings.TrimPrefix(id, "/")
@@ -116,17 +118,17 @@ func (r *request) has(text string) bool { return strings.Contains(r.body, text) 
 func (r *request) name() Name {
 	isRead := r.method == http.MethodGet || r.isQuery
 	switch r.container {
-	case "catalog":
+	case containers.Catalog:
 		if isRead {
 			return r.catalogRead()
 		}
 		return r.catalogWrite()
-	case "cabinet":
+	case containers.Cabinet:
 		if isRead {
 			return r.cabinetRead()
 		}
 		return r.cabinetWrite()
-	case "bundles":
+	case containers.Bundles:
 		if isRead {
 			return r.bundlesRead()
 		}

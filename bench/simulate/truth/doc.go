@@ -25,6 +25,7 @@
 //	H9  a bundle spans at most six drawers
 //	notices  the commit that dequeues a bundle whose content is made on request, and no
 //	    other, creates its notice; a notice never changes
+//	containers  every document lies in a container whose rules are known
 //	retention  a floor never sinks and never rises above what is acknowledged; only
 //	    what lies below it is removed
 //

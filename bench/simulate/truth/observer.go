@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -103,11 +104,11 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 // look deals with one document.
 func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
 	switch key.Container {
-	case "catalog":
+	case containers.Catalog:
 		if key.ID == "head" {
 			o.headChanged(key, c)
 		}
-	case "cabinet":
+	case containers.Cabinet:
 		whole := c.after
 		if whole == nil {
 			whole = c.before
@@ -124,8 +125,10 @@ func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
 		case key.ID != "filter":
 			o.pageChanged(key, c)
 		}
-	case "bundles":
+	case containers.Bundles:
 		o.sort(key, c, of)
+	default:
+		o.violated("containers", key, "no rule judges the documents of this container")
 	}
 }
 

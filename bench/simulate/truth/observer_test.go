@@ -291,6 +291,12 @@ func TestEveryRuleIsHeld(t *testing.T) {
 	}
 }
 
+func TestADocumentOfAnUnknownContainerIsAViolation(t *testing.T) {
+	err := observe(t, saved).Commit(commit{put("deliveries", "a", "1", fields{"id": "1"})})
+	require.ErrorContains(t, err, `containers: no rule judges the documents of this container`)
+	require.ErrorContains(t, err, "document deliveries")
+}
+
 func TestAViolationShowsWhatWasAndWhatIs(t *testing.T) {
 	err := observe(t, saved).Commit(commit{headOf(3, 4, nil, filled)})
 	require.ErrorContains(t, err, `"watermark":4`)

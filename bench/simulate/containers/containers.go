@@ -1,0 +1,79 @@
+// Package containers lists the Cosmos containers in which hubs store documents, each with
+// the package that judges its documents.
+//
+// All observers of a simulation work from this list: the names of requests (package steps),
+// the invariants (package truth), what a corruptor finds and damages, and the small worlds.
+// A hub that uses a container which is not listed fails the run, so that no document is
+// stored unseen. Whoever adds a container adds an entry here, and gives the simulation the
+// judge that the entry names.
+package containers
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// A Judge names the package that compares the commits of containers with their rules.
+type Judge string
+
+// Truth is package bench/simulate/truth.
+const Truth Judge = "truth"
+
+// A Container is one in which hubs store documents.
+type Container struct {
+	Name         string
+	PartitionKey string // the field by which its documents are partitioned
+	Judge        Judge
+}
+
+// The containers of the drawers' repository.
+const (
+	Catalog = "catalog" // heads and the entries of drawers
+	Cabinet = "cabinet" // drawers and pages
+	Bundles = "bundles" // gates, bundles, notices and records
+)
+
+// All returns every container, in an order that stays.
+func All() []Container {
+	return []Container{
+		{Catalog, "partitionKey", Truth},
+		{Cabinet, "partitionKey", Truth},
+		{Bundles, "recipient", Truth},
+	}
+}
+
+// An UnknownError reports a container that is not listed.
+type UnknownError struct{ Container string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("the simulation does not know the container %q: add it to bench/simulate/containers, with the judge of its documents", e.Container)
+}
+
+// Find returns the container with a name, or an *UnknownError.
+func Find(name string) (Container, error) {
+	for _, c := range All() {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return Container{}, &UnknownError{name}
+}
+
+// Check returns an *UnknownError if req is about a container that is not listed.
+func Check(req *http.Request) error {
+	name, _ := Of(req)
+	if name == "" {
+		return nil
+	}
+	_, err := Find(name)
+	return err
+}
+
+// Of returns the name of the container that req is about, "" if it is about none, and what
+// its path names within that.
+func Of(req *http.Request) (name, rest string) {
+	_, after, _ := strings.Cut(req.URL.Path, "/colls/")
+	name, rest, _ = strings.Cut(after, "/")
+	return name, rest
+}

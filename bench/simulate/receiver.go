@@ -1,0 +1,131 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// In most simulations node.Options.Transport carries the requests of a hub to the accounts.
+// In some a hub makes them by its own HTTP clients, as it does in production, and
+// node.Options.Dial and LookUp connect it to receivers in the bubble. Whatever a hub calls
+// by HTTP can live here in the same way.
+
+// The host of all receivers, and the ports of the accounts.
+const (
+	receiverHost    = "localhost"
+	receiverAddress = "192.0.2.1"
+	cosmosPort      = "8081"
+	blobPort        = "10000"
+)
+
+// usesReceivers has the settings of a hub name the receivers in place of the accounts.
+func (w *world) usesReceivers(cfg *config.Config) {
+	cfg.Cosmos.Endpoint = "http://" + net.JoinHostPort(receiverHost, cosmosPort)
+	cfg.Blob.Endpoint = "http://" + net.JoinHostPort(receiverHost, blobPort) + "/" + w.blobs.Name()
+}
+
+// lookUp resolves the one host that a hub may call.
+func (w *world) lookUp(_ context.Context, host string) ([]netip.Addr, error) {
+	if host != receiverHost {
+		return nil, errors.New("no host has the name " + host)
+	}
+	return []netip.Addr{netip.MustParseAddr(receiverAddress)}, nil
+}
+
+// A receiver is an HTTP server that one hub calls. It passes the requests on to the line
+// of the hub, where the scheduler lets them through and faults happen.
+type receiver struct {
+	w      *world
+	who    string
+	server *http.Server
+
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+// newReceiver returns the receiver of a hub's requests. The caller closes it.
+func (h *hub) newReceiver() *receiver {
+	r := &receiver{w: h.w, who: h.who, conns: make(chan net.Conn), closed: make(chan struct{})}
+	r.server = &http.Server{Handler: &httputil.ReverseProxy{ //nolint:gosec // its one client is the hub
+		Transport:    roundTripper{h.http},
+		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // breaks the connection
+	}}
+	h.w.ghosts.Go(func() { _ = r.server.Serve(r) }) // until it is closed
+	return r
+}
+
+type roundTripper struct{ policy.Transporter }
+
+func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
+
+// dial connects a hub to its receiver when the scheduler lets it.
+func (r *receiver) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	if host, _, err := net.SplitHostPort(address); err != nil || host != receiverAddress {
+		return nil, errors.New("no receiver has the address " + address)
+	}
+	near, far := net.Pipe()
+	granted := make(chan bool, 1)
+	t := &turn{
+		who: r.who, what: "dials " + address,
+		goes: func() string { granted <- true; return "connected" },
+		faults: func() []fault {
+			return []fault{{"cut before", func() string { granted <- false; return "refused" }}}
+		},
+	}
+	r.w.wait(t)
+	select {
+	case ok := <-granted:
+		if !ok {
+			return nil, errRefused
+		}
+	case <-r.closed:
+		r.w.leave(t)
+		return nil, errCut
+	case <-ctx.Done():
+		r.w.leave(t)
+		return nil, ctx.Err()
+	}
+	select {
+	case r.conns <- far:
+		r.w.reached("a hub called a receiver by a connection of its own")
+		return near, nil
+	case <-r.closed:
+		return nil, errCut
+	}
+}
+
+// Accept implements net.Listener.
+func (r *receiver) Accept() (net.Conn, error) {
+	select {
+	case conn := <-r.conns:
+		return conn, nil
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener: no connection is made any more.
+func (r *receiver) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (r *receiver) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)} }
+
+// cut ends the receiver and breaks its connections.
+func (r *receiver) cut() {
+	_ = r.Close()
+	_ = r.server.Close()
+}
