@@ -97,52 +97,98 @@ func (r *run) within(pk Partition) bool {
 	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.has(r.c.epk(pk)))
 }
 
-// lanes finds all partitions that the query looks into, each with its first document after the
-// sequence number, by jumping from one partition to the next.
+// lanes finds the partitions that can have results after the sequence number.
 func (r *run) lanes(last uint64) []lane {
 	var lanes []lane
-	all := containerPrefix('D', r.c.number)
-	from, end := all, after(all)
-	for {
-		var l lane
-		found := false
-		r.reader.Scan(from, end, func(key, _ []byte) bool {
-			l.pk, l.first, found = Partition(key[len(all)+2:len(key)-8]), number(key[len(key)-8:]), true
+	add := func(pk Partition) bool {
+		if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
 			return false
-		})
-		if r.broken = cmp.Or(r.broken, r.ctx.Err()); !found || r.broken != nil {
-			slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.seq, b.seq) })
-			return lanes
 		}
-		from = after(partitionPrefix('D', r.c.number, l.pk))
-		if !r.within(l.pk) {
-			continue
+		if !r.within(pk) {
+			return true
 		}
-		if l.seq, found = r.next(l, last); found {
+		if l, found := r.lane(pk, last); found {
 			lanes = append(lanes, l)
 		}
+		return true
+	}
+	switch {
+	case r.partitions != nil:
+		for _, pk := range r.partitions {
+			if !add(pk) {
+				break
+			}
+		}
+	case r.ids != nil:
+		r.eachNaming(add)
+	default:
+		r.eachPartition(add)
+	}
+	slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.seq, b.seq) })
+	return lanes
+}
+
+// eachPartition visits the partitions of the container by jumping from one to the next.
+func (r *run) eachPartition(visit func(pk Partition) bool) {
+	all := containerPrefix('D', r.c.number)
+	from, end := all, after(all)
+	for more := true; more; {
+		more = false
+		r.reader.Scan(from, end, func(key, _ []byte) bool {
+			pk := partitionOfKey(key)
+			from = after(partitionPrefix('D', r.c.number, pk))
+			more = visit(pk)
+			return false
+		})
 	}
 }
 
-// next returns the first document of a partition after the sequence number that
-// the query has to look at, as far as the id index tells.
-func (r *run) next(l lane, last uint64) (seq uint64, found bool) {
-	if r.idRange != nil {
-		if w := r.walk(l.pk); w.done {
-			i, _ := slices.BinarySearch(w.seqs, last+1)
-			if i == len(w.seqs) {
-				return 0, false
-			}
-			return w.seqs[i], true
+// lane returns the lane of a partition, if the query has to look into it.
+func (r *run) lane(pk Partition, last uint64) (lane, bool) {
+	l := lane{pk: pk}
+	seqs, known := r.candidates(pk)
+	if known {
+		i, _ := slices.BinarySearch(seqs, last+1)
+		if i == len(seqs) {
+			return l, false
 		}
+		l.seq = seqs[i]
 	}
-	if l.first > last {
-		return l.first, true
-	}
-	prefix := partitionPrefix('D', r.c.number, l.pk)
-	r.reader.Scan(documentKey(r.c.number, l.pk, last+1), after(prefix), func(key, _ []byte) bool {
-		seq, found = number(key[len(key)-8:]), true
+	prefix := partitionPrefix('D', r.c.number, pk)
+	r.reader.Scan(prefix, after(prefix), func(key, _ []byte) bool {
+		l.first = number(key[len(key)-8:])
 		return false
 	})
-	return seq, found
+	switch {
+	case known:
+	case l.first > last:
+		l.seq = l.first
+	default:
+		r.reader.Scan(documentKey(r.c.number, pk, last+1), after(prefix), func(key, _ []byte) bool {
+			l.seq = number(key[len(key)-8:])
+			return false
+		})
+	}
+	return l, l.seq > 0
+}
+
+// candidates returns the documents of a partition that the condition leads to by
+// their ids, in the order of insertion. They are not known if it leads to none by its
+// id, if they are too many, or if the id index is damaged: that is reported when the
+// partition has its turn.
+func (r *run) candidates(pk Partition) (seqs []uint64, known bool) {
+	switch {
+	case r.ids != nil:
+		var err error
+		if seqs, known = r.found[pk]; !known {
+			if seqs, err = r.lookUpIDs(pk); err == nil {
+				r.found[pk], known = seqs, true
+			}
+		}
+		return seqs, known
+	case r.idRange != nil:
+		w := r.walk(pk)
+		return w.seqs, w.done
+	}
+	return nil, false
 }

@@ -36,7 +36,11 @@
 //
 //   - A condition that demands a partition key leads to one logical partition, and
 //     no other is read.
-//   - One that demands an id, or one of several, leads to these documents by I.
+//   - One that demands an id, or one of several, leads to these documents by I. Across
+//     partitions, I tells which of them have such a document, and no other is visited;
+//     to learn that, a page reads an entry or more of I for every partition.
+//   - Across partitions, a condition on an indexed partition key (IN, or OR of
+//     equalities) leads to the partitions that it names.
 //   - ORDER BY c.id within a logical partition walks through I, forward or backward,
 //     from the end of the page before to the end of this one. What the page costs does
 //     not depend on how many documents the partition has.

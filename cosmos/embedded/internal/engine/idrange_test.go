@@ -16,9 +16,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Each document of these tests has its id a second time as copy, which has no index.
-// A query that names c.copy in place of c.id has the same results, and is evaluated by
-// scanning.
+// Each document of these tests has its id a second time as copy, and its partition key
+// as own. The engine has no index of these. A query that names c.copy in place of c.id,
+// and c.own in place of c.pk, has the same results, and is evaluated by scanning.
 
 // An idWorld is a container of such documents.
 type idWorld struct {
@@ -83,7 +83,7 @@ func (w *idWorld) write(r *rapid.T, limit int) {
 
 func (w *idWorld) upsert(r *rapid.T, id, pk string) {
 	ttl := rapid.SampledFrom([]string{"", "", `,"ttl":3`}).Draw(r, "ttl")
-	text := fmt.Sprintf(`{"id":%s,"pk":%q,"copy":%s,"n":%d,"kind":%q,"data":%q%s}`, quoted(id), pk, quoted(id), rapid.IntRange(0, 5).Draw(r, "n"),
+	text := fmt.Sprintf(`{"id":%s,"pk":%q,"copy":%s,"own":%q,"n":%d,"kind":%q,"data":%q%s}`, quoted(id), pk, quoted(id), pk, rapid.IntRange(0, 5).Draw(r, "n"),
 		rapid.SampledFrom(idKinds).Draw(r, "kind"), strings.Repeat("d", rapid.SampledFrom([]int{0, 30, inline}).Draw(r, "size")), ttl)
 	doc, err := w.c.ParseDocument([]byte(text), true)
 	require.NoError(r, err)
@@ -143,7 +143,7 @@ func drawQuery(r *rapid.T, simple bool) (string, map[string]query.Value) {
 	for range rapid.IntRange(0, 2).Draw(r, "confining") {
 		conditions = append(conditions, drawConfining(r, params))
 	}
-	others := []string{"c.kind = 'x'", "c.n > 2", "c.kind >= 'x' AND c.n != 3", "(NAME = 'a' OR c.n = 1)", "NOT (NAME > 'b')", "CONTAINS(NAME, 'a')", "c.pk IN ('p', 'q')"}
+	others := []string{"c.kind = 'x'", "c.n > 2", "c.kind >= 'x' AND c.n != 3", "(NAME = 'a' OR c.n = 1)", "NOT (NAME > 'b')", "CONTAINS(NAME, 'a')", "PART IN ('p', 'q')", "(PART = 'r' OR PART = 'q' OR PART = 'none')", "PART IN (1, 'q', null)"}
 	for range rapid.IntRange(0, 1).Draw(r, "others") {
 		conditions = append(conditions, rapid.SampledFrom(others).Draw(r, "other"))
 	}
@@ -235,8 +235,8 @@ func compareWithScan(r *rapid.T, w *idWorld) {
 		req.Partition, req.Scoped = `["p"]`, true
 	}
 	text, params := drawQuery(r, simple)
-	indexed := w.reader(r, strings.ReplaceAll(text, "NAME", "c.id"), params, req)
-	scanned := w.reader(r, strings.ReplaceAll(text, "NAME", "c.copy"), params, req)
+	indexed := w.reader(r, strings.NewReplacer("NAME", "c.id", "PART", "c.pk").Replace(text), params, req)
+	scanned := w.reader(r, strings.NewReplacer("NAME", "c.copy", "PART", "c.own").Replace(text), params, req)
 	for !scanned.done {
 		got, want := indexed.read(r, w), scanned.read(r, w)
 		require.Equal(r, string(want.JSON), string(got.JSON), text)
@@ -277,6 +277,9 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 		{"SELECT VALUE COUNT(1) FROM c WHERE c.id >= '90'", p, -1, 10, 1},
 		{"SELECT * FROM c WHERE STARTSWITH(c.id, '7')", "", -1, 33, 33},
 		{"SELECT * FROM c WHERE c.id = '7'", "", -1, 3, 3},
+		{"SELECT * FROM c WHERE c.pk IN ('p', 'r', 'none')", "", -1, 200, 200},
+		{"SELECT * FROM c WHERE c.pk IN ('p', 'r') AND c.id < '11'", "", -1, 6, 6},
+		{"SELECT * FROM c WHERE c.pk IN ('p', 'r') AND c.id IN ('5', '6')", "", -1, 4, 4},
 		{"SELECT * FROM c WHERE c.id >= '5' AND c.id < '52' AND c.id <= '50' AND c.id > '49'", p, -1, 2, 2},
 		{"SELECT * FROM c ORDER BY c.id OFFSET 3 LIMIT 2", p, -1, 5, 2},
 	} {

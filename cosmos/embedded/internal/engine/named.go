@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
@@ -31,23 +33,90 @@ func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, 
 	seqs, known := r.found[pk]
 	if !known {
 		r.slots.CountLookups(len(r.ids))
-		for _, id := range r.ids {
-			if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
-				return
+		var err error
+		if seqs, err = r.lookUpIDs(pk); err != nil {
+			if r.broken = err; r.ctx.Err() == nil {
+				r.brokenAt = last + 1
 			}
-			_, seq, found, err := r.c.find(r.reader, pk, id)
-			if err != nil {
-				r.broken, r.brokenAt = err, last+1
-				return
-			}
-			if found {
-				seqs = append(seqs, seq)
-			}
+			return
 		}
-		slices.Sort(seqs)
 		r.found[pk] = seqs
 	}
 	r.lookUp(pk, seqs, last, visit)
+}
+
+// lookUpIDs finds the documents of a partition that have one of the ids.
+func (r *run) lookUpIDs(pk Partition) (seqs []uint64, err error) {
+	for _, id := range r.ids {
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
+		}
+		_, seq, found, err := r.c.find(r.reader, pk, id)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs)
+	return seqs, nil
+}
+
+// jumpAfter is how many ids of a partition are read before jumping over the rest.
+const jumpAfter = 16
+
+// eachNaming visits the partitions in which a document has one of the ids. It reads the
+// id index and no document. Of a partition with many ids, it reads the first of them,
+// and jumps to those that it looks for.
+func (r *run) eachNaming(visit func(pk Partition) bool) {
+	ids := slices.Sorted(slices.Values(r.ids))
+	from := containerPrefix('I', r.c.number)
+	end := after(from)
+	for from != nil && len(ids) > 0 {
+		start := from
+		from = nil
+		var partition []byte // what the keys of the current one begin with
+		read := 0            // of its ids
+		found := false       // one of them is one of ids
+		r.reader.Scan(start, end, func(key, _ []byte) bool {
+			if partition == nil || !bytes.HasPrefix(key, partition) {
+				if partition = idPrefix(key); partition == nil {
+					return true // damaged, as Check reports
+				}
+				read, found = 0, false
+				if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
+					return false
+				}
+			}
+			id := string(key[len(partition):])
+			next, is := slices.BinarySearch(ids, id)
+			if is && !found {
+				if found = true; !visit(Partition(partition[7:])) {
+					return false
+				}
+			}
+			if read++; read < jumpAfter {
+				return true
+			}
+			if from = after(partition); !found && next < len(ids) {
+				from = append(slices.Clone(partition), ids[next]...)
+			}
+			return false
+		})
+	}
+}
+
+// idPrefix returns the part of a key of the id index before the id, nil if the key is
+// not one.
+func idPrefix(key []byte) []byte {
+	if len(key) < 7 {
+		return nil
+	}
+	if n := 7 + int(binary.BigEndian.Uint16(key[5:])); n > 7 && n <= len(key) {
+		return key[:n]
+	}
+	return nil
 }
 
 // lookUp visits those of the documents that come after last in the order of

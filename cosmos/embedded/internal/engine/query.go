@@ -76,6 +76,9 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
 		r.walks = map[Partition]*rangeWalk{}
 	}
+	if !q.Scoped {
+		r.partitions = c.partitionsOf(r.plan)
+	}
 	if q.Continuation != "" {
 		if err := r.at.parse(q); err != nil {
 			return Page{}, err
@@ -101,8 +104,9 @@ type run struct {
 	ids   []string               // that the condition names; nil: any
 	found map[Partition][]uint64 // which documents have them, in the order of insertion
 
-	idRange *idRange                 // to which the condition confines the ids; nil: any
-	walks   map[Partition]*rangeWalk // through its documents
+	partitions []Partition              // to which the condition confines the documents; nil: any
+	idRange    *idRange                 // to which the condition confines the ids; nil: any
+	walks      map[Partition]*rangeWalk // through its documents
 
 	ctx    context.Context //nolint:containedctx // that of the request, as long as the run
 	reader disk.Reader

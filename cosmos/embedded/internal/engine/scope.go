@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
+)
+
 // Reach is the part of the key space that a query looks into, and whether
 // that is one logical partition.
 func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) {
@@ -15,6 +21,37 @@ func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) 
 		return []Range{{Min: epk, Max: epk + "FF"}}, false, nil
 	}
 	return []Range{{Min: "", Max: "FF"}}, false, nil
+}
+
+// maxPartitions is how many partitions a condition may name, and have them visited by
+// their keys.
+const maxPartitions = 10_000
+
+// partitionsOf returns the partitions to which the indexed part of a condition
+// confines the documents, nil if it does not. As with a range of ids, the documents
+// elsewhere cost nothing.
+func (c *Container) partitionsOf(plan query.Plan) []Partition {
+	tuples := [][]query.Value{{}}
+	for _, path := range c.keyPaths {
+		i := slices.IndexFunc(plan.Confines, func(p query.Predicate) bool { return p.In != nil && slices.Equal(p.Path, path) })
+		if i < 0 || len(tuples)*len(plan.Confines[i].In) > maxPartitions {
+			return nil
+		}
+		var longer [][]query.Value
+		for _, t := range tuples {
+			for _, v := range plan.Confines[i].In {
+				longer = append(longer, append(slices.Clone(t), v))
+			}
+		}
+		tuples = longer
+	}
+	list := []Partition{}
+	for _, t := range tuples {
+		if pk, err := c.partitionOf(t); err == nil { // no document has a key that is not valid
+			list = append(list, pk)
+		}
+	}
+	return list
 }
 
 // Scope narrows a query to the partition that its condition names, or to
