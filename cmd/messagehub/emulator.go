@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
 // A cosmosEmulator is what the flags of messagehub emulator cosmos say.
@@ -204,20 +206,15 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	if err != nil {
 		return err
 	}
-	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancelRequests()
-	server := &http.Server{
-		Handler: e.access.checkHosts(listener.Addr(), p.emulatorHandler(e, engine.HandlerOf(door))), ReadHeaderTimeout: time.Minute,
-		BaseContext: func(net.Listener) context.Context { return requests },
-	}
-	connlimit.New(connlimit.Options{Limit: max(1, connlimit.FileLimit()/2)}).Attach(server)
-	served := make(chan error, 1)
 	scheme := "http"
+	options := httpserve.Options{
+		Handler: e.access.checkHosts(listener.Addr(), p.emulatorHandler(e, engine.HandlerOf(door))), Server: "the account",
+		Logger:    slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
+		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens hold values of documents
+		Grace:     stopLimit, CancelAfter: queryGrace,
+	}
 	if cert != nil {
-		scheme, server.TLSConfig = "https", cert.Config()
-		go func() { served <- server.ServeTLS(listener, "", "") }()
-	} else {
-		go func() { served <- server.Serve(listener) }()
+		scheme, options.TLS = "https", cert.Config()
 	}
 	shown := "its own"
 	if isKnown {
@@ -225,7 +222,7 @@ func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err err
 	}
 	fmt.Fprintf(p.out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", version, scheme, listener.Addr(), shown)
 	fmt.Fprintln(p.err, "ready")
-	return e.run(ctx, engine, server, served, cancelRequests)
+	return e.run(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
 }
 
 // queryGrace is how long requests may take before they are cancelled, once the
@@ -235,33 +232,24 @@ const queryGrace = 250 * time.Millisecond
 // stopLimit is how long a client may take to send the rest of a request.
 const stopLimit = 5 * time.Second
 
-// run sweeps until the context ends. Then it lets writes complete, and cancels
-// the requests that can be: queries, and answers that are delayed.
-func (e *cosmosEmulator) run(ctx context.Context, engine *embedded.Engine, server *http.Server, served <-chan error, cancelRequests func()) error {
+// run serves and sweeps until the context ends. Then serve lets writes complete, and
+// cancels the requests that can be: queries, and answers that are delayed.
+func (e *cosmosEmulator) run(ctx context.Context, engine *embedded.Engine, serve func(context.Context) error) error {
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- serve(serving) }()
 	sweep := time.NewTicker(max(e.sweep, time.Millisecond))
 	defer sweep.Stop()
 	for {
 		select {
 		case <-sweep.C:
 			if _, err := engine.Sweep(ctx); err != nil && ctx.Err() == nil {
-				return errors.Join(fmt.Errorf("remove expired documents: %w", err), server.Close())
+				stop()
+				return errors.Join(fmt.Errorf("remove expired documents: %w", err), <-served)
 			}
 		case err := <-served:
 			return err
-		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
-			defer cancel()
-			ending := time.AfterFunc(queryGrace, cancelRequests)
-			defer ending.Stop()
-			if err := server.Shutdown(end); err != nil { // a client has not sent all of its request
-				if err := server.Close(); err != nil {
-					return err
-				}
-			}
-			if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
 		}
 	}
 }

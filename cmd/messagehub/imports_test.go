@@ -48,11 +48,13 @@ var (
 // toolkit lists the packages that hold what engines and servers of any kind need. They
 // know no message of ours, so that both sides may share them.
 var toolkit = []string{
+	"cosmos/embedded/accept",
 	"cosmos/embedded/certificate",
 	"cosmos/embedded/checksum",
 	"cosmos/embedded/clock",
 	"cosmos/embedded/connlimit",
 	"cosmos/embedded/datafolder",
+	"cosmos/embedded/httpserve",
 	"cosmos/embedded/loopback",
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // places bounds the connections at one time. Its fields are guarded by the
@@ -13,12 +15,12 @@ import (
 type places struct {
 	limit, networkLimit int
 	used, network       int
-	full                logInterval
+	full                clock.Interval
 	anonymous           *list.List // of *place: connections of the network without a valid token, oldest first
 }
 
 func newPlaces(limit, networkLimit int) places {
-	return places{limit: limit, networkLimit: networkLimit, anonymous: list.New()}
+	return places{limit: limit, networkLimit: networkLimit, anonymous: list.New(), full: clock.Interval{Every: time.Minute}}
 }
 
 func (p *places) isFull() bool          { return p.used >= p.limit }
@@ -82,7 +84,7 @@ func (n *Namespace) beginNetwork(closeConn func()) *place {
 		n.places.network++
 		n.connections.Add(1)
 	}
-	logs := isFull && n.places.full.isDue(time.Now())
+	logs := isFull && n.places.full.TryStart(time.Now())
 	n.mu.Unlock()
 	closeReplaced()
 	if p == nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/messagehub/messagehub/cosmos/embedded/accept"
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
@@ -41,6 +42,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	if !d.AnyHost {
 		d.HTTP = loopback.CheckHost(listener.Addr(), d.HTTP, wrongHost)
 	}
+	listener = accept.Retry(listener, accept.Options{Logger: n.options.Logger, Server: "the bus", Random: n.options.Random})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first

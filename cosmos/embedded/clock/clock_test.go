@@ -32,3 +32,11 @@ func TestSleep_ReturnsWhenTheContextEnds(t *testing.T) {
 		require.ErrorIs(t, clock.Sleep(ctx, 0), context.DeadlineExceeded, "it has ended before")
 	})
 }
+
+func TestInterval_StartsOnceInItsTime(t *testing.T) {
+	i, began := clock.Interval{Every: time.Minute}, time.Unix(0, 0)
+	require.True(t, i.TryStart(began))
+	require.False(t, i.TryStart(began.Add(59*time.Second)))
+	require.True(t, i.TryStart(began.Add(time.Minute)))
+	require.False(t, i.TryStart(began.Add(time.Minute)))
+}

@@ -3,15 +3,14 @@ package embedded
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
@@ -127,36 +126,20 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var connections, closing sync.WaitGroup
-	server := &http.Server{
-		Handler: d.HTTP, ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(a.options.Logger.Handler(), slog.LevelWarn),
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				connections.Add(1)
-			case http.StateClosed:
-				connections.Done()
-			default:
-			}
-		},
-	}
-	connlimit.New(connlimit.Options{Limit: cmp.Or(d.MaxConnections, min(1000, connlimit.FileLimit()/2))}).Attach(server)
+	var closing sync.WaitGroup
 	closing.Go(func() {
 		select {
 		case <-ctx.Done():
 		case <-a.closing:
+			cancel()
 		}
-		_ = server.Close() // ends Serve, which tells
 	})
-	err := server.Serve(listener)
+	err := httpserve.Serve(ctx, listener, httpserve.Options{
+		Handler: d.HTTP, Logger: a.options.Logger, Server: "the account",
+		MaxConnections: cmp.Or(d.MaxConnections, min(1000, connlimit.FileLimit()/2)),
+	})
 	cancel()
 	closing.Wait()
-	connections.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
 	return err
 }
 

@@ -1,0 +1,97 @@
+// Package accept keeps a listener in service while the process lacks file descriptors or
+// memory. Accept fails then, until other connections close; a server that gave up would
+// stay away although the lack has passed.
+package accept
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+const (
+	minDelay = 5 * time.Millisecond
+	maxDelay = time.Second
+)
+
+// temporaryErrors are failures of accept after which the listener still works.
+// A lack of descriptors or memory ends when other connections close; the others
+// concern one connection that its client has given up.
+var temporaryErrors = []error{
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+	syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EPROTO, syscall.EPERM,
+	syscall.EINTR, syscall.EAGAIN, syscall.ETIMEDOUT,
+	syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+	syscall.ENOPROTOOPT, syscall.EOPNOTSUPP,
+}
+
+// Options of a listener that retries.
+type Options struct {
+	Logger *slog.Logger   // required
+	Server string         // what the log calls the server, such as "the bus"
+	Random func() float64 // for jitter, from 0 to 1; default: that of math/rand
+}
+
+// Retry returns a listener that retries the temporary errors of l. Each consecutive
+// error doubles the delay, up to a second, and jitter halves it at most. The log has an
+// entry a minute. One goroutine calls Accept.
+func Retry(l net.Listener, opts Options) net.Listener {
+	if opts.Random == nil {
+		opts.Random = rand.Float64
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &listener{Listener: l, opts: opts, ctx: ctx, cancel: cancel, logged: clock.Interval{Every: time.Minute}}
+}
+
+type listener struct {
+	net.Listener
+	opts   Options
+	ctx    context.Context //nolint:containedctx // ends with Close
+	cancel func()
+
+	delay    time.Duration
+	failures int // since the last log entry
+	logged   clock.Interval
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			l.delay = 0
+			return conn, nil
+		case l.ctx.Err() != nil:
+			return nil, net.ErrClosed
+		case !slices.ContainsFunc(temporaryErrors, func(temporary error) bool { return errors.Is(err, temporary) }):
+			return nil, err
+		}
+		l.wait(err)
+	}
+}
+
+// wait logs err and returns after the delay, or when the listener is closed.
+func (l *listener) wait(err error) {
+	l.failures++
+	if l.logged.TryStart(time.Now()) {
+		l.opts.Logger.Warn("cannot accept connections to "+l.opts.Server+"; retrying", "address", l.Addr().String(), "failures", l.failures, "error", err)
+		l.failures = 0
+	}
+	l.delay = min(max(2*l.delay, minDelay), maxDelay)
+	jitter := time.Duration(l.opts.Random() * float64(l.delay/2))
+	_ = clock.Sleep(l.ctx, l.delay-jitter) // Accept fails if the listener was closed
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.cancel()
+	return l.Listener.Close()
+}

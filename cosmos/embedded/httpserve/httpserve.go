@@ -1,0 +1,109 @@
+// Package httpserve runs the HTTP server of an embedded engine: with limits against
+// clients that hold connections, and with an end that leaves no goroutine behind.
+//
+//	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
+//	                │ after CancelAfter
+//	                ▼
+//	            the contexts of the others end
+package httpserve
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/accept"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+)
+
+const (
+	headerTimeout = time.Minute     // to send the header of a request
+	idleTimeout   = 2 * time.Minute // between requests; clients close idle connections before
+)
+
+// Options of Serve.
+type Options struct {
+	Handler http.Handler // required
+	TLS     *tls.Config  // default: without TLS
+	Logger  *slog.Logger // default: discards
+	Server  string       // what the log calls the server, such as "the account"
+
+	// MaxConnections bounds the connections at one time. At the limit, the one that has
+	// been idle the longest is closed for a new one; if none is idle, connlimit.OverLimit
+	// reports the new one to Handler. Default: half of the file descriptors of the process.
+	MaxConnections int
+
+	// MaxHeader bounds the bytes of a request's header. Default: 64 KB.
+	MaxHeader int
+
+	// Grace is how long requests may take to complete after ctx has ended. Default: none.
+	Grace time.Duration
+
+	// CancelAfter is the part of Grace after which the contexts of requests end.
+	CancelAfter time.Duration
+}
+
+// Serve serves clients that come to listener until ctx ends, and then closes it and all
+// connections. Its error is nil if ctx ended it.
+func Serve(ctx context.Context, listener net.Listener, opts Options) error {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	var connections, closing sync.WaitGroup
+	server := &http.Server{
+		Handler: opts.Handler, TLSConfig: opts.TLS,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: cmp.Or(opts.MaxHeader, 64<<10),
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ErrorLog:    slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				connections.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				connections.Done()
+			default:
+			}
+		},
+	}
+	connlimit.New(connlimit.Options{Limit: cmp.Or(opts.MaxConnections, max(1, connlimit.FileLimit()/2))}).Attach(server)
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	closing.Go(func() {
+		<-serving.Done()
+		stop(server, opts, cancelRequests)
+	})
+	listener = accept.Retry(listener, accept.Options{Logger: opts.Logger, Server: opts.Server})
+	serve := server.Serve
+	if opts.TLS != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	err := serve(listener)
+	stopServing()
+	closing.Wait()
+	connections.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// stop lets requests complete within opts.Grace, and closes all connections.
+func stop(server *http.Server, opts Options, cancelRequests func()) {
+	if opts.Grace > 0 {
+		cancelling := time.AfterFunc(opts.CancelAfter, cancelRequests)
+		defer cancelling.Stop()
+		limit, cancel := context.WithTimeout(context.Background(), opts.Grace)
+		defer cancel()
+		if server.Shutdown(limit) == nil {
+			return
+		}
+	}
+	cancelRequests()
+	_ = server.Close() // its listener and connections are of no use any more
+}

@@ -1,0 +1,209 @@
+package httpserve_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
+)
+
+// A pipeListener accepts the connections that dial makes. It fails with errs first.
+type pipeListener struct {
+	errs  []error
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipeListener(errs ...error) *pipeListener {
+	return &pipeListener{errs: errs, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	if len(l.errs) > 0 {
+		err := l.errs[0]
+		l.errs = l.errs[1:]
+		return nil, err
+	}
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func (l *pipeListener) dial() net.Conn {
+	near, far := net.Pipe()
+	l.conns <- far
+	return near
+}
+
+// ask sends a request and returns its answer, or the error of the connection.
+func ask(conn net.Conn) (*http.Response, error) {
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return answer, errors.Join(err, answer.Body.Close())
+}
+
+// slow is a handler that takes d, or until its context ends.
+func slow(d time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			w.WriteHeader(http.StatusNoContent)
+		case <-r.Context().Done():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// stopDuringRequest ends Serve a second after a request began. It returns the status of
+// its answer, 0 if there is none, and how long Serve took to end.
+func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		l, served := newPipeListener(), make(chan error, 1)
+		go func() { served <- httpserve.Serve(ctx, l, opts) }()
+		idle, conn := l.dial(), l.dial()
+		answered := make(chan int, 1)
+		go func() {
+			answer, err := ask(conn)
+			if err != nil {
+				answered <- 0
+				return
+			}
+			answered <- answer.StatusCode
+		}()
+		began := time.Now()
+		require.NoError(t, <-served)
+		status, took = <-answered, time.Since(began)-time.Second
+		_, err := idle.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, "idle connections are closed")
+		require.NoError(t, conn.Close())
+	})
+	return status, took
+}
+
+func TestServe_EndsAtOnceWithoutGrace(t *testing.T) {
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: slow(time.Hour)})
+	require.Zero(t, status)
+	require.Zero(t, took)
+}
+
+func TestServe_LetsRequestsCompleteInItsGrace(t *testing.T) {
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: slow(4 * time.Second), Grace: 10 * time.Second, CancelAfter: 5 * time.Second})
+	require.Equal(t, http.StatusNoContent, status)
+	require.GreaterOrEqual(t, took, 3*time.Second)
+	require.Less(t, took, 10*time.Second)
+}
+
+func TestServe_CancelsRequestsInItsGrace(t *testing.T) {
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: slow(time.Hour), Grace: 10 * time.Second, CancelAfter: time.Second})
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Less(t, took, 10*time.Second)
+}
+
+func TestServe_ClosesWhatOutlastsItsGrace(t *testing.T) {
+	blocked := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-time.After(time.Minute) })
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: blocked, Grace: 10 * time.Second, CancelAfter: time.Second})
+	require.Zero(t, status)
+	require.Equal(t, 59*time.Second, took, "Serve waits for its handlers")
+}
+
+func TestServe_ReportsConnectionsOverTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, served := newPipeListener(syscall.EMFILE), make(chan error, 1)
+		entered, release := make(chan struct{}), make(chan struct{})
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if connlimit.OverLimit(r.Context()) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			close(entered)
+			<-release
+		})
+		go func() { served <- httpserve.Serve(ctx, l, httpserve.Options{Handler: handler, MaxConnections: 1}) }()
+		first, second := l.dial(), (net.Conn)(nil)
+		answered := make(chan *http.Response, 1)
+		go func() {
+			answer, err := ask(first)
+			if err == nil {
+				answered <- answer
+			}
+			close(answered)
+		}()
+		<-entered
+		second = l.dial()
+		answer, err := ask(second)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+		close(release)
+		require.Equal(t, http.StatusOK, (<-answered).StatusCode)
+		cancel()
+		require.NoError(t, <-served)
+		require.NoError(t, errors.Join(first.Close(), second.Close()))
+	})
+}
+
+func TestServe_ReturnsTheErrorOfItsListener(t *testing.T) {
+	broken := errors.New("the listener is broken")
+	require.ErrorIs(t, httpserve.Serve(t.Context(), newPipeListener(broken), httpserve.Options{Handler: slow(0)}), broken)
+}
+
+func TestServe_EncryptsWithACertificate(t *testing.T) {
+	cert, err := certificate.New("localhost")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "cert")
+	require.NoError(t, cert.Write(file))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(text))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, served := newPipeListener(), make(chan error, 1)
+		go func() { served <- httpserve.Serve(ctx, l, httpserve.Options{Handler: slow(0), TLS: cert.Config()}) }()
+		conn := tls.Client(l.dial(), &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS12, Time: func() time.Time { return cert.Config().Certificates[0].Leaf.NotBefore.Add(time.Hour) }})
+		answer, err := ask(conn)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusNoContent, answer.StatusCode)
+		cancel()
+		require.NoError(t, <-served)
+		_ = conn.Close() // the server has closed it
+	})
+}
