@@ -7,6 +7,7 @@
 //	contentrequest       the hub asks a domain for the content of a bundle
 //	Notices              the hub notifies a domain that an actor holds a bundle
 //	internal/busclient   connections, senders and errors, for all of these
+//	internal/receiver    the loop that receives messages of any kind and has them stored
 //	domainclient         the other end: what a domain written in Go imports
 //	embedded             a bus for development and tests
 //

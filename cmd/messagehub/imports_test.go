@@ -123,7 +123,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/servicebus", "api/servicebus/contentrequest", "api/servicebus/ingest"},
-		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient"},
+		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -142,13 +142,19 @@ var table = []row{
 		why:      "it connects, sends and receives, whatever the messages say; domain teams get it with domainclient, and no hub",
 	},
 	{
+		packages: []string{"api/servicebus/internal/receiver"},
+		may:      []string{"api/servicebus/internal/busclient"},
+		tests:    []string{"api/servicebus/embedded", "api/servicebus/internal/bustest"},
+		why:      "a loop receives messages of any system, and knows none",
+	},
+	{
 		packages: []string{"api/servicebus/internal/bustest"},
 		may:      []string{"domain", "api/servicebus/contract", "api/servicebus/embedded", "api/servicebus/internal/busclient"},
 		why:      "tests of the edge share a bus, and only they import it",
 	},
 	{
 		packages: []string{"api/servicebus/domainclient"},
-		may:      []string{"api/servicebus/contract", "api/servicebus/internal/busclient"},
+		may:      []string{"api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "domain teams import it, and get no hub along with it",
 	},

@@ -6,13 +6,10 @@
 //	dataavailable-fifo   sessions; the session is the recipient, and keeps its order
 //	dataavailable        no sessions; one receiver takes the messages as they come
 //
-// A session is served by one lane at a time. A lane receives, saves and completes
-// at the same time, each step for later messages than the next one:
-//
-//	bus ──receive, one by one──▶ in hand ──save together──▶ hub ──▶ complete
-//
-// While a save is under way the lane goes on receiving, and what has come meanwhile
-// is the next save. So a slow store makes larger saves, and a fast one short waits.
+// Each session, and the queue without sessions, is served by one loop of package
+// internal/receiver at a time, which receives, stores and settles. This package says how
+// a message is decoded and how a batch is stored, which sessions are served (session.go),
+// and whether events were stored in order (order.go).
 //
 // What it promises:
 //
@@ -26,7 +23,7 @@
 //   - When the store is in trouble, the messages stay in hand and locked until it is
 //     well again. Delivery counts are not used up by waiting.
 //   - A damaged mailbox is no trouble for others. Its session waits for the repair, in
-//     order, and is tried again after pauses that grow; meanwhile it has neither a place
+//     order, and is tried again after pauses that grow; meanwhile it has neither a slot
 //     nor messages in hand. On the queue without sessions its messages become dead
 //     letters, alone, which can be sent again after the repair.
 //   - What is in hand is bounded, in number and bytes; the rest stays in the bus.
@@ -42,19 +39,13 @@
 //
 // Faults of the client, azservicebus v1.11, shape the code:
 //
-//   - Asked for more than one message at a time, it may hand out those of a session in
-//     the wrong order. So a lane asks for one.
 //   - A property of an unexpected type makes it panic. So receiving is guarded, and the
-//     session set aside until its lock ends: that counts as a delivery, of which the
-//     bus allows only so many before it makes the message a dead letter.
-//   - A message with a decimal or a char makes it end its link, for ever anew. So what a
+//     session is parked until its lock ends: that counts as a delivery, of which the bus
+//     allows only so many before it makes the message a dead letter.
+//   - A message with a decimal or a char makes it end its link, each time. So what a
 //     queue has is not read to find out whether it can be received from; and a session
 //     whose link ends three times in a row before a message comes waits as one with a
-//     damaged mailbox does, until somebody has taken the message out.
-//   - Calls at the same time on a link that is lost each open it anew, and it forgets
-//     all but one. So a lane settles and renews one at a time.
-//   - A client that is told never to retry spins while it cannot renew its tokens. So
-//     clients have the retries that package servicebus names.
+//     damaged mailbox does, until an operator has removed the message.
 //
 // # What a message says
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -89,7 +90,7 @@ type Ingestion struct {
 	decoder *decoder
 	metrics *ingestMetrics
 	order   *order
-	inHand  *budget
+	inHand  *receiver.Budget
 	saves   *semaphore.Weighted
 }
 
@@ -105,15 +106,15 @@ func New(o Options) *Ingestion {
 		o.Random = rand.Float64
 	}
 	limits := o.Limits.withDefaults()
-	// A lane that waits for a message has room for it set aside. There must be more
-	// room than lanes, or those that wait would keep the others from receiving.
+	// A loop that waits for a message has acquired room for it. There must be more room
+	// than loops, or those that wait would keep the others from receiving.
 	limits.Messages = max(limits.Messages, 2*(o.Sessions+2))
 	return &Ingestion{
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
 		metrics: newIngestMetrics(o.Registerer),
 		order:   newOrder(),
-		inHand:  newBudget(limits.Messages, limits.Bytes),
+		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
 	}
 }
@@ -156,8 +157,8 @@ func (in *Ingestion) delay(failures int) time.Duration {
 	return d - time.Duration(in.opts.Random()*float64(d)/2)
 }
 
-// pause waits for a while, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
+// sleep returns after d, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

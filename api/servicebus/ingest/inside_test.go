@@ -23,7 +23,7 @@ func actor(t *testing.T, name string) domain.ActorID {
 func numbered(number int64, recipients ...domain.ActorID) *message {
 	m := &message{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
 	for _, r := range recipients {
-		m.events = append(m.events, domain.Event{Recipient: r})
+		m.Content = append(m.Content, domain.Event{Recipient: r})
 	}
 	return m
 }
@@ -37,7 +37,7 @@ func TestLateEventsAreCountedByRecipient(t *testing.T) {
 	require.Zero(t, o.observe([]*message{numbered(6, a)}, 1), "a redelivery")
 	require.Equal(t, 1, o.observe([]*message{numbered(2, a), numbered(6, a)}, 1), "a redelivery beside one that is late")
 	require.Equal(t, 1, o.observe([]*message{numbered(9, a), numbered(8, a)}, 0), "in one save")
-	require.Zero(t, o.observe([]*message{{ReceivedMessage: &azservicebus.ReceivedMessage{}, events: []domain.Event{{Recipient: a}}}}, 0), "a message without a number says nothing")
+	require.Zero(t, o.observe([]*message{{ReceivedMessage: &azservicebus.ReceivedMessage{}, Content: []domain.Event{{Recipient: a}}}}, 0), "a message without a number says nothing")
 }
 
 func TestAnOrderRemembersTheRecipientsServedLast(t *testing.T) {
@@ -63,33 +63,27 @@ func TestDelaysGrowUpToALimit(t *testing.T) {
 // One session more than may be served shows that others wait; then some make way, not
 // all at once.
 func TestSessionsMakeWayWhenEveryPlaceIsTaken(t *testing.T) {
-	p := newPlaces(2, 1)
+	p := newSessionSlots(2, 1)
 	for range 2 {
 		require.NoError(t, p.take(t.Context()))
-		p.settle()
+		p.occupy()
 	}
 	require.NoError(t, p.take(t.Context()))
-	require.False(t, p.makeWay(), "one looks for a session, and finds none")
+	require.False(t, p.MakeWay(), "one looks for a session, and finds none")
 	p.giveBack()
 	require.NoError(t, p.take(t.Context()))
-	p.settle()
-	<-p.wanted()
-	require.True(t, p.makeWay())
-	require.False(t, p.makeWay(), "one is enough for now")
+	p.occupy()
+	<-p.Wanted()
+	require.True(t, p.MakeWay())
+	require.False(t, p.MakeWay(), "one is enough for now")
 	p.leave(true)
-	require.False(t, p.makeWay())
+	require.False(t, p.MakeWay())
 	select {
-	case <-p.wanted():
+	case <-p.Wanted():
 		require.Fail(t, "there is a place")
 	default:
 	}
 	require.NoError(t, p.take(t.Context()))
-	p.settle()
-	require.True(t, p.makeWay())
-}
-
-func TestALockThatCannotBeToldIsRenewedSoon(t *testing.T) {
-	require.Equal(t, time.Minute, lockDuration(time.Minute))
-	require.Equal(t, time.Second, lockDuration(-time.Hour), "the bus's clock is behind")
-	require.Equal(t, 5*time.Minute, lockDuration(time.Hour), "it is ahead")
+	p.occupy()
+	require.True(t, p.MakeWay())
 }

@@ -3,20 +3,20 @@ package ingest
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
 // ingestMetrics are what Prometheus gets to see of an Ingestion. The label queue
 // takes its values from the configuration, and reason from this package.
 type ingestMetrics struct {
+	loops *receiver.Metrics
+
 	connected    *prometheus.GaugeVec   // queue
-	received     *prometheus.CounterVec // queue
 	deadLettered *prometheus.CounterVec // queue, reason
-	locksLost    *prometheus.CounterVec // queue
-	panics       *prometheus.CounterVec // queue
-	unsettled    *prometheus.CounterVec // queue
 
 	accepted, duplicates, conflicts, inversions, retries prometheus.Counter
-	sessions, holding, inHand                            prometheus.Gauge
+	sessions, holding                                    prometheus.Gauge
 }
 
 func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
@@ -31,15 +31,13 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 		return make.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, append(labels, "queue"))
 	}
 	return &ingestMetrics{
+		loops: receiver.NewMetrics(registerer),
+
 		connected: make.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "messagehub_servicebus_connected",
 			Help: "Whether the last attempt to receive from the queue succeeded: 1 or 0. There is no value before the first attempt has ended.",
 		}, []string{"queue"}),
-		received:     counters("messages_received_total", "Messages received, redeliveries included."),
 		deadLettered: counters("messages_dead_lettered_total", "Messages that cannot be stored, by reason. Each leaves a gap.", "reason"),
-		locksLost:    counters("locks_lost_total", "Locks of sessions, and of messages of a queue without sessions, that ended before the work was done."),
-		panics:       counters("receiver_panics_total", "Messages on which the client panicked."),
-		unsettled:    counters("messages_unsettled_total", "Messages that were stored but could not be settled. They are delivered again."),
 
 		accepted:   counter("events_accepted_total", "Events stored."),
 		duplicates: counter("events_duplicates_total", "Events that were stored before with the same content, redeliveries included."),
@@ -49,6 +47,5 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 
 		sessions: gauge("sessions_held", "Sessions that are being served."),
 		holding:  gauge("sessions_holding", "Sessions and queues that hold their messages because the store is in trouble."),
-		inHand:   gauge("messages_in_hand", "Messages received and not settled."),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
 // serveQueue takes the messages of a queue without sessions, with one receiver at a
@@ -33,25 +34,25 @@ func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 			bus.reportFailure(ctx, client, err)
 		}
 		failures++
-		pause(ctx, in.delay(failures))
+		sleep(ctx, in.delay(failures))
 	}
 }
 
-// receiveFrom is the lane of one receiver.
+// receiveFrom runs the loop of one receiver.
 func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *queueConnection, client *busclient.Client, queue string) (received int, err error) {
 	r, err := client.NewReceiverForQueue(queue, nil)
 	if err != nil {
 		return 0, err
 	}
-	l := newLane(in, queue, r)
-	defer l.close(ctx)
+	s := &eventStore{in: in, queue: queue, logger: in.opts.Logger.With("queue", queue)}
+	s.loop = receiver.NewQueue(s.loopOptions(queue), r)
+	defer s.loop.Close(ctx)
 	if err := reach(ctx, r); err != nil {
 		return 0, err
 	}
 	bus.reportSuccess()
-	l.messages = newOwnMessages(r)
-	err = l.run(ctx, work)
-	return l.received, err
+	err = s.loop.Run(ctx, work)
+	return s.loop.Received(), err
 }
 
 // reach finds out whether the queue can be received from. A receiver tells of that

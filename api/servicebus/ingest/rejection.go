@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
 // The reasons for which a message is dead-lettered: words that never change their
@@ -23,13 +25,8 @@ const (
 	reasonDamaged        = "damaged"         // the mailbox of a recipient cannot be read; the message is sound
 )
 
-// A rejection is why a message cannot be used, however often it comes: never, or not
-// before somebody has repaired a mailbox. It is what its dead letter says, so it quotes
-// no payload.
-type rejection struct {
-	Reason      string // a word
-	Description string // what is wrong, and where, for who has to mend it
-}
+// A rejection is what a dead letter says.
+type rejection = receiver.Rejection
 
 // maxDescription is how many bytes of a description the bus keeps.
 const maxDescription = 4096
@@ -38,14 +35,14 @@ func reject(reason, format string, args ...any) *rejection {
 	return &rejection{Reason: reason, Description: cut(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), maxDescription)}
 }
 
-// cut returns the beginning of s that has at most so many bytes, with a mark if
-// that is not all.
-func cut(s string, most int) string {
+// cut returns the beginning of s that has up to limit bytes, with a mark if that is
+// not all.
+func cut(s string, limit int) string {
 	const mark = "…"
-	if len(s) <= most {
+	if len(s) <= limit {
 		return s
 	}
-	end := most - len(mark)
+	end := limit - len(mark)
 	for !utf8.RuneStart(s[end]) {
 		end--
 	}

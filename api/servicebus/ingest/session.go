@@ -9,52 +9,53 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
 // acceptors is how many look for sessions at the same time.
 const acceptors = 8
 
 // serveSessions serves the sessions of a queue, as many at a time as there are
-// places, until ctx ends.
+// slots, until ctx ends.
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	s := &sessions{
 		Ingestion: in, queue: queue,
-		bus:      newQueueConnection(&in.opts, queue, in.metrics.connected),
-		places:   newPlaces(in.opts.Sessions, acceptors),
-		aside:    make(chan struct{}, in.opts.Sessions),
-		setbacks: newSetbacks(in.delay),
+		bus:     newQueueConnection(&in.opts, queue, in.metrics.connected),
+		slots:   newSessionSlots(in.opts.Sessions, acceptors),
+		parked:  make(chan struct{}, in.opts.Sessions),
+		backoff: newBackoff(in.delay),
 	}
 	var looking sync.WaitGroup
 	for range min(acceptors, in.opts.Sessions) {
 		looking.Go(func() { s.look(ctx, work) })
 	}
 	looking.Wait()
-	s.lanes.Wait()
+	s.loops.Wait()
 	s.bus.close(ctx)
 }
 
 // sessions are those of one queue that are being served.
 type sessions struct {
 	*Ingestion
-	queue    string
-	bus      *queueConnection
-	places   *places
-	aside    chan struct{} // a slot for each session that is set aside
-	setbacks *setbacks
-	lanes    sync.WaitGroup
+	queue   string
+	bus     *queueConnection
+	slots   *sessionSlots
+	parked  chan struct{} // holds a token for each session that is parked
+	backoff *backoff
+	loops   sync.WaitGroup
 }
 
-// look finds sessions and starts a lane for each, until ctx ends.
+// look finds sessions and starts a loop for each, until ctx ends.
 func (s *sessions) look(ctx, work context.Context) {
 	const shortWait = 5 * time.Second // when it is not known whether the bus answers at all: long enough for a busy machine
 	wait := shortWait
-	for failures := 0; s.places.take(ctx) == nil; {
+	for failures := 0; s.slots.take(ctx) == nil; {
 		client, err := s.bus.Acquire()
 		if err == nil {
 			var r *azservicebus.SessionReceiver
 			if r, err = s.accept(ctx, client, min(wait, s.limits.Wait)); err == nil {
-				s.places.settle()
-				s.lanes.Go(func() {
+				s.slots.occupy()
+				s.loops.Go(func() {
 					defer s.bus.Release(ctx, client)
 					s.serve(ctx, work, r)
 				})
@@ -63,7 +64,7 @@ func (s *sessions) look(ctx, work context.Context) {
 			}
 		}
 		if err != nil {
-			s.places.giveBack()
+			s.slots.giveBack()
 		}
 		switch {
 		case err == nil || busclient.ReasonOf(err) == busclient.Timeout:
@@ -73,7 +74,7 @@ func (s *sessions) look(ctx, work context.Context) {
 		default:
 			failures, wait = failures+1, shortWait
 			s.bus.reportFailure(ctx, client, err)
-			pause(ctx, s.delay(failures))
+			sleep(ctx, s.delay(failures))
 		}
 	}
 }
@@ -107,33 +108,27 @@ func (e earlier) Deadline() (time.Time, bool) {
 	return e.Context.Deadline()
 }
 
-// serve is the lane of a session, from when it was accepted to when it is closed.
+// serve runs the loop of a session, from when it was accepted to when it is closed.
 func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionReceiver) {
-	l := newLane(s.Ingestion, s.queue, r)
-	l.session = &ownSession{SessionReceiver: r, id: r.SessionID(), places: s.places, keptFor: lockDuration(r.LockedUntil().Sub(s.opts.Clock()))}
-	l.logger = l.logger.With("session", l.session.id)
-	if wait := s.setbacks.wait(l.session.id); wait > 0 {
-		s.setAside(ctx, l, min(wait, l.session.keptFor/2))
+	id := r.SessionID()
+	store := &eventStore{in: s.Ingestion, queue: s.queue, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true}
+	store.loop = receiver.NewSession(store.loopOptions(s.queue), r, s.slots)
+	if wait := s.backoff.wait(id); wait > 0 {
+		s.parkSession(ctx, store.loop, min(wait, store.loop.LockDuration()/2))
 		return
 	}
 	s.metrics.sessions.Inc()
-	err := l.run(ctx, work)
+	err := store.loop.Run(ctx, work)
 	s.metrics.sessions.Dec()
-	s.learn(l, err)
+	s.recordResult(id, store, err)
 
 	if busclient.IsPanic(err) {
-		s.setAside(ctx, l, l.untilUnlocked())
+		s.parkSession(ctx, store.loop, store.loop.UntilUnlocked())
 		return
 	}
-	l.close(ctx)
+	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		pause(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
+		sleep(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
 	}
-	s.places.leave(l.moving)
-}
-
-// lockDuration takes what is left of a lock by two clocks, and makes something of
-// it that is safe if these differ. No lock lasts longer than 5 minutes.
-func lockDuration(left time.Duration) time.Duration {
-	return min(max(left, time.Second), 5*time.Minute)
+	s.slots.leave(store.loop.MadeWay())
 }

@@ -1,4 +1,4 @@
-package ingest
+package receiver
 
 import (
 	"testing"
@@ -11,10 +11,10 @@ import (
 
 func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		locks := newOwnMessages(nil)
-		add := func(lasts time.Duration) *message {
+		locks := newMessageLocks[string](nil)
+		add := func(lasts time.Duration) *Message[string] {
 			until := time.Now().Add(lasts)
-			m := &message{ReceivedMessage: &azservicebus.ReceivedMessage{LockedUntil: &until}}
+			m := &Message[string]{ReceivedMessage: &azservicebus.ReceivedMessage{LockedUntil: &until}}
 			locks.add(m, time.Now())
 			return m
 		}
@@ -22,11 +22,11 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 		require.Nil(t, first)
 		require.Equal(t, time.Second, wait)
 
-		var want []*message
+		var want []*Message[string]
 		for range 20 {
 			want = append(want, add(30*time.Second)) // of those that end at one moment, the first that came
 		}
-		want = append([]*message{add(20 * time.Second)}, want...)
+		want = append([]*Message[string]{add(20 * time.Second)}, want...)
 		first, _, wait = locks.due()
 		require.Nil(t, first)
 		require.Equal(t, time.Second, wait)
@@ -40,4 +40,10 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 		first, _, _ = locks.due()
 		require.Nil(t, first, "all of them are renewed")
 	})
+}
+
+func TestALockThatCannotBeToldIsRenewedSoon(t *testing.T) {
+	require.Equal(t, time.Minute, lockDuration(time.Minute))
+	require.Equal(t, time.Second, lockDuration(-time.Hour), "the bus's clock is behind")
+	require.Equal(t, 5*time.Minute, lockDuration(time.Hour), "it is ahead")
 }

@@ -1,4 +1,4 @@
-package ingest
+package receiver
 
 import (
 	"context"
@@ -14,77 +14,76 @@ import (
 // it is said to last: clocks may differ.
 const longestUnrenewed = 15 * time.Second
 
-// An ownSession is a session whose lock a lane holds.
-type ownSession struct {
+// A sessionLock is the lock of the session of a loop.
+type sessionLock struct {
 	*azservicebus.SessionReceiver
-	id      string
-	places  *places
-	keptFor time.Duration // by one renewal
-	renewed time.Time     // the last time; set by the lane
+	fairness Fairness
+	duration time.Duration // of one renewal
+	renewed  time.Time     // the last time; set by the loop
 }
 
-// keepLocks renews the locks of a lane until ctx ends or they are lost.
-func (l *lane) keepLocks(ctx context.Context) {
+// renewLocks renews the locks of a loop until ctx ends or they are lost.
+func (l *Loop[T]) renewLocks(ctx context.Context) {
 	if l.session != nil {
-		l.keepSession(ctx)
+		l.renewSession(ctx)
 		return
 	}
-	l.keepMessages(ctx)
+	l.renewMessages(ctx)
 }
 
-func (l *lane) keepSession(ctx context.Context) {
+func (l *Loop[T]) renewSession(ctx context.Context) {
 	s := l.session
 	s.renewed = l.began
-	every := min(s.keptFor/2, longestUnrenewed)
+	every := min(s.duration/2, longestUnrenewed)
 	for wait := every; ; {
-		pause(ctx, wait)
+		sleep(ctx, wait)
 		if ctx.Err() != nil {
 			return
 		}
 		tried := time.Now()
-		err := l.renew(ctx, s.renewed.Add(s.keptFor), func(ctx context.Context) error { return s.RenewSessionLock(ctx, nil) })
+		err := l.renew(ctx, s.renewed.Add(s.duration), func(ctx context.Context) error { return s.RenewSessionLock(ctx, nil) })
 		switch {
 		case err == nil:
 			s.renewed, wait = tried, every
 		case ctx.Err() != nil:
 			return
-		case busclient.ReasonOf(err) == busclient.LockLost || time.Since(s.renewed) >= s.keptFor:
-			l.fails(err)
-			l.sessionLost(err)
+		case busclient.ReasonOf(err) == busclient.LockLost || time.Since(s.renewed) >= s.duration:
+			l.Fail(err)
+			l.loseSession(err)
 			return
 		default:
-			l.fails(err) // but what is in hand may still be saved in time
-			wait = s.keptFor / 8
+			l.Fail(err) // but what is in hand may still be saved in time
+			wait = s.duration / 8
 		}
 	}
 }
 
 // renew makes a call when no other is under way.
-func (l *lane) renew(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
+func (l *Loop[T]) renew(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	if err := l.calls.Acquire(ctx, 1); err != nil {
+	if err := l.linkCalls.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer l.calls.Release(1)
+	defer l.linkCalls.Release(1)
 	return call(ctx)
 }
 
-// untilUnlocked is how long it takes for the lock of the session to end, which the bus
+// UntilUnlocked returns how long it takes for the lock of the session to end, which the bus
 // counts as a delivery of what was not settled; closing the receiver would not count.
 // It is how a message that nobody can read becomes a dead letter in the end.
-func (l *lane) untilUnlocked() time.Duration {
+func (l *Loop[T]) UntilUnlocked() time.Duration {
 	const slack = time.Second
-	return time.Until(l.session.renewed.Add(l.session.keptFor)) + slack
+	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
 }
 
-// ownMessages are those of a queue without sessions that a lane has in hand, each
-// with a lock of its own.
-type ownMessages struct {
+// messageLocks are those of the messages of a queue without sessions that a loop has in
+// hand.
+type messageLocks[T any] struct {
 	*azservicebus.Receiver
 
 	mu     sync.Mutex
-	locked map[*message]lease
+	locked map[*Message[T]]lease
 	added  uint64
 }
 
@@ -95,11 +94,11 @@ type lease struct {
 	number  uint64 // in the order in which messages came
 }
 
-func newOwnMessages(r *azservicebus.Receiver) *ownMessages {
-	return &ownMessages{Receiver: r, locked: make(map[*message]lease)}
+func newMessageLocks[T any](r *azservicebus.Receiver) *messageLocks[T] {
+	return &messageLocks[T]{Receiver: r, locked: make(map[*Message[T]]lease)}
 }
 
-func (o *ownMessages) add(m *message, now time.Time) {
+func (o *messageLocks[T]) add(m *Message[T], now time.Time) {
 	keptFor := longestUnrenewed
 	if m.LockedUntil != nil {
 		keptFor = lockDuration(m.LockedUntil.Sub(now))
@@ -110,13 +109,13 @@ func (o *ownMessages) add(m *message, now time.Time) {
 	o.locked[m] = lease{time.Now().Add(keptFor), keptFor, o.added}
 }
 
-func (o *ownMessages) remove(m *message) {
+func (o *messageLocks[T]) remove(m *Message[T]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.locked, m)
 }
 
-func (o *ownMessages) has(m *message) bool {
+func (o *messageLocks[T]) has(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, has := o.locked[m]
@@ -124,7 +123,7 @@ func (o *ownMessages) has(m *message) bool {
 }
 
 // lose notes that the lock of a message has ended, and reports whether that is news.
-func (o *ownMessages) lose(m *message) bool {
+func (o *messageLocks[T]) lose(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.locked, m)
@@ -133,7 +132,7 @@ func (o *ownMessages) lose(m *message) bool {
 	return news
 }
 
-func (o *ownMessages) isLost(m *message) bool {
+func (o *messageLocks[T]) isLost(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return m.lost
@@ -141,7 +140,7 @@ func (o *ownMessages) isLost(m *message) bool {
 
 // due returns the message whose lock has to be renewed first, if that is by now, or
 // else how long it can wait.
-func (o *ownMessages) due() (first *message, keptFor, wait time.Duration) {
+func (o *messageLocks[T]) due() (first *Message[T], keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var due time.Time
@@ -151,17 +150,17 @@ func (o *ownMessages) due() (first *message, keptFor, wait time.Duration) {
 			first, due = m, at
 		}
 	}
-	const most = time.Second // a new message is not due sooner
+	const limit = time.Second // a new message is not due sooner
 	if first == nil {
-		return nil, 0, most
+		return nil, 0, limit
 	}
 	if left := time.Until(due); left > 0 {
-		return nil, 0, min(most, left)
+		return nil, 0, min(limit, left)
 	}
 	return first, o.locked[first].keptFor, 0
 }
 
-func (o *ownMessages) extend(m *message, until time.Time, keptFor time.Duration) {
+func (o *messageLocks[T]) extend(m *Message[T], until time.Time, keptFor time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if k, is := o.locked[m]; is {
@@ -169,11 +168,11 @@ func (o *ownMessages) extend(m *message, until time.Time, keptFor time.Duration)
 	}
 }
 
-func (l *lane) keepMessages(ctx context.Context) {
+func (l *Loop[T]) renewMessages(ctx context.Context) {
 	for ctx.Err() == nil {
 		m, keptFor, wait := l.messages.due()
 		if m == nil {
-			pause(ctx, wait)
+			sleep(ctx, wait)
 			continue
 		}
 		until := time.Now().Add(keptFor)
@@ -188,10 +187,19 @@ func (l *lane) keepMessages(ctx context.Context) {
 			l.messages.extend(m, until, keptFor)
 		case ctx.Err() != nil:
 		case busclient.ReasonOf(err) == busclient.LockLost:
-			l.lockLost(m, err)
+			l.loseLock(m, err)
 		default:
-			l.fails(err)
-			pause(ctx, keptFor/8)
+			l.Fail(err)
+			sleep(ctx, keptFor/8)
 		}
 	}
+}
+
+// LockDuration returns how long the lock of the session lasts.
+func (l *Loop[T]) LockDuration() time.Duration { return l.session.duration }
+
+// lockDuration takes the rest of a lock by two clocks, and returns a duration that is
+// safe if these differ. No lock lasts longer than 5 minutes.
+func lockDuration(left time.Duration) time.Duration {
+	return min(max(left, time.Second), 5*time.Minute)
 }

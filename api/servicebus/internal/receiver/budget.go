@@ -1,27 +1,28 @@
-package ingest
+package receiver
 
 import (
 	"context"
 	"sync"
 )
 
-// A budget bounds messages in hand, in number and bytes. Room for a message is
+// A Budget bounds messages in hand, in number and bytes. Room for a message is
 // taken before it is received. How large it is shows only then, so the last one
 // may exceed the bytes.
-type budget struct {
+type Budget struct {
 	maxMessages, maxBytes int
 
 	mu              sync.Mutex
 	messages, bytes int
-	room            chan struct{} // closed when there is room again, if somebody waits for that
+	room            chan struct{} // closed when there is room again, if a caller waits for it
 }
 
-func newBudget(messages, bytes int) *budget {
-	return &budget{maxMessages: messages, maxBytes: bytes}
+// NewBudget returns a budget of which nothing is taken.
+func NewBudget(messages, bytes int) *Budget {
+	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
 
 // enter takes room for one message. It says whether it had to wait.
-func (b *budget) enter(ctx context.Context) (waited bool, err error) {
+func (b *Budget) enter(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()
 		if room == nil {
@@ -36,7 +37,7 @@ func (b *budget) enter(ctx context.Context) (waited bool, err error) {
 	return waited, ctx.Err()
 }
 
-func (b *budget) tryEnter() (room <-chan struct{}) {
+func (b *Budget) tryEnter() (room <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.messages < b.maxMessages && b.bytes < b.maxBytes {
@@ -50,14 +51,14 @@ func (b *budget) tryEnter() (room <-chan struct{}) {
 }
 
 // weigh adds the bytes of a message that has entered.
-func (b *budget) weigh(bytes int) {
+func (b *Budget) weigh(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes += bytes
 }
 
 // leave gives back the room of a message.
-func (b *budget) leave(bytes int) {
+func (b *Budget) leave(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.messages--

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newTestSetbacks() *setbacks {
-	return newSetbacks(func(count int) time.Duration { return time.Duration(count) * time.Minute })
+func newTestBackoff() *backoff {
+	return newBackoff(func(count int) time.Duration { return time.Duration(count) * time.Minute })
 }
 
 func TestASessionWaitsFromTheThirdLostLinkOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newTestSetbacks()
+		b := newTestBackoff()
 		for range doubtful {
 			require.Zero(t, b.suspected("a"))
 			require.LessOrEqual(t, b.wait("a"), time.Duration(0))
@@ -33,7 +33,7 @@ func TestASessionWaitsFromTheThirdLostLinkOn(t *testing.T) {
 
 func TestASessionWithADamagedMailboxWaitsFromTheFirstTimeOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newTestSetbacks()
+		b := newTestBackoff()
 		require.Equal(t, 1, b.certain("a"))
 		require.Equal(t, time.Minute, b.wait("a"))
 		require.Equal(t, 2, b.certain("a"))
@@ -41,8 +41,8 @@ func TestASessionWithADamagedMailboxWaitsFromTheFirstTimeOn(t *testing.T) {
 	})
 }
 
-func TestSetbacksRememberSoManySessions(t *testing.T) {
-	b := newTestSetbacks()
+func TestABackoffRemembersSoManySessions(t *testing.T) {
+	b := newTestBackoff()
 	for n := range watchedSessions + 10 {
 		b.certain(strconv.Itoa(n))
 	}

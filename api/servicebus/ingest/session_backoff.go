@@ -10,15 +10,15 @@ const (
 	// is wrong with the session: connections are lost now and then.
 	doubtful = 2
 
-	// watchedSessions is how many sessions setbacks remember. Who is forgotten is counted
+	// watchedSessions is how many sessions a backoff remembers. Who is forgotten is counted
 	// anew.
 	watchedSessions = 10_000
 )
 
-// Setbacks count, for each session, how often in a row it could not be served for a
-// reason of its own, and have it wait, longer each time. Whoever accepts it too early
-// sets it aside.
-type setbacks struct {
+// A backoff counts, for each session, how often in a row it could not be served for a
+// reason of its own, and has it wait, longer each time. Who accepts it too early parks
+// it.
+type backoff struct {
 	delay func(count int) time.Duration
 
 	mu   sync.Mutex
@@ -30,18 +30,18 @@ type row struct {
 	until time.Time // it is not served before
 }
 
-func newSetbacks(delay func(count int) time.Duration) *setbacks {
-	return &setbacks{delay: delay, rows: make(map[string]row)}
+func newBackoff(delay func(count int) time.Duration) *backoff {
+	return &backoff{delay: delay, rows: make(map[string]row)}
 }
 
 // suspected counts a setback that may have nothing to do with the session. Like certain
 // it returns how many there are in a row, without those that are doubtful.
-func (b *setbacks) suspected(session string) int { return b.add(session, 0) }
+func (b *backoff) suspected(session string) int { return b.add(session, 0) }
 
 // certain counts a setback that the session has for sure.
-func (b *setbacks) certain(session string) int { return b.add(session, doubtful) }
+func (b *backoff) certain(session string) int { return b.add(session, doubtful) }
 
-func (b *setbacks) add(session string, least int) int {
+func (b *backoff) add(session string, least int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r, known := b.rows[session]
@@ -61,14 +61,14 @@ func (b *setbacks) add(session string, least int) int {
 }
 
 // wait returns for how long a session should still not be served.
-func (b *setbacks) wait(session string) time.Duration {
+func (b *backoff) wait(session string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Until(b.rows[session].until)
 }
 
 // forget says that a session is well.
-func (b *setbacks) forget(session string) {
+func (b *backoff) forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.rows, session)

@@ -16,10 +16,10 @@ func damaged(err error) *rejection {
 		"Repair the mailbox, of which messagehub check tells more, and then send this message again: what is stored is not stored twice.", err)
 }
 
-// giveUp ends the lane of a session whose mailbox is damaged or has a newer format. A
+// giveUp ends the loop of a session whose mailbox is damaged or has a newer format. A
 // dead letter would break the order, so all that is not stored goes back to the bus,
 // which delivers it again, perhaps to a node of the newer version.
-func (l *lane) giveUp(damage error) {
-	l.damage = damage
-	l.fails(damage)
+func (s *eventStore) giveUp(damage error) {
+	s.damage = damage
+	s.loop.Fail(damage)
 }

@@ -1,0 +1,110 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// isNewerFormat reports whether a newer version keeps the mailbox of a recipient in a
+// format that this node does not know. A node of that version can store the events.
+func isNewerFormat(err error) bool {
+	return err != nil && domain.KindOf(err) == domain.NewerFormat
+}
+
+// parkedMessages are those of a queue without sessions that only a node of a newer
+// version can store. They stay locked, so that no delivery of theirs is counted, and
+// those behind them are served.
+type parkedMessages struct {
+	messages   []*message
+	recipients map[domain.ActorID]bool // whose events failed: what comes for them alone waits behind
+	weight     int
+	retries    int // in a row
+	retryAt    time.Time
+}
+
+// IsFull implements receiver.Parker. It reports whether the parked messages take half of
+// the room of the loop. Then the queue waits with them.
+func (s *eventStore) IsFull() bool {
+	w, limits := &s.parked, &s.in.limits
+	return len(w.messages) > 0 &&
+		(len(w.messages) >= min(limits.ReceiverMessages, limits.Messages)/2 || w.weight >= min(limits.ReceiverBytes, limits.Bytes)/2)
+}
+
+// waitsBehind reports whether a message has to wait because earlier ones of all its
+// recipients do. One that is for others as well is saved, for theirs.
+func (p *parkedMessages) waitsBehind(m *message) bool {
+	for i := range m.Content {
+		if !p.recipients[m.Content[i].Recipient] {
+			return false
+		}
+	}
+	return len(m.Content) > 0
+}
+
+// park lets a message wait for a node of a newer version, or for its mailbox to be
+// restored.
+func (s *eventStore) park(m *message, err error) {
+	w := &s.parked
+	if w.recipients == nil {
+		w.recipients = make(map[domain.ActorID]bool)
+		w.retryAt = time.Now().Add(s.in.delay(w.retries + 1))
+		if w.retries == 0 {
+			s.in.metrics.holding.Inc()
+			s.logger.Warn("messages for a mailbox of a newer format wait, locked, for a node of the newer version",
+				"recipients", recipients(m.Content), "message_id", m.MessageID)
+		}
+	}
+	w.messages = append(w.messages, m)
+	w.weight += m.Weight
+	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok {
+		for _, f := range failed.Failures {
+			w.recipients[m.Content[f.Events[0]].Recipient] = true
+		}
+	}
+}
+
+// RetryAt implements receiver.Parker.
+func (s *eventStore) RetryAt() (at time.Time, parked bool) {
+	return s.parked.retryAt, len(s.parked.messages) > 0
+}
+
+// Retry implements receiver.Parker. It stores the parked messages, in their order, if
+// that is due.
+func (s *eventStore) Retry(ctx context.Context) {
+	w := &s.parked
+	if len(w.messages) == 0 || time.Now().Before(w.retryAt) {
+		return
+	}
+	messages := w.messages
+	*w = parkedMessages{retries: w.retries + 1}
+	for _, m := range messages {
+		switch {
+		case s.loop.IsLost(m) || ctx.Err() != nil: // the bus delivers it again
+			s.loop.Abandon(m)
+		case w.waitsBehind(m):
+			s.park(m, nil)
+		default:
+			s.save(ctx, []*message{m}, damagePatience)
+		}
+	}
+	if len(w.messages) == 0 {
+		s.endParking()
+	}
+}
+
+// AbandonParked implements receiver.Parker. It gives the parked messages back to the bus.
+func (s *eventStore) AbandonParked() {
+	if len(s.parked.messages) > 0 {
+		s.loop.Abandon(s.parked.messages...)
+		s.endParking()
+	}
+}
+
+func (s *eventStore) endParking() {
+	s.parked = parkedMessages{}
+	s.in.metrics.holding.Dec()
+}

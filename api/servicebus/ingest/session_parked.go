@@ -1,0 +1,54 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// parkSession keeps the link of a session open for a while, so that nobody accepts it, and
+// closes it. Meanwhile the session leaves its slot, so that others do not wait with it.
+func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[[]domain.Event], wait time.Duration) {
+	select {
+	case s.parked <- struct{}{}:
+		s.slots.leave(l.MadeWay())
+		sleep(ctx, wait)
+		l.Close(ctx)
+		<-s.parked
+	default: // so many that they have to be parked in their slots
+		sleep(ctx, wait)
+		l.Close(ctx)
+		s.slots.leave(l.MadeWay())
+	}
+}
+
+// recordResult records whether a session can be served.
+func (s *sessions) recordResult(id string, store *eventStore, err error) {
+	received := store.loop.Received()
+	switch {
+	case isNewerFormat(store.damage):
+		if n := s.backoff.certain(id); isLogged(n) {
+			store.logger.Warn("a newer version keeps the mailbox of a session; its messages wait, in their order, for a node of that version",
+				"error", store.damage, "failures", n)
+		}
+	case store.damage != nil:
+		if n := s.backoff.certain(id); isLogged(n) {
+			store.logger.Error("the mailbox of a session is damaged; its messages wait, in their order, until it is repaired",
+				"error", store.damage, "failures", n, "hint", "messagehub check tells more of the damage")
+		}
+	case errors.Is(err, busclient.ErrLinkLost) && received == 0:
+		if n := s.backoff.suspected(id); isLogged(n) {
+			store.logger.Error("a session cannot be received from: its link ends before a message comes, each time; it is tried again after pauses",
+				"failures", n, "hint", "its first message may be one that the client cannot decode, with a decimal or a char; take that out of the queue with another client while no hub runs")
+		}
+	case err == nil || received > 0:
+		s.backoff.forget(id)
+	}
+}
+
+// isLogged reports whether the n-th setback is logged: the first, the second, the fourth and so on.
+func isLogged(n int) bool { return n > 0 && n&(n-1) == 0 }

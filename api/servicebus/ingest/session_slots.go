@@ -1,0 +1,103 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+)
+
+// sessionSlots are where sessions are served. There is one more of them than sessions
+// that may be served at the same time: who looks for the next session needs a slot
+// for it already, so the last one shows whether a session waits. As long as it is empty,
+// none does, and no session has to make way.
+type sessionSlots struct {
+	all       int
+	maxMoving int // sessions that make way at the same time
+
+	mu     sync.Mutex
+	taken  int // by sessions, and by those that look for one
+	served int // sessions
+	moving int // sessions that make way
+	free   chan struct{}
+	scarce chan struct{} // closed while every slot is that of a session
+}
+
+func newSessionSlots(sessions, maxMoving int) *sessionSlots {
+	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
+}
+
+// take waits for a slot in which to look for a session.
+func (p *sessionSlots) take(ctx context.Context) error {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		if p.taken < p.all {
+			p.taken++
+			p.mu.Unlock()
+			return nil
+		}
+		free := p.free
+		p.mu.Unlock()
+		select {
+		case <-free:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// giveBack returns a slot in which no session was found.
+func (p *sessionSlots) giveBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.vacate()
+}
+
+// occupy makes it the slot of a session.
+func (p *sessionSlots) occupy() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.served++
+	if p.served == p.all {
+		close(p.scarce)
+	}
+}
+
+// leave returns the slot of a session. moved says that it made way for others.
+func (p *sessionSlots) leave(moved bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.served == p.all {
+		p.scarce = make(chan struct{})
+	}
+	p.served--
+	if moved {
+		p.moving--
+	}
+	p.vacate()
+}
+
+func (p *sessionSlots) vacate() {
+	p.taken--
+	close(p.free)
+	p.free = make(chan struct{})
+}
+
+// Wanted returns a channel that is closed when every slot is taken by a session,
+// so that one that has nothing to do should leave.
+func (p *sessionSlots) Wanted() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.scarce
+}
+
+// MakeWay reports whether a session that has had its turn is to leave. It is then
+// moving. Not all do at the same time: moving costs, and a few are enough to let
+// those in that wait.
+func (p *sessionSlots) MakeWay() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.served < p.all || p.moving == p.maxMoving {
+		return false
+	}
+	p.moving++
+	return true
+}

@@ -1,0 +1,224 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// An eventStore stores the events of the messages of one loop.
+type eventStore struct {
+	in        *Ingestion
+	loop      *receiver.Loop[[]domain.Event]
+	queue     string
+	logger    *slog.Logger
+	isSession bool // its messages have one recipient
+
+	damage error // of the mailbox, for which the session was given up, or its newer format
+	parked parkedMessages
+}
+
+// A message announces events.
+type message = receiver.Message[[]domain.Event]
+
+// loopOptions are those of a loop whose messages s stores.
+func (s *eventStore) loopOptions(queue string) receiver.Options[[]domain.Event] {
+	limits := &s.in.limits
+	return receiver.Options[[]domain.Event]{
+		Queue: queue, Handler: s, Parker: s,
+		Limits: receiver.Limits{
+			Messages: limits.ReceiverMessages, Bytes: limits.ReceiverBytes, Settle: limits.Settle,
+			Linger: limits.Linger, Turn: limits.Turn, TurnMessages: limits.TurnMessages,
+		},
+		InHand: s.in.inHand, Stores: s.in.saves, Metrics: s.in.metrics.loops, Logger: s.logger, Clock: s.in.opts.Clock,
+	}
+}
+
+// Decode implements receiver.Handler.
+func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (events []domain.Event, weight int, _ *rejection) {
+	const perEvent = 400 // bytes in memory, about; it also keeps a save from becoming very long
+	events, rejected := s.in.decoder.decode(raw)
+	return events, max(len(raw.Body), perEvent*len(events)), rejected
+}
+
+// DeadLettered implements receiver.Handler.
+func (s *eventStore) DeadLettered(m *message) {
+	s.in.metrics.deadLettered.WithLabelValues(m.Rejection.Reason, s.queue).Inc()
+	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.Content), "message_id", m.MessageID, "reason", m.Rejection.Reason)
+}
+
+// Store implements receiver.Handler. When it returns, each message is stored, refused,
+// parked, or no longer in hand.
+func (s *eventStore) Store(ctx context.Context, ms []*message) {
+	sound := make([]*message, 0, len(ms))
+	for _, m := range ms {
+		if s.parked.waitsBehind(m) {
+			s.park(m, nil)
+			continue
+		}
+		sound = append(sound, m)
+	}
+	if len(sound) > 0 {
+		s.save(ctx, sound, damagePatience)
+	}
+}
+
+// save stores messages together. If the hub refuses that, it stores them one by one,
+// in their order, so that only those at fault are refused: of two contents with one
+// id, the first is stored. It also stores them one by one if the hub reports
+// damage patience times in a row, or a mailbox of a newer format, so that the messages
+// of other recipients are stored. The messages of a session, which has one recipient,
+// wait instead.
+func (s *eventStore) save(ctx context.Context, ms []*message, patience int) {
+	if s.damage != nil { // what came before is not stored, so these may not be
+		s.loop.Abandon(ms...)
+		return
+	}
+	var events []domain.Event
+	for _, m := range ms {
+		events = append(events, m.Content...)
+	}
+	var ingested hub.Ingested
+	var err error
+	if len(events) > 0 { // a message may bring none
+		ingested, err = s.untilStored(ctx, events, patience)
+	}
+	switch {
+	case err == nil:
+		s.stored(ms, ingested)
+	case isRefusal(err) && len(ms) > 1:
+		for _, m := range ms {
+			s.save(ctx, []*message{m}, patience)
+		}
+	case isRefusal(err):
+		ms[0].Rejection = rejectionOf(err)
+		s.loop.Settle(ms[0])
+	case !isDamage(err) && !isNewerFormat(err) || ctx.Err() != nil:
+		s.loop.Abandon(ms...)
+	case s.isSession:
+		s.giveUp(err)
+		s.loop.Abandon(ms...)
+	case len(ms) > 1:
+		if isDamage(err) { // else no damage was seen often enough
+			patience = 1
+		}
+		for _, m := range ms {
+			if s.parked.waitsBehind(m) {
+				s.park(m, nil)
+				continue
+			}
+			s.save(ctx, []*message{m}, patience)
+		}
+	case isNewerFormat(err):
+		s.park(ms[0], err)
+	default:
+		ms[0].Rejection = damaged(err)
+		s.loop.Settle(ms[0])
+	}
+}
+
+// untilStored ingests events, and retries until the hub has stored or refused them,
+// has reported damage patience times in a row, or a mailbox of a newer format, or ctx
+// ends.
+func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, patience int) (hub.Ingested, error) {
+	for failures, damage := 0, 0; ; {
+		attempt, cancel := context.WithTimeout(ctx, s.in.limits.Attempt)
+		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
+		cancel()
+		s.loop.EndStore()                                     // at the latest: no loop waits for one that fails
+		s.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
+		if damage++; !isDamage(err) {
+			damage = 0
+		}
+		if err == nil || isRefusal(err) || damage == patience || isNewerFormat(err) || ctx.Err() != nil {
+			if failures > 0 {
+				s.in.metrics.holding.Dec()
+				s.logger.Info("no longer holding events", "failures", failures, "stored", err == nil)
+			}
+			return ingested, err
+		}
+		if failures++; failures == 1 {
+			s.in.metrics.holding.Inc()
+		}
+		s.in.metrics.retries.Inc()
+		if failures&(failures-1) == 0 {
+			s.logger.Log(ctx, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
+		}
+		sleep(ctx, s.in.delay(failures))
+	}
+}
+
+// isRefusal reports whether trying again would not help.
+func isRefusal(err error) bool {
+	_, rejected := errors.AsType[*hub.RejectionError](err)
+	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
+}
+
+// level returns how loudly to tell of an error that should pass.
+func level(err error) slog.Level {
+	passing := errors.Is(err, context.DeadlineExceeded)
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.Conflict:
+		passing = true
+	default:
+	}
+	if passing {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+// rejectionOf says what is wrong with the events of one message.
+func rejectionOf(err error) *rejection {
+	if domain.KindOf(err) == domain.Conflict {
+		return reject(reasonConflict, "Nothing of the message was taken: %v.", err)
+	}
+	if _, all := errors.AsType[*hub.RejectionError](err); all {
+		return reject(reasonInvalid, "Nothing of the message was taken: %v.", err)
+	}
+	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
+}
+
+// stored passes messages on after a save that succeeded.
+func (s *eventStore) stored(ms []*message, ingested hub.Ingested) {
+	s.in.metrics.duplicates.Add(float64(ingested.Duplicates))
+	s.in.metrics.conflicts.Add(float64(len(ingested.Conflicts)))
+	// What was saved without a lock may have been saved before what others saved since.
+	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
+		s.in.metrics.inversions.Add(float64(late))
+		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipients(ms[0].Content))
+	}
+	first := 0
+	for _, m := range ms {
+		after := first + len(m.Content)
+		for _, at := range ingested.Conflicts {
+			if first <= at && at < after {
+				m.Rejection = reject(reasonConflict, "Event %s was stored before with other content. The events of the message with other ids are stored.", m.Content[at-first].ID)
+				break
+			}
+		}
+		first = after
+	}
+	for _, m := range ms {
+		s.loop.Settle(m)
+	}
+}
+
+// recipients returns for whom events are, but not all of very many, for the log.
+func recipients(events []domain.Event) []string {
+	const most = 5
+	var to []string
+	for i := range events {
+		if r := events[i].Recipient.String(); len(to) < most && !slices.Contains(to, r) {
+			to = append(to, r)
+		}
+	}
+	return to
+}

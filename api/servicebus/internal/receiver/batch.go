@@ -1,0 +1,127 @@
+package receiver
+
+import (
+	"context"
+	"time"
+)
+
+// collectBatch returns a message with all that have come meanwhile.
+func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Message[T] {
+	var batch []*Message[T]
+	for m != nil {
+		batch = append(batch, m)
+		select {
+		case m = <-received:
+		default:
+			m = nil
+		}
+	}
+	return batch
+}
+
+// acquireStore waits until few enough stores are under way. What comes meanwhile is
+// stored along, which is worth more than many small stores that slow each other down.
+// But it does not wait for long: the others may have a failure that is not its own.
+func (l *Loop[T]) acquireStore(ctx context.Context) {
+	const limit = 250 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	l.storing = l.Stores.Acquire(ctx, 1) == nil
+}
+
+// EndStore lets the store of another loop begin. A handler whose store fails calls it
+// before it waits.
+func (l *Loop[T]) EndStore() {
+	if l.storing {
+		l.Stores.Release(1)
+	}
+	l.storing = false
+}
+
+// next waits for a message. A session that has none for a while ends, and sooner if
+// others wait.
+func (l *Loop[T]) next(ctx context.Context, received <-chan *Message[T]) *Message[T] {
+	if l.session == nil {
+		return l.nextOfQueue(ctx, received)
+	}
+	select {
+	case m := <-received:
+		return m
+	default:
+	}
+	const moment = 20 * time.Millisecond
+	linger := time.NewTimer(l.Limits.Linger)
+	defer linger.Stop()
+	wanted := l.session.fairness.Wanted()
+	var last <-chan time.Time
+	for {
+		select {
+		case m := <-received:
+			return m
+		case <-linger.C:
+			l.stopReceiving()
+		case <-wanted:
+			wanted, last = nil, time.After(moment)
+		case <-last:
+			if !l.makeWay() {
+				wanted = l.session.fairness.Wanted()
+			}
+		}
+	}
+}
+
+// nextOfQueue waits for a message of a queue without sessions, and meanwhile retries
+// the parked ones.
+func (l *Loop[T]) nextOfQueue(ctx context.Context, received <-chan *Message[T]) *Message[T] {
+	if l.Parker == nil {
+		return <-received
+	}
+	for {
+		l.Parker.Retry(ctx)
+		at, parked := l.Parker.RetryAt()
+		if !parked {
+			return <-received
+		}
+		due := time.NewTimer(time.Until(at))
+		select {
+		case m := <-received:
+			due.Stop()
+			return m
+		case <-due.C:
+		}
+	}
+}
+
+// awaitRoom returns when there is room for parked messages, or ctx ends.
+func (l *Loop[T]) awaitRoom(ctx context.Context) {
+	for l.Parker != nil && l.Parker.IsFull() && ctx.Err() == nil {
+		at, _ := l.Parker.RetryAt()
+		sleep(ctx, time.Until(at))
+		l.Parker.Retry(ctx)
+	}
+}
+
+// endTurn ends a session that was served for a while, if others wait.
+func (l *Loop[T]) endTurn() {
+	if l.session != nil && (time.Since(l.began) > l.Limits.Turn || l.handled > l.Limits.TurnMessages) {
+		l.makeWay()
+	}
+}
+
+func (l *Loop[T]) makeWay() bool {
+	if !l.moving && l.session.fairness.MakeWay() {
+		l.moving = true
+		l.stopReceiving()
+	}
+	return l.moving
+}
+
+// sleep returns after d, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,60 @@
+package receiver
+
+import (
+	"context"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+)
+
+// A Message was received and is not settled yet. T is what it says.
+type Message[T any] struct {
+	*azservicebus.ReceivedMessage
+	Content   T
+	Weight    int        // bytes in memory, about
+	Rejection *Rejection // not nil if it cannot be stored
+
+	lost bool // no longer locked; guarded by messageLocks
+}
+
+// A Rejection is why a message cannot be used: never, or not before somebody has repaired
+// what is stored. The dead letter carries it, so it quotes no payload.
+type Rejection struct {
+	Reason      string // a word
+	Description string // what is wrong, and where, for the operator who repairs it
+}
+
+// A Handler gives the messages of one loop their meaning. Decode may be called while
+// Store runs; apart from that the loop calls one method at a time.
+type Handler[T any] interface {
+	// Decode returns what a message says and about how many bytes of memory that takes,
+	// or why the message can never be used.
+	Decode(m *azservicebus.ReceivedMessage) (content T, weight int, rejected *Rejection)
+
+	// Store stores messages, in their order. Before it returns, it has passed each of
+	// them to Settle or Abandon of the loop, or parked it. When ctx ends, the messages
+	// are lost or the time is over, and it returns soon.
+	Store(ctx context.Context, batch []*Message[T])
+
+	// DeadLettered is called when a message has become a dead letter. It may be called
+	// while Store runs.
+	DeadLettered(m *Message[T])
+}
+
+// A Parker keeps messages of a queue without sessions locked that cannot be stored for
+// the moment, so that those behind them are served.
+type Parker interface {
+	RetryAt() (at time.Time, parked bool) // when Retry is due, if there are parked messages
+	Retry(ctx context.Context)            // stores the parked messages again if that is due
+	IsFull() bool                         // there is no room for more: the loop waits
+	AbandonParked()                       // the loop ends
+}
+
+// Fairness lets sessions make way for others that wait.
+type Fairness interface {
+	// Wanted returns a channel that is closed while another session may be waiting.
+	Wanted() <-chan struct{}
+
+	// MakeWay reports whether a session that has had its turn is to end.
+	MakeWay() bool
+}

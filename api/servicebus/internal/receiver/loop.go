@@ -1,0 +1,272 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+)
+
+// Options set up a Loop. All fields but Parker are required.
+type Options[T any] struct {
+	Queue   string
+	Handler Handler[T]
+	Parker  Parker // nil: Store parks no messages
+	Limits  Limits
+	InHand  *Budget             // of all loops
+	Stores  *semaphore.Weighted // one for each Store of all loops that may be under way
+	Metrics *Metrics
+	Logger  *slog.Logger
+	Clock   func() time.Time // the bus stamps the ends of locks with its own
+}
+
+// Limits bound one loop.
+type Limits struct {
+	Messages int // in hand
+	Bytes    int // in hand. The message that exceeds it is still taken.
+
+	Settle time.Duration // for one message to be settled
+
+	Linger       time.Duration // that a session without messages is kept
+	Turn         time.Duration // after which a session makes way for those that wait
+	TurnMessages int           // the same, in messages
+}
+
+// A busReceiver is what both receivers of the client have in common.
+type busReceiver interface {
+	busclient.Receiver
+	CompleteMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.CompleteMessageOptions) error
+	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
+	Close(ctx context.Context) error
+}
+
+// A Loop brings the messages of one receiver to a handler: those of a session, or of a
+// queue without sessions.
+type Loop[T any] struct {
+	Options[T]
+	receiver busReceiver
+
+	session  *sessionLock     // nil, or else
+	messages *messageLocks[T] // is nil
+
+	stopReceiving context.CancelFunc
+	owned         context.Context //nolint:containedctx // ends when the lock of the session is lost
+	lose          context.CancelFunc
+
+	began    time.Time
+	received int  // messages
+	handled  int  // of them
+	moving   bool // makes way for another session
+
+	storing   bool // has one of Stores
+	inHand    *Budget
+	unsettled chan *Message[T] // passed to Settle
+
+	// linkCalls is held during a call that makes the client open its link again if that
+	// is lost: a settlement, a renewal. Two at the same time would both do so, and the
+	// client would forget one link, with its goroutines, for ever.
+	linkCalls *semaphore.Weighted
+
+	mu  sync.Mutex
+	err error // the first
+}
+
+// NewSession returns a loop for a session. It makes way as fairness says.
+func NewSession[T any](o Options[T], r *azservicebus.SessionReceiver, fairness Fairness) *Loop[T] {
+	l := newLoop(o, r)
+	l.session = &sessionLock{SessionReceiver: r, fairness: fairness, duration: lockDuration(r.LockedUntil().Sub(o.Clock()))}
+	return l
+}
+
+// NewQueue returns a loop for a queue without sessions.
+func NewQueue[T any](o Options[T], r *azservicebus.Receiver) *Loop[T] {
+	l := newLoop(o, r)
+	l.messages = newMessageLocks[T](r)
+	return l
+}
+
+func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
+	return &Loop[T]{
+		Options: o, receiver: r,
+		inHand:    NewBudget(o.Limits.Messages, o.Limits.Bytes),
+		linkCalls: semaphore.NewWeighted(1),
+		began:     time.Now(),
+
+		// As many as the budget lets in, so passing on never waits.
+		unsettled: make(chan *Message[T], o.Limits.Messages),
+	}
+}
+
+// Run receives until ctx ends, the session has nothing more to do, or the bus fails,
+// whose error it returns. Messages are held until work ends. When it returns, nothing is
+// in hand, and the receiver is still open.
+func (l *Loop[T]) Run(ctx, work context.Context) error {
+	receiving, stop := context.WithCancel(ctx)
+	defer stop()
+	owned, lose := context.WithCancel(context.WithoutCancel(work))
+	defer lose()
+	holding, release := context.WithCancel(owned) // until the messages are lost, or out of grace
+	defer release()
+	defer context.AfterFunc(work, release)()
+	l.stopReceiving, l.owned, l.lose = stop, owned, lose
+
+	received := make(chan *Message[T], cap(l.unsettled))
+	renewing, done := context.WithCancel(owned)
+	defer done()
+	var working, renewal sync.WaitGroup
+	working.Go(func() {
+		defer close(received)
+		l.receive(receiving, received)
+	})
+	working.Go(l.settleAll)
+	renewal.Go(func() { l.renewLocks(renewing) })
+
+	for m := l.next(holding, received); m != nil; m = l.next(holding, received) {
+		l.acquireStore(holding)
+		batch := l.collectBatch(m, received)
+		l.store(holding, batch)
+		l.EndStore()
+		l.handled += len(batch)
+		l.awaitRoom(holding)
+		l.endTurn()
+	}
+	if l.Parker != nil {
+		l.Parker.AbandonParked()
+	}
+	close(l.unsettled)
+	working.Wait()
+	done()
+	renewal.Wait()
+	return l.err
+}
+
+// store passes the messages that were rejected on to be settled, and has the others
+// stored.
+func (l *Loop[T]) store(ctx context.Context, ms []*Message[T]) {
+	batch := make([]*Message[T], 0, len(ms))
+	for _, m := range ms {
+		if m.Rejection != nil {
+			l.Settle(m)
+			continue
+		}
+		batch = append(batch, m)
+	}
+	if len(batch) > 0 {
+		l.Handler.Store(ctx, batch)
+	}
+}
+
+// Close gives the session and the messages back to the bus.
+func (l *Loop[T]) Close(ctx context.Context) {
+	if err := busclient.Outlast(ctx, busclient.CloseTimeout, l.receiver.Close); err != nil {
+		l.Logger.Debug("a receiver was not closed in time", "error", err)
+	}
+}
+
+// Received returns how many messages the loop has received, after Run.
+func (l *Loop[T]) Received() int { return l.received }
+
+// MadeWay reports whether the session has made way for another one, after Run.
+func (l *Loop[T]) MadeWay() bool { return l.moving }
+
+// Fail ends the loop as soon as nothing is in hand.
+func (l *Loop[T]) Fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+	l.stopReceiving()
+}
+
+// receive passes on messages, one at a time, until ctx ends or it fails.
+func (l *Loop[T]) receive(ctx context.Context, received chan<- *Message[T]) {
+	for {
+		if l.acquireRoom(ctx) != nil {
+			return
+		}
+		raw, err := busclient.ReceiveOne(ctx, l.receiver)
+		if err != nil {
+			l.releaseRoom(0)
+			if ctx.Err() == nil {
+				l.failReceiving(err)
+			}
+			return
+		}
+		l.Metrics.received.WithLabelValues(l.Queue).Inc()
+		l.Metrics.inHand.Inc()
+		l.received++
+		m := &Message[T]{ReceivedMessage: raw}
+		m.Content, m.Weight, m.Rejection = l.Handler.Decode(raw)
+		l.inHand.weigh(m.Weight)
+		l.InHand.weigh(m.Weight)
+		if l.messages != nil {
+			l.messages.add(m, l.Clock())
+		}
+		received <- m
+	}
+}
+
+func (l *Loop[T]) failReceiving(err error) {
+	l.Fail(err)
+	if panicked, is := errors.AsType[*busclient.PanicError](err); is {
+		l.Metrics.panics.WithLabelValues(l.Queue).Inc()
+		l.Logger.Error("a message cannot be read; it is delivered again until the bus makes it a dead letter", "error", panicked)
+		return
+	}
+	if l.session != nil { // whose lock ends with the link
+		l.loseSession(err)
+	}
+}
+
+// acquireRoom waits until there is room for a message, in the loop and among all loops.
+func (l *Loop[T]) acquireRoom(ctx context.Context) error {
+	waited, err := l.inHand.enter(ctx)
+	if err != nil {
+		return err
+	}
+	waitedToo, err := l.InHand.enter(ctx)
+	if err != nil {
+		l.inHand.leave(0)
+		return err
+	}
+	if waited || waitedToo {
+		// Meanwhile the link had no listener. If it is lost, another call may be opening
+		// it again, and fail, which ends the loop.
+		if err = l.linkCalls.Acquire(ctx, 1); err == nil {
+			l.linkCalls.Release(1)
+			err = ctx.Err()
+		}
+		if err != nil {
+			l.releaseRoom(0)
+		}
+	}
+	return err
+}
+
+func (l *Loop[T]) releaseRoom(weight int) {
+	l.inHand.leave(weight)
+	l.InHand.leave(weight)
+}
+
+// Abandon leaves messages to the bus, which delivers them again.
+func (l *Loop[T]) Abandon(ms ...*Message[T]) {
+	for _, m := range ms {
+		l.forget(m)
+	}
+}
+
+// forget ends the work on a message, however that ended.
+func (l *Loop[T]) forget(m *Message[T]) {
+	if l.messages != nil {
+		l.messages.remove(m)
+	}
+	l.releaseRoom(m.Weight)
+	l.Metrics.inHand.Dec()
+}

@@ -1,0 +1,274 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/internal/bustest"
+)
+
+const (
+	withSessions    = "with-sessions"
+	withoutSessions = "without-sessions"
+	session         = "s"
+)
+
+// A reading is a message that is no event: a number.
+type reading int
+
+// A meter stores readings.
+type meter struct {
+	loop *Loop[reading]
+
+	mu     sync.Mutex
+	stored []reading
+	dead   []string
+	stores int
+	gate   chan struct{} // nil, or Store waits until it is closed
+	fails  error         // nil, or Store abandons what it gets and fails with it
+}
+
+func (r *meter) Decode(m *azservicebus.ReceivedMessage) (reading, int, *Rejection) {
+	n, err := strconv.Atoi(string(m.Body))
+	if err != nil {
+		return 0, len(m.Body), &Rejection{Reason: "no-number", Description: err.Error()}
+	}
+	return reading(n), len(m.Body), nil
+}
+
+func (r *meter) Store(_ context.Context, batch []*Message[reading]) {
+	if r.gate != nil {
+		<-r.gate
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stores++
+	if r.fails != nil {
+		r.loop.Abandon(batch...)
+		r.loop.Fail(r.fails)
+		return
+	}
+	for _, m := range batch {
+		r.stored = append(r.stored, m.Content)
+		r.loop.Settle(m)
+	}
+}
+
+func (r *meter) DeadLettered(m *Message[reading]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dead = append(r.dead, m.Rejection.Reason)
+}
+
+// A polite session makes way as soon as it may.
+type polite struct{}
+
+func (polite) Wanted() <-chan struct{} {
+	wanted := make(chan struct{})
+	close(wanted)
+	return wanted
+}
+
+func (polite) MakeWay() bool { return true }
+
+// alone is the only session.
+type alone struct{}
+
+func (alone) Wanted() <-chan struct{} { return nil }
+
+func (alone) MakeWay() bool { return false }
+
+// A bench is a bus with a queue of each kind.
+type bench struct {
+	*testing.T
+	bus    *embedded.Namespace
+	client *azservicebus.Client
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	var e embedded.Entities
+	e.Queues = []embedded.QueueSetup{{Name: withSessions}, {Name: withoutSessions}}
+	e.Queues[0].Properties.RequiresSession = true
+	bus := bustest.Open(t, embedded.Options{Entities: e})
+	client, err := bustest.Clients(bus)()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	return &bench{t, bus, client}
+}
+
+func (b *bench) sends(queue string, bodies ...string) {
+	b.Helper()
+	s, err := b.client.NewSender(queue, nil)
+	require.NoError(b, err)
+	for _, body := range bodies {
+		m := &azservicebus.Message{Body: []byte(body)}
+		if queue == withSessions {
+			id := session
+			m.SessionID = &id
+		}
+		require.NoError(b, s.SendMessage(b.Context(), m, nil))
+	}
+	require.NoError(b, s.Close(b.Context()))
+}
+
+// loopOf returns a loop over one of the queues that stores in m.
+func (b *bench) loopOf(queue string, m *meter, fairness Fairness) *Loop[reading] {
+	b.Helper()
+	o := Options[reading]{
+		Queue: queue, Handler: m, InHand: NewBudget(100, 1000), Stores: semaphore.NewWeighted(1),
+		Limits:  Limits{Messages: 10, Bytes: 1000, Settle: time.Second, Linger: time.Second, Turn: time.Minute, TurnMessages: 1000},
+		Metrics: NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Clock: time.Now,
+	}
+	if queue == withSessions {
+		r, err := b.client.AcceptSessionForQueue(b.Context(), queue, session, nil)
+		require.NoError(b, err)
+		m.loop = NewSession(o, r, fairness)
+	} else {
+		r, err := b.client.NewReceiverForQueue(queue, nil)
+		require.NoError(b, err)
+		m.loop = NewQueue(o, r)
+	}
+	return m.loop
+}
+
+// runs runs a loop until its context ends, and what is in hand after that.
+func (b *bench) runs(ctx context.Context, l *Loop[reading]) (err error) {
+	err = l.Run(ctx, context.WithoutCancel(ctx))
+	l.Close(context.Background())
+	return err
+}
+
+func onBoth(t *testing.T, test func(b *bench, queue string)) {
+	t.Helper()
+	for _, queue := range []string{withSessions, withoutSessions} {
+		t.Run(queue, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(newBench(t), queue) })
+		})
+	}
+}
+
+func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
+	onBoth(t, func(b *bench, queue string) {
+		var want []reading
+		for n := range 30 { // more than the loop may have in hand
+			want = append(want, reading(n))
+			b.sends(queue, strconv.Itoa(n))
+		}
+		m := &meter{}
+		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
+		defer stop()
+		l := b.loopOf(queue, m, alone{})
+		require.NoError(b, b.runs(ctx, l))
+		require.Equal(b, want, m.stored)
+		require.Equal(b, 30, l.Received())
+		require.Zero(b, b.bus.Stats().Active, "they are completed")
+	})
+}
+
+func TestAMessageThatIsRejectedBecomesADeadLetterAlone(t *testing.T) {
+	onBoth(t, func(b *bench, queue string) {
+		b.sends(queue, "1", "two", "3")
+		m := &meter{}
+		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
+		defer stop()
+		require.NoError(b, b.runs(ctx, b.loopOf(queue, m, alone{})))
+		require.Equal(b, []reading{1, 3}, m.stored)
+		require.Equal(b, []string{"no-number"}, m.dead)
+		require.Zero(b, b.bus.Stats().Active)
+		require.EqualValues(b, 1, b.bus.Stats().DeadLetters)
+	})
+}
+
+func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
+	onBoth(t, func(b *bench, queue string) {
+		for n := range 15 {
+			b.sends(queue, strconv.Itoa(n))
+		}
+		m := &meter{gate: make(chan struct{})}
+		ctx, stop := context.WithCancel(b.Context())
+		defer stop()
+		done := make(chan error, 1)
+		l := b.loopOf(queue, m, alone{})
+		go func() { done <- b.runs(ctx, l) }()
+		synctest.Wait()
+		stop() // what is in hand is stored all the same
+		close(m.gate)
+		require.NoError(b, <-done)
+		require.Len(b, m.stored, 10, "as many as may be in hand")
+		require.Equal(b, 2, m.stores, "one store, and one for what came meanwhile")
+		require.EqualValues(b, 5, b.bus.Stats().Active)
+	})
+}
+
+func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
+	onBoth(t, func(b *bench, queue string) {
+		b.sends(queue, "1", "2")
+		errBroken := errors.New("broken")
+		require.ErrorIs(b, b.runs(b.Context(), b.loopOf(queue, &meter{fails: errBroken}, alone{})), errBroken)
+		m := &meter{}
+		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // locks of messages have to end
+		defer stop()
+		stopAt := time.AfterFunc(90*time.Second, stop)
+		defer stopAt.Stop()
+		l := b.loopOf(queue, m, alone{})
+		l.Limits.Linger = 2 * time.Minute
+		require.NoError(b, b.runs(ctx, l))
+		require.ElementsMatch(b, []reading{1, 2}, m.stored)
+	})
+}
+
+func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fairness Fairness
+		lasts    time.Duration
+		madeWay  bool
+	}{
+		"alone it lingers":          {alone{}, time.Second, false},
+		"wanted, it leaves at once": {polite{}, 20 * time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.sends(withSessions, "1")
+				m := &meter{}
+				l := b.loopOf(withSessions, m, tc.fairness)
+				began := time.Now()
+				require.NoError(t, l.Run(t.Context(), t.Context()))
+				require.Equal(t, tc.lasts, time.Since(began))
+				require.Equal(t, tc.madeWay, l.MadeWay())
+				l.Close(t.Context())
+				require.Equal(t, []reading{1}, m.stored)
+			})
+		})
+	}
+}
+
+func TestLocksAreRenewedAsLongAsAStoreLasts(t *testing.T) {
+	onBoth(t, func(b *bench, queue string) {
+		b.sends(queue, "1")
+		m := &meter{gate: make(chan struct{})}
+		ctx, stop := context.WithCancel(b.Context())
+		defer stop()
+		done := make(chan error, 1)
+		l := b.loopOf(queue, m, alone{})
+		go func() { done <- b.runs(ctx, l) }()
+		<-time.After(10 * time.Minute)
+		stop()
+		close(m.gate)
+		require.NoError(b, <-done)
+		require.Equal(b, []reading{1}, m.stored)
+		require.Zero(b, b.bus.Stats().Active, "it was still locked, and is completed")
+	})
+}
