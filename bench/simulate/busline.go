@@ -3,7 +3,6 @@ package simulate
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/amqpframe"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -197,7 +197,7 @@ func (f *flow) isUrgent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.ContainsFunc(f.queue, func(chunk []byte) bool {
-		switch frames(chunk) {
+		switch amqpframe.Names(chunk) {
 		case "transfer", "disposition":
 			return bytes.Contains(chunk, []byte("put-token")) || bytes.Contains(chunk, []byte("status-code"))
 		}
@@ -215,7 +215,7 @@ func (f *flow) turn() (*turn, <-chan bool) {
 	c := f.conn
 	granted := make(chan bool, 1)
 	return &turn{
-		who: c.line.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, frames(f.queue[0])), urgent: f.isUrgent, many: true,
+		who: c.line.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, amqpframe.Names(f.queue[0])), urgent: f.isUrgent, many: true,
 		goes: func() string { granted <- true; return "carried" },
 		faults: func() []fault {
 			if c.line.kind.Load() {
@@ -233,37 +233,4 @@ func (f *flow) turn() (*turn, <-chan bool) {
 			}
 		},
 	}, granted
-}
-
-var performatives = map[byte]string{
-	0x10: "open", 0x11: "begin", 0x12: "attach", 0x13: "flow", 0x14: "transfer", 0x15: "disposition",
-	0x16: "detach", 0x17: "end", 0x18: "close",
-	0x40: "mechanisms", 0x41: "init", 0x44: "outcome",
-}
-
-// frames names the frames that a chunk is made of.
-func frames(chunk []byte) string {
-	const header = 8
-	text := ""
-	for len(chunk) >= header {
-		if string(chunk[:4]) == "AMQP" {
-			text, chunk = text+"header ", chunk[header:]
-			continue
-		}
-		size := int(binary.BigEndian.Uint32(chunk))
-		if size < header || size > len(chunk) {
-			return text + "a part of a frame"
-		}
-		name := "empty"
-		if body := chunk[min(4*int(chunk[4]), size):size]; len(body) > 2 && body[0] == 0 {
-			if name = performatives[body[2]]; name == "" {
-				name = fmt.Sprintf("frame %#x", body[2])
-			}
-		}
-		text, chunk = text+name+" ", chunk[size:]
-	}
-	if len(chunk) > 0 {
-		return text + "a part of a frame"
-	}
-	return text[:max(len(text)-1, 0)]
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/messagehub/messagehub/bench/simulate/amqpframe"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
@@ -54,7 +55,7 @@ type busLine struct {
 	fuse passage
 
 	mu      sync.Mutex
-	out, in deframer
+	out, in amqpframe.Deframer
 	channel map[uint64]uint64     // ours, by that of the bus
 	queues  map[linkEnd]string    // by the end of the link from which messages come
 	first   map[linkEnd]uint64    // the delivery whose frames are on their way
@@ -88,7 +89,7 @@ func newBusLine(conn net.Conn, fuse passage) *busLine {
 
 func (l *busLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
-	for _, f := range l.out.feed(p) {
+	for _, f := range l.out.Feed(p) {
 		l.goes(&f)
 	}
 	l.mu.Unlock()
@@ -105,7 +106,7 @@ func (l *busLine) Read(p []byte) (int, error) {
 	n, err := l.Conn.Read(p)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, f := range l.in.feed(p[:n]) {
+	for _, f := range l.in.Feed(p[:n]) {
 		l.comes(&f)
 	}
 	return n, err
@@ -123,24 +124,24 @@ const (
 )
 
 // goes takes in what the hub sends.
-func (l *busLine) goes(f *frame) {
-	switch f.code {
-	case attach:
-		if isReceiver := isTrue(f.field(linkRole)); !isReceiver {
-			l.queues[linkEnd{true, f.channel, number(f.field(linkHandle))}] = queueOf(f.field(linkTarget))
+func (l *busLine) goes(f *amqpframe.Frame) {
+	switch f.Code {
+	case amqpframe.Attach:
+		if isReceiver := amqpframe.IsTrue(f.Field(linkRole)); !isReceiver {
+			l.queues[linkEnd{true, f.Channel, amqpframe.Number(f.Field(linkHandle))}] = amqpframe.Queue(f.Field(linkTarget))
 		}
-	case transfer:
-		if queue, d, done := l.transfer(f, true, f.channel); done {
+	case amqpframe.Transfer:
+		if queue, d, done := l.transfer(f, true, f.Channel); done {
 			step := goes(queue)
 			l.fuse.before(step)
 			l.waiting[d] = waitsFor{step: step}
 		}
-	case disposition:
-		state, _, _ := described(f.field(dispositionState))
-		if isReceiver := isTrue(f.field(dispositionRole)); !isReceiver || state != accepted {
+	case amqpframe.Disposition:
+		state, _, _ := amqpframe.Described(f.Field(dispositionState))
+		if isReceiver := amqpframe.IsTrue(f.Field(dispositionRole)); !isReceiver || state != amqpframe.Accepted {
 			return
 		}
-		for _, d := range deliveries(f, false, f.channel) {
+		for _, d := range deliveries(f, false, f.Channel) {
 			if w, ok := l.waiting[d]; ok && w.step == receive && !w.settled {
 				l.fuse.before(settle)
 				l.waiting[d] = waitsFor{receive, true}
@@ -150,26 +151,26 @@ func (l *busLine) goes(f *frame) {
 }
 
 // comes takes in what the bus sends.
-func (l *busLine) comes(f *frame) {
-	if f.code == begin {
-		l.channel[f.channel] = number(f.field(remoteChannel))
+func (l *busLine) comes(f *amqpframe.Frame) {
+	if f.Code == amqpframe.Begin {
+		l.channel[f.Channel] = amqpframe.Number(f.Field(remoteChannel))
 		return
 	}
-	channel := l.channel[f.channel]
-	switch f.code {
-	case attach:
-		if isReceiver := isTrue(f.field(linkRole)); !isReceiver {
-			l.queues[linkEnd{false, channel, number(f.field(linkHandle))}] = queueOf(f.field(linkSource))
+	channel := l.channel[f.Channel]
+	switch f.Code {
+	case amqpframe.Attach:
+		if isReceiver := amqpframe.IsTrue(f.Field(linkRole)); !isReceiver {
+			l.queues[linkEnd{false, channel, amqpframe.Number(f.Field(linkHandle))}] = amqpframe.Queue(f.Field(linkSource))
 		}
-	case transfer:
+	case amqpframe.Transfer:
 		if queue, d, done := l.transfer(f, false, channel); done {
 			step := comes(queue)
 			l.fuse.before(step)
 			l.waiting[d] = waitsFor{step: step}
 			l.taken = append(l.taken, step)
 		}
-	case disposition:
-		ours := isTrue(f.field(dispositionRole)) // the bus speaks as the receiver of what is ours
+	case amqpframe.Disposition:
+		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // the bus speaks as the receiver of what is ours
 		for _, d := range deliveries(f, ours, channel) {
 			w := l.waiting[d]
 			switch {
@@ -184,18 +185,18 @@ func (l *busLine) comes(f *frame) {
 }
 
 // transfer reports of a frame of a message which it is, and whether it is the last.
-func (l *busLine) transfer(f *frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
-	end := linkEnd{ours, channel, number(f.field(transferHandle))}
-	if id := f.field(transferID); len(id) > 0 && id[0] != 0x40 {
-		l.first[end] = number(id)
+func (l *busLine) transfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
+	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}
+	if id := f.Field(transferID); len(id) > 0 && id[0] != 0x40 {
+		l.first[end] = amqpframe.Number(id)
 	}
-	return l.queues[end], delivery{ours, channel, l.first[end]}, !isTrue(f.field(transferMore))
+	return l.queues[end], delivery{ours, channel, l.first[end]}, !amqpframe.IsTrue(f.Field(transferMore))
 }
 
 // deliveries are those that a disposition is about.
-func deliveries(f *frame, ours bool, channel uint64) (about []delivery) {
-	first := number(f.field(dispositionFirst))
-	last := max(first, number(f.field(dispositionLast)))
+func deliveries(f *amqpframe.Frame, ours bool, channel uint64) (about []delivery) {
+	first := amqpframe.Number(f.Field(dispositionFirst))
+	last := max(first, amqpframe.Number(f.Field(dispositionLast)))
 	for id := first; id <= last && id < first+10_000; id++ {
 		about = append(about, delivery{ours, channel, id})
 	}

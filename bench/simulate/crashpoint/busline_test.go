@@ -83,25 +83,3 @@ func TestALineTellsWhatAClientDoes(t *testing.T) {
 		"ask before", "ask after", "hear before", "hear after", "tell before", "tell after",
 	}, seen)
 }
-
-// What is no AMQP is not understood, and does no harm.
-func FuzzFrames(f *testing.F) {
-	f.Add([]byte("AMQP\x00\x01\x00\x00\x00\x00\x00\x0d\x02\x00\x00\x00\x00\x53\x18\x45\x00"))
-	f.Add([]byte{0, 0, 0, 16, 2, 0, 0, 0, 0, 0x53, 0x14, 0xc0, 3, 2, 0x43, 0x43})
-	f.Fuzz(func(t *testing.T, p []byte) {
-		var whole, pieces deframer
-		all := whole.feed(p)
-		var one []frame
-		for i := range p {
-			one = append(one, pieces.feed(p[i:i+1])...)
-		}
-		require.Equal(t, all, one)
-		for i := range all {
-			for _, field := range all[i].fields {
-				queueOf(field)
-				text(field)
-				number(field)
-			}
-		}
-	})
-}

@@ -1,48 +1,55 @@
-//go:build unix
-
-package crashpoint
+// Package amqpframe reads the frames of AMQP 1.0 that a process and its namespace exchange.
+//
+// The simulation and package crashpoint stand between a hub and its bus. The simulation
+// names what a chunk of a connection carries ([Names]) and lets it through when its turn
+// comes; crashpoint follows links and deliveries ([Deframer]) to end a process at a step.
+// The package asks for no more than the AMQP of a client that works, and skips what it does
+// not know.
+package amqpframe
 
 import (
 	"encoding/binary"
 	"strings"
 )
 
-// What AMQP calls the frames that say where a hub stands with its bus.
+// The performatives that say where a hub stands with its bus.
 const (
-	begin       = 0x11
-	attach      = 0x12
-	transfer    = 0x14
-	disposition = 0x15
-
-	accepted = 0x24
+	Begin       = 0x11
+	Attach      = 0x12
+	Transfer    = 0x14
+	Disposition = 0x15
 )
 
-// A frame is a performative with its fields, each as it is on the wire.
-type frame struct {
-	channel uint64
-	code    uint64
+// Accepted is the outcome of a delivery that its receiver has settled.
+const Accepted = 0x24
+
+const headerSize = 8 // of the protocol, and of a frame
+
+// A Frame is a performative with its fields, each as it is on the wire.
+type Frame struct {
+	Channel uint64
+	Code    uint64 // the performative
 	fields  [][]byte
 }
 
-func (f *frame) field(i int) []byte {
+// Field returns the field at position i as it is on the wire, nil if there is none.
+func (f *Frame) Field(i int) []byte {
 	if i < len(f.fields) {
 		return f.fields[i]
 	}
 	return nil
 }
 
-// A deframer takes one direction of a connection apart.
-type deframer struct{ rest []byte }
+// A Deframer splits one direction of a connection into frames.
+type Deframer struct{ rest []byte }
 
-// feed returns the frames that p completes. It asks for no more than the AMQP of a
-// client that works, and skips what it does not know.
-func (d *deframer) feed(p []byte) (found []frame) {
-	const header = 8 // of the protocol, and of a frame
+// Feed returns the frames that p completes.
+func (d *Deframer) Feed(p []byte) (found []Frame) {
 	d.rest = append(d.rest, p...)
-	for len(d.rest) >= header {
-		size := header
+	for len(d.rest) >= headerSize {
+		size := headerSize
 		if string(d.rest[:4]) != "AMQP" {
-			size = max(header, int(binary.BigEndian.Uint32(d.rest)))
+			size = max(headerSize, int(binary.BigEndian.Uint32(d.rest)))
 			if len(d.rest) < size {
 				break
 			}
@@ -56,20 +63,21 @@ func (d *deframer) feed(p []byte) (found []frame) {
 }
 
 // parse reads one frame.
-func parse(p []byte) (f frame, ok bool) {
+func parse(p []byte) (f Frame, ok bool) {
 	const isAMQP = 0
 	body := min(4*int(p[4]), len(p))
 	if p[5] != isAMQP || body == len(p) {
 		return f, false // SASL, or a sign of life
 	}
-	f.channel = uint64(binary.BigEndian.Uint16(p[6:]))
-	code, fields, ok := described(p[body:])
-	f.code, f.fields = code, fields
+	f.Channel = uint64(binary.BigEndian.Uint16(p[6:]))
+	code, fields, ok := Described(p[body:])
+	f.Code, f.fields = code, fields
 	return f, ok
 }
 
-// described reads a list that says what it is.
-func described(p []byte) (code uint64, fields [][]byte, ok bool) {
+// Described reads a list with a descriptor, such as a performative or the state of a
+// delivery.
+func Described(p []byte) (code uint64, fields [][]byte, ok bool) {
 	if len(p) < 2 || p[0] != 0 {
 		return 0, nil, false
 	}
@@ -79,7 +87,7 @@ func described(p []byte) (code uint64, fields [][]byte, ok bool) {
 		return 0, nil, false
 	}
 	fields, ok = list(descriptor[n:])
-	return number(descriptor[:n]), fields, ok
+	return Number(descriptor[:n]), fields, ok
 }
 
 // list returns the elements of a list.
@@ -147,8 +155,8 @@ func width(p []byte) int {
 	return n
 }
 
-// number reads an unsigned number of any size; nothing is 0.
-func number(p []byte) (n uint64) {
+// Number reads an unsigned number of any size; an empty p is 0.
+func Number(p []byte) (n uint64) {
 	if len(p) == 0 {
 		return 0
 	}
@@ -158,8 +166,8 @@ func number(p []byte) (n uint64) {
 	return n
 }
 
-// isTrue reads a boolean of either form.
-func isTrue(p []byte) bool {
+// IsTrue reads a boolean of either form.
+func IsTrue(p []byte) bool {
 	return len(p) == 1 && p[0] == 0x41 || len(p) == 2 && p[0] == 0x56 && p[1] == 1
 }
 
@@ -174,9 +182,9 @@ func text(p []byte) string {
 	return ""
 }
 
-// queueOf is the queue that a source or a target names.
-func queueOf(terminus []byte) string {
-	_, fields, ok := described(terminus)
+// Queue returns the queue that a source or a target names.
+func Queue(terminus []byte) string {
+	_, fields, ok := Described(terminus)
 	if !ok || len(fields) == 0 {
 		return ""
 	}
