@@ -9,13 +9,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 )
 
 // An actorClient peeks and dequeues as an actor does, and tells a ledger.
 type actorClient struct {
 	hub    *client
 	actor  string
-	ledger marketLedger
+	ledger energymarket.Ledger
 	tally  *tally
 	onward func(events int) // is told of each bundle that was confirmed
 }
@@ -64,7 +66,7 @@ func (a *actorClient) drain(ctx context.Context, path string) error {
 			return err
 		}
 		peek := time.Since(started)
-		if err := a.ledger.peeked(a.actor, id, body, asked); err != nil {
+		if err := a.ledger.ReceiveBundle(a.actor, id, body, asked); err != nil {
 			return err
 		}
 		began := time.Now()
@@ -76,7 +78,7 @@ func (a *actorClient) drain(ctx context.Context, path string) error {
 		a.ledger.Confirm(a.actor, id, confirmed)
 		events := 0
 		if confirmed {
-			events = a.ledger.size(a.actor, id)
+			events = a.ledger.Size(a.actor, id)
 			a.onward(events)
 		}
 		a.tally.add(events, int64(len(body)), peek, answered.Sub(began))

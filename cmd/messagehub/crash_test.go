@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -52,9 +53,9 @@ const (
 // under their hands.
 type crashRun struct {
 	seed   uint64
-	ledger marketLedger
+	ledger energymarket.Ledger
 	hub    *place
-	actors []marketActor
+	actors []energymarket.Actor
 
 	stop  chan struct{}   // closed when the last kill is done: writers finish
 	quiet chan struct{}   // closed when all writers have finished: actors drain and finish
@@ -72,7 +73,7 @@ func crash(t *testing.T, seed uint64, kills int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := &crashRun{
-		seed: seed, ledger: newMarketLedger(), hub: newPlace(), actors: newMarket(0, 0, seed).Actors[:crashActors],
+		seed: seed, ledger: energymarket.NewLedger(), hub: newPlace(), actors: energymarket.New(0, 0, seed).Actors[:crashActors],
 		stop: make(chan struct{}), quiet: make(chan struct{}), answered: make(chan struct{}, 1),
 	}
 	for range r.actors {

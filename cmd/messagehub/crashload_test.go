@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 )
 
 // write sends batches to both actors, each until it is acknowledged.
 func (r *crashRun) write(ctx context.Context, writer int) error {
-	g := &generator{rand.New(rand.NewPCG(r.seed, uint64(100+writer)))}
+	g := energymarket.NewGenerator(r.seed, uint64(100+writer))
 	for {
 		select {
 		case <-r.stop:
@@ -18,13 +20,13 @@ func (r *crashRun) write(ctx context.Context, writer int) error {
 		body := []byte{'['}
 		n := 1 + g.IntN(25)
 		for i := range n {
-			k := &kinds[[]int{0, 2, 6}[g.IntN(3)]]
-			e := g.event(&r.actors[g.IntN(crashActors)], k, day)
-			r.ledger.send(writer, &e)
+			k := &energymarket.Kinds[[]int{0, 2, 6}[g.IntN(3)]]
+			e := g.Event(&r.actors[g.IntN(crashActors)], k, energymarket.Day)
+			r.ledger.SendEvent(writer, &e)
 			if i > 0 {
 				body = append(body, ',')
 			}
-			body = e.appendJSON(body)
+			body = e.AppendJSON(body)
 		}
 		body = append(body, ']')
 		err := r.hub.until(ctx, func(ctx context.Context, hub *client) error {
@@ -100,7 +102,7 @@ func (r *crashRun) peek(ctx context.Context, actor, path string) (id string, err
 		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, path); err != nil || id == "" {
 			return err
 		}
-		if err := r.ledger.peeked(actor, id, body, asked); err != nil {
+		if err := r.ledger.ReceiveBundle(actor, id, body, asked); err != nil {
 			return violation{err}
 		}
 		r.done()

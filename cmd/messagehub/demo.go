@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
@@ -57,8 +58,8 @@ type demo struct {
 	events, backlog int
 	seed            uint64
 
-	market   *market
-	ledger   marketLedger
+	market   *energymarket.Market
+	ledger   energymarket.Ledger
 	meter    *meter
 	tallies  []*tally // by actor
 	sending  time.Duration
@@ -86,7 +87,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
 	cfg.Admin.Token = config.Secret(rand.Text())
 	cfg.BusListen, cfg.BlobListen, cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain = "", "", "", "" // its domains send over HTTP
-	inline, err := domain.ParseOrigin(inlineOrigin)
+	inline, err := domain.ParseOrigin(energymarket.InlineOrigin)
 	if err != nil {
 		return err
 	}
@@ -150,9 +151,9 @@ func (d *demo) check(ctx context.Context, hub *client) error {
 
 // play sends, drains and judges.
 func (d *demo) play(ctx context.Context, hub *client) error {
-	d.market, d.ledger = newMarket(d.events, d.backlog, d.seed), newMarketLedger()
+	d.market, d.ledger = energymarket.New(d.events, d.backlog, d.seed), energymarket.NewLedger()
 	fmt.Fprintf(d.p.out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
-		len(d.market.Actors), d.events, d.backlog, d.market.Actors[backlogOwner].Name)
+		len(d.market.Actors), d.events, d.backlog, d.market.Actors[energymarket.BacklogOwner].Name)
 
 	began := time.Now()
 	if err := d.send(ctx, hub); err != nil {
@@ -192,13 +193,13 @@ func (d *demo) send(ctx context.Context, hub *client) error {
 		body, waiting = body[:1], 0
 		return err
 	}
-	for _, part := range [][]marketEvent{d.market.Backlog, d.market.Day} {
+	for _, part := range [][]energymarket.Event{d.market.Backlog, d.market.Day} {
 		for i := range part {
 			if waiting > 0 {
 				body = append(body, ',')
 			}
-			d.ledger.send(0, &part[i])
-			body = part[i].appendJSON(body)
+			d.ledger.SendEvent(0, &part[i])
+			body = part[i].AppendJSON(body)
 			if waiting++; waiting == most || len(body) > batchBytes {
 				if err := flush(); err != nil {
 					return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain"
@@ -155,7 +156,7 @@ func parseActors(text string) ([]string, error) {
 		}
 		actors := make([]string, n)
 		for i := range actors {
-			actors[i] = newGLN(fmt.Sprintf("579%09d", i))
+			actors[i] = energymarket.NewGLN(fmt.Sprintf("579%09d", i))
 		}
 		return actors, nil
 	}

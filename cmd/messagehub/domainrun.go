@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -135,11 +136,11 @@ func (s *simulation) kind() (contentType, documentType string) {
 	if s.contentType != "" {
 		return s.contentType, s.contentType
 	}
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.origin == s.name })
+	i := slices.IndexFunc(energymarket.Kinds, func(k energymarket.Kind) bool { return k.Origin == s.name })
 	if i < 0 {
 		return s.name + "Data", s.name + "Data"
 	}
-	return kinds[i].contentType, kinds[i].documentTypes[0]
+	return energymarket.Kinds[i].ContentType, energymarket.Kinds[i].DocumentTypes[0]
 }
 
 // answer makes the content of a bundle, or fails on demand.

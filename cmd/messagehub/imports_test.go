@@ -174,6 +174,11 @@ var table = []row{
 		why:      "every program may use it, so it knows none of our words",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/energymarket"},
+		may:      []string{"bench/ledger"},
+		why:      "it makes and accounts for data, and starts nothing",
+	},
+	{
 		packages: []string{"cmd/node", "cmd/messagehub"},
 		may:      []string{everything},
 		why:      "the one place that knows which adapter is in use",

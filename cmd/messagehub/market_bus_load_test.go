@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -30,7 +31,7 @@ type busRun struct {
 	seed    uint64
 	total   int // events
 	actors  []string
-	ledger  marketLedger
+	ledger  energymarket.Ledger
 	domains []*busDomain
 	hubs    []*busHub
 	kills   int
@@ -47,9 +48,9 @@ type busRun struct {
 }
 
 func newBusRun(t *testing.T, seed uint64, events, actors int) *busRun {
-	r := &busRun{seed: seed, ledger: newMarketLedger(), progress: make(chan struct{}, 1), over: make(chan struct{})}
+	r := &busRun{seed: seed, ledger: energymarket.NewLedger(), progress: make(chan struct{}, 1), over: make(chan struct{})}
 	for i := range actors {
-		r.actors = append(r.actors, newGLN(fmt.Sprintf("579%09d", i)))
+		r.actors = append(r.actors, energymarket.NewGLN(fmt.Sprintf("579%09d", i)))
 	}
 	r.newEngines(t)
 	for i := range 2 {
@@ -127,7 +128,7 @@ func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id 
 		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, "/v1/peek?wait=1s"); err != nil || id == "" {
 			return err
 		}
-		if err := r.ledger.peeked(actor, id, body, asked); err != nil {
+		if err := r.ledger.ReceiveBundle(actor, id, body, asked); err != nil {
 			return violation{err}
 		}
 		return nil
@@ -151,7 +152,7 @@ func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id strin
 			return violation{fmt.Errorf("bundle %s of %s is 404, although it was peeked and never dequeued", id, actor)}
 		}
 		r.ledger.Confirm(actor, id, ok)
-		if n := r.confirmed.Add(int64(r.ledger.size(actor, id))); n >= int64(r.total) {
+		if n := r.confirmed.Add(int64(r.ledger.Size(actor, id))); n >= int64(r.total) {
 			r.once.Do(func() { close(r.over) })
 		}
 		nudge(r.progress)
@@ -194,7 +195,7 @@ func newBusDomain(t *testing.T, r *busRun, index int, origin string, form domain
 
 // send sends all events, in calls of up to 50, to actors drawn at random.
 func (d *busDomain) send(ctx context.Context) error {
-	random := &generator{rand.New(rand.NewPCG(d.run.seed, uint64(100+d.index)))}
+	random := energymarket.NewGenerator(d.run.seed, uint64(100+d.index))
 	for left := d.events; left > 0; {
 		batch := make([]domainclient.Event, min(left, 1+random.IntN(50)))
 		for i := range batch {
@@ -210,13 +211,13 @@ func (d *busDomain) send(ctx context.Context) error {
 
 // event makes an event and notes it. Its document travels along, or is kept until
 // the hub asks for it.
-func (d *busDomain) event(random *generator) domainclient.Event {
-	id := random.uuid()
-	e := marketEvent{
+func (d *busDomain) event(random *energymarket.Generator) domainclient.Event {
+	id := random.UUID()
+	e := energymarket.Event{
 		ID: id, Recipient: d.run.actors[random.IntN(len(d.run.actors))], Origin: d.origin, ContentType: "data",
 		Payload: fmt.Appendf(nil, `{"test_MarketDocument":{"mRID":%q,"n":%d}}`, id, random.IntN(1000)),
 	}
-	d.run.ledger.send(d.index, &e)
+	d.run.ledger.SendEvent(d.index, &e)
 	sent := domainclient.Event{
 		ID: uuid.MustParse(id), Recipient: e.Recipient, ContentType: e.ContentType, DocumentType: "E66",
 		SupportsBundling: random.IntN(20) > 0, Weight: 1 + random.Int64N(3),
@@ -278,7 +279,7 @@ func (d *busDomain) awaitNotices(ctx context.Context) error {
 		d.mu.Lock()
 		heard := len(d.heard)
 		d.mu.Unlock()
-		want := d.run.ledger.bundlesOf(d.origin + "|data")
+		want := bundlesOf(d.run.ledger, d.origin+"|data")
 		if heard == len(want) {
 			return nil
 		}
@@ -298,7 +299,7 @@ func (d *busDomain) wrong() (faults []string) {
 	if !d.request {
 		return nil
 	}
-	place := d.run.ledger.bundlesOf(d.origin + "|data")
+	place := bundlesOf(d.run.ledger, d.origin+"|data")
 	for actor, ids := range d.notices {
 		if !slices.IsSortedFunc(ids, func(a, b string) int { return place[a] - place[b] }) {
 			faults = append(faults, fmt.Sprintf("notices of %s for %s: %v", d.origin, actor, ids))
@@ -316,7 +317,7 @@ func (r *busRun) noticed() (n int) {
 
 // bundlesOf returns the confirmed bundles of a cabinet, by the id that notices have,
 // with the position of their first event.
-func (l marketLedger) bundlesOf(cabinet string) map[string]int {
+func bundlesOf(l energymarket.Ledger, cabinet string) map[string]int {
 	positions := make(map[string]int)
 	for _, b := range l.Confirmed() {
 		if b.Cabinet == cabinet {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
@@ -76,7 +77,7 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 		at = " --url " + url
 	}
 	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`
-	program, actor, bundle := programName(p.args[0]), newGLN(randomDigits()), uuid.NewString()
+	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
 	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
 	if door := n.BusAddr(); door != nil {
 		fmt.Fprintf(p.out, "Domains reach it over Service Bus at %s", door)

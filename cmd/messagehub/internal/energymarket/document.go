@@ -1,4 +1,4 @@
-package main
+package energymarket
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 // document makes the payload of an event: a market document as the Common
 // Information Model has it (IEC 62325), of 1 to 20 KB, compact. Its mRID is the
 // id of the event.
-func (g *generator) document(e *marketEvent, to *marketActor, at time.Time) []byte {
+func (g *Generator) document(e *Event, to *Actor, at time.Time) []byte {
 	size := 1<<10 + g.IntN(19<<10-512)
 	coded := func(b []byte, name, code string) []byte {
 		return fmt.Appendf(b, `,%q:{"value":%q}`, name, code)
@@ -26,7 +26,7 @@ func (g *generator) document(e *marketEvent, to *marketActor, at time.Time) []by
 	b = party(b, "receiver", to.GLN, to.Role)
 	b = coded(b, "type", e.DocumentType)
 	b = fmt.Appendf(b, `,"Series":[{"mRID":%q,"marketEvaluationPoint.mRID":{"codingScheme":"A10","value":"%d"}`,
-		g.uuid(), 571313100000000000+g.Int64N(1_000_000_000))
+		g.UUID(), 571313100000000000+g.Int64N(1_000_000_000))
 	b = fmt.Appendf(b, `,"product":"8716867000030","description":"Leveret til %s","Period":{"resolution":"PT15M",`+
 		`"timeInterval":{"start":{"value":"2026-01-13T23:00Z"},"end":{"value":"2026-01-14T23:00Z"}},"Point":[`, to.Name)
 	for position := 1; position == 1 || len(b) < size; position++ {

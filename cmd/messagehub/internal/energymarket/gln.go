@@ -1,14 +1,14 @@
-package main
+package energymarket
 
 import (
 	"crypto/rand"
 	"fmt"
 )
 
-// newGLN returns the 13-digit Global Location Number that begins with 12 digits.
+// NewGLN returns the 13-digit Global Location Number that begins with 12 digits.
 // The last digit checks the others: weighted 1 and 3 in turns, all 13 add up to
 // a multiple of 10.
-func newGLN(first12 string) string {
+func NewGLN(first12 string) string {
 	sum := 0
 	for i, c := range first12 {
 		weight := 1
@@ -20,9 +20,9 @@ func newGLN(first12 string) string {
 	return fmt.Sprintf("%s%d", first12, (10-sum%10)%10)
 }
 
-// randomDigits are 12 digits as they are given out in Denmark, where numbers
+// RandomDigits are 12 digits as they are given out in Denmark, where numbers
 // begin with 579.
-func randomDigits() string {
+func RandomDigits() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails, says its documentation
 	digits := []byte("579")

@@ -1,4 +1,4 @@
-package main
+package energymarket
 
 import (
 	"bytes"
@@ -8,25 +8,25 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// A marketLedger is a ledger of the events of a market.
-type marketLedger struct{ *ledger.Ledger }
+// A Ledger is a ledger of the events of a market.
+type Ledger struct{ *ledger.Ledger }
 
-func newMarketLedger() marketLedger { return marketLedger{ledger.New(ledger.Options{})} }
+func NewLedger() Ledger { return Ledger{ledger.New(ledger.Options{})} }
 
-// send notes an event before it is sent.
-func (l marketLedger) send(sender int, e *marketEvent) {
-	l.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.cabinet(), Sender: sender, Content: ledger.DigestOf(e.Payload)})
+// SendEvent notes an event before it is sent.
+func (l Ledger) SendEvent(sender int, e *Event) {
+	l.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.Cabinet(), Sender: sender, Content: ledger.DigestOf(e.Payload)})
 }
 
-// peeked notes a bundle that actor received by a request that began at the moment asked.
+// ReceiveBundle notes a bundle that actor received by a request that began at the moment asked.
 // It returns what is wrong with the bundle at once.
-func (l marketLedger) peeked(actor, id string, body []byte, asked ledger.Moment) error {
+func (l Ledger) ReceiveBundle(actor, id string, body []byte, asked ledger.Moment) error {
 	_, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return readBundle(actor, body) })
 	return err
 }
 
-// size returns how many events a bundle has.
-func (l marketLedger) size(actor, id string) int { return len(l.Bundle(actor, id).Elements) }
+// Size returns how many events a bundle has.
+func (l Ledger) Size(actor, id string) int { return len(l.Bundle(actor, id).Elements) }
 
 // readBundle reads the events of a body: of a manifest or, if its elements have no id, of
 // payloads that contain the id of their event.

@@ -1,9 +1,8 @@
-package main
+package energymarket
 
 import (
 	"bytes"
 	"encoding/json"
-	"math/rand/v2"
 	"regexp"
 	"testing"
 	"time"
@@ -12,14 +11,14 @@ import (
 )
 
 func TestTheSameSeedMakesTheSameMarket(t *testing.T) {
-	a, b, c := newMarket(500, 50, 7), newMarket(500, 50, 7), newMarket(500, 50, 8)
+	a, b, c := New(500, 50, 7), New(500, 50, 7), New(500, 50, 8)
 	require.Equal(t, a, b)
 	require.NotEqual(t, a.Day, c.Day)
 	require.NotEqual(t, a.Actors, c.Actors)
 }
 
 func TestTheMarketIsADayOfADozenActors(t *testing.T) {
-	m := newMarket(20_000, 60_000, 1)
+	m := New(20_000, 60_000, 1)
 	require.Len(t, m.Actors, 12)
 	require.Len(t, m.Day, 20_000)
 	require.Len(t, m.Backlog, 60_000)
@@ -27,19 +26,18 @@ func TestTheMarketIsADayOfADozenActors(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, a := range m.Actors {
 		require.Regexp(t, gln, a.GLN)
-		require.Equal(t, newGLN(a.GLN[:12]), a.GLN, "the check digit is right")
+		require.Equal(t, NewGLN(a.GLN[:12]), a.GLN, "the check digit is right")
 		require.False(t, seen[a.GLN])
 		seen[a.GLN] = true
 	}
 	for _, e := range m.Backlog {
-		require.Equal(t, m.Actors[backlogOwner].GLN, e.Recipient)
+		require.Equal(t, m.Actors[BacklogOwner].GLN, e.Recipient)
 	}
 
 	var payloads, alone, tooHeavy int
 	origins, contentTypes, ids := map[string]int{}, map[string]int{}, map[string]bool{}
 	for i := range m.Day {
 		e := &m.Day[i]
-		require.NoError(t, checkEvent(e.appendJSON(nil)))
 		require.True(t, seen[e.Recipient])
 		require.False(t, ids[e.ID])
 		ids[e.ID] = true
@@ -51,7 +49,7 @@ func TestTheMarketIsADayOfADozenActors(t *testing.T) {
 		if !e.SupportsBundling {
 			alone++
 		}
-		require.Equal(t, e.Origin == inlineOrigin, e.Origin == inlineOrigin && e.Payload != nil)
+		require.Equal(t, e.Origin == InlineOrigin, e.Origin == InlineOrigin && e.Payload != nil)
 		if e.Payload == nil {
 			continue
 		}
@@ -65,30 +63,26 @@ func TestTheMarketIsADayOfADozenActors(t *testing.T) {
 		require.Equal(t, e.ID, documentID(e.Payload))
 	}
 	require.Len(t, origins, 5)
-	require.Len(t, contentTypes, len(kinds))
+	require.Len(t, contentTypes, len(Kinds))
 	require.InDelta(t, 2000, payloads, 300, "a tenth")
 	require.Positive(t, alone)
 	require.Positive(t, tooHeavy)
 }
 
 func TestTheHoursOfTheDayAreInOrder(t *testing.T) {
-	g := newMarket(0, 0, 1)
+	g := New(0, 0, 1)
 	require.Empty(t, g.Day)
-	times := seededGenerator(3).times(1000)
+	times := NewGenerator(3, 0).times(1000)
 	for i := 1; i < len(times); i++ {
 		require.False(t, times[i].Before(times[i-1]))
 	}
-	require.False(t, times[0].Before(day))
-	require.Less(t, times[999].Sub(day), 24*time.Hour)
+	require.False(t, times[0].Before(Day))
+	require.Less(t, times[999].Sub(Day), 24*time.Hour)
 }
 
 func TestACheckDigitIsThatOfTheStandard(t *testing.T) {
 	for _, gln := range []string{"5790001330552", "5790000432752", "4012345000009"} {
-		require.Equal(t, gln, newGLN(gln[:12]))
+		require.Equal(t, gln, NewGLN(gln[:12]))
 	}
-	require.Regexp(t, `^579[0-9]{9}$`, randomDigits())
-}
-
-func seededGenerator(seed uint64) *generator {
-	return &generator{rand.New(rand.NewPCG(seed, 0))}
+	require.Regexp(t, `^579[0-9]{9}$`, RandomDigits())
 }

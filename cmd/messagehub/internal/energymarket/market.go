@@ -1,4 +1,4 @@
-package main
+package energymarket
 
 import (
 	"bytes"
@@ -12,37 +12,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// A market is a day of a small energy market: who takes part, and what its
+// A Market is a day of a small energy market: who takes part, and what its
 // domains announce to them. The same seed makes the same market, byte for byte.
-type market struct {
-	Actors  []marketActor
-	Backlog []marketEvent // for Actors[backlogOwner], from before the day
-	Day     []marketEvent // in the order of the day
+type Market struct {
+	Actors  []Actor
+	Backlog []Event // for Actors[BacklogOwner], from before the day
+	Day     []Event // in the order of the day
 }
 
-type marketActor struct {
+type Actor struct {
 	GLN, Name, Role string
 	share           int // of the events
 }
 
-// A marketEvent is an event as its domain sends it.
-type marketEvent struct {
+// A Event is an event as its domain sends it.
+type Event struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 	SupportsBundling                                 bool
 	Weight                                           int64
 	Payload                                          []byte // compact JSON, or nil
 }
 
-// inlineOrigin is the domain whose content travels inline in the demo: all its
+// InlineOrigin is the domain whose content travels inline in the demo: all its
 // events have payloads.
-const inlineOrigin = "Charges"
+const InlineOrigin = "Charges"
 
-// backlogOwner has been away for a while.
-const backlogOwner = 3
+// BacklogOwner has been away for a while.
+const BacklogOwner = 3
 
 // participants are made up; their roles are those of the European energy
 // markets: grid operator, supplier, balance responsible, and so on.
-var participants = []marketActor{
+var participants = []Actor{
 	{"", "Nørre Net", "DDM", 9},
 	{"", "Søndre Net", "DDM", 7},
 	{"", "Øens Net", "DDM", 3},
@@ -57,17 +57,17 @@ var participants = []marketActor{
 	{"", "Systemdrift", "EZ", 2},
 }
 
-// A kind is a sort of event.
-type kind struct {
-	origin, contentType string
-	documentTypes       []string
+// A Kind is a sort of event.
+type Kind struct {
+	Origin, ContentType string
+	DocumentTypes       []string
 	share               int   // of the events
 	alone               int   // of a thousand, do not support bundling
 	min, max            int64 // weight in KB
 	payload             int   // of a hundred, have one
 }
 
-var kinds = []kind{
+var Kinds = []Kind{
 	{"TimeSeries", "NotifyValidatedMeasureData", []string{"RSM-012"}, 40, 4, 1, 12, 5},
 	{"TimeSeries", "RejectRequestValidatedMeasureData", []string{"RSM-015"}, 3, 100, 1, 2, 0},
 	{"Aggregations", "NotifyAggregatedMeasureData", []string{"RSM-014"}, 15, 10, 4, 600, 0},
@@ -83,39 +83,45 @@ var kinds = []kind{
 // heavy is the weight of the odd event that is more than a bundle holds.
 const heavy = 60_000
 
-// newMarket makes a day of so many events, and a backlog.
-func newMarket(events, backlog int, seed uint64) *market {
-	g := generator{rand.New(rand.NewPCG(seed, 0x6d61726b6574))}
-	m := &market{Actors: slices.Clone(participants)}
+// New makes a day of so many events, and a backlog.
+func New(events, backlog int, seed uint64) *Market {
+	g := NewGenerator(seed, 0x6d61726b6574)
+	m := &Market{Actors: slices.Clone(participants)}
 	for i := range m.Actors {
-		m.Actors[i].GLN = newGLN(fmt.Sprintf("579%03d%06d", i, g.IntN(1_000_000)))
+		m.Actors[i].GLN = NewGLN(fmt.Sprintf("579%03d%06d", i, g.IntN(1_000_000)))
 	}
 	// The backlog is readings of the days before, as small as they get: it
 	// fills the heaviest bundle that there is, over six drawers.
-	old := kinds[0]
+	old := Kinds[0]
 	old.alone, old.min, old.max, old.payload = 0, 1, 1, 0
-	yesterday := day.Add(-24 * time.Hour)
+	yesterday := Day.Add(-24 * time.Hour)
 	for range backlog {
-		m.Backlog = append(m.Backlog, g.event(&m.Actors[backlogOwner], &old, yesterday))
+		m.Backlog = append(m.Backlog, g.Event(&m.Actors[BacklogOwner], &old, yesterday))
 	}
 	for _, at := range g.times(events) {
-		m.Day = append(m.Day, g.event(pick(&g, m.Actors, func(a *marketActor) int { return a.share }),
-			pick(&g, kinds, func(k *kind) int { return k.share }), at))
+		m.Day = append(m.Day, g.Event(pick(g, m.Actors, func(a *Actor) int { return a.share }),
+			pick(g, Kinds, func(k *Kind) int { return k.share }), at))
 	}
 	return m
 }
 
-type generator struct{ *rand.Rand }
+// A Generator draws events at random. The same seed draws the same.
+type Generator struct{ *rand.Rand }
 
-// day is when the demo plays.
-var day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
+// NewGenerator returns a generator of a seed, and of a stream with this seed.
+func NewGenerator(seed, stream uint64) *Generator {
+	return &Generator{rand.New(rand.NewPCG(seed, stream))}
+}
+
+// Day is when the demo plays.
+var Day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
 
 // byHour is how busy the hours of the day are: readings come in at night, people
 // move and switch suppliers in the morning, invoices are computed after lunch.
 var byHour = [24]int{9, 9, 8, 6, 4, 3, 2, 3, 5, 7, 8, 7, 5, 6, 7, 6, 4, 3, 2, 2, 2, 3, 4, 6}
 
 // times returns n moments of the day in order.
-func (g *generator) times(n int) []time.Time {
+func (g *Generator) times(n int) []time.Time {
 	hours := make([]int, 24)
 	for h := range hours {
 		hours[h] = h
@@ -123,19 +129,19 @@ func (g *generator) times(n int) []time.Time {
 	at := make([]time.Time, n)
 	for i := range at {
 		hour := *pick(g, hours, func(h *int) int { return byHour[*h] })
-		at[i] = day.Add(time.Duration(hour)*time.Hour + time.Duration(g.Int64N(int64(time.Hour))))
+		at[i] = Day.Add(time.Duration(hour)*time.Hour + time.Duration(g.Int64N(int64(time.Hour))))
 	}
 	slices.SortFunc(at, time.Time.Compare)
 	return at
 }
 
-func (g *generator) event(to *marketActor, k *kind, at time.Time) marketEvent {
-	e := marketEvent{
-		ID:               g.uuid(),
+func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
+	e := Event{
+		ID:               g.UUID(),
 		Recipient:        to.GLN,
-		Origin:           k.origin,
-		ContentType:      k.contentType,
-		DocumentType:     k.documentTypes[g.IntN(len(k.documentTypes))],
+		Origin:           k.Origin,
+		ContentType:      k.ContentType,
+		DocumentType:     k.DocumentTypes[g.IntN(len(k.DocumentTypes))],
 		SupportsBundling: g.IntN(1000) >= k.alone,
 		Weight:           k.min + g.Int64N(k.max-k.min+1),
 	}
@@ -150,7 +156,7 @@ func (g *generator) event(to *marketActor, k *kind, at time.Time) marketEvent {
 }
 
 // pick draws one of them by their shares.
-func pick[T any](g *generator, from []T, share func(*T) int) *T {
+func pick[T any](g *Generator, from []T, share func(*T) int) *T {
 	total := 0
 	for i := range from {
 		total += share(&from[i])
@@ -164,17 +170,17 @@ func pick[T any](g *generator, from []T, share func(*T) int) *T {
 	panic("shares add up to less than their sum")
 }
 
-// uuid draws a UUID of version 4.
-func (g *generator) uuid() string {
+// UUID draws a UUID of version 4.
+func (g *Generator) UUID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], g.Uint64())
 	binary.BigEndian.PutUint64(b[8:], g.Uint64())
 	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
-// appendJSON appends the event as a domain sends it. Its texts are plain ASCII,
+// AppendJSON appends the event as a domain sends it. Its texts are plain ASCII,
 // so quoting them for Go quotes them for JSON.
-func (e *marketEvent) appendJSON(b []byte) []byte {
+func (e *Event) AppendJSON(b []byte) []byte {
 	field := func(name, text string) {
 		b = append(b, `"`+name+`":`...)
 		b = strconv.AppendQuote(b, text)
@@ -197,5 +203,5 @@ func (e *marketEvent) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// cabinet names the cabinet of the event among those of its recipient.
-func (e *marketEvent) cabinet() string { return e.Origin + "|" + e.ContentType }
+// Cabinet names the cabinet of the event among those of its recipient.
+func (e *Event) Cabinet() string { return e.Origin + "|" + e.ContentType }

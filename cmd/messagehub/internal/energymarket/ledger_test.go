@@ -1,4 +1,4 @@
-package main
+package energymarket
 
 import (
 	"testing"
@@ -7,10 +7,10 @@ import (
 )
 
 // ledgerOfTwo is a ledger of two events, the second of which has a payload.
-func ledgerOfTwo() marketLedger {
-	l := newMarketLedger()
-	l.send(0, &marketEvent{ID: "e0", Recipient: "a", Origin: "Charges", ContentType: "c"})
-	l.send(0, &marketEvent{ID: "e1", Recipient: "a", Origin: "Charges", ContentType: "c", Payload: []byte(document)})
+func ledgerOfTwo() Ledger {
+	l := NewLedger()
+	l.SendEvent(0, &Event{ID: "e0", Recipient: "a", Origin: "Charges", ContentType: "c"})
+	l.SendEvent(0, &Event{ID: "e1", Recipient: "a", Origin: "Charges", ContentType: "c", Payload: []byte(document)})
 	return l
 }
 
@@ -24,9 +24,9 @@ func TestMarketLedgerReadsManifestsAndDocuments(t *testing.T) {
 		l := ledgerOfTwo()
 		read := 0
 		for _, body := range bodies {
-			require.NoError(t, l.peeked("a", body, []byte(body), l.Now()))
+			require.NoError(t, l.ReceiveBundle("a", body, []byte(body), l.Now()))
 			l.Confirm("a", body, true)
-			read += l.size("a", body)
+			read += l.Size("a", body)
 		}
 		require.Equal(t, 2, read)
 		require.True(t, l.Check().OK(), l.Check().Details())
@@ -45,7 +45,7 @@ func TestMarketLedgerReportsWhatItCannotRead(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := ledgerOfTwo()
-			require.ErrorContains(t, l.peeked("a", "b1", []byte(tc.body), l.Now()), "bundle b1 of a: "+tc.want)
+			require.ErrorContains(t, l.ReceiveBundle("a", "b1", []byte(tc.body), l.Now()), "bundle b1 of a: "+tc.want)
 			require.False(t, l.Check().OK())
 		})
 	}
