@@ -8,6 +8,7 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/layout"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
@@ -30,12 +31,12 @@ func (r *run) provisionAll(ctx context.Context, a *account.Account) error {
 var hub = layout.Layout{
 	Name: "hub",
 	Provision: func(ctx context.Context, a *account.Account, throughput int32) error {
-		db, err := cosmos.Connect(a.Connection(a.Unmetered(), "hub"))
+		db, err := client.Connect(a.Connection(a.Unmetered(), "hub"))
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		if err := db.Provision(ctx); err != nil {
+		if err := db.Provision(ctx, cosmos.Containers()); err != nil {
 			return err
 		}
 		return a.Raise(ctx, "hub", map[string]int32{"catalog": throughput, "cabinet": throughput, "bundles": throughput})
@@ -53,7 +54,7 @@ var hub = layout.Layout{
 // openHub returns the hub's repository over l, at work until stop is called. It
 // sweeps when it is told to, so that nobody pays for it unawares.
 func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.Options) (r *cosmos.Repository, stop func(), err error) {
-	db, err := cosmos.Connect(a.Connection(l, "hub"))
+	db, err := client.Connect(a.Connection(l, "hub"))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -29,7 +30,7 @@ type recordDoc struct {
 	Group     string    `json:"group,omitempty"`
 	Bundle    string    `json:"bundle,omitempty"`
 	Events    int       `json:"events,omitempty"`
-	formatNumber
+	client.FormatNumber
 }
 
 const recordKind = "record"
@@ -68,8 +69,8 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		return err
 	}
 	c := r.begin(what)
-	id := r.newID()
-	err := c.retry(ctx, func() error {
+	id := r.client.NewID()
+	err := c.Retry(ctx, func() error {
 		d, err := decide(c, id)
 		if err != nil {
 			return err
@@ -81,38 +82,38 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		if d.bundle != nil {
 			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count
 		}
-		_, err = c.batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+		_, err = c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 			for _, w := range d.writes {
-				putInBatch(b, w.id, w.etag, encoded(w.doc))
+				putInBatch(b, w.id, w.etag, client.Encode(w.doc))
 			}
-			b.CreateItem(encoded(record), nil)
+			b.CreateItem(client.Encode(record), nil)
 		})
-		if isRefused(err) { // perhaps because it was carried out before
+		if client.IsRefused(err) { // perhaps because it was carried out before
 			there, err := c.isThere(ctx, recipient, record.ID, recordDocument)
 			if err == nil && !there {
-				err = errStale
+				err = client.ErrStale
 			}
 			return err
 		}
 		return err
 	})
-	return c.outcome(what+" for "+recipient.String(), err)
+	return c.Outcome(what+" for "+recipient.String(), err)
 }
 
 // isThere asks for a document of a recipient by a write that changes nothing, for
 // that acts on the truth, however old the reads are.
-func (c *call) isThere(ctx context.Context, recipient domain.ActorID, id string, kind documentKind) (bool, error) {
-	err := c.patch(ctx, c.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
-	if isNotFound(err) {
+func (c *call) isThere(ctx context.Context, recipient domain.ActorID, id string, kind client.DocumentKind) (bool, error) {
+	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
+	if client.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // changesNothing is a patch of a document of a kind that leaves it as it is.
-func changesNothing(kind documentKind) azcosmos.PatchOperations {
-	ops := newPatch(kind)
-	ops.AppendSet("/kind", kind.name)
+func changesNothing(kind client.DocumentKind) azcosmos.PatchOperations {
+	ops := client.NewPatch(kind)
+	ops.AppendSet("/kind", kind.Name)
 	return ops
 }
 
@@ -158,7 +159,7 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 			return doc, g, nil
 		}
 	}
-	return nil, nil, errStale // the two were read at different times
+	return nil, nil, client.ErrStale // the two were read at different times
 }
 
 // Replay implements repository.Operations.
@@ -205,7 +206,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 	}
 	g := gates[group]
 	if g.Open != "" || g.Last == "" {
-		if c.r.db.readsMayBeStale() {
+		if c.r.db.ReadsMayBeStale() {
 			if err := c.prove(ctx, g); err != nil {
 				return nil, nil, err
 			}
@@ -216,14 +217,14 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		return nil, nil, domain.Errorf(domain.NotFound, "no bundle was closed in group %s that could be replayed", group)
 	}
 	doc := &bundleDoc{}
-	etag, err := c.read(ctx, c.r.db.bundles, recipient.String(), g.Last, doc)
-	if isNotFound(err) {
+	etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), g.Last, doc)
+	if client.IsNotFound(err) {
 		there, err := c.isThere(ctx, recipient, g.Last, bundleDocument)
 		if err != nil {
 			return nil, nil, err
 		}
 		if there {
-			return nil, nil, errStale
+			return nil, nil, client.ErrStale
 		}
 		return nil, nil, domain.Errorf(domain.NotFound, "bundle %s, the last one of group %s, is not retained any more", g.Last, group)
 	}
@@ -231,7 +232,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		return nil, nil, err
 	}
 	if doc.State == stateOpen || g.At[doc.Cabinet].Total != doc.Start.Total+int64(doc.Count) {
-		return nil, nil, errStale // the two were read at different times
+		return nil, nil, client.ErrStale // the two were read at different times
 	}
 	doc.etag = etag
 	return doc, g, nil
@@ -264,9 +265,9 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
 	drawers := make([]drawer, len(doc.Ranges))
 	for i, s := range doc.Ranges {
-		_, err := c.read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &drawers[i])
-		if isNotFound(err) {
-			return errNotYetVisible
+		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &drawers[i])
+		if client.IsNotFound(err) {
+			return client.ErrNotYetVisible
 		}
 		if err != nil {
 			return err
@@ -314,10 +315,10 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 
 // Records implements repository.Operations.
 func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
-	docs, err := all[recordDoc](ctx, r.begin("records").query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+	docs, err := client.All[recordDoc](ctx, r.begin("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
 	if err != nil {
-		return nil, classified("records of "+recipient.String(), err)
+		return nil, client.Classify("records of "+recipient.String(), err)
 	}
 	slices.SortStableFunc(docs, func(a, b *recordDoc) int { return b.When.Compare(a.When) })
 	var records []repository.Record

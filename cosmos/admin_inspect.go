@@ -7,6 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -16,7 +17,7 @@ import (
 func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	c := r.begin("inspect")
 	in, err := c.inspect(ctx, recipient)
-	return in, classified("inspect "+recipient.String(), err)
+	return in, client.Classify("inspect "+recipient.String(), err)
 }
 
 func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
@@ -42,7 +43,7 @@ func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repositor
 		found := repository.InspectedGroup{Group: group, Generation: g.Generation, Waiting: waiting[group]}
 		if g.Open != "" {
 			var doc bundleDoc
-			if _, err := c.read(ctx, c.r.db.bundles, recipient.String(), g.Open, &doc); err != nil && !isNotFound(err) {
+			if _, err := c.Read(ctx, c.r.db.bundles, recipient.String(), g.Open, &doc); err != nil && !client.IsNotFound(err) {
 				return in, err
 			} else if err == nil {
 				b, err := doc.bundle()
@@ -71,7 +72,7 @@ func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, nam
 	cab := repository.InspectedCabinet{
 		Cabinet: cabinet, Group: group, Received: last.Total, Acknowledged: at.Total, Last: last.Sequence, Through: at.Sequence, Floor: floor,
 	}
-	drawers, err := all[drawer](ctx, c.query(c.r.db.cabinets, cabinetKey(cabinet),
+	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: floor}))
 	if err != nil {
 		return cab, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -27,9 +28,9 @@ const (
 // Answer implements repository.Answers.
 func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error) {
 	if err := repository.CheckObjectName(object); err != nil {
-		return domain.Bundle{}, classified("answer for bundle "+id.String(), err)
+		return domain.Bundle{}, client.Classify("answer for bundle "+id.String(), err)
 	}
-	ops := newPatch(bundleDocument, ifUnanswered)
+	ops := client.NewPatch(bundleDocument, ifUnanswered)
 	ops.AppendSet("/object", object)
 	ops.AppendSet("/bodyLength", body.Length)
 	ops.AppendSet("/bodyDigest", body.Digest[:])
@@ -43,8 +44,8 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 // Fail implements repository.Answers. The call leaves its id, so that it counts
 // once though its reply be lost.
 func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
-	call := r.newID()
-	ops := newPatch(bundleDocument, ifUnanswered, "c.trouble.call != '"+call+"'")
+	call := r.client.NewID()
+	ops := client.NewPatch(bundleDocument, ifUnanswered, "c.trouble.call != '"+call+"'")
 	ops.AppendIncrement("/trouble/failures", 1)
 	ops.AppendSet("/trouble/reason", why.Reason)
 	ops.AppendSet("/trouble/text", why.Text)
@@ -58,13 +59,13 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 	ops azcosmos.PatchOperations, isDone func(*bundleDoc) bool,
 ) (bundle domain.Bundle, err error) {
 	c := r.begin(what)
-	err = c.retry(ctx, func() error {
+	err = c.Retry(ctx, func() error {
 		doc := &bundleDoc{}
-		err := c.patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
+		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		switch {
-		case isNotFound(err):
+		case client.IsNotFound(err):
 			return errNotOpen(id)
-		case isRefused(err): // it has an answer, or this very patch was carried out before, or it is not open
+		case client.IsRefused(err): // it has an answer, or this very patch was carried out before, or it is not open
 			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}
@@ -75,7 +76,7 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 			case bundle.Content != domain.Request:
 				return domain.Errorf(domain.Invalid, "bundle %s has its content already: it is in mode %s", id, bundle.Content)
 			case bundle.IsUnanswered() && !isDone(doc):
-				return errStale
+				return client.ErrStale
 			}
 			return nil
 		case err == nil:
@@ -83,7 +84,7 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 		}
 		return err
 	})
-	return bundle, c.outcome(what+" for bundle "+id.String(), err)
+	return bundle, c.Outcome(what+" for bundle "+id.String(), err)
 }
 
 // openNow returns a bundle as it is now, or fails with NotFound if it is not open.
@@ -91,19 +92,19 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
 	doc := &bundleDoc{}
 	var err error
-	if c.r.db.readsMayBeStale() {
-		ops := newPatch(bundleDocument, ifOpen)
+	if c.r.db.ReadsMayBeStale() {
+		ops := client.NewPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/kind", bundleKind)
-		err = c.patch(ctx, c.r.db.bundles, recipient.String(), id.String(), ops, doc)
+		err = c.Patch(ctx, c.r.db.bundles, recipient.String(), id.String(), ops, doc)
 	} else {
-		_, err = c.read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
+		_, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
 	}
-	if statusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
-		if _, err = c.read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc); err == nil {
+	if client.StatusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
+		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc); err == nil {
 			return nil, errNotOpen(id)
 		}
 	}
-	if isNotFound(err) || err == nil && doc.State != stateOpen {
+	if client.IsNotFound(err) || err == nil && doc.State != stateOpen {
 		return nil, errNotOpen(id)
 	}
 	return doc, err

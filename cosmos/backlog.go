@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -176,7 +177,7 @@ type behind struct {
 	Oldest millis          `json:"oldest,omitempty"`
 	Seen   domain.Sequence `json:"seen"` // watermark
 
-	Unknown unknownMembers `json:",embed"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // behindNew returns what waits behind a new bundle, as its document remembers it.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -348,7 +349,7 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	sweeper := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Exclusive: true, Retention: 1}, false)
 	_, err = sweeper.Sweep(context.Background())
 	require.NoError(t, err, "call %d", n)
-	left, err := all[drawer](context.Background(), &query{call: sweeper.begin("test"), container: sweeper.db.cabinets, everywhere: true, text: "SELECT * FROM c"})
+	left, err := client.All[drawer](context.Background(), sweeper.begin("test").QueryAllPartitions(sweeper.db.cabinets, "", "SELECT * FROM c"))
 	require.NoError(t, err, "call %d", n)
 	require.Empty(t, left, "call %d: all is acknowledged, so all goes", n)
 	return happened

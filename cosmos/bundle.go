@@ -7,6 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -43,7 +44,7 @@ type bundleDoc struct {
 	Object  string      `json:"object,omitempty"`  // once it is answered
 	Trouble *troubleDoc `json:"trouble,omitempty"` // always there
 	Opening int64       `json:"opening,omitempty"` // generation by which the gate opened it last
-	document
+	client.Document
 
 	etag azcore.ETag
 }
@@ -55,7 +56,7 @@ type troubleDoc struct {
 	Text     string `json:"text"`
 	Call     string `json:"call"` // of Fail, that was the last
 
-	Unknown unknownMembers `json:",embed"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 const (
@@ -73,7 +74,7 @@ type slotRange struct {
 	From    int    `json:"from"`
 	To      int    `json:"to"` // exclusive
 
-	Unknown unknownMembers `json:",embed"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // bundle returns what the rules know of a bundle.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -122,7 +123,7 @@ func (l *chaosLine) delay(req *http.Request) bool {
 	if !l.c.calm.Load() && l.c.random(150) == 0 {
 		d = time.Duration(2000+l.c.random(4000)) * time.Millisecond
 	}
-	return sleep(req.Context(), d)
+	return client.Sleep(req.Context(), d)
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -170,7 +171,7 @@ func (c *chaos) swept(t *testing.T) float64 {
 
 func (c *chaos) start() *chaosNode {
 	line := &chaosLine{c: c, next: c.line}
-	db, err := Connect(Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
+	db, err := client.Connect(client.Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
 	require.NoError(c, err)
 	n := &chaosNode{line: line}
 	opts := Options{DrawerCapacity: 3, Ordering: c.order, Random: seeded(c.seed ^ uint64(c.random(1<<30))), SweepEvery: -1}
@@ -281,7 +282,7 @@ func (c *chaos) countsBackwards(left []repositorytest.Peeked) {
 
 // pause lets up to ms milliseconds of the bubble's time pass.
 func (c *chaos) pause(ms int) {
-	sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
+	client.Sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
 }
 
 // write saves batches of events, each until it is told that they are stored.

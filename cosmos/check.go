@@ -12,6 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -141,10 +142,10 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.goOn(q); err != nil {
 		return err
 	}
-	for !q.done {
+	for !q.IsDone() {
 		recipients, strays, err := nextRecipients(ctx, q, 100)
 		if err != nil {
-			if c.opts.Resume != "" && statusOf(err) == http.StatusBadRequest {
+			if c.opts.Resume != "" && client.StatusOf(err) == http.StatusBadRequest {
 				err = domain.Errorf(domain.Invalid, "resume: %w; begin from the start", err)
 			}
 			return err
@@ -161,11 +162,11 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 		c.report.Resume = ""
-		if q.continuation != nil {
-			c.report.Resume = c.checkpoint(*q.continuation)
+		if continuation := q.NextPage(); continuation != "" {
+			c.report.Resume = c.checkpoint(continuation)
 		}
 		c.tell(true)
-		q.call = c.r.begin("check") // a budget for each result page
+		q.UseCall(c.r.client.Begin("check")) // a budget for each result page
 	}
 	return c.abandoned(ctx, true)
 }
@@ -181,11 +182,11 @@ func (c *checker) checkpoint(continuation string) string {
 	for _, u := range c.intents {
 		p.Intents[u.recipient.String()] = u.intent
 	}
-	return base64.RawURLEncoding.EncodeToString(encoded(&p))
+	return base64.RawURLEncoding.EncodeToString(client.Encode(&p))
 }
 
 // goOn begins where another check has been.
-func (c *checker) goOn(q *query) error {
+func (c *checker) goOn(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
 	}
@@ -197,7 +198,7 @@ func (c *checker) goOn(q *query) error {
 	if err != nil || p.Continuation == "" {
 		return domain.Errorf(domain.Invalid, "resume: this is not what a check has reported; begin from the start")
 	}
-	q.continuation = &p.Continuation
+	q.ResumeAt(p.Continuation)
 	for name, intent := range p.Intents {
 		recipient, err := domain.ParseActorID(name)
 		if err != nil {
@@ -210,27 +211,25 @@ func (c *checker) goOn(q *query) error {
 }
 
 // heads is the query for all recipients that have one.
-func heads(c *call) *query {
-	return &query{
-		call: c, container: c.r.db.catalog, everywhere: true, text: "SELECT c.partitionKey FROM c WHERE c.id = @id",
-		params: []azcosmos.QueryParameter{{Name: "@id", Value: headID}},
-	}
+func heads(c *call) *client.Query {
+	return c.QueryAllPartitions(c.r.db.catalog, headID, "SELECT c.partitionKey FROM c WHERE c.id = @id",
+		azcosmos.QueryParameter{Name: "@id", Value: headID})
 }
 
 // nextRecipients returns some more recipients. strays are the heads that lie where no
 // recipient is, or are damaged: they are reported, and do not affect the others.
-func nextRecipients(ctx context.Context, q *query, size int) (recipients []domain.ActorID, strays []error, err error) {
-	items, err := q.next(ctx, size)
+func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients []domain.ActorID, strays []error, err error) {
+	items, err := q.Next(ctx, size)
 	if err != nil {
-		err = classified("list recipients", err)
-		if q.skipDamage(err) {
+		err = client.Classify("list recipients", err)
+		if q.SkipDamage(err) {
 			return nil, []error{err}, nil
 		}
 		return nil, nil, err
 	}
 	for _, item := range items {
 		var h head
-		err := q.call.decode(item, headID, &h)
+		err := q.Decode(item, &h)
 		if err != nil {
 			strays = append(strays, err)
 			continue
@@ -279,7 +278,7 @@ func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, [
 	for n := range looks {
 		l := newLook(c, recipient)
 		if err := l.everything(ctx); err != nil {
-			return nil, nil, classified("check "+recipient.String(), err)
+			return nil, nil, client.Classify("check "+recipient.String(), err)
 		}
 		before, now = now, l
 		made++
@@ -289,12 +288,12 @@ func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, [
 		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
 			break
 		}
-		if n < looks-1 && !sleep(ctx, leasePoll<<n/2+c.r.jitter(leasePoll<<n)) { // hints may be under way
+		if n < looks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // hints may be under way
 			return nil, nil, ctx.Err()
 		}
 	}
 	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f Finding) bool {
-		return f.Damage && c.r.db.readsMayBeStale() && times[spot{f.Kind, f.Where}] < made
+		return f.Damage && c.r.db.ReadsMayBeStale() && times[spot{f.Kind, f.Where}] < made
 	})
 	if c.opts.Repair && len(confirmed) > 0 {
 		if err := c.mend(ctx, recipient, confirmed); err != nil {
@@ -327,8 +326,8 @@ func (c *checker) addUnreadable(recipient domain.ActorID, err error) {
 // only if the store says so.
 func (c *checker) unreadableHead(err error) {
 	f := Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}
-	if damage, ok := errors.AsType[*failure](err); ok {
-		f.Recipient = damage.partition
+	if damage, ok := errors.AsType[*client.Failure](err); ok {
+		f.Recipient = damage.DamagedPartition()
 	}
 	c.add([]Finding{f})
 }
@@ -349,8 +348,8 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil {
 			tried = true
-			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !isRefused(err) && !isStale(err) {
-				return classified("repair "+recipient.String(), err)
+			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
+				return client.Classify("repair "+recipient.String(), err)
 			}
 		}
 	}
@@ -359,7 +358,7 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 	}
 	after := newLook(c, recipient)
 	if err := after.everything(ctx); err != nil {
-		return classified("check "+recipient.String(), err)
+		return client.Classify("check "+recipient.String(), err)
 	}
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil && !after.has(f) {
@@ -433,12 +432,12 @@ func (c *checker) hints(ctx context.Context, recipient domain.ActorID) error {
 // then, else nil.
 func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*head, error) {
 	for patience := patienceWithIntents; ; {
-		if !dead && !sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
+		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
 			return nil, ctx.Err()
 		}
 		h, err := c.r.begin("check").readHead(ctx, u.recipient)
 		if err != nil {
-			return nil, classified("check "+u.recipient.String(), err)
+			return nil, client.Classify("check "+u.recipient.String(), err)
 		}
 		if h.Intent == nil || h.Intent.ID != u.intent {
 			return nil, nil //nolint:nilnil // there is none
@@ -456,7 +455,7 @@ func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*hea
 func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
 	w := &writer{r: c.r, recipient: u.recipient, index: newIndex(u.recipient)}
 	call := c.r.begin("repair")
-	err := call.retry(ctx, func() error {
+	err := call.Retry(ctx, func() error {
 		w.head = nil
 		if err := w.readHead(ctx, call); err != nil {
 			return err
@@ -466,7 +465,7 @@ func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
 		}
 		return w.undo(ctx, call)
 	})
-	return err == nil, classified("repair "+u.recipient.String(), err)
+	return err == nil, client.Classify("repair "+u.recipient.String(), err)
 }
 
 func (c *checker) add(findings []Finding) {

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -75,7 +76,7 @@ func (s *scan) readAll(ctx context.Context) error {
 // drawers looks at the drawers themselves and decides which slots are visible.
 func (s *scan) drawers(ctx context.Context) error {
 	key := cabinetKey(s.cabinet)
-	found, err := all[drawer](ctx, s.l.begin().query(s.l.c.r.db.cabinets, key,
+	found, err := client.All[drawer](ctx, s.l.begin().Query(s.l.c.r.db.cabinets, key,
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: s.floor}))
 	if err != nil {
 		return err
@@ -135,9 +136,9 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	}
 	if d.Position != position {
 		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, c *call) error {
-			ops := newPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
+			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
-			return c.patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
+			return c.Patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
 		}, "its position says that %d slots are acknowledged, the gate says %d", d.Position, position)
 	}
 }
@@ -148,18 +149,18 @@ const pagesAtOnce = 8
 
 // read goes through the pages of a drawer.
 func (s *scan) read(ctx context.Context, d *drawerSeen) error {
-	q := s.l.begin().query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	slot := 0 // the next one
 	f := newFilter(d.limit)
-	for !q.done && slot < d.limit {
-		items, err := q.next(ctx, pagesAtOnce)
+	for !q.IsDone() && slot < d.limit {
+		items, err := q.Next(ctx, pagesAtOnce)
 		if err != nil {
 			return err
 		}
 		for _, item := range items {
 			var p page
-			if err := q.call.decode(item, d.id, &p); err != nil {
+			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
 			if p.Slot >= d.limit {
@@ -169,7 +170,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 				return err
 			}
 		}
-		q.call = s.l.begin() // a budget for each request
+		q.UseCall(s.l.begin().Call) // a budget for each request
 	}
 	if s.idsOnly {
 		return nil
@@ -262,8 +263,8 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
 	c := s.l.begin()
 	var doc filterDoc
-	etag, err := c.read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
-	if isNotFound(err) {
+	etag, err := c.Read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
+	if client.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -271,8 +272,8 @@ func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
 	}
 	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
 		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, c *call) error {
-			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, document: doc.document}
-			_, err := c.put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
+			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, Document: doc.Document}
+			_, err := c.Put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
 			return err
 		}, "it does not say which events the drawer holds")
 	}
@@ -307,16 +308,16 @@ func (s *scan) whole() {
 
 // find looks for suspects in a drawer and notes where they are.
 func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
-	q := s.l.begin().query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
-	for !q.done {
-		items, err := q.next(ctx, pagesAtOnce)
+	for !q.IsDone() {
+		items, err := q.Next(ctx, pagesAtOnce)
 		if err != nil {
 			return err
 		}
 		for _, item := range items {
 			var p page
-			if err := q.call.decode(item, d.id, &p); err != nil {
+			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
 			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time

@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
 )
 
 func (l *look) notices(ctx context.Context) ([]*noticeDoc, error) {
-	return all[noticeDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
+	return client.All[noticeDoc](ctx, l.begin().Query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
 }
 

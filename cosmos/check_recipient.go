@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -75,7 +76,7 @@ func (l *look) agreesWith(other *look) bool {
 // store that is behind the others, for some seconds. Then no look is too many, and
 // all must have found it.
 func (l *look) mayBeOld() bool {
-	return l.c.r.db.readsMayBeStale() && slices.ContainsFunc(l.findings, func(f Finding) bool { return f.Damage })
+	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f Finding) bool { return f.Damage })
 }
 
 // confirmedBy returns the findings that another look has made too. While things
@@ -162,7 +163,7 @@ func (l *look) again(ctx context.Context) error {
 
 // bundles looks at the gates and the bundles that are open, and returns these.
 func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
-	found, err := all[bundleDoc](ctx, l.begin().query(l.c.r.db.bundles, l.recipient.String(),
+	found, err := client.All[bundleDoc](ctx, l.begin().Query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind AND (c.state = @open OR c.state = @dequeued AND c.content = @request AND NOT IS_DEFINED(c.object))",
 		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@open", Value: stateOpen},
 		azcosmos.QueryParameter{Name: "@dequeued", Value: stateDequeued}, azcosmos.QueryParameter{Name: "@request", Value: string(domain.Request)}))
@@ -256,7 +257,7 @@ func (l *look) catalog(ctx context.Context, scans map[cabinetName]*scan) error {
 	}
 	for origin := range origins {
 		key := catalogKey(l.recipient, origin)
-		entries, err := all[entry](ctx, l.begin().query(l.c.r.db.catalog, key, "SELECT * FROM c"))
+		entries, err := client.All[entry](ctx, l.begin().Query(l.c.r.db.catalog, key, "SELECT * FROM c"))
 		if err != nil {
 			return err
 		}
@@ -336,14 +337,16 @@ func (l *look) twice(ctx context.Context, scans map[cabinetName]*scan) error {
 }
 
 func remove(container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) func(context.Context, *call) error {
-	return func(ctx context.Context, c *call) error { return c.remove(ctx, container, key, id, etag) }
+	return func(ctx context.Context, c *call) error { return c.Delete(ctx, container, key, id, etag) }
 }
 
 func replace(container *azcosmos.ContainerClient, key string, e *entry, etag azcore.ETag) func(context.Context, *call) error {
 	return func(ctx context.Context, c *call) error {
-		_, err := c.put(ctx, container, key, e.ID, etag, e)
+		_, err := c.Put(ctx, container, key, e.ID, etag, e)
 		return err
 	}
 }
 
-func isStale(err error) bool { return errors.Is(err, errStale) || errors.Is(err, errIntentUnchanged) }
+func isStale(err error) bool {
+	return errors.Is(err, client.ErrStale) || errors.Is(err, errIntentUnchanged)
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -92,7 +93,7 @@ func (d *damaged) checks(opts CheckOptions) Report {
 }
 
 func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
-	found, err := all[drawer](d.Context(), d.node.begin("test").query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
+	found, err := client.All[drawer](d.Context(), d.node.begin("test").Query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(d, err)
 	return found
 }
@@ -101,16 +102,16 @@ func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
 func (d *damaged) patches(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
-	require.NoError(d, d.node.begin("test").patch(d.Context(), container, key, id, ops, &struct{}{}))
+	require.NoError(d, d.node.begin("test").Patch(d.Context(), container, key, id, ops, &struct{}{}))
 }
 
 func (d *damaged) deletes(container *azcosmos.ContainerClient, key, id string) {
-	require.NoError(d, d.node.begin("test").discard(d.Context(), container, key, id))
+	require.NoError(d, d.node.begin("test").Discard(d.Context(), container, key, id))
 }
 
 // puts creates a document beside the gates, as no code of ours would.
 func (d *damaged) puts(doc any) {
-	_, err := d.node.begin("test").put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
+	_, err := d.node.begin("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
 	require.NoError(d, err)
 }
 
@@ -163,7 +164,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		}},
 		{entryStale, true, func(d *damaged) {
 			e := &entry{ID: d.drawers(d.main)[0].ID, PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
-			_, err := d.node.begin("test").put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
+			_, err := d.node.begin("test").Put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
 			require.NoError(d, err)
 		}},
 		{positionWrong, true, func(d *damaged) {
@@ -204,7 +205,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{drawerBeyond, false, func(d *damaged) {
 			beyond := *d.drawers(d.main)[0]
 			beyond.ID, beyond.Ordinal = "beyond", 9
-			_, err := d.node.begin("test").put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
+			_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
 			require.NoError(d, err)
 		}},
 		{bundleMissing, false, func(d *damaged) {
@@ -307,7 +308,7 @@ func (d *damaged) openBundle() string { return d.gate().Open }
 
 func (d *damaged) readsPage(drawer string, slot int) []storedEvent {
 	var p page
-	_, err := d.node.begin("test").read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
+	_, err := d.node.begin("test").Read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
 	require.NoError(d, err)
 	var events []storedEvent
 	require.NoError(d, p.decode(d.main, func(_ int, e *storedEvent) bool { events = append(events, *e); return true }))
@@ -439,7 +440,7 @@ func TestACheckGivesASaveTheTimeThatAWriterWould(t *testing.T) {
 		d.patches(d.node.db.catalog, d.actor.String(), headID, "/undone", maxDoubled)
 		var saving sync.WaitGroup
 		saving.Go(func() {
-			sleep(t.Context(), lease<<maxDoubled)
+			client.Sleep(t.Context(), lease<<maxDoubled)
 			d.saves(1, domain.TimeSeries) // and the intent is gone
 		})
 		other := d.rig.node(Options{}, false)
@@ -461,7 +462,7 @@ func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
 		s.save(slow, 0, repositorytest.Events(2, s.actor))
 		b, err := repositorytest.Peek(t.Context(), s.stores(slow), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		line.set(func(req *http.Request) error { sleep(req.Context(), 20*time.Millisecond); return nil })
+		line.set(func(req *http.Request) error { client.Sleep(req.Context(), 20*time.Millisecond); return nil })
 		_, err = slow.Acknowledge(t.Context(), s.actor, b.ID)
 		require.NoError(t, err)
 		hurried := s.node(Options{Random: func() uint64 { return 0 }}, false)
@@ -483,7 +484,7 @@ func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
 			return 0
 		}})}
 		node, line := s.tapped(Options{DrawerCapacity: 3})
-		sleep(t.Context(), time.Minute)
+		client.Sleep(t.Context(), time.Minute)
 		s.save(node, 0, repositorytest.Events(5, s.actor))
 		line.set(func(req *http.Request) error { // one container's replica is behind the others
 			old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/"))

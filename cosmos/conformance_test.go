@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -59,22 +61,30 @@ func TestConformanceOnAnAccount(t *testing.T) {
 		t.Log("left out: MESSAGEHUB_TEST_COSMOS_ENDPOINT names no account")
 		return
 	}
-	c := Connection{
+	c := client.Connection{
 		Endpoint: endpoint,
 		Key:      os.Getenv("MESSAGEHUB_TEST_COSMOS_KEY"),
 		Database: fmt.Sprintf("messagehub-test-%d", time.Now().UnixNano()),
 	}
+	var all *azcosmos.Client
 	if c.Key == "" {
 		credential, err := azidentity.NewDefaultAzureCredential(nil)
 		require.NoError(t, err)
 		c.Credential = credential
+		all, err = azcosmos.NewClient(endpoint, credential, nil)
+		require.NoError(t, err)
+	} else {
+		key, err := azcosmos.NewKeyCredential(c.Key)
+		require.NoError(t, err)
+		all, err = azcosmos.NewClientWithKey(endpoint, key, nil)
+		require.NoError(t, err)
 	}
-	db, err := Connect(c)
+	db, err := client.Connect(c)
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	require.NoError(t, db.Provision(t.Context()))
+	require.NoError(t, db.Provision(t.Context(), Containers()))
 	t.Cleanup(func() {
-		d, err := db.client.NewDatabase(c.Database)
+		d, err := all.NewDatabase(c.Database)
 		require.NoError(t, err)
 		_, err = d.Delete(context.Background(), nil)
 		require.NoError(t, err)

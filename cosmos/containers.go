@@ -1,12 +1,6 @@
 package cosmos
 
-import (
-	"encoding/json"
-	"slices"
-	"strings"
-
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-)
+import "github.com/messagehub/messagehub/cosmos/client"
 
 // The names of the hub's containers.
 const (
@@ -15,192 +9,48 @@ const (
 	bundlesContainer = "bundles"
 )
 
-// A ContainerSpec describes a container that a deployment needs. Creation, the
-// check at start, messagehub provision and the table in the README derive from
-// the list that [Containers] returns.
-type ContainerSpec struct {
-	Name         string
-	Holds        string // its documents, for readers of a table
-	PartitionKey string // path of the partition key, which is hashed by version 2
-	KeyBytes     int    // length of the longest partition key value
-
-	// Index lists the scalar properties that queries filter or order by. All other
-	// paths are excluded: each indexed path makes every write more expensive.
-	Index []IndexPath
-
-	// Expires reports whether documents of the container set their own time to live.
-	// It needs a default TTL of -1, which means: on, and only for these documents.
-	Expires bool
-
-	// Throughput is the suggested autoscale maximum in RU/s.
-	Throughput int32
-}
-
-// An IndexPath is a property that a query of the hub needs in the index.
-type IndexPath struct {
-	Path string // as in an indexing policy: /name/?
-	Use  string // what does not work, or costs more, without it
-}
-
 // Containers returns the containers of the hub.
-func Containers() []ContainerSpec {
+func Containers() []client.ContainerSpec {
 	const (
 		name, label = 64, 128 // the longest id or origin, and the longest content type
 		catalogKey  = name + len("|") + name
 		cabinetKey  = catalogKey + len("|") + label
 	)
-	return []ContainerSpec{
+	all := []client.ContainerSpec{
 		{
 			Name: catalogContainer, Holds: "what was received for each recipient, and where its next events are",
 			PartitionKey: "/partitionKey", KeyBytes: catalogKey, Throughput: 4000,
-			Index: []IndexPath{
-				{"/contentType/?", "a Peek reads every entry of a recipient instead of one"},
-				{"/ordinal/?", "Cosmos refuses the query of a Peek that orders by it"},
+			Index: []client.IndexPath{
+				{Path: "/contentType/?", Use: "a Peek reads every entry of a recipient instead of one"},
+				{Path: "/ordinal/?", Use: "Cosmos refuses the query of a Peek that orders by it"},
 			},
 		},
 		{
 			Name: cabinetContainer, Holds: "the events, in drawers",
 			PartitionKey: "/partitionKey", KeyBytes: cabinetKey, Throughput: 4000,
-			Index: []IndexPath{
-				{"/ordinal/?", "Cosmos refuses the queries of a Peek and of the check that order by it"},
-				{"/until/?", "Cosmos refuses the query of a Peek that orders by it"},
+			Index: []client.IndexPath{
+				{Path: "/ordinal/?", Use: "Cosmos refuses the queries of a Peek and of the check that order by it"},
+				{Path: "/until/?", Use: "Cosmos refuses the query of a Peek that orders by it"},
 			},
 		},
 		{
 			Name: bundlesContainer, Holds: "what was acknowledged, the bundles, and notices to domains",
 			PartitionKey: "/recipient", KeyBytes: name, Throughput: 4000, Expires: true,
-			Index: []IndexPath{
-				{"/kind/?", "a Peek reads every bundle of a recipient that is kept, and the relay of notices reads all of the container"},
+			Index: []client.IndexPath{
+				{Path: "/kind/?", Use: "a Peek reads every bundle of a recipient that is kept, and the relay of notices reads all of the container"},
 			},
 		},
 	}
-}
-
-// DefaultTTL returns the default TTL as a table shows it.
-func (c *ContainerSpec) DefaultTTL() string {
-	if c.Expires {
-		return "-1"
+	for i := range all {
+		all[i].WiderIndex, all[i].Remedy = costOfWiderIndex, remedy
 	}
-	return "none"
+	return all
 }
 
-// IndexPaths returns the paths to include in the indexing policy.
-func (c *ContainerSpec) IndexPaths() []string {
-	paths := make([]string, len(c.Index))
-	for i, p := range c.Index {
-		paths[i] = p.Path
-	}
-	return paths
-}
+// costOfWiderIndex is what the default indexing policy, which indexes all paths,
+// adds to the price of a Save; TestCheckContainers_NamesThePriceOfAWiderIndex measures
+// it.
+const costOfWiderIndex = "a Save costs up to 1.3 times as much"
 
-// IndexingPolicy returns the indexing policy as JSON.
-func (c *ContainerSpec) IndexingPolicy() string {
-	text, err := json.Marshal(c.properties().IndexingPolicy)
-	if err != nil {
-		panic(err) // a policy without spatial indexes always marshals
-	}
-	return string(text)
-}
-
-// properties returns what to create the container with.
-func (c *ContainerSpec) properties() azcosmos.ContainerProperties {
-	index := &azcosmos.IndexingPolicy{
-		Automatic:     true,
-		IndexingMode:  azcosmos.IndexingModeConsistent,
-		ExcludedPaths: []azcosmos.ExcludedPath{{Path: allPaths}},
-	}
-	for _, path := range c.IndexPaths() {
-		index.IncludedPaths = append(index.IncludedPaths, azcosmos.IncludedPath{Path: path})
-	}
-	p := azcosmos.ContainerProperties{
-		ID: c.Name,
-		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{
-			Kind: azcosmos.PartitionKeyKindHash, Paths: []string{c.PartitionKey}, Version: 2,
-		},
-		IndexingPolicy: index,
-	}
-	if c.Expires {
-		onlyWhereSet := int32(-1)
-		p.DefaultTimeToLive = &onlyWhereSet
-	}
-	return p
-}
-
-// allPaths stands for every property in an indexing policy.
-const allPaths = "/*"
-
-// A containerState holds the properties of a container as the account returns
-// them. The raw JSON is kept because azcosmos drops members that it does not
-// know.
-type containerState struct {
-	raw []byte
-
-	RID          string `json:"_rid"`
-	ETag         string `json:"_etag"`
-	PartitionKey struct {
-		Kind    string   `json:"kind"`
-		Paths   []string `json:"paths"`
-		Version int      `json:"version"`
-	} `json:"partitionKey"`
-	DefaultTTL *int64         `json:"defaultTtl"`
-	Indexing   indexingPolicy `json:"indexingPolicy"`
-	UniqueKeys struct {
-		Keys []struct {
-			Paths []string `json:"paths"`
-		} `json:"uniqueKeys"`
-	} `json:"uniqueKeyPolicy"`
-}
-
-type indexingPolicy struct {
-	Mode      string      `json:"indexingMode"`
-	Automatic *bool       `json:"automatic"`
-	Included  []indexPath `json:"includedPaths"`
-	Excluded  []indexPath `json:"excludedPaths"`
-}
-
-type indexPath struct {
-	Path string `json:"path"`
-}
-
-// isConsistent reports whether writes are indexed at once. Modes none and lazy,
-// and indexing on demand, make queries fail or miss documents.
-func (p *indexingPolicy) isConsistent() bool {
-	return (p.Mode == "" || strings.EqualFold(p.Mode, "consistent")) && (p.Automatic == nil || *p.Automatic)
-}
-
-// indexes reports whether the scalar at path, such as /name/?, is indexed: the
-// most precise path that the policy names decides.
-func (p *indexingPolicy) indexes(path string) bool {
-	subtree := strings.TrimSuffix(path, "/?") + allPaths
-	for _, candidate := range []string{path, subtree, allPaths} {
-		switch {
-		case namesPath(p.Excluded, candidate):
-			return false
-		case namesPath(p.Included, candidate):
-			return true
-		}
-	}
-	return len(p.Included) == 0 && len(p.Excluded) == 0 // nothing is named: the default is to index all
-}
-
-// wider returns the included paths that need does not list.
-func (p *indexingPolicy) wider(need []string) []string {
-	if len(p.Included) == 0 && len(p.Excluded) == 0 {
-		return []string{allPaths}
-	}
-	var more []string
-	for _, included := range p.Included {
-		if path := unquotePath(included.Path); !slices.Contains(need, path) && !slices.Contains(need, strings.TrimSuffix(path, "*")+"?") {
-			more = append(more, path)
-		}
-	}
-	return more
-}
-
-func namesPath(paths []indexPath, path string) bool {
-	return slices.ContainsFunc(paths, func(p indexPath) bool { return unquotePath(p.Path) == path })
-}
-
-// unquotePath returns the path without the quotes that a policy may have around a
-// name.
-func unquotePath(path string) string { return strings.ReplaceAll(path, `"`, "") }
+// remedy is what an operator can do about a container that cannot be corrected in place.
+const remedy = "set cosmos.database to a new name, or delete all three containers with what they hold, and run messagehub provision"

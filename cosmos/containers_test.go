@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -30,7 +32,7 @@ type byHand map[string]*azcosmos.ContainerProperties
 func newByHand() byHand {
 	all := make(byHand)
 	for _, spec := range Containers() {
-		properties := spec.properties()
+		properties := spec.Properties()
 		all[spec.Name] = &properties
 	}
 	return all
@@ -58,6 +60,15 @@ func (b byHand) unique(name, path string) {
 	b[name].UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{path}}}}
 }
 
+// How long the properties of containers count as known.
+const (
+	maxContainerAge = 5 * time.Minute
+	maxSuspectAge   = 10 * time.Second
+)
+
+// databaseName is the default name.
+const databaseName = "messagehub"
+
 // An account is an embedded engine with containers that were created by hand.
 type account struct {
 	t      *testing.T
@@ -74,8 +85,7 @@ func newAccount(t *testing.T, containers byHand) *account {
 	if containers == nil {
 		return a
 	}
-	db := a.connect()
-	_, err = db.client.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: db.name}, nil)
+	_, err = a.client().CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: databaseName}, nil)
 	require.NoError(t, err)
 	for _, properties := range containers {
 		a.create(properties)
@@ -83,12 +93,22 @@ func newAccount(t *testing.T, containers byHand) *account {
 	return a
 }
 
-func (a *account) connect() *Database {
+func (a *account) connect() *client.Database {
 	a.t.Helper()
-	db, err := Connect(Connection{Endpoint: a.engine.Endpoint(), Key: a.engine.Key(), Transport: a.line})
+	db, err := client.Connect(client.Connection{Endpoint: a.engine.Endpoint(), Key: a.engine.Key(), Transport: a.line})
 	require.NoError(a.t, err)
 	a.t.Cleanup(db.Close)
 	return db
+}
+
+// client returns a client of the account that may create and delete databases.
+func (a *account) client() *azcosmos.Client {
+	a.t.Helper()
+	key, err := azcosmos.NewKeyCredential(a.engine.Key())
+	require.NoError(a.t, err)
+	c, err := azcosmos.NewClientWithKey(a.engine.Endpoint(), key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: a.line}})
+	require.NoError(a.t, err)
+	return c
 }
 
 func (a *account) node(opts Options) *Repository {
@@ -97,8 +117,7 @@ func (a *account) node(opts Options) *Repository {
 
 func (a *account) create(properties *azcosmos.ContainerProperties) {
 	a.t.Helper()
-	db := a.connect()
-	d, err := db.client.NewDatabase(db.name)
+	d, err := a.client().NewDatabase(databaseName)
 	require.NoError(a.t, err)
 	_, err = d.CreateContainer(a.t.Context(), *properties, nil)
 	require.NoError(a.t, err)
@@ -106,8 +125,7 @@ func (a *account) create(properties *azcosmos.ContainerProperties) {
 
 func (a *account) remove(name string) {
 	a.t.Helper()
-	db := a.connect()
-	container, err := db.client.NewContainer(db.name, name)
+	container, err := a.connect().Container(name)
 	require.NoError(a.t, err)
 	_, err = container.Delete(a.t.Context(), nil)
 	require.NoError(a.t, err)
@@ -116,8 +134,7 @@ func (a *account) remove(name string) {
 // replaceTTL sets the default TTL of a container that exists.
 func (a *account) replaceTTL(name string, seconds int32) {
 	a.t.Helper()
-	db := a.connect()
-	container, err := db.client.NewContainer(db.name, name)
+	container, err := a.connect().Container(name)
 	require.NoError(a.t, err)
 	resp, err := container.Read(a.t.Context(), nil)
 	require.NoError(a.t, err)
@@ -129,8 +146,7 @@ func (a *account) replaceTTL(name string, seconds int32) {
 // properties returns the JSON of a container.
 func (a *account) properties(name string) string {
 	a.t.Helper()
-	db := a.connect()
-	container, err := db.client.NewContainer(db.name, name)
+	container, err := a.connect().Container(name)
 	require.NoError(a.t, err)
 	resp, err := container.Read(a.t.Context(), nil)
 	require.NoError(a.t, err)
@@ -149,23 +165,23 @@ var wrongContainers = []struct {
 	name  string
 	set   func(byHand)
 	want  []string // parts of the error
-	state ProvisionState
+	state client.ProvisionState
 }{
-	{"an index path is missing", func(b byHand) { b.index("catalog", []string{"/contentType/?"}, []string{"/*"}) }, []string{"container catalog", "/ordinal/?", inPlace}, StateUpdated},
-	{"the path of a filter is missing", func(b byHand) { b.index("catalog", []string{"/ordinal/?"}, []string{"/*"}) }, []string{"container catalog", "/contentType/?", inPlace}, StateUpdated},
-	{"an index path is excluded", func(b byHand) { b.index("cabinet", []string{"/*"}, []string{"/until/?"}) }, []string{"container cabinet", "/until/?", inPlace}, StateUpdated},
-	{"the tree of a path is excluded", func(b byHand) { b.index("cabinet", []string{"/*"}, []string{`/"ordinal"/*`}) }, []string{"container cabinet", "/ordinal/?", inPlace}, StateUpdated},
-	{"all paths are missing", func(b byHand) { b.index("bundles", nil, []string{"/*"}) }, []string{"container bundles", "/kind/?", inPlace}, StateUpdated},
-	{"nothing is indexed", func(b byHand) { b.unindexed("cabinet") }, []string{"container cabinet", "indexing mode is none", "/ordinal/?, /until/?", inPlace}, StateUpdated},
-	{"the partition key has another path", func(b byHand) { b["cabinet"].PartitionKeyDefinition.Paths = []string{"/id"} }, []string{"container cabinet", "/id", "/partitionKey", again}, StateUnfit},
+	{"an index path is missing", func(b byHand) { b.index("catalog", []string{"/contentType/?"}, []string{"/*"}) }, []string{"container catalog", "/ordinal/?", inPlace}, client.StateUpdated},
+	{"the path of a filter is missing", func(b byHand) { b.index("catalog", []string{"/ordinal/?"}, []string{"/*"}) }, []string{"container catalog", "/contentType/?", inPlace}, client.StateUpdated},
+	{"an index path is excluded", func(b byHand) { b.index("cabinet", []string{"/*"}, []string{"/until/?"}) }, []string{"container cabinet", "/until/?", inPlace}, client.StateUpdated},
+	{"the tree of a path is excluded", func(b byHand) { b.index("cabinet", []string{"/*"}, []string{`/"ordinal"/*`}) }, []string{"container cabinet", "/ordinal/?", inPlace}, client.StateUpdated},
+	{"all paths are missing", func(b byHand) { b.index("bundles", nil, []string{"/*"}) }, []string{"container bundles", "/kind/?", inPlace}, client.StateUpdated},
+	{"nothing is indexed", func(b byHand) { b.unindexed("cabinet") }, []string{"container cabinet", "indexing mode is none", "/ordinal/?, /until/?", inPlace}, client.StateUpdated},
+	{"the partition key has another path", func(b byHand) { b["cabinet"].PartitionKeyDefinition.Paths = []string{"/id"} }, []string{"container cabinet", "/id", "/partitionKey", again}, client.StateUnfit},
 	{"the partition key is hierarchical", func(b byHand) {
 		b["bundles"].PartitionKeyDefinition = azcosmos.PartitionKeyDefinition{Kind: azcosmos.PartitionKeyKindMultiHash, Paths: []string{"/recipient", "/id"}, Version: 2}
-	}, []string{"container bundles", "hierarchical (/recipient, /id)", again}, StateUnfit},
-	{"a unique key", func(b byHand) { b.unique("catalog", "/contentType") }, []string{"container catalog", "unique key (/contentType)", again}, StateUnfit},
-	{"no TTL where bundles expire", func(b byHand) { b["bundles"].DefaultTimeToLive = nil }, []string{"container bundles", "default TTL", "-1", inPlace}, StateUpdated},
-	{"a TTL that deletes bundles", func(b byHand) { b.ttl("bundles", 60) }, []string{"container bundles", "default TTL is 60", "-1", inPlace}, StateUpdated},
-	{"a TTL that deletes events", func(b byHand) { b.ttl("cabinet", 3600) }, []string{"container cabinet", "default TTL is 3600", "none", inPlace}, StateUpdated},
-	{"a container is missing", func(b byHand) { delete(b, "bundles") }, []string{"container bundles", "does not exist", inPlace}, StateCreated},
+	}, []string{"container bundles", "hierarchical (/recipient, /id)", again}, client.StateUnfit},
+	{"a unique key", func(b byHand) { b.unique("catalog", "/contentType") }, []string{"container catalog", "unique key (/contentType)", again}, client.StateUnfit},
+	{"no TTL where bundles expire", func(b byHand) { b["bundles"].DefaultTimeToLive = nil }, []string{"container bundles", "default TTL", "-1", inPlace}, client.StateUpdated},
+	{"a TTL that deletes bundles", func(b byHand) { b.ttl("bundles", 60) }, []string{"container bundles", "default TTL is 60", "-1", inPlace}, client.StateUpdated},
+	{"a TTL that deletes events", func(b byHand) { b.ttl("cabinet", 3600) }, []string{"container cabinet", "default TTL is 3600", "none", inPlace}, client.StateUpdated},
+	{"a container is missing", func(b byHand) { delete(b, "bundles") }, []string{"container bundles", "does not exist", inPlace}, client.StateCreated},
 }
 
 func TestCheckContainers_RefusesWrongOnesByName(t *testing.T) {
@@ -191,31 +207,31 @@ func TestProvision_CorrectsWhatCanBeCorrectedInPlace(t *testing.T) {
 			tc.set(containers)
 			a := newAccount(t, containers)
 			node := a.node(Options{})
-			stateOf := func(all []Provisioned) ProvisionState {
-				i := slices.IndexFunc(all, func(p Provisioned) bool { return p.State != StateOK })
+			stateOf := func(all []client.Provisioned) client.ProvisionState {
+				i := slices.IndexFunc(all, func(p client.Provisioned) bool { return p.State != client.StateOK })
 				if i < 0 {
-					return StateOK
+					return client.StateOK
 				}
 				return all[i].State
 			}
-			all, err := node.Provision(t.Context(), ProvisionOptions{CheckOnly: true, Repair: true})
+			all, err := node.Provision(t.Context(), client.ProvisionOptions{CheckOnly: true, Repair: true})
 			require.NoError(t, err)
-			require.Contains(t, []ProvisionState{StateWrong, StateMissing, StateUnfit}, stateOf(all), "a check changes nothing")
-			require.Error(t, Unfinished(all))
+			require.Contains(t, []client.ProvisionState{client.StateWrong, client.StateMissing, client.StateUnfit}, stateOf(all), "a check changes nothing")
+			require.Error(t, client.Unfinished(all))
 
-			all, err = node.Provision(t.Context(), ProvisionOptions{Repair: true})
+			all, err = node.Provision(t.Context(), client.ProvisionOptions{Repair: true})
 			require.NoError(t, err)
 			require.Equal(t, tc.state, stateOf(all))
-			if tc.state == StateUnfit {
-				require.ErrorContains(t, Unfinished(all), again)
+			if tc.state == client.StateUnfit {
+				require.ErrorContains(t, client.Unfinished(all), again)
 				require.Error(t, node.CheckContainers(t.Context()))
 				return
 			}
-			require.NoError(t, Unfinished(all))
+			require.NoError(t, client.Unfinished(all))
 			require.NoError(t, node.CheckContainers(t.Context()))
-			all, err = node.Provision(t.Context(), ProvisionOptions{Repair: true})
+			all, err = node.Provision(t.Context(), client.ProvisionOptions{Repair: true})
 			require.NoError(t, err)
-			require.Equal(t, StateOK, stateOf(all), "the second time there is nothing to do")
+			require.Equal(t, client.StateOK, stateOf(all), "the second time there is nothing to do")
 		})
 	}
 }
@@ -225,11 +241,11 @@ func TestProvision_CreatesWhatTheCheckAccepts(t *testing.T) {
 		a := newAccount(t, nil)
 		node := a.node(Options{})
 		require.ErrorContains(t, node.CheckContainers(t.Context()), "container catalog of database messagehub: it does not exist")
-		all, err := node.Provision(t.Context(), ProvisionOptions{Throughput: throughput})
+		all, err := node.Provision(t.Context(), client.ProvisionOptions{Throughput: throughput})
 		require.NoError(t, err)
-		require.NoError(t, Unfinished(all))
+		require.NoError(t, client.Unfinished(all))
 		for i := range all {
-			require.Equal(t, StateCreated, all[i].State, all[i].Name)
+			require.Equal(t, client.StateCreated, all[i].State, all[i].Name)
 		}
 		require.NoError(t, node.CheckContainers(t.Context()))
 	}
@@ -329,16 +345,15 @@ func TestProvision_KeepsWhatItDoesNotKnow(t *testing.T) {
 		`"computedProperties":[{"name":"c","query":"SELECT VALUE 1"}],"changeFeedPolicy":{"retentionDuration":60}}`
 	post := &otherBody{next: a.line, method: http.MethodPost, body: body}
 	a.line = post
-	db := a.connect()
-	d, err := db.client.NewDatabase(db.name)
+	d, err := a.client().NewDatabase(databaseName)
 	require.NoError(t, err)
 	_, err = d.CreateContainer(t.Context(), azcosmos.ContainerProperties{ID: "cabinet"}, nil)
 	require.NoError(t, err)
 	a.line = post.next
 
-	all, err := a.node(Options{}).Provision(t.Context(), ProvisionOptions{Repair: true})
+	all, err := a.node(Options{}).Provision(t.Context(), client.ProvisionOptions{Repair: true})
 	require.NoError(t, err)
-	require.NoError(t, Unfinished(all))
+	require.NoError(t, client.Unfinished(all))
 	require.Equal(t, []string{"default TTL none, was 60", "index on /until/?"}, all[2].Changes)
 	after := a.properties("cabinet")
 	for _, kept := range []string{`"futureIndexes":[1]`, `"indexes":[{"kind":"Range"}]`, `"computedProperties":[{`, `"changeFeedPolicy":{"retentionDuration":60}`} {
@@ -352,23 +367,23 @@ func TestProvision_NarrowsAnIndexOnlyOnRequest(t *testing.T) {
 	containers["cabinet"].IndexingPolicy = nil
 	a := newAccount(t, containers)
 	node := a.node(Options{})
-	all, err := node.Provision(t.Context(), ProvisionOptions{Repair: true})
+	all, err := node.Provision(t.Context(), client.ProvisionOptions{Repair: true})
 	require.NoError(t, err)
-	require.Equal(t, StateOK, all[2].State)
+	require.Equal(t, client.StateOK, all[2].State)
 	require.NotEmpty(t, all[2].Notes)
-	all, err = node.Provision(t.Context(), ProvisionOptions{Repair: true, NarrowIndex: true})
+	all, err = node.Provision(t.Context(), client.ProvisionOptions{Repair: true, NarrowIndex: true})
 	require.NoError(t, err)
-	require.Equal(t, StateUpdated, all[2].State)
+	require.Equal(t, client.StateUpdated, all[2].State)
 	var got struct {
 		Policy struct {
-			Included []indexPath `json:"includedPaths"`
+			Included []azcosmos.IncludedPath `json:"includedPaths"`
 		} `json:"indexingPolicy"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(a.properties("cabinet")), &got))
-	require.Equal(t, []indexPath{{"/ordinal/?"}, {"/until/?"}}, got.Policy.Included)
-	all, err = node.Provision(t.Context(), ProvisionOptions{Repair: true, NarrowIndex: true})
+	require.Equal(t, []azcosmos.IncludedPath{{Path: "/ordinal/?"}, {Path: "/until/?"}}, got.Policy.Included)
+	all, err = node.Provision(t.Context(), client.ProvisionOptions{Repair: true, NarrowIndex: true})
 	require.NoError(t, err)
-	require.Equal(t, StateOK, all[2].State)
+	require.Equal(t, client.StateOK, all[2].State)
 	require.Empty(t, all[2].Notes)
 }
 
@@ -424,13 +439,13 @@ func TestCheckContainers_NamesTheRightThatIsMissing(t *testing.T) {
 		err := node.CheckContainers(t.Context())
 		require.ErrorContains(t, err, "container catalog of database messagehub: "+want)
 		require.NotContains(t, err.Error(), "\n")
-		all, err := node.Provision(t.Context(), ProvisionOptions{Repair: true})
+		all, err := node.Provision(t.Context(), client.ProvisionOptions{Repair: true})
 		require.NoError(t, err)
 		for i := range all {
-			require.Equal(t, StateUnknown, all[i].State)
+			require.Equal(t, client.StateUnknown, all[i].State)
 		}
-		require.ErrorContains(t, Unfinished(all), want)
-		require.NotContains(t, Unfinished(all).Error(), "\n", "once")
+		require.ErrorContains(t, client.Unfinished(all), want)
+		require.NotContains(t, client.Unfinished(all).Error(), "\n", "once")
 	}
 }
 
@@ -440,12 +455,12 @@ func TestProvision_LeavesWhatTheCredentialMayNotDo(t *testing.T) {
 	containers.index("catalog", nil, []string{"/*"})
 	a := newAccount(t, containers)
 	a.line = &refusing{a.line, http.StatusForbidden, func(req *http.Request) bool { return isContainer(req) && req.Method != http.MethodGet }}
-	all, err := a.node(Options{}).Provision(t.Context(), ProvisionOptions{Repair: true})
+	all, err := a.node(Options{}).Provision(t.Context(), client.ProvisionOptions{Repair: true})
 	require.NoError(t, err)
-	require.Equal(t, StateWrong, all[1].State)
-	require.Equal(t, StateOK, all[2].State)
-	require.Equal(t, StateMissing, all[3].State)
-	err = Unfinished(all)
+	require.Equal(t, client.StateWrong, all[1].State)
+	require.Equal(t, client.StateOK, all[2].State)
+	require.Equal(t, client.StateMissing, all[3].State)
+	err = client.Unfinished(all)
 	require.ErrorContains(t, err, "change container catalog: cosmos answered 403")
 	require.ErrorContains(t, err, "create container bundles: cosmos answered 403")
 	require.ErrorContains(t, err, "Cosmos lets no data role create or change databases and containers")
@@ -513,7 +528,7 @@ func TestContainersFault_EndsWhenTheContainerIsCorrected(t *testing.T) {
 	a.replaceTTL("cabinet", 60)
 	late.Add(int64(maxContainerAge))
 	require.ErrorContains(t, node.ContainersFault(t.Context()), "default TTL is 60")
-	require.NoError(t, a.connect().Provision(t.Context()))
+	require.NoError(t, a.connect().Provision(t.Context(), Containers()))
 	require.Error(t, node.ContainersFault(t.Context()), "the last read counts for a while")
 	late.Add(int64(maxSuspectAge))
 	require.NoError(t, node.ContainersFault(t.Context()))
@@ -540,35 +555,4 @@ func TestContainersFault_ReadsNothingWhileAllIsWell(t *testing.T) {
 		require.NoError(t, node.ContainersFault(t.Context()))
 	}
 	require.Equal(t, before, a.engine.Requests())
-}
-
-// TestContainerSpec_RefusesIndexesThatLagBehind reads policies that the embedded
-// engine refuses, but accounts may have.
-func TestContainerSpec_RefusesIndexesThatLagBehind(t *testing.T) {
-	const list = `"includedPaths":[{"path":"/kind/?"},{"path":"/more/?"}],"excludedPaths":[{"path":"/*"}]`
-	spec := &Containers()[2]
-	for policy, want := range map[string]string{
-		`{"indexingMode":"lazy","automatic":true,` + list + `}`:        "indexing mode is lazy, want consistent",
-		`{"indexingMode":"consistent","automatic":false,` + list + `}`: "indexing mode is manual (automatic: false), want consistent",
-	} {
-		s := parsedContainer(t, `{"id":"bundles","partitionKey":{"kind":"Hash","paths":["/recipient"],"version":2},"defaultTtl":-1,"indexingPolicy":`+policy+`}`)
-		found := spec.compare(s)
-		require.Len(t, found, 1)
-		require.ErrorContains(t, found[0], want)
-		body, changes, err := spec.correct(s, false)
-		require.NoError(t, err)
-		require.Len(t, changes, 1)
-		corrected := parsedContainer(t, string(body))
-		for _, m := range spec.compare(corrected) {
-			require.True(t, m.Warning, m.Text)
-		}
-		require.Len(t, corrected.Indexing.Included, 2, "paths of others stay")
-	}
-}
-
-func parsedContainer(t *testing.T, text string) *containerState {
-	t.Helper()
-	s := &containerState{raw: []byte(text)}
-	require.NoError(t, json.Unmarshal(s.raw, s))
-	return s
 }

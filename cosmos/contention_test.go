@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -81,7 +82,7 @@ type slowLine struct {
 }
 
 func (l slowLine) Do(req *http.Request) (*http.Response, error) {
-	if !sleep(req.Context(), l.delay(req)) {
+	if !client.Sleep(req.Context(), l.delay(req)) {
 		return nil, faulty.ErrLost
 	}
 	return l.next.Do(req)
@@ -90,7 +91,7 @@ func (l slowLine) Do(req *http.Request) (*http.Response, error) {
 // slow starts a node whose requests take so long.
 func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repository {
 	r.t.Helper()
-	db, err := Connect(Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: slowLine{r.line, delay}})
+	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: slowLine{r.line, delay}})
 	require.NoError(r.t, err)
 	r.t.Cleanup(db.Close)
 	return New(db, r.content, opts)
@@ -115,7 +116,7 @@ func TestABusyNodeLetsAnotherIn(t *testing.T) {
 				}
 			})
 		}
-		sleep(t.Context(), time.Second)
+		client.Sleep(t.Context(), time.Second)
 		for range 5 {
 			began := time.Now()
 			s.save(other, 9, repositorytest.Events(1, s.actor))

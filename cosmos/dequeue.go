@@ -6,6 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -13,13 +14,13 @@ import (
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	c := r.begin("dequeue")
-	writeID := r.newID()
+	writeID := r.client.NewID()
 	var closed repository.Acknowledged
-	err := c.retry(ctx, func() (err error) {
+	err := c.Retry(ctx, func() (err error) {
 		closed, err = c.acknowledge(ctx, recipient, id, writeID)
 		return err
 	})
-	return closed, c.outcome("dequeue", err)
+	return closed, c.Outcome("dequeue", err)
 }
 
 func errNotOpen(id domain.BundleID) error {
@@ -51,22 +52,22 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	}
 	g := gates[bundle.Group]
 	if g == nil || g.Open != doc.ID {
-		return closed, errStale // the two contradict each other: they were read at different times
+		return closed, client.ErrStale // the two contradict each other: they were read at different times
 	}
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
 	dequeued, advanced := doc.close(stateDequeued, writeID, c.r.opts.Retention), g.advancePast(doc, writeID)
 	notice := newNotice(doc, advanced, &bundle, c.r.opts.Clock())
-	_, err = c.batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		putInBatch(b, doc.ID, doc.etag, encoded(dequeued))
-		putInBatch(b, g.ID, g.ETag, encoded(advanced))
+	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, doc.ID, doc.etag, client.Encode(dequeued))
+		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
 		if notice != nil {
-			b.CreateItem(encoded(notice), nil)
+			b.CreateItem(client.Encode(notice), nil)
 		}
 	})
-	if isRefused(err) {
-		return closed, errStale // by another Dequeue, or by this one: the next look tells
+	if client.IsRefused(err) {
+		return closed, client.ErrStale // by another Dequeue, or by this one: the next look tells
 	}
 	if err != nil {
 		return closed, err
@@ -83,12 +84,12 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 // earlier batch of its own has closed it, which an old copy does not show.
 func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, writeID string, gates map[domain.Group]*gate) (closed repository.Acknowledged, err error) {
 	err = c.whyNotOpen(ctx, recipient, id, gates)
-	if domain.KindOf(err) != domain.NotFound || !c.inDoubt() {
+	if domain.KindOf(err) != domain.NotFound || !c.InDoubt() {
 		return closed, err
 	}
 	doc := &bundleDoc{}
-	switch perr := c.patch(ctx, c.r.db.bundles, recipient.String(), id.String(), changesNothing(bundleDocument), doc); {
-	case isNotFound(perr) || perr == nil && doc.WriteID != writeID:
+	switch perr := c.Patch(ctx, c.r.db.bundles, recipient.String(), id.String(), changesNothing(bundleDocument), doc); {
+	case client.IsNotFound(perr) || perr == nil && doc.WriteID != writeID:
 		return closed, err
 	case perr != nil:
 		return closed, perr
@@ -101,10 +102,10 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 // whyUnanswered says of a bundle that looks unanswered that it is, unless that is
 // but an old copy of it.
 func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id domain.BundleID) error {
-	if c.r.db.readsMayBeStale() {
+	if c.r.db.ReadsMayBeStale() {
 		doc, err := c.openNow(ctx, recipient, id)
 		if domain.KindOf(err) == domain.NotFound || err == nil && doc.Object != "" {
-			return errStale // answered, or closed, perhaps by this very call
+			return client.ErrStale // answered, or closed, perhaps by this very call
 		}
 		if err != nil {
 			return err
@@ -117,14 +118,14 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 // gates prove it: it may have been opened, or opened again by a Replay, since the
 // moment that the copy shows.
 func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
-	if c.r.db.readsMayBeStale() {
+	if c.r.db.ReadsMayBeStale() {
 		if err := c.confirm(ctx, recipient, gates); err != nil {
 			return err
 		}
 	}
 	for _, g := range gates {
 		if g.Open == id.String() {
-			return errStale
+			return client.ErrStale
 		}
 	}
 	return errNotOpen(id)
@@ -137,8 +138,8 @@ func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id 
 	gates := make(map[domain.Group]*gate)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		etag, err := c.read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
-		if isNotFound(err) {
+		etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
+		if client.IsNotFound(err) {
 			doc, err = nil, nil
 			return err
 		}
@@ -156,14 +157,14 @@ func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id 
 // that a bundle that none of them has open is not open. It writes those too
 // that were not there, for a stale read may have missed one.
 func (c *call) confirm(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) error {
-	_, err := c.batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+	_, err := c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		for _, group := range c.r.opts.Groups.All() {
 			g := gates[group]
-			putInBatch(b, g.ID, g.ETag, encoded(g.confirm(c.r.newID())))
+			putInBatch(b, g.ID, g.ETag, client.Encode(g.confirm(c.r.client.NewID())))
 		}
 	})
-	if isRefused(err) {
-		return errStale
+	if client.IsRefused(err) {
+		return client.ErrStale
 	}
 	return err
 }

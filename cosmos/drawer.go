@@ -3,6 +3,7 @@ package cosmos
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -18,7 +19,7 @@ type drawer struct {
 	Sealed        bool            `json:"sealed"`
 	Position      int             `json:"position"`  // hint: slots acknowledged
 	WriteID       string          `json:"operation"` // the intent that last counted
-	document
+	client.Document
 }
 
 // An entry is a hint: the drawer has unacknowledged events from NextSequence on.
@@ -30,11 +31,11 @@ type entry struct {
 	Ordinal      int             `json:"ordinal"`
 	NextSequence domain.Sequence `json:"nextSequence"`
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
-	document
+	client.Document
 }
 
 // replacing returns e as it is written in place of old.
 func (e entry) replacing(old *entry) *entry {
-	e.document = old.document
+	e.Document = old.Document
 	return &e
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -37,7 +38,7 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 		return []extent{{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill}}, nil
 	}
 	key := cabinetKey(cabinet)
-	q := c.query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
+	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if most > 0 {
@@ -45,15 +46,15 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 	}
 	var found []extent
 	filled := 0
-	for !q.done {
-		items, err := q.next(ctx, size)
+	for !q.IsDone() {
+		items, err := q.Next(ctx, size)
 		if err != nil {
 			return nil, err
 		}
 		size = min(2*size, 1000) // rollbacks leave empty ones
 		for _, item := range items {
 			var d drawer
-			if err := c.decode(item, key, &d); err != nil {
+			if err := c.Decode(item, key, &d); err != nil {
 				return nil, err
 			}
 			if d.Ordinal != from || d.Ordinal > last.Ordinal {
@@ -84,8 +85,8 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer, last receive
 	}
 	if !d.Sealed {
 		truth, err := c.seal(ctx, key, d.ID)
-		if isRefused(err) {
-			return e, errStale
+		if client.IsRefused(err) {
+			return e, client.ErrStale
 		}
 		if err != nil {
 			return e, err
@@ -106,7 +107,7 @@ type drawerReader struct {
 	at      int  // the next slot
 	size    int  // pages in the next result page
 	patient bool // wait for slots that are missing: they belong to a bundle, so they are there
-	query   *query
+	query   *client.Query
 }
 
 const firstPages = 2
@@ -119,16 +120,16 @@ func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange) *drawerReader 
 func (d *drawerReader) done() bool { return d.at >= d.slots.To }
 
 // next returns the next events, at least one. Slots that are missing because a
-// read was stale are errNotYetVisible; if they are missing for long, to a patient
+// read was stale are client.ErrNotYetVisible; if they are missing for long, to a patient
 // reader, they are gone.
 func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)
-		if !d.patient || !errors.Is(err, errNotYetVisible) {
+		if !d.patient || !errors.Is(err, client.ErrNotYetVisible) {
 			return events, err
 		}
-		if !d.call.pause(ctx, 0) {
-			if missing < maxMissing {
+		if !d.call.Pause(ctx, 0) {
+			if missing < client.MaxMissing {
 				return nil, domain.Errorf(domain.Busy, "gave up on slot %d of drawer %s: %w", d.at, d.slots.Drawer, err)
 			}
 			return nil, domain.Errorf(domain.Damaged, "drawer %s lacks slot %d of the slots %d to %d that it holds", d.slots.Drawer, d.at, d.slots.From, d.slots.To)
@@ -140,15 +141,15 @@ func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 // resultPage returns the events of the next result page that has any.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	if d.query == nil {
-		d.query = d.call.query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		d.query = d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 			azcosmos.QueryParameter{Name: "@from", Value: d.at})
 	}
 	var events []storedEvent
 	for len(events) == 0 {
-		if d.query.done {
-			return nil, errNotYetVisible
+		if d.query.IsDone() {
+			return nil, client.ErrNotYetVisible
 		}
-		items, err := d.query.next(ctx, d.size)
+		items, err := d.query.Next(ctx, d.size)
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +165,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				if len(events) > 0 {
 					return events, nil // serve what comes before the hole
 				}
-				return nil, errNotYetVisible
+				return nil, client.ErrNotYetVisible
 			}
 			if p.Until <= d.at || d.done() {
 				continue // a page that a rolled-back Save left behind may begin where another ends
@@ -177,7 +178,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				return slot+1 < d.slots.To
 			})
 			if domain.KindOf(err) == domain.NewerFormat {
-				d.call.r.newer.add(d.cabinet.Recipient.String(), p.ID, err)
+				d.call.r.newer.Newer(d.cabinet.Recipient.String(), p.ID, err)
 				return nil, err
 			}
 			if err != nil {
@@ -193,7 +194,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error) {
 	pages = make([]page, len(items))
 	for i, item := range items {
-		if err := d.call.decode(item, d.slots.Drawer, &pages[i]); err != nil {
+		if err := d.call.Decode(item, d.slots.Drawer, &pages[i]); err != nil {
 			return nil, 0, err
 		}
 		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))

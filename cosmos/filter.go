@@ -3,6 +3,7 @@ package cosmos
 import (
 	"encoding/binary"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -12,7 +13,7 @@ type filterDoc struct {
 	PartitionKey string `json:"partitionKey"` // the drawer
 	Count        int    `json:"count"`
 	Filter       []byte `json:"filter"`
-	document
+	client.Document
 }
 
 const filterID = "filter"

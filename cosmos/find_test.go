@@ -85,11 +85,11 @@ func TestADigestOfAnotherSizeIsDamaged(t *testing.T) {
 
 	c := node.begin("test")
 	var doc bundleDoc
-	etag, err := c.read(context.Background(), node.db.bundles, s.actor.String(), peeked.ID.String(), &doc)
+	etag, err := c.Read(context.Background(), node.db.bundles, s.actor.String(), peeked.ID.String(), &doc)
 	require.NoError(t, err)
 	for _, n := range []int{15, 17} {
 		doc.BodyDigest = make([]byte, n)
-		etag, err = c.put(context.Background(), node.db.bundles, s.actor.String(), doc.ID, etag, &doc)
+		etag, err = c.Put(context.Background(), node.db.bundles, s.actor.String(), doc.ID, etag, &doc)
 		require.NoError(t, err)
 		_, _, err = node.Find(context.Background(), s.actor, peeked.ID)
 		require.Equal(t, domain.Damaged, domain.KindOf(err))

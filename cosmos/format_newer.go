@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -27,9 +28,9 @@ type newerMailboxes struct {
 	documents map[string]string // by mailbox: the document that was seen last
 }
 
-// add notes that a document of a mailbox has a newer format. It logs the first of each
-// mailbox.
-func (n *newerMailboxes) add(mailbox, document string, err error) {
+// Newer implements [client.FormatObserver]. It logs the first document of each mailbox.
+func (n *newerMailboxes) Newer(partitionKey, document string, err error) {
+	mailbox := mailboxOf(partitionKey)
 	n.refused.Inc()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,12 +46,12 @@ func (n *newerMailboxes) add(mailbox, document string, err error) {
 	}
 }
 
-// remove notes that a document of a mailbox has a known format. document returns its
-// name.
-func (n *newerMailboxes) remove(mailbox string, document func() string) {
+// Known implements [client.FormatObserver].
+func (n *newerMailboxes) Known(partitionKey string, document func() string) {
 	if !n.present.Load() {
 		return
 	}
+	mailbox := mailboxOf(partitionKey)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if seen, ok := n.documents[mailbox]; ok && seen == document() {
@@ -72,3 +73,12 @@ func (n *newerMailboxes) list(limit int) ([]string, int) {
 // a newer version has stored them in a format that it does not know, in order, and how
 // many it has met; it remembers 1,000.
 func (r *Repository) NewerFormats(limit int) (mailboxes []string, n int) { return r.newer.list(limit) }
+
+// mailboxOf returns the recipient to whom a partition belongs. The partition of a
+// drawer, or of a document of all recipients, names none; then it is the partition.
+func mailboxOf(key string) string {
+	if mailbox, _, _ := strings.Cut(key, "|"); mailbox != "" {
+		return mailbox
+	}
+	return key
+}

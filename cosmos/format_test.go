@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -32,9 +33,9 @@ type storedItem = map[string]any
 func (v *versions) items() map[string]storedItem {
 	found := make(map[string]storedItem)
 	for _, c := range Containers() {
-		q := &query{call: v.node.begin("test"), container: v.container(c.Name), everywhere: true, text: "SELECT * FROM c"}
-		for !q.done {
-			items, err := q.next(context.Background(), 1000)
+		q := v.node.begin("test").QueryAllPartitions(v.container(c.Name), "", "SELECT * FROM c")
+		for !q.IsDone() {
+			items, err := q.Next(context.Background(), 1000)
 			require.NoError(v, err)
 			for _, item := range items {
 				var doc storedItem
@@ -56,7 +57,7 @@ func (v *versions) etags() map[string]any {
 }
 
 func (v *versions) container(id string) *azcosmos.ContainerClient {
-	container, err := v.node.db.client.NewContainer(v.node.db.name, id)
+	container, err := v.node.db.Container(id)
 	require.NoError(v, err)
 	return container
 }
@@ -452,7 +453,7 @@ func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
 func TestNewerMailboxes_AreRememberedWithinABound(t *testing.T) {
 	v := newVersions(t)
 	for i := range 2 * maxNewerMailboxes {
-		v.node.newer.add(fmt.Sprint(i), headID, domain.Errorf(domain.NewerFormat, "newer"))
+		v.node.newer.Newer(fmt.Sprint(i), headID, domain.Errorf(domain.NewerFormat, "newer"))
 	}
 	names, n := v.node.NewerFormats(3)
 	require.Equal(t, []string{"0", "1", "10"}, names)
@@ -488,7 +489,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 		{&page{ID: "p", Events: packed{1, 2}}, `{"id":"p","partitionKey":"","intent":"","slot":0,"until":0,"firstSequence":0,"events":"AQI="}`},
 		{&filterDoc{ID: "f", Filter: []byte{1}}, `{"id":"f","partitionKey":"","count":0,"filter":"AQ=="}`},
 	} {
-		require.Equal(t, tc.want, string(encoded(tc.doc)))
+		require.Equal(t, tc.want, string(client.Encode(tc.doc)))
 	}
 }
 
@@ -496,9 +497,9 @@ func TestMembersThatDifferInCase_AreKept(t *testing.T) {
 	var g gate
 	v := newVersions(t)
 	text := `{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":1,"at":{},"Generation":7,"_ts":1,"_etag":"e"}`
-	require.NoError(t, v.node.begin("test").decode([]byte(text), "a", &g))
+	require.NoError(t, v.node.begin("test").Decode([]byte(text), "a", &g))
 	require.EqualValues(t, 1, g.Generation)
-	require.JSONEq(t, strings.Replace(text, `,"_ts":1,"_etag":"e"`, "", 1), string(encoded(g.clone())))
+	require.JSONEq(t, strings.Replace(text, `,"_ts":1,"_etag":"e"`, "", 1), string(client.Encode(g.clone())))
 }
 
 func TestDocumentsOfAllRecipientsInANewerFormat_AreNotWritten(t *testing.T) {

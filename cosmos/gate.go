@@ -6,6 +6,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -27,7 +28,7 @@ type gate struct {
 	First      domain.Sequence          `json:"first,omitempty"` // of the open bundle
 	At         map[cabinetName]position `json:"at"`
 	ETag       azcore.ETag              `json:"_etag,omitempty"`
-	document
+	client.Document
 }
 
 const gateKind = "gate"
@@ -47,7 +48,7 @@ type position struct {
 	// entries may be too high.
 	Doubt domain.Sequence `json:"doubt,omitempty"`
 
-	Unknown unknownMembers `json:",embed"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // newGate returns the gate of a group in which a recipient has acknowledged no event.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -17,7 +18,7 @@ type groupsDoc struct {
 	ID           string            `json:"id"`
 	PartitionKey string            `json:"partitionKey"`
 	Groups       map[string]string `json:"groups"` // by origin
-	document
+	client.Document
 }
 
 const (
@@ -31,10 +32,10 @@ const (
 // serves.
 func (r *Repository) AdoptGroups(ctx context.Context) error {
 	c := r.begin("adopt groups")
-	return classified("compare the groups with those of the store", c.retry(ctx, func() error {
+	return client.Classify("compare the groups with those of the store", c.Retry(ctx, func() error {
 		stored := &groupsDoc{ID: groupsID, PartitionKey: groupsKey}
-		etag, err := c.read(ctx, r.db.catalog, groupsKey, groupsID, stored)
-		if isNotFound(err) {
+		etag, err := c.Read(ctx, r.db.catalog, groupsKey, groupsID, stored)
+		if client.IsNotFound(err) {
 			etag, err = azcore.ETag(""), nil
 		}
 		if err != nil {
@@ -45,8 +46,8 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 			return err
 		}
 		stored.Groups = merged
-		if _, err = c.put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); isRefused(err) {
-			return errStale // by another node, or by this very write: the next look tells
+		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
+			return client.ErrStale // by another node, or by this very write: the next look tells
 		}
 		return err
 	}))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -25,7 +26,7 @@ type head struct {
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
-	document
+	client.Document
 
 	etag azcore.ETag
 }
@@ -34,39 +35,39 @@ const headID = "head"
 
 // received says how far a cabinet has been filled by Saves that are committed.
 type received struct {
-	Drawer   string          `json:"drawer,omitempty"` // the last one; "" after a rollback: the next Save begins a new one
-	Fill     int             `json:"fill"`             // events in Drawer
-	Ordinal  int             `json:"ordinal"`          // the highest one used, Drawer's if there is one
-	Sequence domain.Sequence `json:"sequence"`         // of the last event
-	Total    int64           `json:"total"`            // events ever
-	Marks    []mark          `json:"marks,omitempty"`  // when they were saved, in order
-	Unknown  unknownMembers  `json:",embed"`
+	Drawer   string                `json:"drawer,omitempty"` // the last one; "" after a rollback: the next Save begins a new one
+	Fill     int                   `json:"fill"`             // events in Drawer
+	Ordinal  int                   `json:"ordinal"`          // the highest one used, Drawer's if there is one
+	Sequence domain.Sequence       `json:"sequence"`         // of the last event
+	Total    int64                 `json:"total"`            // events ever
+	Marks    []mark                `json:"marks,omitempty"`  // when they were saved, in order
+	Unknown  client.UnknownMembers `json:",embed"`
 }
 
 // An intent is a Save in flight: what it is going to write, told beforehand so
 // that anybody can undo it.
 type intent struct {
-	ID      string          `json:"id"`
-	Owner   string          `json:"owner"` // the process that saves
-	First   domain.Sequence `json:"first"`
-	Last    domain.Sequence `json:"last"`
-	Aborted bool            `json:"aborted,omitempty"` // claimed for rollback: can only be undone
-	Saved   millis          `json:"saved,omitempty"`   // the time of the Save
-	Parts   []part          `json:"parts"`
-	Unknown unknownMembers  `json:",embed"`
+	ID      string                `json:"id"`
+	Owner   string                `json:"owner"` // the process that saves
+	First   domain.Sequence       `json:"first"`
+	Last    domain.Sequence       `json:"last"`
+	Aborted bool                  `json:"aborted,omitempty"` // claimed for rollback: can only be undone
+	Saved   millis                `json:"saved,omitempty"`   // the time of the Save
+	Parts   []part                `json:"parts"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // A part is a run of slots of one drawer that a Save fills.
 type part struct {
-	Cabinet cabinetName     `json:"cabinet"`
-	Drawer  string          `json:"drawer"`
-	Ordinal int             `json:"ordinal"`
-	Slot    int             `json:"slot"` // the first one
-	Count   int             `json:"count"`
-	New     bool            `json:"new,omitempty"` // the drawer is to be created
-	First   domain.Sequence `json:"first"`
-	Last    domain.Sequence `json:"last"`
-	Unknown unknownMembers  `json:",embed"`
+	Cabinet cabinetName           `json:"cabinet"`
+	Drawer  string                `json:"drawer"`
+	Ordinal int                   `json:"ordinal"`
+	Slot    int                   `json:"slot"` // the first one
+	Count   int                   `json:"count"`
+	New     bool                  `json:"new,omitempty"` // the drawer is to be created
+	First   domain.Sequence       `json:"first"`
+	Last    domain.Sequence       `json:"last"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 func (p *part) end() int { return p.Slot + p.Count }

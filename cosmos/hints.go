@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -166,9 +167,9 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 // movePositions moves positions up to where the bundle ended and returns what
 // the last drawer holds by now, -1 if it was not learned.
 func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) int {
-	results, err := c.batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
+	results, err := c.Batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
 		for _, s := range ranges {
-			ops := newPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
+			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
 			ops.AppendSet("/position", s.To)
 			b.PatchItem(s.Drawer, ops, nil)
 		}
@@ -177,7 +178,7 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 		return -1
 	}
 	var last drawer
-	if c.decode(results[len(results)-1].ResourceBody, cabinetKey(cabinet), &last) != nil {
+	if c.Decode(results[len(results)-1].ResourceBody, cabinetKey(cabinet), &last) != nil {
 		return -1
 	}
 	return last.Count
@@ -188,7 +189,7 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 // goes if nothing is left, and stays, too low, if that is not known.
 func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	entries, err := all[entry](ctx, c.query(c.r.db.catalog, key,
+	entries, err := client.All[entry](ctx, c.Query(c.r.db.catalog, key,
 		"SELECT * FROM c WHERE c.contentType = @type AND c.ordinal <= @ordinal",
 		azcosmos.QueryParameter{Name: "@type", Value: cabinet.ContentType.String()},
 		azcosmos.QueryParameter{Name: "@ordinal", Value: at.Ordinal}))
@@ -202,7 +203,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	if len(entries) == 0 {
 		return
 	}
-	_, _ = c.batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
+	_, _ = c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, e := range entries[:min(len(entries), batchPages)] {
 			etag := e.ETag
 			if e.Ordinal < at.Ordinal || d.Next == 0 {
@@ -210,7 +211,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 				continue
 			}
 			e.NextSequence, e.ETag = d.Next, ""
-			putInBatch(b, e.ID, etag, encoded(e))
+			putInBatch(b, e.ID, etag, client.Encode(e))
 		}
 	})
 }
@@ -233,5 +234,5 @@ func (h *hints) leaveFilter(recipient domain.ActorID, drawer string, count int, 
 // writeFilter creates the filter. If it is there, it is the same.
 func (c *call) writeFilter(ctx context.Context, drawer string, count int, f filter) {
 	doc := &filterDoc{ID: filterID, PartitionKey: drawer, Count: count, Filter: f}
-	_, _ = c.put(ctx, c.r.db.cabinets, drawer, filterID, "", doc)
+	_, _ = c.Put(ctx, c.r.db.cabinets, drawer, filterID, "", doc)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -108,7 +109,7 @@ func bodyOf(req *http.Request) string {
 func (w *world) run(parties []party) {
 	w.parties = parties
 	for i, p := range parties {
-		db, err := Connect(Connection{Endpoint: w.engine.Endpoint(), Key: w.engine.Key(), Transport: &turnstile{w: w, party: i, next: w.line}})
+		db, err := client.Connect(client.Connection{Endpoint: w.engine.Endpoint(), Key: w.engine.Key(), Transport: &turnstile{w: w, party: i, next: w.line}})
 		require.NoError(w, err)
 		defer db.Close()
 		node := New(db, w.content, Options{
@@ -135,7 +136,7 @@ func (w *world) run(parties []party) {
 		}
 		if len(w.waiting) == 0 {
 			w.mu.Unlock()
-			sleep(context.Background(), time.Millisecond) // somebody waits for the clock
+			client.Sleep(context.Background(), time.Millisecond) // somebody waits for the clock
 			continue
 		}
 		// Who was at it goes on, unless the path says otherwise.

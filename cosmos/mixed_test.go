@@ -29,10 +29,10 @@ type edit struct{ file, old, new string }
 // it counts how often that version has written each.
 var counting = []edit{
 	{"head.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
-	{"head.go", "	Marks    []mark          `json:\"marks,omitempty\"`", "	Writes   int64           `json:\"writes,omitempty\"`\n	Marks    []mark          `json:\"marks,omitempty\"`"},
+	{"head.go", "	Marks    []mark                `json:\"marks,omitempty\"`", "	Writes   int64                 `json:\"writes,omitempty\"`\n	Marks    []mark                `json:\"marks,omitempty\"`"},
 	{"gate.go", "	First      domain.Sequence          `json:\"first,omitempty\"`", "	Writes     int64                    `json:\"writes,omitempty\"`\n	First      domain.Sequence          `json:\"first,omitempty\"`"},
 	{"gate.go", "	Doubt domain.Sequence `json:\"doubt,omitempty\"`", "	Writes int64 `json:\"writes,omitempty\"`\n	Doubt domain.Sequence `json:\"doubt,omitempty\"`"},
-	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.WriteID, h.Writes = w.r.newID(), w.head.Writes+1\n"},
+	{"save.go", "	h.WriteID = w.r.client.NewID()\n", "	h.WriteID, h.Writes = w.r.client.NewID(), w.head.Writes+1\n"},
 	{"head.go", "			Unknown: before.Unknown,\n", "			Unknown: before.Unknown,\n			Writes:  before.Writes + 1,\n"},
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.Writes = \"\", g.Writes+1\n"},
 	{"gate.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
@@ -40,9 +40,9 @@ var counting = []edit{
 
 // raising is a version that stores head and gate in format 2.
 var raising = []edit{
-	{"format.go", "documentKind{\"head\", 1}", "documentKind{\"head\", 2}"},
-	{"format.go", "documentKind{\"gate\", 1}", "documentKind{\"gate\", 2}"},
-	{"save.go", "	h.WriteID = w.r.newID()\n", "	h.WriteID, h.StoredFormat = w.r.newID(), 2\n"},
+	{"document_kinds.go", "Name: \"head\", Format: 1", "Name: \"head\", Format: 2"},
+	{"document_kinds.go", "Name: \"gate\", Format: 1", "Name: \"gate\", Format: 2"},
+	{"save.go", "	h.WriteID = w.r.client.NewID()\n", "	h.WriteID, h.StoredFormat = w.r.client.NewID(), 2\n"},
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 

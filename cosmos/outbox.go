@@ -9,6 +9,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -28,7 +29,7 @@ type noticeDoc struct {
 	Bundle    string `json:"bundle"`
 	List      string `json:"list"`
 	Since     millis `json:"since"`
-	formatNumber
+	client.FormatNumber
 }
 
 const noticeKind = "notice"
@@ -91,11 +92,11 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 	c := r.begin("notices")
 	var notices []domain.Notice
 	for after := noticeKind + "|"; ; {
-		some, err := all[noticeDoc](ctx, c.query(r.db.bundles, recipient.String(),
+		some, err := client.All[noticeDoc](ctx, c.Query(r.db.bundles, recipient.String(),
 			fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id", noticesAtOnce),
 			azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}, azcosmos.QueryParameter{Name: "@after", Value: after}))
 		if err != nil {
-			return nil, classified("notices of "+recipient.String(), err)
+			return nil, client.Classify("notices of "+recipient.String(), err)
 		}
 		for _, d := range some {
 			n, err := d.notice()
@@ -114,8 +115,8 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.begin("delivered")
-	err := c.discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
-	return c.outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
+	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
+	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }
 
 // waitingPages is how many result pages Waiting reads once it has found something.
@@ -130,23 +131,22 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([
 	if from != nil && (len(waiting) == 0 || err != nil) {
 		waiting, strays, err = r.waiting(ctx, before, most, nil)
 	}
-	return waiting, classified("look for notices that wait", errors.Join(err, strays))
+	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
 // waiting also tells of notices that lie where no recipient is: they hold up nobody.
 func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
-	q := &query{
-		call: r.begin("waiting"), container: r.db.bundles, everywhere: true, continuation: from,
-		text: "SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
-		params: []azcosmos.QueryParameter{
-			{Name: "@kind", Value: noticeKind},
-			{Name: "@before", Value: millisOf(before)},
-			{Name: "@ahead", Value: millisOf(before.Add(repository.Ahead))},
-		},
+	q := r.begin("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
+		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
+		azcosmos.QueryParameter{Name: "@kind", Value: noticeKind},
+		azcosmos.QueryParameter{Name: "@before", Value: millisOf(before)},
+		azcosmos.QueryParameter{Name: "@ahead", Value: millisOf(before.Add(repository.Ahead))})
+	if from != nil {
+		q.ResumeAt(*from)
 	}
-	for pages := 0; !q.done && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
-		items, err := q.next(ctx, most-len(waiting))
-		if q.skipDamage(err) {
+	for pages := 0; !q.IsDone() && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
+		items, err := q.Next(ctx, most-len(waiting))
+		if q.SkipDamage(err) {
 			strays = err
 			continue
 		}
@@ -155,7 +155,7 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 		}
 		for _, item := range items {
 			var d noticeDoc
-			err := q.call.decode(item, noticeKind, &d)
+			err := q.Decode(item, &d)
 			if err != nil {
 				strays = err
 				continue
@@ -169,10 +169,10 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 				waiting = append(waiting, recipient)
 			}
 		}
-		q.call = r.begin("waiting") // a budget for each result page
+		q.UseCall(r.client.Begin("waiting")) // a budget for each result page
 	}
-	if !q.done {
-		r.waitingFrom.Store(q.continuation)
+	if next := q.NextPage(); next != "" {
+		r.waitingFrom.Store(&next)
 	}
 	return waiting, strays, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -73,8 +74,8 @@ func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
 	k.passes(30 * day)
 	k.expires()
 	k.sweeps()
-	_, err := k.node.begin("test").read(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), &bundleDoc{})
-	require.True(t, isNotFound(err), "the bundle has expired: %v", err)
+	_, err := k.node.begin("test").Read(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), &bundleDoc{})
+	require.True(t, client.IsNotFound(err), "the bundle has expired: %v", err)
 	notices, err := k.node.Notices(t.Context(), k.actor)
 	require.NoError(t, err)
 	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(notices))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -81,7 +82,7 @@ func TestAContainerThatIsMissingIsNotTakenForMissingData(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()
-	db, err := Connect(Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
+	db, err := client.Connect(client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
 	require.NoError(t, err)
 	defer db.Close()
 	node, actor, ctx := New(db, memory.NewContent(), Options{}), repositorytest.NewActor(), context.Background()
@@ -254,7 +255,7 @@ func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
 func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
-		db, err := Connect(Connection{Endpoint: s.engine.Endpoint(), Key: s.engine.Key(), Transport: busyAccount{s.engine.Transport()}})
+		db, err := client.Connect(client.Connection{Endpoint: s.engine.Endpoint(), Key: s.engine.Key(), Transport: busyAccount{s.engine.Transport()}})
 		require.NoError(t, err)
 		defer db.Close()
 		node, began := New(db, s.content, Options{}), time.Now()

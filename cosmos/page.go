@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -27,7 +28,7 @@ type page struct {
 	Saved         millis          `json:"saved,omitempty"` // the time of the Save
 	Events        packed          `json:"events"`          // see encodePage
 	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
-	formatNumber
+	client.FormatNumber
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -19,12 +20,12 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	r.hints.wait(ctx, recipient)
 	c := r.begin("peek")
 	var next repository.Next
-	err := c.retry(ctx, func() (err error) {
+	err := c.Retry(ctx, func() (err error) {
 		next, err = c.next(ctx, recipient, groups)
 		return err
 	})
 	if err != nil && !errors.Is(err, domain.ErrNoData) {
-		err = classified("peek for "+recipient.String(), err)
+		err = client.Classify("peek for "+recipient.String(), err)
 	}
 	return next, err
 }
@@ -82,8 +83,8 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 	var found []*gate
 	if len(groups) == 1 {
 		var g gate
-		etag, err := c.read(ctx, c.r.db.bundles, recipient.String(), gateID(groups[0]), &g)
-		if err != nil && !isNotFound(err) {
+		etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), gateID(groups[0]), &g)
+		if err != nil && !client.IsNotFound(err) {
 			return err
 		}
 		if err == nil {
@@ -92,7 +93,7 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 		}
 	} else {
 		var err error
-		found, err = all[gate](ctx, c.query(c.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+		found, err = client.All[gate](ctx, c.Query(c.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 			azcosmos.QueryParameter{Name: "@kind", Value: gateKind}))
 		if err != nil {
 			return err
@@ -113,7 +114,7 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 // conditional write of the gate proves that it is still open.
 func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
 	readOpen := c.readOpen
-	if c.r.db.readsMayBeStale() {
+	if c.r.db.ReadsMayBeStale() {
 		readOpen = c.proveOpen
 	}
 	doc, err := readOpen(ctx, g)
@@ -135,9 +136,9 @@ func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*
 // readOpen reads the open bundle of g.
 func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	var doc bundleDoc
-	_, err := c.read(ctx, c.r.db.bundles, g.Recipient, g.Open, &doc)
-	if isNotFound(err) {
-		return nil, errNotYetVisible
+	_, err := c.Read(ctx, c.r.db.bundles, g.Recipient, g.Open, &doc)
+	if client.IsNotFound(err) {
+		return nil, client.ErrNotYetVisible
 	}
 	return &doc, err
 }
@@ -145,32 +146,32 @@ func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 // proveOpen writes g as it was read, and reads its open bundle in the same batch,
 // as it is then: with its answer, if it has one.
 func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
-	results, err := c.batch(ctx, c.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
-		putInBatch(b, g.ID, g.ETag, encoded(g.confirm(c.r.newID())))
+	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, g.ID, g.ETag, client.Encode(g.confirm(c.r.client.NewID())))
 		b.ReadItem(g.Open, nil)
 	})
 	switch {
-	case isRefused(err) && failureOf(err).operation == 0:
-		return nil, errStale // perhaps by this very batch: the next look will tell
-	case isRefused(err):
-		return nil, errNotYetVisible
+	case client.IsRefused(err) && client.FailureOf(err).Operation() == 0:
+		return nil, client.ErrStale // perhaps by this very batch: the next look will tell
+	case client.IsRefused(err):
+		return nil, client.ErrNotYetVisible
 	case err != nil:
 		return nil, err
 	}
 	var doc bundleDoc
-	return &doc, c.decode(results[1].ResourceBody, g.Recipient, &doc)
+	return &doc, c.Decode(results[1].ResourceBody, g.Recipient, &doc)
 }
 
 // Find implements repository.Bundles.
 func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
 	c := r.begin("find")
 	var found repository.Next
-	err := c.retry(ctx, func() (err error) {
+	err := c.Retry(ctx, func() (err error) {
 		found, err = c.find(ctx, recipient, id)
 		return err
 	})
 	if err != nil {
-		return domain.Bundle{}, nil, classified("find bundle "+id.String(), err)
+		return domain.Bundle{}, nil, client.Classify("find bundle "+id.String(), err)
 	}
 	return *found.Open, found.Run, nil
 }
@@ -189,7 +190,7 @@ func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.Bun
 			return c.openBundle(ctx, g, gates, h)
 		}
 	}
-	if c.r.db.readsMayBeStale() {
+	if c.r.db.ReadsMayBeStale() {
 		if err := c.confirm(ctx, recipient, gates); err != nil {
 			return repository.Next{}, err
 		}
@@ -321,11 +322,11 @@ func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
 	g.SetLimit(drawersPerBundle)
 	for key, some := range of {
 		if len(some) > fewCandidates {
-			g.Go(func() error { return c.takeEntries(ctx, c.query(c.r.db.catalog, key, "SELECT * FROM c"), some) })
+			g.Go(func() error { return c.takeEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), some) })
 			continue
 		}
 		for _, cand := range some {
-			q := c.query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
+			q := c.Query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
 				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
 			g.Go(func() error { return c.takeEntries(ctx, q, []*candidate{cand}) })
 		}
@@ -334,8 +335,8 @@ func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
 }
 
 // takeEntries gives the candidates the smallest of their entries that q finds.
-func (c *call) takeEntries(ctx context.Context, q *query, candidates []*candidate) error {
-	found, err := all[entry](ctx, q)
+func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*candidate) error {
+	found, err := client.All[entry](ctx, q)
 	if err != nil {
 		return err
 	}
@@ -388,20 +389,20 @@ func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *e
 	c.r.metrics.repairs.WithLabelValues("pointer").Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	if seen != nil && seen.Ordinal < s.Ordinal {
-		_ = c.remove(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
+		_ = c.Delete(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
 		seen = nil
 	}
 	if seen == nil || seen.ID != s.Drawer {
 		var e entry
-		etag, err := c.read(ctx, c.r.db.catalog, key, s.Drawer, &e)
-		if err != nil && !isNotFound(err) || err == nil && e.NextSequence >= first {
+		etag, err := c.Read(ctx, c.r.db.catalog, key, s.Drawer, &e)
+		if err != nil && !client.IsNotFound(err) || err == nil && e.NextSequence >= first {
 			return
 		}
-		seen = &entry{ETag: etag, document: e.document}
+		seen = &entry{ETag: etag, Document: e.Document}
 	}
 	mended := &entry{
 		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
-		Ordinal: s.Ordinal, NextSequence: first, document: seen.document,
+		Ordinal: s.Ordinal, NextSequence: first, Document: seen.Document,
 	}
-	_, _ = c.put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, mended)
+	_, _ = c.Put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, mended)
 }

@@ -20,12 +20,12 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 		"gone": func(s *trust, node *Repository, e entry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
 		"too high": func(s *trust, node *Repository, e entry) {
 			e.NextSequence += 1000
-			_, err := node.begin("test").put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
+			_, err := node.begin("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
 			require.NoError(s, err)
 		},
 		"too low": func(s *trust, node *Repository, e entry) {
 			e.NextSequence = 0
-			_, err := node.begin("test").put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
+			_, err := node.begin("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
 			require.NoError(s, err)
 		},
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -26,11 +27,11 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 		bundle.Opened = r.opts.Clock().UTC().Truncate(time.Millisecond)
 	}
 	c := r.begin("peek")
-	writeID := r.newID()
+	writeID := r.client.NewID()
 	if run.gate == nil { // of an open bundle, so there is nothing to open
 		doc := newBundleDoc(&bundle, writeID, nil, 0)
-		err := c.whyNotAdded(ctx, doc, &failure{err: errors.New("the group has an open bundle")})
-		return bundle, classified("open bundle "+doc.ID, err)
+		err := c.whyNotAdded(ctx, doc, client.FailureOf(errors.New("the group has an open bundle")))
+		return bundle, client.Classify("open bundle "+doc.ID, err)
 	}
 	ranges := run.ranges(bundle.Count)
 	doc := newBundleDoc(&bundle, writeID, ranges, 0)
@@ -45,30 +46,30 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)
 
-	_, err := c.batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
-		b.CreateItem(encoded(doc), nil)
-		putInBatch(b, opened.ID, run.gate.ETag, encoded(opened))
+	_, err := c.Batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+		b.CreateItem(client.Encode(doc), nil)
+		putInBatch(b, opened.ID, run.gate.ETag, client.Encode(opened))
 	})
-	if isRefused(err) {
-		err = c.whyNotAdded(ctx, doc, failureOf(err))
+	if client.IsRefused(err) {
+		err = c.whyNotAdded(ctx, doc, client.FailureOf(err))
 	}
 	if err != nil {
-		return bundle, c.outcome(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
+		return bundle, c.Outcome(fmt.Sprintf("open bundle %s of %s", doc.ID, doc.Recipient), err)
 	}
 	return bundle, nil
 }
 
 // whyNotAdded tells a lost race from an id in use, and either from success: the
 // batch may have been refused because it had been carried out before.
-func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *failure) error {
+func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
-	if refused.operation != 0 {
+	if refused.Operation() != 0 {
 		return lost // the gate's condition; the bundle was not there
 	}
 	var stored bundleDoc
-	_, err := c.read(ctx, c.r.db.bundles, doc.Recipient, doc.ID, &stored)
+	_, err := c.Read(ctx, c.r.db.bundles, doc.Recipient, doc.ID, &stored)
 	switch {
-	case isNotFound(err):
+	case client.IsNotFound(err):
 		return lost // a stale read; the next look decides
 	case err != nil:
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -40,7 +41,7 @@ func (s *trust) next(node *Repository) domain.EventID {
 // entries returns what the catalog says of an origin.
 func (s *trust) entries(node *Repository, origin domain.Origin) []entry {
 	s.Helper()
-	found, err := all[entry](context.Background(), node.begin("test").query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
+	found, err := client.All[entry](context.Background(), node.begin("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
 	require.NoError(s, err)
 	var entries []entry
 	for _, e := range found {
@@ -108,14 +109,14 @@ func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
 	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 
-	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: maxMissing})
+	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
 	_, err = impatient.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "not no data, and not the event behind the hole: %v", err)
 }
 
 func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
 	s := newTrust(t)
-	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: maxMissing})
+	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
 	events := repositorytest.Events(3, s.actor)
 	for _, e := range events {
 		s.save(node, 0, []domain.Event{e})

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -82,10 +83,10 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 	return r, nil
 }
 
-// peekFirst reads the first event, or errNotYetVisible if a stale read shows none.
+// peekFirst reads the first event, or client.ErrNotYetVisible if a stale read shows none.
 func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
-		return nil, errNotYetVisible
+		return nil, client.ErrNotYetVisible
 	}
 	read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange)
 	events, err := read.next(ctx)
@@ -105,11 +106,11 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 			r.last = &e.StoredEvent
 			return yield(e.StoredEvent, nil)
 		})
-		if errors.Is(err, errStale) && r.gate != nil && r.yielded > 0 {
+		if errors.Is(err, client.ErrStale) && r.gate != nil && r.yielded > 0 {
 			return // a hole that a stale read shows: a new bundle may as well end before it
 		}
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(repository.StoredEvent{}, classified("read events of "+cabinetKey(r.cabinet), err))
+			yield(repository.StoredEvent{}, client.Classify("read events of "+cabinetKey(r.cabinet), err))
 		}
 	}
 }

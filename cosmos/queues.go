@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -14,11 +15,11 @@ import (
 func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
 	c := r.begin("queues")
 	var queues []repository.Queue
-	err := c.retry(ctx, func() (err error) {
+	err := c.Retry(ctx, func() (err error) {
 		queues, err = c.queues(ctx, recipient)
 		return err
 	})
-	return queues, classified("queues of "+recipient.String(), err)
+	return queues, client.Classify("queues of "+recipient.String(), err)
 }
 
 func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
@@ -53,7 +54,7 @@ func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]reposito
 func (r *Repository) Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error) {
 	h, err := r.begin("watermark").readHead(ctx, recipient)
 	if err != nil {
-		return 0, classified("watermark of "+recipient.String(), err)
+		return 0, client.Classify("watermark of "+recipient.String(), err)
 	}
 	return h.Watermark, nil
 }

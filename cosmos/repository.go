@@ -3,9 +3,6 @@ package cosmos
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -44,7 +42,8 @@ type Options struct {
 // A Repository keeps events and bundles in Cosmos. It is safe for concurrent
 // use.
 type Repository struct {
-	db      *Database
+	client  *client.Client
+	db      database
 	content repository.Content
 	opts    Options
 	owner   string // this process, in the intents that it writes
@@ -53,8 +52,6 @@ type Repository struct {
 	hints   *hints
 	known   *known
 	newer   *newerMailboxes
-
-	containers containerWatch
 
 	waitingFrom atomic.Pointer[string] // where the next Waiting goes on; nil: from the start
 }
@@ -70,12 +67,11 @@ const drawersPerBundle = 6
 
 // New returns a Repository over db that keeps payloads in content. It makes no
 // call and starts nothing; Run does.
-func New(db *Database, content repository.Content, opts Options) *Repository {
+func New(db *client.Database, content repository.Content, opts Options) *Repository {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
 	}
 	opts.DrawerCapacity = min(cmp.Or(opts.DrawerCapacity, 10_000), maxSlots)
-	opts.Retries = max(cmp.Or(opts.Retries, 24), 0)
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
 	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, time.Hour)
@@ -83,21 +79,19 @@ func New(db *Database, content repository.Content, opts Options) *Repository {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	if opts.Random == nil {
-		opts.Random = systemRandom
-	}
-	r := &Repository{
-		db: db, content: content, opts: opts, metrics: newMetrics(opts.Registerer),
-		containers: containerWatch{turn: make(chan struct{}, 1)},
-	}
-	r.owner = r.newID()
-	r.writers = newWriters(r)
-	r.hints = newHints(r)
-	r.known = newKnown()
+	r := &Repository{db: openContainers(db), content: content, opts: opts, metrics: newMetrics(opts.Registerer)}
 	r.newer = &newerMailboxes{
 		logger: opts.Logger, refused: r.metrics.refusedFormats, reported: r.metrics.newerMailboxes,
 		documents: make(map[string]string),
 	}
+	r.client = client.New(db, client.Options{
+		Containers: Containers(), Retries: opts.Retries, Formats: r.newer,
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
+	})
+	r.owner = r.client.NewID()
+	r.writers = newWriters(r)
+	r.hints = newHints(r)
+	r.known = newKnown()
 	return r
 }
 
@@ -113,24 +107,15 @@ func (r *Repository) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// newID returns a random UUID, the name of a drawer, an intent or a write.
-func (r *Repository) newID() string {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], r.opts.Random())
-	binary.BigEndian.PutUint64(b[8:], r.opts.Random())
-	b[6] = b[6]&0x0f | 0x40 // version 4
-	b[8] = b[8]&0x3f | 0x80 // RFC 9562 variant
-	t := hex.EncodeToString(b[:])
-	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
-}
+// CheckContainers reads the properties of every container and returns what is wrong
+// with them; see [client.Client.CheckContainers]. Every node calls it before it serves.
+func (r *Repository) CheckContainers(ctx context.Context) error { return r.client.CheckContainers(ctx) }
 
-// jitter returns a random duration below d.
-func (r *Repository) jitter(d time.Duration) time.Duration {
-	return time.Duration(r.opts.Random() % uint64(max(d, 1))) //nolint:gosec // positive
-}
+// ContainersFault returns what is wrong with the containers now; see
+// [client.Client.ContainersFault].
+func (r *Repository) ContainersFault(ctx context.Context) error { return r.client.ContainersFault(ctx) }
 
-func systemRandom() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
-	return binary.BigEndian.Uint64(b[:])
+// Provision creates and corrects what opts ask for; see [client.Client.Provision].
+func (r *Repository) Provision(ctx context.Context, opts client.ProvisionOptions) ([]client.Provisioned, error) {
+	return r.client.Provision(ctx, opts)
 }

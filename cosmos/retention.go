@@ -3,6 +3,7 @@ package cosmos
 import (
 	"time"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -18,7 +19,7 @@ type retained struct {
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
 	Milestones []milestone `json:"milestones,omitempty"` // oldest first
 
-	Unknown unknownMembers `json:",embed"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // A milestone notes when every drawer below an ordinal was first seen acknowledged.
@@ -30,7 +31,7 @@ type milestone struct {
 	Filled int64 `json:"filled,omitempty"`
 	At     int64 `json:"at"` // Unix time in ms
 
-	Unknown unknownMembers `json:",embed"`
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // milestonesPerGrace is how many milestones a grace period has at most: what is

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -37,7 +37,7 @@ func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 		total.Documents += swept.Documents
 		if err != nil && ctx.Err() == nil {
 			if len(faults) < maxSweepFaults {
-				faults = append(faults, classified("sweep what "+recipient.String()+" has acknowledged", err))
+				faults = append(faults, client.Classify("sweep what "+recipient.String()+" has acknowledged", err))
 			}
 			err = nil
 		}
@@ -55,7 +55,7 @@ const maxSweepFaults = 20
 func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
 	q := heads(r.begin("sweep"))
 	var all []error
-	for !q.done {
+	for !q.IsDone() {
 		recipients, strays, err := nextRecipients(ctx, q, 1000)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorI
 				return err
 			}
 		}
-		q.call = r.begin("sweep") // a budget for each result page
+		q.UseCall(r.client.Begin("sweep")) // a budget for each result page
 	}
 	return errors.Join(all...)
 }
@@ -74,7 +74,7 @@ func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorI
 func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	c := r.begin("sweep")
 	var h *head
-	err := c.retry(ctx, func() (err error) {
+	err := c.Retry(ctx, func() (err error) {
 		h, err = c.raiseFloors(ctx, recipient)
 		return err
 	})
@@ -114,9 +114,9 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head
 
 // prove writes a gate as it was read, so that it was the truth at that time.
 func (c *call) prove(ctx context.Context, g *gate) error {
-	_, err := c.put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.newID()))
-	if isRefused(err) {
-		return errStale
+	_, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.client.NewID()))
+	if client.IsRefused(err) {
+		return client.ErrStale
 	}
 	return err
 }
@@ -125,17 +125,17 @@ func (c *call) prove(ctx context.Context, g *gate) error {
 // not stand in the way of Saves: it is a patch that asks for the fence only, and
 // a Save that is under way goes on with the head as it is then.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
-	next := h.setRetention(p.of, c.r.newID(), p.closed)
+	next := h.setRetention(p.of, c.r.client.NewID(), p.closed)
 	var err error
 	if len(p.closed) > 0 {
-		_, err = c.put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
+		_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
-		ops := newPatch(headDocument, fenceIs(h.Fence))
-		ops.AppendSet("/retention", json.RawMessage(encoded(next.Retention))) // the client would encode it in its own way
+		ops := client.NewPatch(headDocument, fenceIs(h.Fence))
+		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // the client would encode it in its own way
 		ops.AppendSet("/fence", next.Fence)
-		err = c.patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
+		err = c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
-	if isRefused(err) {
+	if client.IsRefused(err) {
 		stored, rerr := c.readHeadOf(ctx, h.PartitionKey)
 		switch {
 		case rerr != nil:
@@ -143,7 +143,7 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 		case stored.Fence == next.Fence:
 			return stored, nil
 		}
-		return nil, errStale
+		return nil, client.ErrStale
 	}
 	return next, err
 }
@@ -179,14 +179,14 @@ func (c *call) clear(ctx context.Context, recipient domain.ActorID, h *head) (Sw
 		return swept, nil
 	}
 	_, err := c.writeRetention(ctx, h, &retention{of: cleared})
-	if errors.Is(err, errStale) {
+	if errors.Is(err, client.ErrStale) {
 		err = nil // then the next sweep finds nothing to do and says so
 	}
 	return swept, err
 }
 
 func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floor int, swept *Swept) error {
-	drawers, err := all[drawer](ctx, c.query(c.r.db.cabinets, cabinetKey(cabinet),
+	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@floor", Value: floor}))
 	if err != nil {
@@ -215,14 +215,14 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 			return 0, err
 		}
 	}
-	if err := c.discard(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
+	if err := c.Discard(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
 		return 0, err
 	}
 	n, err := c.clearPages(ctx, id)
 	if err != nil {
 		return n, err
 	}
-	return n, c.discard(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
+	return n, c.Discard(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
 }
 
 // maxBatch is how many operations Cosmos takes in one batch.
@@ -231,11 +231,11 @@ const maxBatch = 100
 // clearPages empties the partition of a drawer.
 func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 	n := 0
-	for q := (*query)(nil); ; {
+	for q := (*client.Query)(nil); ; {
 		if q == nil {
-			q = c.query(c.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
+			q = c.Query(c.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
 		}
-		items, err := q.next(ctx, maxBatch)
+		items, err := q.Next(ctx, maxBatch)
 		if err != nil {
 			return n, err
 		}
@@ -244,15 +244,15 @@ func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 			return n, err
 		}
 		if len(ids) > 0 {
-			_, err = c.batch(ctx, c.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
+			_, err = c.Batch(ctx, c.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
 				}
 			})
 		}
 		switch {
-		case isRefused(err): // another sweep is at it, or this very batch was carried out before
-			if !c.pause(ctx, 0) {
+		case client.IsRefused(err): // another sweep is at it, or this very batch was carried out before
+			if !c.Pause(ctx, 0) {
 				return n, domain.Errorf(domain.Busy, "sweep drawer %s: others sweep it too: %w", id, err)
 			}
 			q = nil
@@ -262,7 +262,7 @@ func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 		}
 		n += len(ids)
 		c.r.metrics.swept.WithLabelValues("document").Add(float64(len(ids)))
-		if q.done {
+		if q.IsDone() {
 			return n, nil
 		}
 	}
@@ -272,24 +272,12 @@ func (c *call) idsOf(items [][]byte, key string) ([]string, error) {
 	var ids []string
 	for _, item := range items {
 		var doc drawerItem
-		if err := c.decode(item, key, &doc); err != nil {
+		if err := c.Decode(item, key, &doc); err != nil {
 			return nil, err
 		}
 		ids = append(ids, doc.ID)
 	}
 	return ids, nil
-}
-
-// discard deletes an item, whatever it is, if it is there.
-func (c *call) discard(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
-	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
-		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
-		return resp.RequestCharge, err
-	})
-	if statusOf(err) == http.StatusNotFound {
-		return nil
-	}
-	return err
 }
 
 // sweepDoc says when the last sweep began, so that of many nodes one sweeps.
@@ -298,7 +286,7 @@ type sweepDoc struct {
 	PartitionKey string    `json:"partitionKey"`
 	Began        time.Time `json:"began"`
 	Owner        string    `json:"owner"`
-	document
+	client.Document
 }
 
 const (
@@ -311,23 +299,23 @@ const (
 func (r *Repository) isDue(ctx context.Context) bool {
 	c := r.begin("sweep")
 	var last sweepDoc
-	etag, err := c.read(ctx, r.db.catalog, sweepKey, sweepID, &last)
-	if err != nil && !isNotFound(err) {
+	etag, err := c.Read(ctx, r.db.catalog, sweepKey, sweepID, &last)
+	if err != nil && !client.IsNotFound(err) {
 		return false
 	}
 	now := r.opts.Clock()
 	if since := now.Sub(last.Began); err == nil && since >= 0 && since < r.opts.SweepEvery {
 		return false
 	}
-	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, document: last.document}
-	_, err = c.put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
+	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
+	_, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
 	return err == nil
 }
 
 // sweepAgainAndAgain sweeps every now and then until ctx ends.
 func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
 	const looks = 4 // for each sweep
-	for sleep(ctx, r.opts.SweepEvery/(2*looks)+r.jitter(r.opts.SweepEvery/looks)) {
+	for client.Sleep(ctx, r.opts.SweepEvery/(2*looks)+r.client.Jitter(r.opts.SweepEvery/looks)) {
 		if !r.isDue(ctx) {
 			continue
 		}

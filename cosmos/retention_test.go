@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -155,11 +156,11 @@ func (k *keeper) expires() {
 // stored counts documents and their bytes.
 func (k *keeper) stored() (documents, bytes int) {
 	for _, c := range Containers() {
-		client, err := k.node.db.client.NewContainer(k.node.db.name, c.Name)
+		container, err := k.node.db.Container(c.Name)
 		require.NoError(k, err)
-		q := &query{call: k.node.begin("test"), container: client, everywhere: true, text: "SELECT * FROM c"}
-		for !q.done {
-			items, err := q.next(k.Context(), 1000)
+		q := k.node.begin("test").QueryAllPartitions(container, "", "SELECT * FROM c")
+		for !q.IsDone() {
+			items, err := q.Next(k.Context(), 1000)
 			require.NoError(k, err)
 			for _, item := range items {
 				documents++
@@ -395,7 +396,7 @@ func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
 		sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
 		var calls atomic.Int32
 		commits := at(2, replacesHead, func() error {
-			sleep(t.Context(), 2*lag) // so that an old read shows the head with the intent
+			client.Sleep(t.Context(), 2*lag) // so that an old read shows the head with the intent
 			_, err := sweeper.Sweep(t.Context())
 			require.NoError(t, err)
 			old.Store(true)

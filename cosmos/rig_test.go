@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -48,13 +49,13 @@ func newRig(t testing.TB, opts embedded.Options) *rig {
 func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 	t.Helper()
 	r := &rig{t: t, engine: engine, line: &faulty.Transport{Next: engine.Transport()}, content: memory.NewContent()}
-	require.NoError(t, r.connect().Provision(t.Context()))
+	require.NoError(t, r.connect().Provision(t.Context(), Containers()))
 	return r
 }
 
-func (r *rig) connect() *Database {
+func (r *rig) connect() *client.Database {
 	r.t.Helper()
-	db, err := Connect(Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.line})
+	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.line})
 	require.NoError(r.t, err)
 	r.t.Cleanup(db.Close)
 	return db

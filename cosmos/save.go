@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -44,7 +45,7 @@ func (w *writer) round(ctx context.Context) {
 	}
 	if w.yields { // to a process that has asked for the head
 		w.yields, w.head = false, nil
-		sleep(ctx, leasePoll)
+		client.Sleep(ctx, leasePoll)
 	}
 	err := w.saveBatch(ctx)
 	if err != nil && len(w.batch) > 1 && !transient(err) {
@@ -69,7 +70,7 @@ func (w *writer) oneByOne(ctx context.Context) {
 // saveBatch takes the batch to its commit, starting over as often as it pays.
 func (w *writer) saveBatch(ctx context.Context) error {
 	c := w.r.begin("save")
-	return c.outcome("save for "+w.recipient.String(), c.retry(ctx, func() error { return w.try(ctx, c) }))
+	return c.Outcome("save for "+w.recipient.String(), c.Retry(ctx, func() error { return w.try(ctx, c) }))
 }
 
 // fail answers the batch with err, if that is one. What a plan has left behind
@@ -104,7 +105,7 @@ func (w *writer) try(ctx context.Context, c *call) error {
 		}
 		fresh, err := w.fresh(ctx, c)
 		if err != nil {
-			if errors.Is(err, errStale) { // a drawer may be gone that only a newer head knows to be gone
+			if errors.Is(err, client.ErrStale) { // a drawer may be gone that only a newer head knows to be gone
 				w.head = nil
 			}
 			return err
@@ -120,9 +121,9 @@ func (w *writer) try(ctx context.Context, c *call) error {
 		}
 	}
 	w.reserved = nil // from here on, whoever starts over finds the intent in the head
-	c.addRetries(len(p.intent.Parts))
+	c.AddRetries(len(p.intent.Parts))
 	if err := w.carryOut(ctx, c, p); err != nil {
-		if errors.Is(err, errStale) {
+		if errors.Is(err, client.ErrStale) {
 			w.head = nil
 		}
 		return err
@@ -150,7 +151,7 @@ func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
 	err := w.writeHead(ctx, c, w.head.reserve(p))
 	cutting.Wait()
-	if errors.Is(err, errStale) {
+	if errors.Is(err, client.ErrStale) {
 		w.dropPayloads(ctx, p)
 	}
 	return err
@@ -174,8 +175,8 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	}
 	err := w.writeHead(ctx, c, next)
 	for errors.Is(err, errIntentUnchanged) {
-		if !c.pause(ctx, 0) { // what was read may be the very head that was refused, for a while
-			w.head, err = nil, errStale
+		if !c.Pause(ctx, 0) { // what was read may be the very head that was refused, for a while
+			w.head, err = nil, client.ErrStale
 			break
 		}
 		wanted, following = w.head.Wanted != "", nil
@@ -214,7 +215,7 @@ func (w *writer) planNext(committed *head, p *plan) *plan {
 
 // plan gives fresh events their places behind all that h says is there.
 func (w *writer) plan(h *head, fresh []numbered) *plan {
-	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.newID)
+	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
 	p.batches = sync.OnceValue(p.cut)
 	return p
@@ -264,8 +265,8 @@ func (c *call) readHead(ctx context.Context, recipient domain.ActorID) (*head, e
 
 func (c *call) readHeadOf(ctx context.Context, key string) (*head, error) {
 	h := &head{}
-	etag, err := c.read(ctx, c.r.db.catalog, key, headID, h)
-	if isNotFound(err) {
+	etag, err := c.Read(ctx, c.r.db.catalog, key, headID, h)
+	if client.IsNotFound(err) {
 		return &head{ID: headID, PartitionKey: key}, nil
 	}
 	if err != nil {
@@ -280,16 +281,16 @@ func (c *call) readHeadOf(ctx context.Context, key string) (*head, error) {
 // the retention has moved.
 var errIntentUnchanged = errors.New("the head has changed under an intent that stands")
 
-// writeHead replaces w.head by h, or fails with errStale if it is no longer the
+// writeHead replaces w.head by h, or fails with client.ErrStale if it is no longer the
 // head. A refusal is a question: it may have been this very write, sent twice, and
 // then w.head is what is stored now, for the retention may have moved since. If the
 // intent in w.head stands, w.head is what is stored now, too, and the error is
 // errIntentUnchanged.
 func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
-	h.WriteID = w.r.newID()
+	h.WriteID = w.r.client.NewID()
 	before := w.head
-	etag, err := c.put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
-	if isRefused(err) {
+	etag, err := c.Put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
+	if client.IsRefused(err) {
 		stored, rerr := c.readHead(ctx, w.recipient)
 		switch {
 		case rerr != nil:
@@ -300,7 +301,7 @@ func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 			w.head = stored
 			return errIntentUnchanged
 		default:
-			err = errStale
+			err = client.ErrStale
 		}
 	}
 	if err != nil {

@@ -9,12 +9,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
 // count makes the drawers of p say what they hold, one batch for each cabinet.
 // It returns which parts fill a drawer that was there and held nothing unacknowledged.
-// It fails with errStale if somebody has sealed one of the drawers.
+// It fails with client.ErrStale if somebody has sealed one of the drawers.
 func (w *writer) count(ctx context.Context, c *call, p *plan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
@@ -47,11 +48,11 @@ func partsBy(it *intent, key func(*part) string) map[string][]int {
 func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabinetName, at []int) ([]drawer, error) {
 	key := w.recipient.String() + "|" + name
 	var drawers []drawer
-	results, err := c.batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
+	results, err := c.Batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
 		for _, i := range at {
 			part, weight := &p.intent.Parts[i], weigh(p.events[i])
 			if part.New {
-				b.CreateItem(encoded(&drawer{
+				b.CreateItem(client.Encode(&drawer{
 					ID: part.Drawer, PartitionKey: key, Ordinal: part.Ordinal, FirstSequence: part.First,
 					Count: part.Count, Weight: weight, WriteID: p.intent.ID,
 				}), nil)
@@ -63,31 +64,31 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 	if err == nil {
 		for _, result := range results {
 			var d drawer
-			if err := c.decode(result.ResourceBody, key, &d); err != nil {
+			if err := c.Decode(result.ResourceBody, key, &d); err != nil {
 				return nil, err
 			}
 			drawers = append(drawers, d)
 		}
 		return drawers, nil
 	}
-	if statusOf(err) == http.StatusBadRequest { // there is no adding to what is no number
+	if client.StatusOf(err) == http.StatusBadRequest { // there is no adding to what is no number
 		return nil, domain.Errorf(domain.Damaged, "count in drawers of %s: %w", key, err)
 	}
-	if !isRefused(err) {
+	if !client.IsRefused(err) {
 		return nil, err
 	}
 	// Refused: either this very batch was carried out before, or a drawer is sealed.
 	for _, i := range at {
 		part := &p.intent.Parts[i]
 		var d drawer
-		_, err := c.read(ctx, w.r.db.cabinets, key, part.Drawer, &d)
+		_, err := c.Read(ctx, w.r.db.cabinets, key, part.Drawer, &d)
 		switch {
-		case isNotFound(err):
-			return nil, errStale
+		case client.IsNotFound(err):
+			return nil, client.ErrStale
 		case err != nil:
 			return nil, err
 		case d.WriteID != p.intent.ID || d.Count != part.end() || d.Sealed:
-			return nil, errStale
+			return nil, client.ErrStale
 		}
 		drawers = append(drawers, d)
 	}
@@ -97,7 +98,7 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 // countUp adds a part to a drawer that is as the plan took it to be. The drawer's
 // etag is no condition: acknowledging moves its position at any time.
 func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOperations {
-	ops := newPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
+	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.end())
 	ops.AppendIncrement("/weight", int64(weight))
 	ops.AppendSet("/operation", intent)
@@ -152,12 +153,12 @@ func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) erro
 // writeEntries writes the entries of one partition. Most of them do not exist and are
 // created; one that exists is patched, so that it keeps members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []entry) error {
-	_, err := c.batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
+	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
-			b.CreateItem(encoded(&entries[i]), nil)
+			b.CreateItem(client.Encode(&entries[i]), nil)
 		}
 	})
-	if !isRefused(err) {
+	if !client.IsRefused(err) {
 		return err
 	}
 	for i := range entries {
@@ -170,21 +171,21 @@ func (c *call) writeEntries(ctx context.Context, key string, entries []entry) er
 
 // writeEntry changes an entry that is there, or creates it.
 func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
-	ops := newPatch(entryDocument)
+	ops := client.NewPatch(entryDocument)
 	ops.AppendSet("/nextSequence", e.NextSequence)
 	ops.AppendSet("/ordinal", e.Ordinal)
 	ops.AppendSet("/contentType", e.ContentType)
-	err := c.patch(ctx, c.r.db.catalog, key, e.ID, ops, &entry{})
+	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, ops, &entry{})
 	switch {
-	case isNotFound(err):
-		_, err = c.put(ctx, c.r.db.catalog, key, e.ID, "", e)
-	case isRefused(err): // its format is newer
-		if _, err = c.read(ctx, c.r.db.catalog, key, e.ID, &entry{}); err == nil {
-			err = errStale
+	case client.IsNotFound(err):
+		_, err = c.Put(ctx, c.r.db.catalog, key, e.ID, "", e)
+	case client.IsRefused(err): // its format is newer
+		if _, err = c.Read(ctx, c.r.db.catalog, key, e.ID, &entry{}); err == nil {
+			err = client.ErrStale
 		}
 	}
-	if isRefused(err) {
-		return errStale
+	if client.IsRefused(err) {
+		return client.ErrStale
 	}
 	return err
 }
@@ -193,10 +194,10 @@ func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
 // acts on the truth, however old the copy was that made the caller ask for it,
 // and sealing what is sealed changes nothing.
 func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
-	ops := newPatch(drawerDocument)
+	ops := client.NewPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
 	var d drawer
-	if err := c.patch(ctx, c.r.db.cabinets, cabinet, id, ops, &d); err != nil {
+	if err := c.Patch(ctx, c.r.db.cabinets, cabinet, id, ops, &d); err != nil {
 		return nil, err
 	}
 	return &d, nil
@@ -210,23 +211,23 @@ func (c *call) sealAt(ctx context.Context, cabinet string, p *part, intent strin
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
 			Sealed: true, WriteID: intent,
 		}
-		if _, err := c.put(ctx, c.r.db.cabinets, cabinet, p.Drawer, "", empty); statusOf(err) != http.StatusConflict {
+		if _, err := c.Put(ctx, c.r.db.cabinets, cabinet, p.Drawer, "", empty); client.StatusOf(err) != http.StatusConflict {
 			return err
 		}
 	}
-	ops := newPatch(drawerDocument, "c.sealed = false")
+	ops := client.NewPatch(drawerDocument, "c.sealed = false")
 	ops.AppendSet("/count", p.Slot)
 	ops.AppendSet("/sealed", true)
-	err := c.patch(ctx, c.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})
-	if !isRefused(err) {
+	err := c.Patch(ctx, c.r.db.cabinets, cabinet, p.Drawer, ops, &drawer{})
+	if !client.IsRefused(err) {
 		return err
 	}
 	// Sealed already, it seems, by another rollback of the same intent.
 	var d drawer
-	_, err = c.read(ctx, c.r.db.cabinets, cabinet, p.Drawer, &d)
+	_, err = c.Read(ctx, c.r.db.cabinets, cabinet, p.Drawer, &d)
 	switch {
-	case isNotFound(err), err == nil && !d.Sealed:
-		return errStale // an old read: look again
+	case client.IsNotFound(err), err == nil && !d.Sealed:
+		return client.ErrStale // an old read: look again
 	}
 	return err
 }

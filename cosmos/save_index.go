@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -111,7 +112,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, last received) er
 		return err
 	}
 	if len(extents) != last.Ordinal-cab.next()+1 {
-		return errNotYetVisible // a stale read: not every drawer was seen
+		return client.ErrNotYetVisible // a stale read: not every drawer was seen
 	}
 	if len(extents) > 0 && cab.drawer != "" && extents[0].drawer == cab.drawer { // first, so that what is read behind it can be kept
 		if err := cab.readTo(ctx, c, extents[0]); err != nil {
@@ -212,11 +213,11 @@ func filterOf(ids map[domain.EventID]domain.Digest) filter {
 // drawer's pages say what belongs into it, and it is left for the next reader.
 func (c *call) readFilter(ctx context.Context, cabinet domain.CabinetKey, e extent) (filter, error) {
 	var doc filterDoc
-	_, err := c.read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)
+	_, err := c.Read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)
 	if err == nil && doc.Count == e.limit && len(doc.Filter) == len(newFilter(e.limit)) {
 		return doc.Filter, nil
 	}
-	if err != nil && !isNotFound(err) {
+	if err != nil && !client.IsNotFound(err) {
 		return nil, err
 	}
 	ids, rerr := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit})
@@ -224,7 +225,7 @@ func (c *call) readFilter(ctx context.Context, cabinet domain.CabinetKey, e exte
 		return nil, rerr
 	}
 	f := filterOf(ids)
-	if isNotFound(err) {
+	if client.IsNotFound(err) {
 		c.r.hints.leaveFilter(cabinet.Recipient, e.drawer, e.limit, f)
 	}
 	return f, nil

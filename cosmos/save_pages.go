@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -51,7 +52,7 @@ func (p *plan) cut() []pageBatch {
 			batch, size := pageBatch{page: pages[0]}, 0
 			for len(pages) > 0 && len(batch.docs) < batchPages && size < batchBytes {
 				size += len(pages[0].Events) * 4 / 3
-				batch.docs = append(batch.docs, encoded(pages[0]))
+				batch.docs = append(batch.docs, client.Encode(pages[0]))
 				pages = pages[1:]
 			}
 			all = append(all, batch)
@@ -138,23 +139,23 @@ func payloadsOf(events []numbered) io.Reader {
 }
 
 func (w *writer) createPages(ctx context.Context, c *call, some pageBatch) error {
-	_, err := c.batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+	_, err := c.Batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		for _, doc := range some.docs {
 			b.CreateItem(doc, nil)
 		}
 	})
-	if !isRefused(err) {
+	if !client.IsRefused(err) {
 		return err
 	}
 	// A page is there already. If it is this intent's, the batch was carried out
 	// before, and as a whole.
 	var first page
-	_, err = c.read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
+	_, err = c.Read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {
 		return nil
 	}
-	if err == nil || isNotFound(err) {
-		return errStale
+	if err == nil || client.IsNotFound(err) {
+		return client.ErrStale
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package cosmos
 
-import "github.com/messagehub/messagehub/domain"
+import (
+	"github.com/messagehub/messagehub/domain"
+)
 
 // A plan is an intent together with the events that it is about.
 type plan struct {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
 )
 
 // An intent of another process is left alone for a lease, which doubles with
@@ -48,7 +50,7 @@ func (w *writer) mayBeAlive() bool {
 		w.foreign = sighting{it.ID, now}
 	}
 	patience := lease << min(w.head.Undone, maxDoubled)
-	return now.Sub(w.foreign.since) < patience+w.r.jitter(patience/4)
+	return now.Sub(w.foreign.since) < patience+w.r.client.Jitter(patience/4)
 }
 
 // wait looks at the head until the intent is gone or its lease is over. It does
@@ -58,19 +60,19 @@ func (w *writer) mayBeAlive() bool {
 func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
-			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, errStale) && !errors.Is(err, errIntentUnchanged) {
+			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, client.ErrStale) && !errors.Is(err, errIntentUnchanged) {
 				return err
 			}
 		}
 		w.head = nil
-		if !sleep(ctx, leasePoll/4+w.r.jitter(leasePoll/4)) {
+		if !client.Sleep(ctx, leasePoll/4+w.r.client.Jitter(leasePoll/4)) {
 			return ctx.Err()
 		}
 		if err := w.readHead(ctx, c); err != nil {
 			return err
 		}
 	}
-	return errStale
+	return client.ErrStale
 }
 
 // undoing remembers which drawers of an intent have been sealed, so that a
@@ -119,14 +121,14 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 	w.r.metrics.repairs.WithLabelValues("rollback").Inc()
 	w.r.opts.Logger.InfoContext(ctx, "rolled back an unfinished save",
 		"recipient", w.recipient.String(), "intent", it.ID, "owner", it.Owner, "first", int64(it.First), "last", int64(it.Last))
-	return errStale
+	return client.ErrStale
 }
 
 // lookAgain takes a change that came in between for what it is here: a reason to
 // look again.
 func lookAgain(err error) error {
 	if errors.Is(err, errIntentUnchanged) {
-		return errStale
+		return client.ErrStale
 	}
 	return err
 }

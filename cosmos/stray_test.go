@@ -12,7 +12,7 @@ import (
 
 // strays puts heads and notices where no recipient is: under a number, and under what is
 // no name.
-func (s *trust) strays(db *Database) {
+func (s *trust) strays(db database) {
 	s.Helper()
 	for text, key := range map[string]azcosmos.PartitionKey{`7`: azcosmos.NewPartitionKeyNumber(7), `"|"`: azcosmos.NewPartitionKeyString("|")} {
 		_, err := db.catalog.CreateItem(s.Context(), key, []byte(`{"id":"head","partitionKey":`+text+`}`), nil)

@@ -14,19 +14,6 @@ import (
 // maxSlots is more than any drawer has, whatever its capacity.
 const maxSlots = 1 << 20
 
-// A limited document has such numbers.
-type limited interface{ beyond() error }
-
-// withinLimits returns an error if a document has a number that cannot be.
-func withinLimits(key string, doc any) error {
-	if l, ok := doc.(limited); ok {
-		if err := l.beyond(); err != nil {
-			return domain.Errorf(domain.Damaged, "a document of partition %s: %w", key, err)
-		}
-	}
-	return nil
-}
-
 // isName reports whether text may be the id of a drawer: Cosmos calls a request with
 // one that cannot be an id a wrong request, and does not say that it is damage.
 func isName(text string) bool {
@@ -37,7 +24,7 @@ func isName(text string) bool {
 
 func areSlots(from, to int) bool { return 0 <= from && from <= to && to <= maxSlots }
 
-func (h *head) beyond() error {
+func (h *head) Validate() error {
 	for name, last := range h.Cabinets {
 		if !areSlots(0, last.Fill) || last.Ordinal < 0 || !isName(last.Drawer) {
 			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
@@ -54,14 +41,14 @@ func (h *head) beyond() error {
 	return nil
 }
 
-func (d *drawer) beyond() error {
+func (d *drawer) Validate() error {
 	if !areSlots(0, d.Count) || d.Ordinal < 0 {
 		return fmt.Errorf("drawer %s, number %d, has %d events", d.ID, d.Ordinal, d.Count)
 	}
 	return nil
 }
 
-func (d *bundleDoc) beyond() error {
+func (d *bundleDoc) Validate() error {
 	if d.Count < 0 || domain.Weight(d.Count) > domain.MaxBundleWeight { // each weighs something
 		return fmt.Errorf("bundle %s has %d events", d.ID, d.Count)
 	}

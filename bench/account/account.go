@@ -31,7 +31,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
-	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -148,8 +148,8 @@ func (a *Account) Unmetered() *Line {
 }
 
 // Connection is the hub's way over l to a database of the account.
-func (a *Account) Connection(l *Line, database string) cosmos.Connection {
-	return cosmos.Connection{
+func (a *Account) Connection(l *Line, database string) client.Connection {
+	return client.Connection{
 		Endpoint: a.endpoint, Key: a.key, Credential: a.options.Credential,
 		Database: database, Transport: l, Consistency: a.Consistency(),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -26,10 +27,10 @@ func open(t *testing.T, o account.Options) *account.Account {
 // hub provisions the hub's containers and returns a hub's repository over l.
 func hub(t *testing.T, a *account.Account, l *account.Line) *cosmos.Repository {
 	t.Helper()
-	db, err := cosmos.Connect(a.Connection(l, "hub"))
+	db, err := client.Connect(a.Connection(l, "hub"))
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	require.NoError(t, db.Provision(t.Context()))
+	require.NoError(t, db.Provision(t.Context(), cosmos.Containers()))
 	return cosmos.New(db, memory.NewContent(), cosmos.Options{Exclusive: true})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/service"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 )
 
 // serve starts the hub on containers that have their throughput, and returns the ways
@@ -28,12 +29,12 @@ func (m *Market) serve(ctx context.Context, a *account.Account, database, folder
 // provision makes the containers, unless they are there, and gives them what they are
 // to have.
 func provision(ctx context.Context, a *account.Account, database string, t Throughput) error {
-	db, err := cosmos.Connect(a.Connection(a.Unmetered(), database))
+	db, err := client.Connect(a.Connection(a.Unmetered(), database))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := db.Provision(ctx); err != nil {
+	if err := db.Provision(ctx, cosmos.Containers()); err != nil {
 		return err
 	}
 	return a.Raise(ctx, database, map[string]int32{"catalog": t.Catalog, "cabinet": t.Cabinet, "bundles": t.Bundles})

@@ -12,6 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/cosmos"
+	cosmosclient "github.com/messagehub/messagehub/cosmos/client"
 )
 
 // provisionKeys are the settings that name resources on Azure.
@@ -101,7 +102,7 @@ func (p *process) reportProvisioned(all []node.Resource, o *node.ProvisionOption
 			fmt.Fprintf(p.out, "    note: %s\n", line)
 		}
 		for _, line := range r.Left {
-			if r.State == cosmos.StateMissing && o.CheckOnly {
+			if r.State == cosmosclient.StateMissing && o.CheckOnly {
 				break // the state says it
 			}
 			fmt.Fprintf(p.out, "    left: %s\n", line)

@@ -21,6 +21,7 @@ import (
 	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -44,10 +45,10 @@ func newPipeline(b *testing.B) *pipeline {
 	blobs, err := content.OpenDir(filepath.Join(dir, "content"))
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, blobs.Close()) })
-	db, err := cosmos.Connect(cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
+	db, err := client.Connect(client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
 	require.NoError(b, err)
 	b.Cleanup(db.Close)
-	require.NoError(b, db.Provision(b.Context()))
+	require.NoError(b, db.Provision(b.Context(), cosmos.Containers()))
 	store := cosmos.New(db, blobs, cosmos.Options{Exclusive: true, Retention: -1})
 
 	var entities bus.Entities

@@ -12,6 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -43,10 +44,10 @@ func (a *account) settings() config.Config {
 }
 
 func (a *account) provision() {
-	db, err := cosmos.Connect(cosmos.Connection{Endpoint: a.engine.Endpoint(), Key: a.engine.Key(), Transport: a.engine.Transport()})
+	db, err := client.Connect(client.Connection{Endpoint: a.engine.Endpoint(), Key: a.engine.Key(), Transport: a.engine.Transport()})
 	require.NoError(a, err)
 	defer db.Close()
-	require.NoError(a, db.Provision(a.Context()))
+	require.NoError(a, db.Provision(a.Context(), cosmos.Containers()))
 }
 
 func (a *account) container(name string) *azcosmos.ContainerClient {

@@ -16,6 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/repository/content"
 )
 
@@ -31,7 +32,7 @@ type Resource struct {
 	Service  string // cosmos, blob or servicebus
 	Kind     string // database, container or queue
 	Name     string
-	State    cosmos.ProvisionState
+	State    client.ProvisionState
 	Changes  []string // what Provision changed
 	Notes    []string // what works, but at a cost
 	Left     []string // what is wrong, or could not be done
@@ -76,12 +77,12 @@ func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOption
 	if err != nil {
 		return nil, err
 	}
-	db, err := cosmos.Connect(connection)
+	db, err := client.Connect(connection)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	found, err := cosmos.New(db, nil, cosmos.Options{Random: opts.Random}).Provision(ctx, cosmos.ProvisionOptions{
+	found, err := cosmos.New(db, nil, cosmos.Options{Random: opts.Random}).Provision(ctx, client.ProvisionOptions{
 		CheckOnly: po.CheckOnly, Repair: true, NarrowIndex: po.NarrowIndex, Throughput: po.Throughput,
 	})
 	if err != nil {
@@ -103,11 +104,11 @@ func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOption
 const placeholder = "RESOURCE_GROUP"
 
 // cosmosCommands returns the commands that create or correct a resource of Cosmos.
-func cosmosCommands(cfg *config.Config, p *cosmos.Provisioned) []string {
+func cosmosCommands(cfg *config.Config, p *client.Provisioned) []string {
 	account := accountName(cfg.Cosmos.Endpoint)
 	where := fmt.Sprintf("--account-name %s --resource-group %s", account, placeholder)
 	if p.Spec == nil {
-		if p.State == cosmos.StateMissing || p.State == cosmos.StateUnknown {
+		if p.State == client.StateMissing || p.State == client.StateUnknown {
 			return []string{fmt.Sprintf("az cosmosdb sql database create %s --name %s", where, p.Name)}
 		}
 		return nil
@@ -120,11 +121,11 @@ func cosmosCommands(cfg *config.Config, p *cosmos.Provisioned) []string {
 	create := fmt.Sprintf("az cosmosdb sql container create %s --partition-key-path %s --partition-key-version 2%s --max-throughput %d --idx '%s'",
 		where, p.Spec.PartitionKey, ttl, p.Spec.Throughput, p.Spec.IndexingPolicy())
 	switch p.State {
-	case cosmos.StateMissing, cosmos.StateUnknown:
+	case client.StateMissing, client.StateUnknown:
 		return []string{create}
-	case cosmos.StateWrong:
+	case client.StateWrong:
 		return []string{fmt.Sprintf("az cosmosdb sql container update %s --ttl -1 --idx '%s'", where, p.Spec.IndexingPolicy())}
-	case cosmos.StateUnfit:
+	case client.StateUnfit:
 		return []string{fmt.Sprintf("az cosmosdb sql container delete %s   # deletes what it holds", where), create}
 	default:
 		return nil
@@ -146,7 +147,7 @@ func accountName(endpoint string) string {
 }
 
 func provisionBlobs(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts *Options, name string) (Resource, error) {
-	r := Resource{Service: "blob", Kind: "container", Name: name, State: cosmos.StateOK}
+	r := Resource{Service: "blob", Kind: "container", Name: name, State: client.StateOK}
 	o, err := blobOptions(cfg, opts, name)
 	if err != nil {
 		return r, err
@@ -158,29 +159,29 @@ func provisionBlobs(ctx context.Context, cfg *config.Config, po ProvisionOptions
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case err != nil:
-		r.State, r.Left = cosmos.StateUnknown, []string{err.Error()}
+		r.State, r.Left = client.StateUnknown, []string{err.Error()}
 		r.Commands = []string{"az storage container create " + where}
 	case !status.Exists:
-		r.State, r.Left = cosmos.StateMissing, []string{"container " + name + " does not exist"}
+		r.State, r.Left = client.StateMissing, []string{"container " + name + " does not exist"}
 		r.Commands = []string{"az storage container create " + where}
 	case status.Created:
-		r.State = cosmos.StateCreated
+		r.State = client.StateCreated
 	case status.PublicAccess != "":
-		r.State, r.Left = cosmos.StateWrong, []string{fmt.Sprintf("container %s can be read by anyone (public access: %s)", name, status.PublicAccess)}
+		r.State, r.Left = client.StateWrong, []string{fmt.Sprintf("container %s can be read by anyone (public access: %s)", name, status.PublicAccess)}
 		r.Commands = []string{"az storage container set-permission --public-access off " + where}
 	}
 	return r, nil
 }
 
 func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts *Options) ([]Resource, error) {
-	client, namespace, err := manageBus(cfg, opts)
+	bus, namespace, err := manageBus(cfg, opts)
 	if err != nil {
 		return nil, err
 	}
 	var all []Resource
 	for _, q := range entities(cfg).Queues {
-		r := Resource{Service: "servicebus", Kind: "queue", Name: q.Name, State: cosmos.StateOK}
-		provisionQueue(ctx, client, po, &q, &r)
+		r := Resource{Service: "servicebus", Kind: "queue", Name: q.Name, State: client.StateOK}
+		provisionQueue(ctx, bus, po, &q, &r)
 		if len(r.Left) > 0 {
 			r.Commands = queueCommands(namespace, &q, r.State)
 		}
@@ -190,7 +191,7 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 }
 
 // manageBus returns a management client of the namespace, and its name.
-func manageBus(cfg *config.Config, opts *Options) (client *admin.Client, namespace string, err error) {
+func manageBus(cfg *config.Config, opts *Options) (bus *admin.Client, namespace string, err error) {
 	o := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: opts.toServices()}}
 	o.Retry.MaxRetries = 2
 	connection := cfg.ServiceBus.Connection.Reveal()
@@ -199,13 +200,13 @@ func manageBus(cfg *config.Config, opts *Options) (client *admin.Client, namespa
 		if err != nil {
 			return nil, "", err
 		}
-		client, err := admin.NewClient(cfg.ServiceBus.Namespace, credential, o)
-		return client, accountName("sb://" + cfg.ServiceBus.Namespace), err
+		bus, err := admin.NewClient(cfg.ServiceBus.Namespace, credential, o)
+		return bus, accountName("sb://" + cfg.ServiceBus.Namespace), err
 	}
 	if isEmulator(connection) && opts.Transport == nil {
 		o.Transport = plainTransport{o.Transport}
 	}
-	client, err = admin.NewClientFromConnectionString(connection, o)
+	bus, err = admin.NewClientFromConnectionString(connection, o)
 	if err != nil {
 		return nil, "", errors.New("servicebus.connection: want a connection string of a namespace")
 	}
@@ -214,7 +215,7 @@ func manageBus(cfg *config.Config, opts *Options) (client *admin.Client, namespa
 			namespace = accountName(value)
 		}
 	}
-	return client, namespace, nil
+	return bus, namespace, nil
 }
 
 // plainTransport sends requests to an emulator over HTTP; the management client
@@ -227,21 +228,21 @@ func (t plainTransport) Do(req *http.Request) (*http.Response, error) {
 	return t.next.Do(plain)
 }
 
-func provisionQueue(ctx context.Context, client *admin.Client, po ProvisionOptions, q *embedded.QueueSetup, r *Resource) {
-	found, err := client.GetQueue(ctx, q.Name, nil)
+func provisionQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q *embedded.QueueSetup, r *Resource) {
+	found, err := bus.GetQueue(ctx, q.Name, nil)
 	switch {
 	case err != nil:
-		r.State, r.Left = cosmos.StateUnknown, []string{explainBus("read queue "+q.Name, err)}
+		r.State, r.Left = client.StateUnknown, []string{explainBus("read queue "+q.Name, err)}
 	case found == nil && po.CheckOnly:
-		r.State, r.Left = cosmos.StateMissing, []string{"queue " + q.Name + " does not exist"}
+		r.State, r.Left = client.StateMissing, []string{"queue " + q.Name + " does not exist"}
 	case found == nil:
 		properties := &admin.QueueProperties{RequiresSession: &q.Properties.RequiresSession}
 		if life := q.Properties.DefaultMessageTimeToLive; life != "" {
 			properties.DefaultMessageTimeToLive = &life
 		}
-		r.State = cosmos.StateCreated
-		if _, err := client.CreateQueue(ctx, q.Name, &admin.CreateQueueOptions{Properties: properties}); err != nil && busStatus(err) != http.StatusConflict {
-			r.State, r.Left = cosmos.StateMissing, []string{explainBus("create queue "+q.Name, err)}
+		r.State = client.StateCreated
+		if _, err := bus.CreateQueue(ctx, q.Name, &admin.CreateQueueOptions{Properties: properties}); err != nil && busStatus(err) != http.StatusConflict {
+			r.State, r.Left = client.StateMissing, []string{explainBus("create queue "+q.Name, err)}
 		}
 	default:
 		compareQueue(q, &found.QueueProperties, r)
@@ -253,7 +254,7 @@ func compareQueue(q *embedded.QueueSetup, has *admin.QueueProperties, r *Resourc
 	const endless = "P10675199D"
 	if has.RequiresSession != nil && *has.RequiresSession != q.Properties.RequiresSession {
 		want := map[bool]string{true: "with sessions", false: "without sessions"}
-		r.State, r.Left = cosmos.StateUnfit, []string{fmt.Sprintf(
+		r.State, r.Left = client.StateUnfit, []string{fmt.Sprintf(
 			"queue %s is %s, want one %s; this cannot be changed: delete it when it is empty, and run messagehub provision",
 			q.Name, want[*has.RequiresSession], want[q.Properties.RequiresSession])}
 	}
@@ -263,13 +264,13 @@ func compareQueue(q *embedded.QueueSetup, has *admin.QueueProperties, r *Resourc
 }
 
 // queueCommands returns the commands that create a queue.
-func queueCommands(namespace string, q *embedded.QueueSetup, state cosmos.ProvisionState) []string {
+func queueCommands(namespace string, q *embedded.QueueSetup, state client.ProvisionState) []string {
 	where := fmt.Sprintf("--namespace-name %s --resource-group %s --name %s", namespace, placeholder, q.Name)
 	create := fmt.Sprintf("az servicebus queue create %s --enable-session %t", where, q.Properties.RequiresSession)
 	if life := q.Properties.DefaultMessageTimeToLive; life != "" {
 		create += " --default-message-time-to-live " + life
 	}
-	if state == cosmos.StateUnfit {
+	if state == client.StateUnfit {
 		return []string{fmt.Sprintf("az servicebus queue delete %s   # deletes what it holds", where), create}
 	}
 	return []string{create}

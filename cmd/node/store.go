@@ -14,6 +14,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -69,7 +70,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	if err := s.openContent(ctx, cfg, opts); err != nil {
 		return nil, err
 	}
-	db, err := cosmos.Connect(connection)
+	db, err := client.Connect(connection)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 
 // connection says where the documents are, and opens the engine if they are
 // here.
-func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection, error) {
+func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	if cfg.Embedded() {
 		dir := ""
 		if !cfg.InMemory {
@@ -102,7 +103,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 		}
 		engine, err := embedded.Open(embedded.Options{Dir: dir, Clock: opts.Clock})
 		if err != nil {
-			return cosmos.Connection{}, err
+			return client.Connection{}, err
 		}
 		s.closers = append(s.closers, engine.Close)
 		var transport policy.Transporter = engine.Transport()
@@ -111,14 +112,14 @@ func (s *store) connection(cfg *config.Config, opts *Options) (cosmos.Connection
 		}
 		watched := newGuard(transport, cfg.Data)
 		s.broken = watched.broken
-		return cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched}, nil
+		return client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched}, nil
 	}
 	return accountConnection(cfg, opts)
 }
 
 // accountConnection says how to reach the account that cfg names.
-func accountConnection(cfg *config.Config, opts *Options) (cosmos.Connection, error) {
-	c := cosmos.Connection{
+func accountConnection(cfg *config.Config, opts *Options) (client.Connection, error) {
+	c := client.Connection{
 		Endpoint:    cfg.Cosmos.Endpoint,
 		Key:         cfg.Cosmos.Key.Reveal(),
 		Database:    cfg.Cosmos.Database,
@@ -164,13 +165,13 @@ func (s *store) start(ctx context.Context, cfg *config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if cfg.Embedded() || cfg.Cosmos.Key != "" {
-		all, err := s.Provision(ctx, cosmos.ProvisionOptions{Repair: cfg.Embedded()})
+		all, err := s.Provision(ctx, client.ProvisionOptions{Repair: cfg.Embedded()})
 		if err != nil {
 			return fmt.Errorf("check the containers: %w", err)
 		}
 		for i := range all {
-			if all[i].State == cosmos.StateMissing { // the others are what the check below reports
-				return fmt.Errorf("check the containers: %w", cosmos.Unfinished(all))
+			if all[i].State == client.StateMissing { // the others are what the check below reports
+				return fmt.Errorf("check the containers: %w", client.Unfinished(all))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -35,7 +36,7 @@ func (w *world) end(s *state) error {
 		return err
 	}
 	defer func() { _ = engine.Close() }()
-	db, err := cosmos.Connect(cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
+	db, err := client.Connect(client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
 	if err != nil {
 		return err
 	}
@@ -52,9 +53,9 @@ func (w *world) restored(at int) (*embedded.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := cosmos.Connect(cosmos.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
+	db, err := client.Connect(client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
 	if err == nil {
-		err = db.Provision(context.Background())
+		err = db.Provision(context.Background(), cosmos.Containers())
 		db.Close()
 	}
 	for p, chain := range w.stores[at].parts {
@@ -94,7 +95,7 @@ func (w *world) bundles(at int) map[string]string {
 // A judge looks at one end.
 type judge struct {
 	*world
-	db      *cosmos.Database
+	db      *client.Database
 	options cosmos.Options
 	bundles map[string]string // in the store, their states
 	ledger  repositorytest.Ledger

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
@@ -32,7 +33,7 @@ type process struct {
 	activity chan struct{} // something has come up
 	finished sync.WaitGroup
 	cancel   context.CancelFunc
-	db       *cosmos.Database
+	db       *client.Database
 
 	saw []sight
 }
@@ -47,7 +48,7 @@ var lives int // each has a host of its own, for the client keeps what it knows 
 func (p *player) process() (*process, error) {
 	lives++
 	proc := &process{engine: p.engine, activity: make(chan struct{}, 1), patience: p.scenario.Wait, born: time.Now()}
-	db, err := cosmos.Connect(cosmos.Connection{
+	db, err := client.Connect(client.Connection{
 		Endpoint: fmt.Sprintf("http://life-%d.localhost/", lives), Key: p.engine.Key(), Transport: proc,
 	})
 	if err != nil {

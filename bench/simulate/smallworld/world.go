@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -128,13 +129,13 @@ func (w *world) begin() error {
 	if w.store, err = newStore(w.account()); err != nil {
 		return err
 	}
-	db, err := cosmos.Connect(cosmos.Connection{Endpoint: w.store.engine.Endpoint(), Key: w.store.engine.Key(), Transport: w.store.engine.Transport()})
+	db, err := client.Connect(client.Connection{Endpoint: w.store.engine.Endpoint(), Key: w.store.engine.Key(), Transport: w.store.engine.Transport()})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	ctx := context.Background()
-	if err := db.Provision(ctx); err != nil {
+	if err := db.Provision(ctx, cosmos.Containers()); err != nil {
 		return err
 	}
 	first := &stored{parts: make(map[partition][]int), parent: -1}

@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -55,7 +56,7 @@ func main() {
 		exitOn(err)
 		w.actors = append(w.actors, actor)
 	}
-	db, err := cosmos.Connect(cosmos.Connection{Endpoint: *endpoint, Key: *key, Transport: w})
+	db, err := client.Connect(client.Connection{Endpoint: *endpoint, Key: *key, Transport: w})
 	exitOn(err)
 	defer db.Close()
 	w.repo = cosmos.New(db, memory.NewContent(), cosmos.Options{DrawerCapacity: 20, SweepEvery: -1})

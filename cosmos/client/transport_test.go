@@ -1,4 +1,4 @@
-package cosmos
+package client
 
 import (
 	"crypto/tls"
@@ -52,15 +52,15 @@ func TestMicrosoftsClientSendsAWriteAgainThatNeverLeft(t *testing.T) {
 }
 
 // differentWrites are those that the client reads the answers of in different ways.
-var differentWrites = map[string]func(*testing.T, *Database) error{
-	"a replacement": func(t *testing.T, db *Database) error {
-		_, err := db.catalog.ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString("p"), "d", []byte(`{"id":"d"}`), nil)
+var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) error{
+	"a replacement": func(t *testing.T, container *azcosmos.ContainerClient) error {
+		_, err := container.ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString("p"), "d", []byte(`{"id":"d"}`), nil)
 		return err
 	},
-	"a batch": func(t *testing.T, db *Database) error {
-		batch := db.catalog.NewTransactionalBatch(azcosmos.NewPartitionKeyString("p"))
+	"a batch": func(t *testing.T, container *azcosmos.ContainerClient) error {
+		batch := container.NewTransactionalBatch(azcosmos.NewPartitionKeyString("p"))
 		batch.CreateItem([]byte(`{"id":"d"}`), nil)
-		_, err := db.catalog.ExecuteTransactionalBatch(t.Context(), batch, nil)
+		_, err := container.ExecuteTransactionalBatch(t.Context(), batch, nil)
 		return err
 	},
 }
@@ -85,7 +85,7 @@ func (b *breaking) Do(req *http.Request) (*http.Response, error) {
 }
 
 // sends has the client write over a line that breaks, and returns how often it does.
-func sends(t *testing.T, write func(*testing.T, *Database) error, line breaking) (sent int, err error) {
+func sends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		engine, broken := embedded.Open(embedded.Options{})
@@ -95,7 +95,9 @@ func sends(t *testing.T, write func(*testing.T, *Database) error, line breaking)
 		db, broken := Connect(Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: &line})
 		require.NoError(t, broken)
 		defer db.Close()
-		err = write(t, db)
+		container, broken := db.Container("orders")
+		require.NoError(t, broken)
+		err = write(t, container)
 		sent = line.sent
 	})
 	return sent, err

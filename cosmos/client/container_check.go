@@ -1,4 +1,4 @@
-package cosmos
+package client
 
 import (
 	"context"
@@ -27,6 +27,9 @@ type ContainerError struct {
 	// Repairable reports whether Provision can correct it in place. A container with
 	// another mismatch must be created again.
 	Repairable bool
+
+	// Remedy is what an operator can do about a mismatch that is not repairable.
+	Remedy string
 }
 
 func (m *ContainerError) Error() string {
@@ -36,14 +39,14 @@ func (m *ContainerError) Error() string {
 	case m.Repairable:
 		return fmt.Sprintf("container %s: %s; correct it with messagehub provision", m.Container, m.Text)
 	}
-	return fmt.Sprintf("container %s: %s; this cannot be changed in place: set cosmos.database to a new name, or delete all three containers with what they hold, and run messagehub provision", m.Container, m.Text)
+	return fmt.Sprintf("container %s: %s; this cannot be changed in place: %s", m.Container, m.Text, m.Remedy)
 }
 
 // compare returns how a container differs from what the hub needs.
 func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 	var found []*ContainerError
 	report := func(m ContainerError, format string, args ...any) {
-		m.Container, m.Text = c.Name, fmt.Sprintf(format, args...)
+		m.Container, m.Text, m.Remedy = c.Name, fmt.Sprintf(format, args...), c.Remedy
 		found = append(found, &m)
 	}
 	key := &s.PartitionKey
@@ -74,15 +77,10 @@ func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 		}
 	}
 	if more := s.Indexing.wider(c.IndexPaths()); len(more) > 0 {
-		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy also indexes %s, which no query of the hub needs: %s; messagehub provision --narrow-index removes it", strings.Join(more, ", "), costOfWiderIndex)
+		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy also indexes %s, which no query of the hub needs: %s; messagehub provision --narrow-index removes it", strings.Join(more, ", "), c.WiderIndex)
 	}
 	return found
 }
-
-// costOfWiderIndex is what the default indexing policy, which indexes all paths,
-// adds to the price of a Save; TestCheckContainers_NamesThePriceOfAWiderIndex measures
-// it.
-const costOfWiderIndex = "a Save costs up to 1.3 times as much"
 
 // keyBytesOfVersion1 is the longest partition key value of a container whose
 // partition key is not of version 2.
@@ -98,8 +96,8 @@ func (p *indexingPolicy) describeMode() string {
 
 // readContainer returns the properties of a container. Its error says what the
 // operator can do.
-func (c *call) readContainer(ctx context.Context, name string) (*containerState, error) {
-	container, err := c.r.db.client.NewContainer(c.r.db.name, name)
+func (c *Call) readContainer(ctx context.Context, name string) (*containerState, error) {
+	container, err := c.client.db.Container(name)
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "container %s: %w", name, err)
 	}
@@ -108,14 +106,14 @@ func (c *call) readContainer(ctx context.Context, name string) (*containerState,
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
 		resp, err := container.Read(attempt, nil)
 		cancel()
-		c.r.metrics.called(c.name, name, err, resp.RequestCharge, time.Since(began))
+		c.client.metrics.addRequest(c.name, name, err, resp.RequestCharge, time.Since(began))
 		if err == nil {
 			return parseContainer(name, &resp)
 		}
-		if f := failureOf(err); f.retriable() && ctx.Err() == nil && c.pause(ctx, f.after) {
+		if f := FailureOf(err); f.retriable() && ctx.Err() == nil && c.Pause(ctx, f.after) {
 			continue
 		}
-		return nil, c.r.db.explainRead(name, err)
+		return nil, c.client.db.explainRead(name, err)
 	}
 }
 
@@ -137,33 +135,33 @@ var errContainerMissing = errors.New("it does not exist")
 // explainRead says what to do about an error of reading a container.
 func (db *Database) explainRead(name string, err error) error {
 	switch {
-	case statusOf(err) == http.StatusNotFound && !failureOf(err).behind: // a replica that is behind knows nothing yet
+	case StatusOf(err) == http.StatusNotFound && !FailureOf(err).behind: // a replica that is behind knows nothing yet
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: %w; create it with messagehub provision", name, db.name, errContainerMissing)
-	case statusOf(err) == http.StatusUnauthorized:
+	case StatusOf(err) == http.StatusUnauthorized:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: the account refuses the credential; check cosmos.key, or the identity that stands for it: %w",
-			name, db.name, failureOf(err))
-	case statusOf(err) == http.StatusForbidden:
+			name, db.name, FailureOf(err))
+	case StatusOf(err) == http.StatusForbidden:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: the credential may not read its properties; "+
 			"give it a role with the data action Microsoft.DocumentDB/databaseAccounts/readMetadata, such as Cosmos DB Built-in Data Contributor, and check the firewall of the account: %w",
-			name, db.name, failureOf(err))
+			name, db.name, FailureOf(err))
 	}
-	return classified("read the properties of container "+name, err)
+	return Classify("read the properties of container "+name, err)
 }
 
 // CheckContainers reads the properties of every container and returns what is
 // wrong with them: a *ContainerError each, or that one is missing or cannot be read. It
 // logs a warning for what works at a higher price. Every node calls it before it
 // serves.
-func (r *Repository) CheckContainers(ctx context.Context) error {
-	w := &r.containers
+func (c *Client) CheckContainers(ctx context.Context) error {
+	w := &c.containers
 	if err := w.acquire(ctx); err != nil {
 		return domain.Errorf(domain.Unavailable, "%s: %w", checkContainers, err)
 	}
 	defer w.release()
 	w.rids = nil
-	w.checked = r.opts.Clock()
-	err := w.checkAll(ctx, r.begin(checkContainers), func(m *ContainerError) {
-		r.opts.Logger.Warn("container differs from what the hub needs, but works", "container", m.Container, "problem", m.Text)
+	w.checked = c.opts.Clock()
+	err := w.checkAll(ctx, c.Begin(checkContainers), func(m *ContainerError) {
+		c.opts.Logger.Warn("container differs from what the hub needs, but works", "container", m.Container, "problem", m.Text)
 	})
 	w.setFault(err)
 	return err
@@ -175,24 +173,24 @@ func (r *Repository) CheckContainers(ctx context.Context) error {
 // changed container would explain. An account that cannot be reached is not a fault
 // of its containers. One caller reads at a time; if ctx ends before it is the turn of
 // this one, the result is what was known before.
-func (r *Repository) ContainersFault(ctx context.Context) error {
-	w := &r.containers
+func (c *Client) ContainersFault(ctx context.Context) error {
+	w := &c.containers
 	if w.acquire(ctx) != nil {
 		return w.knownFault()
 	}
 	defer w.release()
-	return r.refreshContainers(ctx)
+	return c.refreshContainers(ctx)
 }
 
 // refreshContainers is ContainersFault for the caller whose turn it is.
-func (r *Repository) refreshContainers(ctx context.Context) error {
-	w := &r.containers
-	now := r.opts.Clock()
+func (c *Client) refreshContainers(ctx context.Context) error {
+	w := &c.containers
+	now := c.opts.Clock()
 	if w.isCurrent(now) {
 		return w.knownFault()
 	}
-	c := &call{r: r, name: checkContainers} // without retries: the next read is the retry
-	err := w.checkAll(ctx, c, func(*ContainerError) {})
+	call := &Call{client: c, name: checkContainers} // without retries: the next read is the retry
+	err := w.checkAll(ctx, call, func(*ContainerError) {})
 	w.checked = now
 	if w.suspect.Load() || err != nil {
 		w.suspected = now
@@ -207,14 +205,14 @@ func (r *Repository) refreshContainers(ctx context.Context) error {
 // suspectContainers is ContainersFault after a call that failed in a way that a
 // changed container would explain. It does not wait for another caller that reads:
 // then the result is what was known before.
-func (r *Repository) suspectContainers(ctx context.Context) error {
-	w := &r.containers
+func (c *Client) suspectContainers(ctx context.Context) error {
+	w := &c.containers
 	w.suspect.Store(true)
 	if !w.tryAcquire() {
 		return w.knownFault()
 	}
 	defer w.release()
-	return r.refreshContainers(ctx)
+	return c.refreshContainers(ctx)
 }
 
 // checkContainers is the name of the call that reads the properties of
@@ -293,10 +291,10 @@ var errContainerReplaced = errors.New("it was deleted and created again while th
 
 // checkAll reads the containers one after the other and returns what is wrong with
 // them. It is the turn of the caller.
-func (w *containerWatch) checkAll(ctx context.Context, c *call, warn func(*ContainerError)) error {
+func (w *containerWatch) checkAll(ctx context.Context, c *Call, warn func(*ContainerError)) error {
 	var faults []error
 	rids := make(map[string]string)
-	specs := Containers()
+	specs := c.client.opts.Containers
 	for i := range specs {
 		spec := &specs[i]
 		state, err := c.readContainer(ctx, spec.Name)

@@ -1,4 +1,4 @@
-package cosmos
+package client
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A failure is what one call to Cosmos came to, in the terms in which this
-// package decides. It is the only place where a status is interpreted.
-type failure struct {
+// A Failure is an error of one request, in the terms in which this package decides. It
+// is the only place where a status is interpreted.
+type Failure struct {
 	status    int           // 0: no answer at all
 	missing   bool          // it is the database or the container that is not there
 	behind    bool          // the replica that was asked has not heard enough to answer
@@ -32,15 +32,22 @@ type failure struct {
 	err       error
 }
 
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+func (f *Failure) Error() string { return f.err.Error() }
+func (f *Failure) Unwrap() error { return f.err }
 
-// failureOf interprets err, which is not nil.
-func failureOf(err error) *failure {
-	if f, ok := errors.AsType[*failure](err); ok {
+// Operation returns which operation of a batch failed, 0 for other requests.
+func (f *Failure) Operation() int { return f.operation }
+
+// DamagedPartition returns the partition key of a damaged document, "" if it is not
+// known.
+func (f *Failure) DamagedPartition() string { return f.partition }
+
+// FailureOf interprets err, which is not nil.
+func FailureOf(err error) *Failure {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
-	f := &failure{err: err}
+	f := &Failure{err: err}
 	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		f.status = answer.StatusCode
 		if answer.RawResponse != nil {
@@ -68,7 +75,7 @@ func failureOf(err error) *failure {
 const damageHeader = "x-messagehub-damage"
 
 // readDamage reads what an embedded engine says of its damaged file.
-func (f *failure) readDamage(h http.Header) {
+func (f *Failure) readDamage(h http.Header) {
 	if f.status != http.StatusInternalServerError || h.Get(damageHeader) == "" {
 		return
 	}
@@ -106,7 +113,7 @@ func activityOf(e *azcore.ResponseError) string {
 // write may be sent again although its outcome is unknown, because every write
 // here is conditional: if the first one was carried out, the second meets 409 or
 // 412, which is a question to be answered by reading back.
-func (f *failure) retriable() bool {
+func (f *Failure) retriable() bool {
 	if f.behind || f.moving {
 		return true
 	}
@@ -122,7 +129,7 @@ func (f *failure) retriable() bool {
 }
 
 // happened reports whether a write that ended like this may have been carried out.
-func (f *failure) happened() bool {
+func (f *Failure) happened() bool {
 	switch f.status {
 	case 0, http.StatusRequestTimeout, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -132,14 +139,14 @@ func (f *failure) happened() bool {
 }
 
 // mayBeContainers reports whether a container that is missing, or has other
-// properties than the hub needs, would explain the failure. A query that lacks an
+// properties than the adapter needs, would explain the failure. A query that lacks an
 // index and a document without the partition key are both a plain 400.
-func (f *failure) mayBeContainers() bool {
+func (f *Failure) mayBeContainers() bool {
 	return f.missing || f.status == http.StatusBadRequest
 }
 
 // kind says what a caller of the port can do.
-func (f *failure) kind() domain.Kind {
+func (f *Failure) kind() domain.Kind {
 	if f.damage {
 		return domain.Damaged
 	}
@@ -170,16 +177,17 @@ const (
 	substatusWriteForbidden = "3"    // with 403: a region that takes no writes now
 )
 
-// statusOf returns the HTTP status that err reports, 0 if it reports none.
-func statusOf(err error) int {
+// StatusOf returns the HTTP status that err reports, 0 if it reports none.
+func StatusOf(err error) int {
 	if err == nil {
 		return 0
 	}
-	return failureOf(err).status
+	return FailureOf(err).status
 }
 
-// classified gives err the kind that a caller of a port can act on.
-func classified(what string, err error) error {
+// Classify gives err the kind that a caller of a port can act on, and says in its text
+// what failed. A nil error remains nil.
+func Classify(what string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -189,28 +197,30 @@ func classified(what string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return domain.Errorf(domain.Unavailable, "%s: %w", what, err)
 	}
-	f := failureOf(err)
+	f := FailureOf(err)
 	return domain.Errorf(f.kind(), "%s: %w", what, f)
 }
 
-// isNotFound reports that a document is not there, though its container is.
-func isNotFound(err error) bool {
+// IsNotFound reports whether err is that of a document that does not exist, in a
+// container that does.
+func IsNotFound(err error) bool {
 	if err == nil {
 		return false
 	}
-	f := failureOf(err)
+	f := FailureOf(err)
 	return f.status == http.StatusNotFound && !f.missing && !f.behind
 }
 
-// isRefused reports that a condition of a write did not hold, or seemed not to:
-// it may have been the write itself that changed what it was conditional on.
-func isRefused(err error) bool {
+// IsRefused reports whether a conditional write was refused (404, 409 or 412). That is
+// ambiguous: an earlier attempt of the same write may have succeeded. So the caller reads
+// the document back and compares the id of its last write.
+func IsRefused(err error) bool {
 	if err == nil {
 		return false
 	}
-	switch statusOf(err) {
+	switch StatusOf(err) {
 	case http.StatusConflict, http.StatusPreconditionFailed:
 		return true
 	}
-	return isNotFound(err)
+	return IsNotFound(err)
 }

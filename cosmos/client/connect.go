@@ -1,4 +1,4 @@
-package cosmos
+package client
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Connection says where the store is and how to get in.
+// A Connection is the address of a database and the credential for it.
 type Connection struct {
 	Endpoint   string                 // of the account, https://….documents.azure.com:443/
 	Key        string                 // account key; for emulators
@@ -29,14 +29,10 @@ type Connection struct {
 	Consistency string
 }
 
-// A Database is a connected Cosmos database with the three containers of the
-// hub.
+// A Database is a connected Cosmos database. Any number of clients may share it.
 type Database struct {
-	client      *azcosmos.Client
+	account     *azcosmos.Client
 	name        string
-	catalog     *azcosmos.ContainerClient
-	cabinets    *azcosmos.ContainerClient
-	bundles     *azcosmos.ContainerClient
 	consistency atomic.Pointer[string]
 	hangUp      func()
 }
@@ -68,36 +64,39 @@ func Connect(c Connection) (*Database, error) {
 	case c.Key != "":
 		var key azcosmos.KeyCredential
 		if key, err = azcosmos.NewKeyCredential(c.Key); err == nil {
-			db.client, err = azcosmos.NewClientWithKey(c.Endpoint, key, opts)
+			db.account, err = azcosmos.NewClientWithKey(c.Endpoint, key, opts)
 		}
 	case c.Credential != nil:
-		db.client, err = azcosmos.NewClient(c.Endpoint, c.Credential, opts)
+		db.account, err = azcosmos.NewClient(c.Endpoint, c.Credential, opts)
 	default:
 		err = fmt.Errorf("neither a key nor a credential is given")
 	}
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "connect to Cosmos at %s: %w", c.Endpoint, err)
 	}
-	for name, container := range map[string]**azcosmos.ContainerClient{
-		catalogContainer: &db.catalog, cabinetContainer: &db.cabinets, bundlesContainer: &db.bundles,
-	} {
-		if *container, err = db.client.NewContainer(db.name, name); err != nil {
-			return nil, domain.Errorf(domain.Invalid, "connect to Cosmos: container %s: %w", name, err)
-		}
-	}
 	return db, nil
+}
+
+// Container returns a container of the database, whether it exists or not. It makes no
+// request, and fails with Invalid only if the name is empty.
+func (db *Database) Container(name string) (*azcosmos.ContainerClient, error) {
+	container, err := db.account.NewContainer(db.name, name)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "container %q: %w", name, err)
+	}
+	return container, nil
 }
 
 // Close releases the client, and its connections if they are its own.
 func (db *Database) Close() {
-	db.client.Close()
+	db.account.Close()
 	db.hangUp()
 }
 
-// readsMayBeStale reports whether a plain read may show an older state than one
+// ReadsMayBeStale reports whether a plain read may show an older state than one
 // that a client has seen already. An account whose level is not known yet is
 // taken for a stale one.
-func (db *Database) readsMayBeStale() bool {
+func (db *Database) ReadsMayBeStale() bool {
 	switch *db.consistency.Load() {
 	case "Strong", "BoundedStaleness":
 		return false

@@ -1,4 +1,4 @@
-package cosmos
+package client
 
 import (
 	"bytes"
@@ -52,8 +52,8 @@ const (
 // Provision creates the database and the containers that are missing, and corrects
 // the index paths and the TTL of those that exist. It needs an account key, or any
 // other credential that may do so; the hub itself only reads and writes items.
-func (db *Database) Provision(ctx context.Context) error {
-	all, err := New(db, nil, Options{}).Provision(ctx, ProvisionOptions{Repair: true})
+func (db *Database) Provision(ctx context.Context, containers []ContainerSpec) error {
+	all, err := New(db, Options{Containers: containers}).Provision(ctx, ProvisionOptions{Repair: true})
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func Unfinished(all []Provisioned) error {
 // Provision creates and corrects what opts ask for, and returns how each resource
 // stands: the database, then the containers. It never touches a partition key. It
 // fails if the account cannot be reached.
-func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Provisioned, error) {
-	specs := Containers()
-	all := []Provisioned{{Kind: "database", Name: r.db.name, State: StateOK}}
+func (c *Client) Provision(ctx context.Context, opts ProvisionOptions) ([]Provisioned, error) {
+	specs := c.opts.Containers
+	all := []Provisioned{{Kind: "database", Name: c.db.name, State: StateOK}}
 	states := make([]*containerState, len(specs))
-	c := &call{r: r, name: "provision", retries: min(provisionRetries, r.opts.Retries)}
+	call := &Call{client: c, name: "provision", retries: min(provisionRetries, c.opts.Retries)}
 	for i := range specs {
 		p := Provisioned{Kind: "container", Name: specs[i].Name, Spec: &specs[i], State: StateOK}
 		if all[0].State == StateUnknown { // the account refuses the credential
@@ -84,7 +84,7 @@ func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Pr
 			all = append(all, p)
 			continue
 		}
-		state, err := c.readContainer(ctx, p.Name)
+		state, err := call.readContainer(ctx, p.Name)
 		switch {
 		case errors.Is(err, errContainerMissing):
 			p.State = StateMissing
@@ -96,14 +96,14 @@ func (r *Repository) Provision(ctx context.Context, opts ProvisionOptions) ([]Pr
 		states[i], all = state, append(all, p)
 	}
 	if slices.ContainsFunc(all, func(p Provisioned) bool { return p.State == StateMissing }) {
-		r.provisionDatabase(ctx, opts, &all[0])
+		c.provisionDatabase(ctx, opts, &all[0])
 	}
 	for i := range specs {
 		switch p := &all[i+1]; {
 		case p.State == StateMissing:
-			r.createContainer(ctx, opts, p, all[0].State)
+			c.createContainer(ctx, opts, p, all[0].State)
 		case states[i] != nil:
-			r.repairContainer(ctx, opts, p, states[i])
+			c.repairContainer(ctx, opts, p, states[i])
 		}
 	}
 	return all, nil
@@ -115,28 +115,28 @@ const provisionRetries = 3
 
 // isDenied reports whether the account refuses the credential.
 func isDenied(err error) bool {
-	status := statusOf(err)
+	status := StatusOf(err)
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
 // explainDenied says which credential can do what was refused.
 func explainDenied(what string, err error) error {
-	err = classified(what, err)
+	err = Classify(what, err)
 	if isDenied(err) {
 		return fmt.Errorf("%w; Cosmos lets no data role create or change databases and containers: use the account key (cosmos.key), or the Azure CLI with a role such as DocumentDB Account Contributor", err)
 	}
 	return err
 }
 
-func (r *Repository) provisionDatabase(ctx context.Context, opts ProvisionOptions, p *Provisioned) {
-	d, err := r.db.client.NewDatabase(r.db.name)
+func (c *Client) provisionDatabase(ctx context.Context, opts ProvisionOptions, p *Provisioned) {
+	d, err := c.db.account.NewDatabase(c.db.name)
 	if err == nil {
 		_, err = d.Read(ctx, nil)
 	}
 	switch {
 	case err == nil:
 		return
-	case statusOf(err) != http.StatusNotFound:
+	case StatusOf(err) != http.StatusNotFound:
 		p.State, p.Left = StateUnknown, []error{explainDenied("read database "+p.Name, err)}
 		return
 	case opts.CheckOnly:
@@ -144,17 +144,17 @@ func (r *Repository) provisionDatabase(ctx context.Context, opts ProvisionOption
 		return
 	}
 	p.State = StateCreated
-	if _, err = r.db.client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: r.db.name}, nil); err != nil && statusOf(err) != http.StatusConflict {
+	if _, err = c.db.account.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: c.db.name}, nil); err != nil && StatusOf(err) != http.StatusConflict {
 		p.State, p.Left = StateMissing, []error{explainDenied("create database "+p.Name, err)}
 	}
 }
 
-func (r *Repository) createContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, database ProvisionState) {
+func (c *Client) createContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, database ProvisionState) {
 	if opts.CheckOnly || database == StateMissing || database == StateUnknown {
 		p.Left = []error{fmt.Errorf("container %s does not exist", p.Name)}
 		return
 	}
-	d, err := r.db.client.NewDatabase(r.db.name)
+	d, err := c.db.account.NewDatabase(c.db.name)
 	if err != nil {
 		p.Left = []error{err}
 		return
@@ -164,14 +164,14 @@ func (r *Repository) createContainer(ctx context.Context, opts ProvisionOptions,
 		autoscale := azcosmos.NewAutoscaleThroughputProperties(p.Spec.Throughput)
 		options.ThroughputProperties = &autoscale
 	}
-	_, err = d.CreateContainer(ctx, p.Spec.properties(), options)
-	if opts.Throughput && statusOf(err) == http.StatusBadRequest && strings.Contains(strings.ToLower(err.Error()), "serverless") {
-		_, err = d.CreateContainer(ctx, p.Spec.properties(), nil)
+	_, err = d.CreateContainer(ctx, p.Spec.Properties(), options)
+	if opts.Throughput && StatusOf(err) == http.StatusBadRequest && strings.Contains(strings.ToLower(err.Error()), "serverless") {
+		_, err = d.CreateContainer(ctx, p.Spec.Properties(), nil)
 	}
 	switch {
 	case err == nil:
 		p.State = StateCreated
-	case statusOf(err) == http.StatusConflict: // another process has just created it
+	case StatusOf(err) == http.StatusConflict: // another process has just created it
 		p.State = StateOK
 	default:
 		p.Left = []error{explainDenied("create container "+p.Name, err)}
@@ -180,7 +180,7 @@ func (r *Repository) createContainer(ctx context.Context, opts ProvisionOptions,
 
 // repairContainer compares a container with what the hub needs and corrects what
 // opts and the account allow.
-func (r *Repository) repairContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, s *containerState) {
+func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, s *containerState) {
 	mismatches := p.Spec.compare(s)
 	var wanted bool
 	for _, m := range mismatches {
@@ -193,7 +193,7 @@ func (r *Repository) repairContainer(ctx context.Context, opts ProvisionOptions,
 		wanted = wanted || m.Repairable && (!m.Warning || opts.NarrowIndex)
 	}
 	if wanted && opts.Repair && !opts.CheckOnly && p.State != StateUnfit {
-		changes, err := r.replaceProperties(ctx, p.Spec, s, opts.NarrowIndex)
+		changes, err := c.replaceProperties(ctx, p.Spec, s, opts.NarrowIndex)
 		if err == nil {
 			p.State, p.Changes = StateUpdated, changes
 			return
@@ -214,17 +214,17 @@ func (r *Repository) repairContainer(ctx context.Context, opts ProvisionOptions,
 
 // replaceProperties corrects index paths and TTL, and keeps every other property,
 // those that azcosmos does not know included.
-func (r *Repository) replaceProperties(ctx context.Context, spec *ContainerSpec, s *containerState, narrow bool) ([]string, error) {
+func (c *Client) replaceProperties(ctx context.Context, spec *ContainerSpec, s *containerState, narrow bool) ([]string, error) {
 	body, changes, err := spec.correct(s, narrow)
 	if err != nil {
 		return nil, err
 	}
-	container, err := r.db.client.NewContainer(r.db.name, spec.Name)
+	container, err := c.db.Container(spec.Name)
 	if err != nil {
 		return nil, err
 	}
 	ctx = context.WithValue(ctx, rawPropertiesKey{}, rawProperties{body: body, etag: s.ETag})
-	_, err = container.Replace(ctx, spec.properties(), nil)
+	_, err = container.Replace(ctx, spec.Properties(), nil)
 	return changes, err
 }
 

@@ -1,0 +1,174 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Call is one call of a port, or one piece of maintenance. Its requests share one
+// budget of retries and are counted under its name. It is safe for concurrent use.
+type Call struct {
+	client *Client
+	name   string
+
+	mu      sync.Mutex
+	retries int  // left
+	doubt   bool // see InDoubt
+}
+
+// The budget of a call.
+const (
+	callTimeout = 5 * time.Second // of one request; Cosmos itself gives up after 5 s
+	minBackoff  = 4 * time.Millisecond
+	maxBackoff  = time.Second
+)
+
+// AddRetries adds to the budget of a call that turns out to be large. It does nothing if
+// the client was made without retries.
+func (c *Call) AddRetries(retries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client.opts.Retries > 0 {
+		c.retries += retries
+	}
+}
+
+// Pause takes one retry from the budget and waits for the backoff, with full jitter,
+// and for at least the duration after. It returns false, without waiting, if the budget
+// is used up or ctx ends before after has passed, and false if ctx ends meanwhile.
+func (c *Call) Pause(ctx context.Context, after time.Duration) bool {
+	c.mu.Lock()
+	used := max(c.client.opts.Retries-c.retries, 0)
+	c.retries--
+	left := c.retries
+	c.mu.Unlock()
+	if end, ok := ctx.Deadline(); left < 0 || ok && time.Until(end) < after {
+		return false
+	}
+	c.client.metrics.retries.WithLabelValues(c.name).Inc()
+	backoff := min(minBackoff<<min(used, 10), maxBackoff)
+	return Sleep(ctx, after+c.client.Jitter(backoff))
+}
+
+// Sleep waits for d. It returns false if ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ErrStale reports that a document has changed since the call read it. [Call.Retry]
+// begins again with fresh reads.
+var ErrStale = errors.New("the store moved on")
+
+// ErrNotYetVisible reports that a document was not found although another one refers to
+// it. It is an ErrStale until it repeats: [MaxMissing] in a row are damage.
+var ErrNotYetVisible = fmt.Errorf("what must be there is missing: %w", ErrStale)
+
+// MaxMissing consecutive misses turn a stale read into damage.
+const MaxMissing = 8
+
+// InDoubt reports whether a write of the call may have been applied although its reply
+// does not say so.
+func (c *Call) InDoubt() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.doubt
+}
+
+// Outcome is [Classify] for the result of the call. If a write of the call may have been
+// applied, an error that would mean that it was not becomes Uncertain.
+func (c *Call) Outcome(what string, err error) error {
+	err = Classify(what, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Unavailable, domain.Unknown, domain.NewerFormat:
+		if err != nil && c.doubt {
+			return domain.Errorf(domain.Uncertain, "%w", err)
+		}
+	default:
+	}
+	return err
+}
+
+// Retry runs try until it returns nil or an error other than [ErrStale]. If the budget is
+// used up before, it fails with Busy, with Damaged after [MaxMissing] consecutive
+// [ErrNotYetVisible], or with Unavailable if a container has changed.
+func (c *Call) Retry(ctx context.Context, try func() error) error {
+	missing := 0 // times in a row
+	for {
+		err := try()
+		if !errors.Is(err, ErrStale) {
+			return err
+		}
+		missing++
+		if !errors.Is(err, ErrNotYetVisible) {
+			missing = 0
+		}
+		if !c.Pause(ctx, 0) {
+			if ctx.Err() != nil {
+				return domain.Errorf(domain.Unavailable, "%s: %w", c.name, ctx.Err())
+			}
+			if fault := c.client.suspectContainers(ctx); fault != nil {
+				return domain.Errorf(domain.Unavailable, "%s: %w", c.name, fault)
+			}
+			if missing >= MaxMissing {
+				return domain.Errorf(domain.Damaged, "%s: %w, in %d attempts in a row", c.name, err, missing)
+			}
+			return domain.Errorf(domain.Busy, "%s: gave up after %d retries against other writers or stale reads: %w", c.name, c.client.opts.Retries, err)
+		}
+	}
+}
+
+// do sends a request until it succeeds, fails for good, or the budget is used up. A
+// write whose outcome is unknown in the end is Uncertain. request returns the charge.
+func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
+	uncertain := false
+	for {
+		attempt, cancel := context.WithTimeout(ctx, callTimeout)
+		began := time.Now()
+		charge, err := request(attempt)
+		cancel()
+		c.client.metrics.addRequest(c.name, container.ID(), err, charge, time.Since(began))
+		if err == nil {
+			return nil
+		}
+		f := FailureOf(err)
+		if write && f.happened() {
+			uncertain = true
+			c.mu.Lock()
+			c.doubt = true
+			c.mu.Unlock()
+		}
+		if f.retriable() && ctx.Err() == nil && c.Pause(ctx, f.after) {
+			continue
+		}
+		switch {
+		case !f.retriable():
+			if f.mayBeContainers() {
+				if fault := c.client.suspectContainers(ctx); fault != nil {
+					return domain.Errorf(domain.Unavailable, "%s: %w (%v)", c.name, fault, f)
+				}
+			}
+			return err // its status says what it is
+		case uncertain:
+			return domain.Errorf(domain.Uncertain, "%s: it is not known whether a write to %s was carried out: %w", c.name, container.ID(), f)
+		case ctx.Err() != nil:
+			return domain.Errorf(domain.Unavailable, "%s: %w", c.name, context.Cause(ctx))
+		}
+		return domain.Errorf(f.kind(), "%s: gave up on %s: %w", c.name, container.ID(), f)
+	}
+}

@@ -1,0 +1,167 @@
+package client
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// A ContainerSpec describes a container that an adapter needs. Creation, the check at
+// start, messagehub provision and the table in the README derive from it.
+type ContainerSpec struct {
+	Name         string
+	Holds        string // its documents, for readers of a table
+	PartitionKey string // path of the partition key, which is hashed by version 2
+	KeyBytes     int    // length of the longest partition key value
+
+	// Index lists the scalar properties that queries filter or order by. All other
+	// paths are excluded: each indexed path makes every write more expensive.
+	Index []IndexPath
+
+	// Expires reports whether documents of the container set their own time to live.
+	// It needs a default TTL of -1, which means: on, and only for these documents.
+	Expires bool
+
+	// Throughput is the suggested autoscale maximum in RU/s.
+	Throughput int32
+
+	WiderIndex string // what an indexing policy that indexes other paths, too, costs
+	Remedy     string // what an operator can do if the container cannot be corrected in place
+}
+
+// An IndexPath is a property that a query needs in the index.
+type IndexPath struct {
+	Path string // as in an indexing policy: /name/?
+	Use  string // what does not work, or costs more, without it
+}
+
+// DefaultTTL returns the default TTL as a table shows it.
+func (c *ContainerSpec) DefaultTTL() string {
+	if c.Expires {
+		return "-1"
+	}
+	return "none"
+}
+
+// IndexPaths returns the paths to include in the indexing policy.
+func (c *ContainerSpec) IndexPaths() []string {
+	paths := make([]string, len(c.Index))
+	for i, p := range c.Index {
+		paths[i] = p.Path
+	}
+	return paths
+}
+
+// IndexingPolicy returns the indexing policy as JSON.
+func (c *ContainerSpec) IndexingPolicy() string {
+	text, err := json.Marshal(c.Properties().IndexingPolicy)
+	if err != nil {
+		panic(err) // a policy without spatial indexes always marshals
+	}
+	return string(text)
+}
+
+// Properties returns what to create the container with.
+func (c *ContainerSpec) Properties() azcosmos.ContainerProperties {
+	index := &azcosmos.IndexingPolicy{
+		Automatic:     true,
+		IndexingMode:  azcosmos.IndexingModeConsistent,
+		ExcludedPaths: []azcosmos.ExcludedPath{{Path: allPaths}},
+	}
+	for _, path := range c.IndexPaths() {
+		index.IncludedPaths = append(index.IncludedPaths, azcosmos.IncludedPath{Path: path})
+	}
+	p := azcosmos.ContainerProperties{
+		ID: c.Name,
+		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{
+			Kind: azcosmos.PartitionKeyKindHash, Paths: []string{c.PartitionKey}, Version: 2,
+		},
+		IndexingPolicy: index,
+	}
+	if c.Expires {
+		onlyWhereSet := int32(-1)
+		p.DefaultTimeToLive = &onlyWhereSet
+	}
+	return p
+}
+
+// allPaths stands for every property in an indexing policy.
+const allPaths = "/*"
+
+// A containerState holds the properties of a container as the account returns
+// them. The raw JSON is kept because azcosmos drops members that it does not
+// know.
+type containerState struct {
+	raw []byte
+
+	RID          string `json:"_rid"`
+	ETag         string `json:"_etag"`
+	PartitionKey struct {
+		Kind    string   `json:"kind"`
+		Paths   []string `json:"paths"`
+		Version int      `json:"version"`
+	} `json:"partitionKey"`
+	DefaultTTL *int64         `json:"defaultTtl"`
+	Indexing   indexingPolicy `json:"indexingPolicy"`
+	UniqueKeys struct {
+		Keys []struct {
+			Paths []string `json:"paths"`
+		} `json:"uniqueKeys"`
+	} `json:"uniqueKeyPolicy"`
+}
+
+type indexingPolicy struct {
+	Mode      string      `json:"indexingMode"`
+	Automatic *bool       `json:"automatic"`
+	Included  []indexPath `json:"includedPaths"`
+	Excluded  []indexPath `json:"excludedPaths"`
+}
+
+type indexPath struct {
+	Path string `json:"path"`
+}
+
+// isConsistent reports whether writes are indexed at once. Modes none and lazy,
+// and indexing on demand, make queries fail or miss documents.
+func (p *indexingPolicy) isConsistent() bool {
+	return (p.Mode == "" || strings.EqualFold(p.Mode, "consistent")) && (p.Automatic == nil || *p.Automatic)
+}
+
+// indexes reports whether the scalar at path, such as /name/?, is indexed: the
+// most precise path that the policy names decides.
+func (p *indexingPolicy) indexes(path string) bool {
+	subtree := strings.TrimSuffix(path, "/?") + allPaths
+	for _, candidate := range []string{path, subtree, allPaths} {
+		switch {
+		case namesPath(p.Excluded, candidate):
+			return false
+		case namesPath(p.Included, candidate):
+			return true
+		}
+	}
+	return len(p.Included) == 0 && len(p.Excluded) == 0 // nothing is named: the default is to index all
+}
+
+// wider returns the included paths that need does not list.
+func (p *indexingPolicy) wider(need []string) []string {
+	if len(p.Included) == 0 && len(p.Excluded) == 0 {
+		return []string{allPaths}
+	}
+	var more []string
+	for _, included := range p.Included {
+		if path := unquotePath(included.Path); !slices.Contains(need, path) && !slices.Contains(need, strings.TrimSuffix(path, "*")+"?") {
+			more = append(more, path)
+		}
+	}
+	return more
+}
+
+func namesPath(paths []indexPath, path string) bool {
+	return slices.ContainsFunc(paths, func(p indexPath) bool { return unquotePath(p.Path) == path })
+}
+
+// unquotePath returns the path without the quotes that a policy may have around a
+// name.
+func unquotePath(path string) string { return strings.ReplaceAll(path, `"`, "") }

@@ -1,0 +1,66 @@
+// Package client is how adapters speak to Azure Cosmos DB, or to anything that azcosmos
+// can talk to. It knows no document of any adapter.
+//
+// # Calls
+//
+// An adapter makes one [Client] of a [Database], and for each call of its ports a [Call].
+// All requests of the call share one budget of retries, so that the caller waits for a
+// bounded time however many documents are involved. A request is sent again after a reply
+// that says nothing about it: none at all, 408, 410, 429, 449, 5xx. azcosmos itself
+// resends nothing that may have been applied.
+//
+// # Writes
+//
+// Every write must be conditional: a creation, a replacement or deletion of an etag, or a
+// patch with a condition. Then a write whose reply was lost is simply sent again, and a
+// refusal (404, 409 or 412, see [IsRefused]) is ambiguous: the write may have been applied
+// by an earlier attempt. So every document carries the id of its last write
+// ([Client.NewID]), and after a refusal the caller reads the document back and compares.
+// If it is the id of another write, the caller returns [ErrStale] from the function that
+// [Call.Retry] runs, and begins again with fresh reads.
+//
+// # Reads
+//
+// Plain reads may be stale, each partition by itself; see [Database.ReadsMayBeStale]. A
+// document that another one refers to and that is not there is [ErrNotYetVisible]: a stale
+// read at first, damage if it repeats. A write acts on the current document, so a patch
+// that changes nothing is a read that is not stale.
+//
+// # Failures
+//
+// Each error has a domain.Kind, by which the caller of a port decides. The status of a
+// reply is interpreted in one place, [Failure]:
+//
+//	reply                            kind         sent again
+//	none, 408, 500, 502, 503, 504    Unavailable  yes; a write may have been applied
+//	410                              Unavailable  yes
+//	429, 449                         Busy         yes, after the time that Cosmos asks for
+//	404 of a stale replica           Unavailable  yes
+//	403 while writes change region   Unavailable  yes
+//	404                              NotFound     no
+//	404 of a container               Unavailable  no
+//	409, 412                         Conflict     no; read back
+//	401, 403                         Unavailable  no
+//	500 of a damaged file            Damaged      no; embedded engine only
+//	others                           Unknown      no
+//
+// When the budget is used up, a write that may have been applied is Uncertain: the caller
+// repeats the whole call with the same ids. [Call.Outcome] has the same effect for a call
+// of several writes. A failure leaves whatever the writes before it have stored; what that
+// means and who repairs it is up to the adapter.
+//
+// # Containers
+//
+// An adapter describes its containers by a list of [ContainerSpec]. [Client.Provision]
+// creates them and corrects what can be corrected in place. [Client.CheckContainers] reads
+// their properties before a node serves, and [Client.ContainersFault] every few minutes
+// after that, because no reply would show that an index path is missing or that a default
+// TTL deletes documents.
+//
+// # Formats
+//
+// Nodes of two versions work on one store while a deployment is upgraded. A type that
+// embeds [Document] keeps the members that it does not name. A document with a format
+// number that is not known fails to decode with NewerFormat, and no [NewPatch] applies
+// to it.
+package client

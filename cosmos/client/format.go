@@ -1,0 +1,167 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Nodes of two versions work on one store while a deployment is upgraded, and after
+// an upgrade was taken back. Two mechanisms keep them apart:
+//
+//   - A newer version may add members to a document or to an object in it. Every
+//     type whose JSON is replaced has an embedded field Unknown: it takes up the
+//     members that the type does not name, and encoding writes them again.
+//   - A newer version that stores something which an older one must not touch raises
+//     the format number of the document, its member v. Decoding such a document
+//     fails with domain.NewerFormat, and no patch applies to it.
+//
+// Format 1 is not written: a document without a member v has it.
+
+// A FormatNumber is the format of a stored document. It is embedded in the types of
+// documents that are written once; the others embed [Document].
+type FormatNumber struct {
+	StoredFormat int `json:"v,omitempty"`
+}
+
+// DocumentFormat returns the number that was stored, 0 if none was.
+func (n FormatNumber) DocumentFormat() int { return n.StoredFormat }
+
+// UnknownMembers are the members of a JSON object that its Go type does not name: a
+// JSON object with these members alone, or nothing. It is never changed in place.
+type UnknownMembers = jsontext.Value
+
+// A Document is embedded in the type of every document that is replaced. It keeps the
+// members that the type does not name.
+type Document struct {
+	FormatNumber
+	SystemMembers
+	Unknown UnknownMembers `json:",embed"`
+}
+
+// SystemMembers are the members that Cosmos adds to every item. They are dropped, so
+// that they are neither kept as unknown members nor written.
+type SystemMembers struct {
+	RID         droppedMember `json:"_rid,omitzero"`
+	Self        droppedMember `json:"_self,omitzero"`
+	ETag        droppedMember `json:"_etag,omitzero"` // hidden by the field of a type that needs it
+	Attachments droppedMember `json:"_attachments,omitzero"`
+	Timestamp   droppedMember `json:"_ts,omitzero"`
+	LSN         droppedMember `json:"_lsn,omitzero"`
+}
+
+type droppedMember struct{}
+
+func (*droppedMember) UnmarshalJSON([]byte) error { return nil }
+
+// A DocumentKind is the name of a kind of document, and the highest format of it
+// that this version reads and writes.
+type DocumentKind struct {
+	Name   string
+	Format int
+}
+
+// A stored value is a document with a format.
+type stored interface {
+	DocumentKind() DocumentKind
+	DocumentFormat() int
+}
+
+// A FormatObserver is notified of the formats of documents that [Call.Decode] reads.
+type FormatObserver interface {
+	// Newer reports a document with a format that this version does not know, and the
+	// error that Decode returns for it.
+	Newer(partitionKey, id string, err error)
+	// Known reports a document with a known format. It may be called for every document,
+	// so id is read only when it is asked for.
+	Known(partitionKey string, id func() string)
+}
+
+// A validator is a document that can tell values which no node has ever written.
+type validator interface{ Validate() error }
+
+// jsonOptions encode and decode documents as encoding/json does, except that names
+// match exactly: a member that differs in case is another member.
+var jsonOptions = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
+
+// Encode returns the JSON of a document. It panics if the document has values other than
+// strings, numbers and times, which always have one.
+func Encode(doc any) []byte {
+	b, err := json.Marshal(doc, jsonOptions)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", doc, err)) // strings, numbers and times only
+	}
+	return b
+}
+
+// Decode reads a document of partition key. It fails with Damaged if the document cannot
+// be read, or if into has a method Validate() error that fails. If into has the methods
+// of a document with a format (DocumentKind and that of [FormatNumber]), Decode fails with
+// NewerFormat if this version does not know its format.
+func (c *Call) Decode(doc []byte, key string, into any) error {
+	err := json.Unmarshal(doc, into, jsonOptions)
+	if err != nil {
+		err = domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", key, err)
+	}
+	s, ok := into.(stored)
+	if !ok {
+		return err
+	}
+	format := s.DocumentFormat()
+	if err != nil { // its members may have other types in a newer format
+		var number FormatNumber
+		_ = json.Unmarshal(doc, &number, jsonOptions)
+		format = number.StoredFormat
+	}
+	if known := s.DocumentKind(); format > known.Format {
+		return c.refuseFormat(doc, key, known, format)
+	}
+	if err != nil {
+		return err
+	}
+	if observer := c.client.opts.Formats; observer != nil {
+		observer.Known(key, func() string { return idOf(doc) })
+	}
+	if v, ok := into.(validator); ok {
+		if err := v.Validate(); err != nil {
+			return domain.Errorf(domain.Damaged, "a document of partition %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// refuseFormat returns the error of a document with a format that is not known.
+func (c *Call) refuseFormat(doc []byte, key string, known DocumentKind, format int) error {
+	id := idOf(doc)
+	err := domain.Errorf(domain.NewerFormat, "document %q in partition %s has format %d of a %s, and this version knows formats up to %d: upgrade this node, or use one of the newer version",
+		id, key, format, known.Name, known.Format)
+	if observer := c.client.opts.Formats; observer != nil {
+		observer.Newer(key, id, err)
+	}
+	return err
+}
+
+// idOf returns the id of a document that may not be of this version.
+func idOf(doc []byte) string {
+	var named struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(doc, &named, jsonOptions)
+	return named.ID
+}
+
+// NewPatch returns a patch without operations. It applies to a document that meets all
+// conditions and has a known format: a patch changes a document that its sender may
+// never have read.
+func NewPatch(kind DocumentKind, conditions ...string) azcosmos.PatchOperations {
+	format := fmt.Sprintf("(NOT IS_DEFINED(c.v) OR c.v <= %d)", kind.Format)
+	var ops azcosmos.PatchOperations
+	ops.SetCondition("from c where " + strings.Join(append([]string{format}, conditions...), " and "))
+	return ops
+}

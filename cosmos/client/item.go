@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Read reads a document into item and returns its etag.
+func (c *Call) Read(ctx context.Context, container *azcosmos.ContainerClient, key, id string, item any) (azcore.ETag, error) {
+	var resp azcosmos.ItemResponse
+	err := c.do(ctx, container, false, func(ctx context.Context) (charge float32, err error) {
+		resp, err = container.ReadItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
+		return resp.RequestCharge, err
+	})
+	if err == nil {
+		err = c.Decode(resp.Value, key, item)
+	}
+	return resp.ETag, err
+}
+
+// Put creates a document, or replaces the one that has etag unless that is empty. It
+// returns the new etag. [IsRefused] reports an error after which the caller reads back.
+func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag, item any) (azcore.ETag, error) {
+	doc, pk := Encode(item), azcosmos.NewPartitionKeyString(key)
+	var written azcore.ETag
+	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+		var resp azcosmos.ItemResponse
+		var err error
+		if etag == "" {
+			resp, err = container.CreateItem(ctx, pk, doc, nil)
+		} else {
+			resp, err = container.ReplaceItem(ctx, pk, id, doc, &azcosmos.ItemOptions{IfMatchEtag: &etag})
+		}
+		written = resp.ETag
+		return resp.RequestCharge, err
+	})
+	return written, err
+}
+
+// Delete deletes the document that has etag.
+func (c *Call) Delete(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) error {
+	return c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, &azcosmos.ItemOptions{IfMatchEtag: &etag})
+		return resp.RequestCharge, err
+	})
+}
+
+// Patch changes fields of a document and decodes the result into item. It fails with
+// Damaged if a field cannot be changed in this way.
+func (c *Call) Patch(ctx context.Context, container *azcosmos.ContainerClient, key, id string, ops azcosmos.PatchOperations, item any) error {
+	var resp azcosmos.ItemResponse
+	err := c.do(ctx, container, true, func(ctx context.Context) (charge float32, err error) {
+		resp, err = container.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
+		return resp.RequestCharge, err
+	})
+	if StatusOf(err) == http.StatusBadRequest { // a field is not what can be changed so
+		return domain.Errorf(domain.Damaged, "patch document %s of partition %s: %w", id, key, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Decode(resp.Value, key, item)
+}
+
+// Batch applies all operations that fill adds to the batch, or none. If one of them is
+// refused, [Failure.Operation] of the error is its index. bodies asks for the documents
+// as they are afterwards.
+func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, key string, bodies bool, fill func(*azcosmos.TransactionalBatch)) ([]azcosmos.TransactionalBatchResult, error) {
+	b := container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
+	fill(&b)
+	var results []azcosmos.TransactionalBatchResult
+	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+		resp, err := container.ExecuteTransactionalBatch(ctx, b, &azcosmos.TransactionalBatchOptions{EnableContentResponseOnWrite: bodies})
+		results = resp.OperationResults
+		if err == nil && !resp.Success {
+			err = batchFailure(results)
+		}
+		return resp.RequestCharge, err
+	})
+	return results, err
+}
+
+// batchFailure finds the operation that made a batch fail: the others only
+// failed because of it.
+func batchFailure(results []azcosmos.TransactionalBatchResult) error {
+	for i, result := range results {
+		if status := int(result.StatusCode); status >= 400 && status != http.StatusFailedDependency {
+			return &Failure{
+				status: status, operation: i,
+				err: fmt.Errorf("operation %d of a batch of %d: %d %s", i, len(results), status, http.StatusText(status)),
+			}
+		}
+	}
+	return &Failure{status: http.StatusInternalServerError, err: errors.New("a batch was rolled back without a reason")}
+}
+
+// Discard deletes a document if it exists, whatever its etag.
+func (c *Call) Discard(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
+	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
+		return resp.RequestCharge, err
+	})
+	if StatusOf(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

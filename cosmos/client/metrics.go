@@ -1,0 +1,80 @@
+package client
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics count the requests to Cosmos, by name of the call. Request units are what
+// they cost.
+type metrics struct {
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	units    *prometheus.CounterVec
+	retries  *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	return &metrics{
+		requests: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_cosmos_requests_total",
+			Help: "Requests to Cosmos, by operation of the hub, container and status (0: no answer).",
+		}, []string{"operation", "container", "status"})),
+		latency: registered(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "messagehub_cosmos_request_duration_seconds",
+			Help:    "Duration of one request to Cosmos, by operation of the hub and class of its status (none: no answer).",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+		}, []string{"operation", "status"})),
+		units: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_cosmos_request_units_total",
+			Help: "Request units charged by Cosmos, by operation of the hub and container.",
+		}, []string{"operation", "container"})),
+		retries: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_cosmos_retries_total",
+			Help: "Retries of requests and restarts of operations, by operation of the hub.",
+		}, []string{"operation"})),
+	}
+}
+
+// registered registers a metric and returns it, or returns the one that another client
+// of the process has registered.
+func registered[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
+	if reg == nil {
+		return metric
+	}
+	err := reg.Register(metric)
+	if before, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if same, ok := before.ExistingCollector.(T); ok {
+			return same
+		}
+	}
+	if err != nil {
+		panic(err) // another metric has the name: a mistake of the program
+	}
+	return metric
+}
+
+// addRequest counts one request of a call, which took the time given.
+func (m *metrics) addRequest(call, container string, err error, charge float32, took time.Duration) {
+	status := 200
+	if err != nil {
+		f := FailureOf(err)
+		status, charge = f.status, max(charge, f.charge)
+	}
+	m.latency.WithLabelValues(call, statusClass(status)).Observe(took.Seconds())
+	m.requests.WithLabelValues(call, container, strconv.Itoa(status)).Inc()
+	m.units.WithLabelValues(call, container).Add(float64(charge))
+}
+
+// statusClass returns the class of an HTTP status, such as 2xx.
+func statusClass(status int) string {
+	if status == 0 {
+		return "none"
+	}
+	return strconv.Itoa(status/100) + "xx"
+}

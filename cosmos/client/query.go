@@ -1,0 +1,110 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+)
+
+// A Query reads documents, one result page at a time.
+type Query struct {
+	call           *Call
+	container      *azcosmos.ContainerClient
+	key            string
+	crossPartition bool // key does not restrict it
+	text           string
+	params         []azcosmos.QueryParameter
+
+	continuation *string
+	done         bool
+}
+
+// Query returns a query of the partition of key.
+func (c *Call) Query(container *azcosmos.ContainerClient, key, text string, params ...azcosmos.QueryParameter) *Query {
+	return &Query{call: c, container: container, key: key, text: text, params: params}
+}
+
+// QueryAllPartitions returns a query of all partitions of a container. label stands for
+// the partition of a document in errors.
+func (c *Call) QueryAllPartitions(container *azcosmos.ContainerClient, label, text string, params ...azcosmos.QueryParameter) *Query {
+	q := c.Query(container, label, text, params...)
+	q.crossPartition = true
+	return q
+}
+
+// Next returns the next result page, of up to size documents. An empty page may be
+// followed by others; see [Query.IsDone].
+func (q *Query) Next(ctx context.Context, size int) ([][]byte, error) {
+	key := azcosmos.NewPartitionKey()
+	if !q.crossPartition {
+		key = azcosmos.NewPartitionKeyString(q.key)
+	}
+	var items [][]byte
+	err := q.call.do(ctx, q.container, false, func(ctx context.Context) (float32, error) {
+		// A new pager for each attempt: one that has failed cannot be used again.
+		pager := q.container.NewQueryItemsPager(q.text, key, &azcosmos.QueryOptions{
+			PageSizeHint:      int32(min(size, 1000)), //nolint:gosec // at most 1000
+			ContinuationToken: q.continuation,
+			QueryParameters:   q.params,
+		})
+		resp, err := pager.NextPage(ctx)
+		if err == nil {
+			items = resp.Items
+			q.continuation, q.done = resp.ContinuationToken, resp.ContinuationToken == nil
+		}
+		return resp.RequestCharge, err
+	})
+	return items, err
+}
+
+// IsDone reports whether the last result page has been returned.
+func (q *Query) IsDone() bool { return q.done }
+
+// Decode reads a document that Next returned; see [Call.Decode].
+func (q *Query) Decode(doc []byte, into any) error { return q.call.Decode(doc, q.key, into) }
+
+// NextPage returns the position of the next result page, for [Query.ResumeAt]. It is empty
+// before the first page and after the last.
+func (q *Query) NextPage() string {
+	if q.continuation == nil {
+		return ""
+	}
+	return *q.continuation
+}
+
+// ResumeAt continues at a position that [Query.NextPage] of the same query returned.
+func (q *Query) ResumeAt(position string) { q.continuation = &position }
+
+// UseCall charges the following result pages to the budget of c.
+func (q *Query) UseCall(c *Call) { q.call = c }
+
+// SkipDamage reports whether err is a damaged document that the query can skip. If so,
+// the next result page begins after it.
+func (q *Query) SkipDamage(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || !f.damage || f.resume == "" {
+		return false
+	}
+	q.continuation = &f.resume
+	return true
+}
+
+// All returns all remaining documents of the query, decoded.
+func All[T any](ctx context.Context, q *Query) ([]*T, error) {
+	var found []*T
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 1000)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			t := new(T)
+			if err := q.Decode(item, t); err != nil {
+				return nil, err
+			}
+			found = append(found, t)
+		}
+	}
+	return found, nil
+}
