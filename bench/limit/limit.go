@@ -4,7 +4,6 @@
 // can be faster on the same account and machine without another protocol.
 //
 //	Peek     gates and head; catalog; drawers; the pages of all drawers at once; commit
-//	Dequeue  gates and bundle; commit
 //	Save     reserve; all pages at once; count; commit
 //
 // A Stored is what the hub has written for one cabinet, read beforehand by another way.
@@ -198,28 +197,6 @@ func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 		pages.Go(func() error { return fetch(pctx, l.cabinets, drawer.id(), pagesQuery) })
 	}
 	if err := pages.Wait(); err != nil {
-		return err
-	}
-	return execute(ctx, l.bundles, commit)
-}
-
-// Dequeue makes the requests of a Dequeue of the bundle that the hub has opened.
-func (l *Limit) Dequeue(ctx context.Context, s *Stored) error {
-	if len(s.gates) == 0 || len(s.bundles) == 0 {
-		return errors.New("the hub has not peeked yet: there is no bundle to be copied")
-	}
-	key := s.copyKey()
-	commit := l.bundles.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
-	commit.UpsertItem(encoded(s.bundles[0].with("recipient", key)), nil)
-	commit.UpsertItem(encoded(s.gates[0].with("recipient", key)), nil)
-
-	first, fctx := errgroup.WithContext(ctx)
-	first.Go(func() error {
-		_, err := l.bundles.ReadItem(fctx, azcosmos.NewPartitionKeyString(s.recipient()), s.bundles[0].id(), nil)
-		return err
-	})
-	first.Go(func() error { return fetch(fctx, l.bundles, s.recipient(), gatesQuery) })
-	if err := first.Wait(); err != nil {
 		return err
 	}
 	return execute(ctx, l.bundles, commit)

@@ -21,11 +21,6 @@ const (
 	bundleContainer      = "bundle"
 )
 
-// Containers returns the names of the containers that Provision makes.
-func Containers() []string {
-	return []string{catalogContainer, cabinetContainer, idempotencyContainer, bundleContainer}
-}
-
 // Provision creates the database, if it is missing, and the containers in it, each with
 // so many request units a second.
 func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {

@@ -14,9 +14,6 @@ import (
 // container is the only one.
 const container = "single"
 
-// Containers returns the names of the containers that Provision makes.
-func Containers() []string { return []string{container} }
-
 // Provision creates the database, if it is missing, and the container in it, with so
 // many request units a second.
 func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {
