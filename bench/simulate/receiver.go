@@ -3,6 +3,8 @@ package simulate
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -60,6 +62,7 @@ func (h *hub) newReceiver() *receiver {
 		Transport:    roundTripper{h.http},
 		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // breaks the connection
+		ErrorLog:     log.New(io.Discard, "", 0),                                                      // a body that breaks off is a fault of the simulation
 	}}
 	h.w.ghosts.Go(func() { _ = r.server.Serve(r) }) // until it is closed
 	return r

@@ -173,7 +173,6 @@ var byPrefix = []string{"Lookup", "New", "Dial"}
 var mayCall = map[string]string{
 	"cmd/node/network.go":      "it is the network",
 	"cmd/node/identity.go":     "it gives the credential the network's transport",
-	"cosmos/connect.go":        "its default transport is for programs that are no node",
 	"cosmos/client/connect.go": "its default transport is for programs that are no node",
 }
 
