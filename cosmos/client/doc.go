@@ -40,6 +40,7 @@
 //	404                              NotFound     no
 //	404 of a container               Unavailable  no
 //	409, 412                         Conflict     no; read back
+//	403 of a full partition          Unavailable  no; see [ErrPartitionFull]
 //	401, 403                         Unavailable  no
 //	500 of a damaged file            Damaged      no; embedded engine only
 //	others                           Unknown      no

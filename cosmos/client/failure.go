@@ -63,11 +63,24 @@ func FailureOf(err error) *Failure {
 		}
 		// The text of a ResponseError is a page long; what the body says is enough.
 		f.err = fmt.Errorf("cosmos answered %d %s%s (activity %s)", f.status, http.StatusText(f.status), messageOf(answer), activityOf(answer))
+		if isFull(answer) {
+			f.err = fmt.Errorf("%w: %w", ErrPartitionFull, f.err)
+		}
 		if f.missing {
 			f.err = fmt.Errorf("the container or its database is not there; create it first: %w", f.err)
 		}
 	}
 	return f
+}
+
+// ErrPartitionFull reports that a logical partition has reached the maximum size that
+// Cosmos allows, 20 GB. It is Unavailable like other refusals (403), but the account is
+// reachable and the credential valid: only deleting documents of the partition helps.
+var ErrPartitionFull = errors.New("the logical partition is full; writes succeed again when documents of it are deleted")
+
+func isFull(answer *azcore.ResponseError) bool {
+	return answer.StatusCode == http.StatusForbidden && answer.RawResponse != nil &&
+		answer.RawResponse.Header.Get("x-ms-substatus") == substatusPartitionFull
 }
 
 // damageHeader marks an answer of an embedded engine whose file is damaged. Cosmos
@@ -175,6 +188,7 @@ const (
 	substatusOwnerNotFound  = "1003" // with 404: the container or its database is not there
 	substatusSessionBehind  = "1002" // with 404: a replica that has not seen the session yet
 	substatusWriteForbidden = "3"    // with 403: a region that takes no writes now
+	substatusPartitionFull  = "1014" // with 403: the logical partition has its maximum size
 )
 
 // StatusOf returns the HTTP status that err reports, 0 if it reports none.
