@@ -453,7 +453,7 @@ func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*hea
 
 // undo rolls an intent back as a writer would that came by.
 func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
-	w := &writer{r: c.r, recipient: u.recipient, index: newIndex(u.recipient)}
+	w := newWriter(c.r, u.recipient)
 	call := c.r.begin("repair")
 	err := call.Retry(ctx, func() error {
 		w.head = nil

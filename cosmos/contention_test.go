@@ -49,7 +49,7 @@ func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
 	w := node.writers.acquire(s.actor)
 	defer node.writers.release(w)
 	queued := func() {
-		require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.queue) == 1 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return w.leader.Queued() == 1 }, time.Minute, time.Millisecond)
 	}
 	save := func(ctx context.Context) <-chan error {
 		outcome := make(chan error, 1)

@@ -147,7 +147,7 @@ func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
 	defer node.writers.release(w)
 	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"good"`)))
 	go save(repositorytest.Event(s.actor, repositorytest.Carrying(`"bad"`)))
-	require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.queue) == 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return w.leader.Queued() == 2 }, time.Minute, time.Millisecond)
 	close(mayReserve)
 	refused := 0
 	for range 3 {
@@ -218,8 +218,8 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	s.content = content
 	random := seeded(1)
 	var w *writer // the panic is in the leader's code
-	node := New(s.connect(), content, Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
-		if w != nil && len(w.aside) == 2 {
+	node, line := s.tapped(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
+		if w != nil && w.alone {
 			panic("a bug")
 		}
 		return random()
@@ -227,16 +227,35 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 	w = node.writers.acquire(s.actor)
 	defer node.writers.release(w)
-	var all []*pending
+	reserves, mayReserve := make(chan struct{}), make(chan struct{})
+	line.set(at(1, writes, func() error { close(reserves); <-mayReserve; return nil }))
+	first, outcomes := make(chan error, 1), make(chan error, 3)
+	save := func(outcome chan<- error, e domain.Event) {
+		defer func() {
+			if p := recover(); p != nil {
+				outcome <- domain.Errorf(domain.Uncertain, "panicked: %v", p)
+			}
+		}()
+		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
+		outcome <- err
+	}
+	go save(first, repositorytest.Event(s.actor))
+	<-reserves
 	for _, text := range []string{`"good"`, `"bad"`, `"good"`} {
-		all = append(all, newPending(repositorytest.Events(1, s.actor, repositorytest.Carrying(text))))
+		go save(outcomes, repositorytest.Event(s.actor, repositorytest.Carrying(text)))
 	}
-	w.queue = append(w.queue, all[1:]...)
-	require.Panics(t, func() { _, _ = w.save(t.Context(), all[0]) })
-	for _, p := range all {
-		<-p.done
-		require.Equal(t, domain.Uncertain, domain.KindOf(p.err), "%v", p.err)
+	require.Eventually(t, func() bool { return w.leader.Queued() == 3 }, time.Minute, time.Millisecond)
+	close(mayReserve)
+	require.NoError(t, <-first)
+	panicked := 0
+	for range 3 {
+		err := <-outcomes
+		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
+		if strings.HasPrefix(err.Error(), "panicked") {
+			panicked++
+		}
 	}
+	require.Equal(t, 1, panicked, "the caller that led")
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 }
 

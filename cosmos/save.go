@@ -59,9 +59,10 @@ func (w *writer) round(ctx context.Context) {
 // oneByOne saves what could not be saved together: one of the callers may be to
 // blame, and the others should not suffer for it.
 func (w *writer) oneByOne(ctx context.Context) {
-	w.aside, w.alone = w.batch, true
-	for len(w.aside) > 0 {
-		w.head, w.reserved, w.batch, w.aside = nil, nil, w.aside[:1:1], w.aside[1:]
+	all := w.batch
+	w.alone = true
+	for i := range all {
+		w.head, w.reserved, w.batch = nil, nil, all[i:i+1:i+1]
 		w.fail(w.saveBatch(ctx))
 	}
 	w.alone = false
@@ -73,13 +74,13 @@ func (w *writer) saveBatch(ctx context.Context) error {
 	return c.Outcome("save for "+w.recipient.String(), c.Retry(ctx, func() error { return w.try(ctx, c) }))
 }
 
-// fail answers the batch with err, if that is one. What a plan has left behind
+// fail completes the batch with err, if that is one. What a plan has left behind
 // is undone by whoever comes next.
 func (w *writer) fail(err error) {
 	if err != nil {
 		batch := w.batch
 		w.head, w.reserved, w.batch = nil, nil, nil
-		answer(batch, err)
+		w.complete(batch, err)
 	}
 }
 
@@ -111,7 +112,7 @@ func (w *writer) try(ctx context.Context, c *call) error {
 			return err
 		}
 		if len(fresh) == 0 {
-			answer(w.batch, nil)
+			w.complete(w.batch, nil)
 			w.batch = nil
 			return nil
 		}
@@ -161,7 +162,7 @@ func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 // for them, unless another process waits for the head.
 func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
-	w.deciding, w.batch = done, nil
+	w.batch = nil
 	next := w.head.commit()
 	var following *plan
 	if !wanted && !w.alone {
@@ -182,14 +183,13 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		wanted, following = w.head.Wanted != "", nil
 		err = w.writeHead(ctx, c, w.head.commit())
 	}
-	w.deciding = nil
 	if err != nil {
 		w.batch = append(done, w.batch...)
 		return err
 	}
 	w.index.add(w.r, p)
 	w.reserved, w.yields = following, wanted
-	answer(done, nil)
+	w.complete(done, nil)
 	return nil
 }
 

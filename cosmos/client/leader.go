@@ -1,0 +1,197 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Leader groups the writes of many callers. Callers queue with an item each; one of
+// them leads: it runs a round, which takes items from the queue and completes them, and
+// then hands over to a caller that still waits. So no goroutine is needed while there
+// are no callers. An item is in at most one call of Do at a time.
+type Leader[T comparable] struct {
+	name    string
+	timeout time.Duration
+	round   func(context.Context)
+	reset   func()
+
+	mu      sync.Mutex
+	busy    bool             // a caller leads
+	callers uint64           // that ever came
+	queue   []*caller[T]     // not taken yet, in the order in which they came
+	taken   map[T]*caller[T] // not completed yet
+}
+
+type caller[T comparable] struct {
+	item   T
+	number uint64 // in the order in which they came
+	state  callerState
+	err    error
+	lead   chan struct{} // closed: it is this caller's turn to lead
+	done   chan struct{} // closed: err is set
+}
+
+type callerState int
+
+const (
+	waiting callerState = iota
+	leading
+	gone // its context has ended
+)
+
+// NewLeader returns a Leader. round is called by one caller at a time, with a context
+// that ends after timeout and not with the caller's. If it panics, every item fails,
+// and reset is called before another caller leads. name begins each error.
+func NewLeader[T comparable](name string, timeout time.Duration, round func(context.Context), reset func()) *Leader[T] {
+	return &Leader[T]{name: name, timeout: timeout, round: round, reset: reset, taken: make(map[T]*caller[T])}
+}
+
+// Do queues item and returns the error that it is completed with. Meanwhile the caller
+// may lead. If ctx ends before that, the item leaves the queue and Do fails with
+// Unavailable, or with Uncertain if the item has been taken.
+func (l *Leader[T]) Do(ctx context.Context, item T) error {
+	c := &caller[T]{item: item, lead: make(chan struct{}), done: make(chan struct{})}
+	l.mu.Lock()
+	l.callers++
+	c.number = l.callers
+	l.queue = append(l.queue, c)
+	if !l.busy {
+		l.busy = true
+		c.startLeading()
+	}
+	l.mu.Unlock()
+
+	select {
+	case <-c.lead:
+		l.leadRounds(ctx)
+	case <-c.done:
+	case <-ctx.Done():
+		if err, left := l.leave(ctx, c); left {
+			return err
+		}
+		l.leadRounds(ctx)
+	}
+	<-c.done
+	return c.err
+}
+
+// Take moves items from the queue into the round, in the order in which they came,
+// until fits reports false.
+func (l *Leader[T]) Take(fits func(T) bool) []T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var items []T
+	for len(l.queue) > 0 && fits(l.queue[0].item) {
+		c := l.queue[0]
+		items, l.queue = append(items, c.item), l.queue[1:]
+		l.taken[c.item] = c
+	}
+	return items
+}
+
+// Complete returns err to the caller of an item that was taken.
+func (l *Leader[T]) Complete(item T, err error) {
+	l.mu.Lock()
+	c := l.taken[item]
+	delete(l.taken, item)
+	l.mu.Unlock()
+	c.complete(err)
+}
+
+// Queued returns how many items wait to be taken.
+func (l *Leader[T]) Queued() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue)
+}
+
+func (c *caller[T]) startLeading() {
+	c.state = leading
+	close(c.lead)
+}
+
+func (c *caller[T]) complete(err error) {
+	c.err = err
+	close(c.done)
+}
+
+// leave removes c, whose context has ended, unless it has just become the leader.
+func (l *Leader[T]) leave(ctx context.Context, c *caller[T]) (err error, left bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.state == leading {
+		return nil, false
+	}
+	c.state = gone
+	for i, q := range l.queue {
+		if q == c {
+			l.queue = append(l.queue[:i], l.queue[i+1:]...)
+			return domain.Errorf(domain.Unavailable, "%s: gave up before it began: %w", l.name, ctx.Err()), true
+		}
+	}
+	return domain.Errorf(domain.Uncertain, "%s: gave up while it was under way: %w", l.name, ctx.Err()), true
+}
+
+// leadRounds runs rounds until another caller leads or no item is left. A caller whose
+// context ends does not take the items of the others with it.
+func (l *Leader[T]) leadRounds(ctx context.Context) {
+	defer l.failAfterPanic()
+	for {
+		round, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
+		l.round(round)
+		cancel()
+		if l.handOver() {
+			return
+		}
+	}
+}
+
+// failAfterPanic completes every item if the leader panics: no caller would lead any
+// more. It panics again with the same value.
+func (l *Leader[T]) failAfterPanic() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	l.mu.Lock()
+	left := l.queue
+	for _, c := range l.taken {
+		left = append(left, c)
+	}
+	l.queue, l.taken = nil, make(map[T]*caller[T])
+	l.reset()
+	l.busy = false // from here on, another caller may lead
+	l.mu.Unlock()
+	for _, c := range left {
+		c.complete(domain.Errorf(domain.Uncertain, "%s: the caller that led a group panicked: %v", l.name, p))
+	}
+	panic(p)
+}
+
+// handOver makes the first of the waiting callers the leader, and reports whether the
+// present one is done. It is not while items are left and no caller waits: their callers
+// have gone, or the present leader's own item is one of them.
+func (l *Leader[T]) handOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var next *caller[T]
+	for _, c := range l.taken { // they came before those in the queue
+		if c.state == waiting && (next == nil || c.number < next.number) {
+			next = c
+		}
+	}
+	for i := 0; next == nil && i < len(l.queue); i++ {
+		if l.queue[i].state == waiting {
+			next = l.queue[i]
+		}
+	}
+	if next != nil {
+		next.startLeading()
+		return true
+	}
+	l.busy = len(l.taken) > 0 || len(l.queue) > 0
+	return !l.busy
+}
