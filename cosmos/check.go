@@ -14,6 +14,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // CheckOptions say what a Check looks at.
@@ -25,48 +26,15 @@ type CheckOptions struct {
 
 	// Progress, if given, is told every now and then how far the Check is. What it
 	// is given is a copy of its own.
-	Progress func(Report)
-}
-
-// A Report is what a Check has seen so far.
-type Report struct {
-	Recipients int64     `json:"recipients"`
-	Cabinets   int64     `json:"cabinets"`
-	Drawers    int64     `json:"drawers"`
-	Events     int64     `json:"events"` // retained ones
-	Open       int64     `json:"open"`   // bundles
-	Found      int64     `json:"found"`
-	Mended     int64     `json:"mended"`
-	Findings   []Finding `json:"findings"` // the first 10,000 of them
-	Resume     string    `json:"resume,omitempty"`
+	Progress func(repository.CheckReport)
 }
 
 const maxFindings = 10_000
 
-// A Finding is something that is not as the invariants want it.
-type Finding struct {
-	Rule      string `json:"rule"` // H1 to H10
-	Kind      string `json:"kind"`
-	Recipient string `json:"recipient"`
-	Where     string `json:"where"` // the document
-	Text      string `json:"text"`
-	Damage    bool   `json:"damage"` // of the truth: no repair can know what was there
-	Mended    bool   `json:"mended"`
-
+// A finding is a Finding and its repair, nil if there is none.
+type finding struct {
+	repository.Finding
 	mend func(context.Context, *call) error
-}
-
-func (f *Finding) String() string {
-	state := "can be mended"
-	switch {
-	case f.Mended:
-		state = "mended"
-	case f.Damage:
-		state = "damage"
-	case f.Kind == newerFormat:
-		state = "not checked"
-	}
-	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Recipient, f.Where, f.Text, state)
 }
 
 // The kinds of findings.
@@ -96,7 +64,6 @@ const (
 	headWrong      = "head-wrong"
 	intentLeft     = "intent-left"
 	unreadable     = "unreadable"
-	newerFormat    = "newer-format" // not damage: this version cannot check the mailbox
 )
 
 // Check holds all that is stored to the invariants, while the hub may be running.
@@ -107,8 +74,8 @@ const (
 // can be checked while Saves go on. Hints follow the truth a little later; so
 // what looks wrong is looked at again, and only what stays wrong while nothing
 // else moves is a finding.
-func (r *Repository) Check(ctx context.Context, opts CheckOptions) (Report, error) {
-	c := &checker{r: r, opts: opts, report: Report{Findings: []Finding{}, Resume: opts.Resume}}
+func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
+	c := &checker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	if c.opts.Memory <= 0 {
 		c.opts.Memory = 64 << 20
 	}
@@ -119,7 +86,7 @@ func (r *Repository) Check(ctx context.Context, opts CheckOptions) (Report, erro
 type checker struct {
 	r       *Repository
 	opts    CheckOptions
-	report  Report
+	report  repository.CheckReport
 	intents []unfinished
 	told    time.Time
 }
@@ -272,7 +239,7 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 
 // judge looks until it is sure, and repairs if it is to. It returns the last look
 // and what is or was wrong. A document that cannot be read is Damaged.
-func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, []Finding, error) {
+func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, []finding, error) {
 	var before, now *look
 	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
 	for n := range looks {
@@ -292,7 +259,7 @@ func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, [
 			return nil, nil, ctx.Err()
 		}
 	}
-	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f Finding) bool {
+	confirmed := slices.DeleteFunc(now.confirmedBy(before), func(f finding) bool {
 		return f.Damage && c.r.db.ReadsMayBeStale() && times[spot{f.Kind, f.Where}] < made
 	})
 	if c.opts.Repair && len(confirmed) > 0 {
@@ -319,31 +286,31 @@ func (c *checker) unreadable(recipient domain.ActorID, err error) {
 }
 
 func (c *checker) addUnreadable(recipient domain.ActorID, err error) {
-	c.add([]Finding{unreadableFinding(recipient, err)})
+	c.add([]finding{unreadableFinding(recipient, err)})
 }
 
 // unreadableHead notes a head that cannot be read, of a recipient whose name is known
 // only if the store says so.
 func (c *checker) unreadableHead(err error) {
-	f := Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}
+	f := finding{Finding: repository.Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}}
 	if damage, ok := errors.AsType[*client.Failure](err); ok {
 		f.Recipient = damage.DamagedPartition()
 	}
-	c.add([]Finding{f})
+	c.add([]finding{f})
 }
 
-func unreadableFinding(recipient domain.ActorID, err error) Finding {
-	f := Finding{
+func unreadableFinding(recipient domain.ActorID, err error) finding {
+	f := finding{Finding: repository.Finding{
 		Rule: "H1", Kind: unreadable, Recipient: recipient.String(), Where: "a document of this recipient", Text: err.Error(), Damage: true,
-	}
+	}}
 	if domain.KindOf(err) == domain.NewerFormat {
-		f.Kind, f.Damage = newerFormat, false
+		f.Kind, f.Damage = repository.NewerFormatFinding, false
 	}
 	return f
 }
 
 // mend repairs what can be repaired, and looks whether that helped.
-func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings []Finding) error {
+func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings []finding) error {
 	tried := false
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil {
@@ -391,10 +358,10 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 		if h == nil {
 			continue
 		}
-		f := Finding{
+		f := finding{Finding: repository.Finding{
 			Rule: "H5", Kind: intentLeft, Recipient: u.recipient.String(), Where: "head",
 			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
-		}
+		}}
 		if c.opts.Repair {
 			f.Mended, err = c.undo(ctx, u)
 			if isOfMailbox(err) {
@@ -403,7 +370,7 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 				return err
 			}
 		}
-		c.add([]Finding{f})
+		c.add([]finding{f})
 		if f.Mended { // as long as it stood, no hint of this recipient was judged
 			if err := c.hints(ctx, u.recipient); err != nil {
 				return err
@@ -423,7 +390,7 @@ func (c *checker) hints(ctx context.Context, recipient domain.ActorID) error {
 	if isOfMailbox(err) {
 		return nil
 	}
-	c.add(slices.DeleteFunc(confirmed, func(f Finding) bool { return f.Damage }))
+	c.add(slices.DeleteFunc(confirmed, func(f finding) bool { return f.Damage }))
 	return err
 }
 
@@ -468,7 +435,7 @@ func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
 	return err == nil, client.Classify("repair "+u.recipient.String(), err)
 }
 
-func (c *checker) add(findings []Finding) {
+func (c *checker) add(findings []finding) {
 	for i := range findings {
 		f := &findings[i]
 		c.report.Found++
@@ -476,8 +443,7 @@ func (c *checker) add(findings []Finding) {
 			c.report.Mended++
 		}
 		if len(c.report.Findings) < maxFindings {
-			f.mend = nil
-			c.report.Findings = append(c.report.Findings, *f)
+			c.report.Findings = append(c.report.Findings, f.Finding)
 		}
 	}
 }
@@ -491,7 +457,7 @@ func (c *checker) tell(must bool) {
 	}
 }
 
-func (c *checker) copied() Report {
+func (c *checker) copied() repository.CheckReport {
 	report := c.report
 	report.Findings = slices.Clone(report.Findings)
 	return report

@@ -16,6 +16,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // A look goes once through all that is stored of a recipient.
@@ -31,7 +32,7 @@ type look struct {
 	open int64
 
 	mu       sync.Mutex // guards what follows
-	findings []Finding
+	findings []finding
 	at       map[spot]bool // of the findings
 	drawers  int64
 	events   int64
@@ -58,13 +59,14 @@ func (l *look) found(rule, kind, where string, mend func(context.Context, *call)
 		return
 	}
 	l.at[at] = true
-	l.findings = append(l.findings, Finding{
+	l.findings = append(l.findings, finding{Finding: repository.Finding{
 		Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
-		Text: fmt.Sprintf(format, args...), Damage: mend == nil, mend: mend,
+		Text: fmt.Sprintf(format, args...), Damage: mend == nil},
+		mend: mend,
 	})
 }
 
-func (l *look) has(f *Finding) bool { return l.at[spot{f.Kind, f.Where}] }
+func (l *look) has(f *finding) bool { return l.at[spot{f.Kind, f.Where}] }
 
 // agreesWith reports whether l has found what another look has found, and nothing
 // moved meanwhile.
@@ -76,16 +78,16 @@ func (l *look) agreesWith(other *look) bool {
 // store that is behind the others, for some seconds. Then no look is too many, and
 // all must have found it.
 func (l *look) mayBeOld() bool {
-	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f Finding) bool { return f.Damage })
+	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
 // confirmedBy returns the findings that another look has made too. While things
 // move, a hint that is not up to date yet is none.
-func (l *look) confirmedBy(other *look) []Finding {
+func (l *look) confirmedBy(other *look) []finding {
 	if other == nil {
 		return nil
 	}
-	var confirmed []Finding
+	var confirmed []finding
 	for i := range l.findings {
 		if f := &l.findings[i]; other.has(f) && (f.Damage || !l.moved) {
 			confirmed = append(confirmed, *f)

@@ -19,6 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -85,7 +86,7 @@ func (d *damaged) peeks(n int) domain.Bundle {
 	return b
 }
 
-func (d *damaged) checks(opts CheckOptions) Report {
+func (d *damaged) checks(opts CheckOptions) repository.CheckReport {
 	opts.Recipient = d.actor
 	report, err := d.node.Check(d.Context(), opts)
 	require.NoError(d, err)
@@ -285,7 +286,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 	}
 }
 
-func kinds(r Report) (found []string) {
+func kinds(r repository.CheckReport) (found []string) {
 	for _, f := range r.Findings {
 		found = append(found, f.Kind)
 	}
@@ -352,7 +353,7 @@ func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := node.Check(ctx, CheckOptions{Progress: func(r Report) {
+	report, err := node.Check(ctx, CheckOptions{Progress: func(r repository.CheckReport) {
 		if r.Resume != "" {
 			cancel() // after the first result page
 		}
@@ -513,7 +514,7 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 		var found []string
 		for over := false; !over; parts++ {
 			ctx, cancel := context.WithCancel(t.Context())
-			report, err := other.Check(ctx, CheckOptions{Resume: resume, Progress: func(r Report) {
+			report, err := other.Check(ctx, CheckOptions{Resume: resume, Progress: func(r repository.CheckReport) {
 				if r.Resume != "" && r.Resume != resume {
 					cancel() // after each result page
 				}

@@ -126,13 +126,13 @@ func (r *rig) mended(recipient domain.ActorID) error {
 }
 
 // check checks the documents of a recipient on a node of its own.
-func (r *rig) check(recipient domain.ActorID, repair bool) (Report, error) {
+func (r *rig) check(recipient domain.ActorID, repair bool) (repository.CheckReport, error) {
 	repo := New(r.connect(), r.content, Options{Exclusive: true})
 	return repo.Check(context.Background(), CheckOptions{Recipient: recipient, Repair: repair})
 }
 
 // damageIn returns the findings of damage as an error.
-func damageIn(report Report) error {
+func damageIn(report repository.CheckReport) error {
 	var faults []error
 	for i := range report.Findings {
 		if f := &report.Findings[i]; f.Damage {

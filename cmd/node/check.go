@@ -47,24 +47,7 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 
 // check is the Checker of the store.
 func (s *store) check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
-	c := cosmos.CheckOptions{Recipient: opts.Actor, Repair: opts.Repair, Resume: opts.Resume}
-	if opts.Progress != nil {
-		c.Progress = func(r cosmos.Report) { opts.Progress(reported(&r)) }
-	}
-	report, err := s.Check(ctx, c)
-	return reported(&report), err
-}
-
-func reported(r *cosmos.Report) hub.CheckReport {
-	report := hub.CheckReport{
-		Recipients: r.Recipients, Cabinets: r.Cabinets, Drawers: r.Drawers, Events: r.Events, Open: r.Open,
-		Found: r.Found, Mended: r.Mended, Findings: make([]hub.Finding, len(r.Findings)), Resume: r.Resume,
-	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		report.Findings[i] = hub.Finding{
-			Rule: f.Rule, Kind: f.Kind, Recipient: f.Recipient, Where: f.Where, Text: f.Text, Damage: f.Damage, Mended: f.Mended,
-		}
-	}
-	return report
+	return s.Check(ctx, cosmos.CheckOptions{
+		Recipient: opts.Actor, Repair: opts.Repair, Resume: opts.Resume, Progress: opts.Progress,
+	})
 }
