@@ -59,9 +59,11 @@ func (l *look) found(rule, kind, where string, mend func(context.Context, *call)
 		return
 	}
 	l.at[at] = true
-	l.findings = append(l.findings, finding{Finding: repository.Finding{
-		Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
-		Text: fmt.Sprintf(format, args...), Damage: mend == nil},
+	l.findings = append(l.findings, finding{
+		Finding: repository.Finding{
+			Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
+			Text: fmt.Sprintf(format, args...), Damage: mend == nil,
+		},
 		mend: mend,
 	})
 }

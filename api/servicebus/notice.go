@@ -102,7 +102,7 @@ func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string
 		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
 	}
 	sent := make(chan error, 1)
-	if !n.tasks.Go(func() { sent <- n.send(queue, message) }) {
+	if !n.tasks.Go(func() { sent <- n.send(queue, message) }) { //nolint:contextcheck // a send outlasts its caller
 		return domain.Errorf(domain.Unavailable, "this hub is being stopped")
 	}
 	select {

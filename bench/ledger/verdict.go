@@ -19,7 +19,7 @@ const (
 )
 
 // A Violation is something that a hub must never do.
-type Violation struct {
+type Violation struct { //nolint:errname // a rule was violated; few use it as an error
 	Rule Rule // "": one of the caller's own
 	Text string
 }

@@ -63,7 +63,7 @@ func TestARequestOfAnUnknownContainerFailsTheRun(t *testing.T) {
 	inBubble(t, func(w *world, _ *backDoor) error {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, secure(w.engine.Endpoint())+"/dbs/messagehub/colls/deliveries/docs/1", nil)
 		require.NoError(t, err)
-		_, err = w.newHub(0).http.Do(req) //nolint:bodyclose // there is no answer
+		_, err = w.newHub(0).http.Do(req)
 		require.ErrorContains(t, err, `"deliveries"`)
 		return nil
 	})

@@ -105,7 +105,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // serveOver serves over HTTP what an engine serves in the process.
 func serveOver(t *testing.T, engine policy.Transporter) *pipeListener {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	server := &http.Server{Handler: &httputil.ReverseProxy{ //nolint:gosec // its clients are this test's
+	server := &http.Server{Handler: &httputil.ReverseProxy{
 		Transport: roundTripper{engine},
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
 	}}

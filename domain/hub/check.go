@@ -22,11 +22,11 @@ type CheckOptions struct {
 	Progress func(CheckReport)
 }
 
-// The report of a check is the store's; see package repository.
-type (
-	CheckReport = repository.CheckReport
-	Finding     = repository.Finding
-)
+// CheckReport is repository.CheckReport.
+type CheckReport = repository.CheckReport
+
+// Finding is repository.Finding.
+type Finding = repository.Finding
 
 // NewerFormatFinding is repository.NewerFormatFinding.
 const NewerFormatFinding = repository.NewerFormatFinding

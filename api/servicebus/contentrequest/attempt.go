@@ -43,7 +43,7 @@ type replyResult struct {
 func (a *attempt) run(ctx context.Context) {
 	a.interrupted(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
-	sending.Go(func() { a.sent <- a.requests.requests.Send(a.requests.tasks.Context(), a.queues.Request, a.message) })
+	sending.Go(func() { a.sent <- a.requests.requests.Send(a.requests.tasks.Context(), a.queues.Request, a.message) }) //nolint:contextcheck // a send outlasts its request
 	a.listen(ctx)
 	sending.Wait()
 }

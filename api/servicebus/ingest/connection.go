@@ -65,7 +65,7 @@ func (c *queueConnection) reportFailure(ctx context.Context, used *busclient.Cli
 
 // hint tells an operator what to do about an error of the bus.
 func hint(err error) string {
-	switch busclient.ReasonOf(err) { //nolint:exhaustive // the bus cannot be reached, for any other reason
+	switch busclient.ReasonOf(err) {
 	case busclient.Unauthorized:
 		return "give the hub credentials that may listen to the queue; new ones are used at the next attempt"
 	case busclient.NotFound:

@@ -82,7 +82,7 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) wait(err error) {
 	l.failures++
 	if l.logged.TryStart(time.Now()) {
-		l.opts.Logger.Warn("cannot accept connections to "+l.opts.Server+"; retrying", "address", l.Addr().String(), "failures", l.failures, "error", err)
+		l.opts.Logger.Warn("cannot accept connections to "+l.opts.Server+"; retrying", "address", l.Addr().String(), "failures", l.failures, "error", err) //nolint:sloglint // each server has a text of its own
 		l.failures = 0
 	}
 	l.delay = min(max(2*l.delay, minDelay), maxDelay)

@@ -97,13 +97,11 @@ func (o *overlay) apply() (err error) {
 // backward at a page that the transaction has emptied.
 func scanBucketBack(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {
 	c := b.Cursor()
-	k, v := c.Seek(to)
-	if k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
+	step := c.Prev
+	if k, _ := c.Seek(to); k == nil {
+		step = c.Last
 	}
-	for ; k != nil && bytes.Compare(k, from) >= 0; k, v = c.Prev() {
+	for k, v := step(); k != nil && bytes.Compare(k, from) >= 0; k, v = c.Prev() {
 		if !visit(k, v) {
 			return
 		}

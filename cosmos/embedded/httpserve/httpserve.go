@@ -76,7 +76,7 @@ func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	defer stopServing()
 	closing.Go(func() {
 		<-serving.Done()
-		stop(server, opts, cancelRequests)
+		stop(server, opts, cancelRequests) //nolint:contextcheck // it runs after ctx has ended
 	})
 	listener = accept.Retry(listener, accept.Options{Logger: opts.Logger, Server: opts.Server})
 	serve := server.Serve

@@ -158,7 +158,7 @@ func TestServe_ReportsConnectionsOverTheLimit(t *testing.T) {
 			<-release
 		})
 		go func() { served <- httpserve.Serve(ctx, l, httpserve.Options{Handler: handler, MaxConnections: 1}) }()
-		first, second := l.dial(), (net.Conn)(nil)
+		first, second := l.dial(), net.Conn(nil)
 		answered := make(chan *http.Response, 1)
 		go func() {
 			answer, err := ask(first)

@@ -32,7 +32,7 @@ const (
 // A Failure says what an error of the client means, and what a caller can do about it.
 // It does not wrap the error: that may be the end of a context of this package, which
 // callers would take for the end of theirs.
-type Failure struct {
+type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
 	Advice string // to an operator
 

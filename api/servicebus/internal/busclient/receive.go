@@ -11,6 +11,7 @@ import (
 // A Receiver is what both receivers of the client have in common. It must not be used by
 // two goroutines at the same time.
 type Receiver interface {
+	// ReceiveMessages waits for messages and returns up to limit of them.
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 }
 

@@ -93,7 +93,7 @@ func NewClient(connection string, dial func(context.Context) (net.Conn, error)) 
 // measured includes TCP.
 func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client, error) {
 	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

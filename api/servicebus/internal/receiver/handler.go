@@ -44,10 +44,17 @@ type Handler[T any] interface {
 // A Parker keeps messages of a queue without sessions locked that cannot be stored for
 // the moment, so that those behind them are served.
 type Parker interface {
-	RetryAt() (at time.Time, parked bool) // when Retry is due, if there are parked messages
-	Retry(ctx context.Context)            // stores the parked messages again if that is due
-	IsFull() bool                         // there is no room for more: the loop waits
-	AbandonParked()                       // the loop ends
+	// RetryAt returns when Retry is due, if there are parked messages.
+	RetryAt() (at time.Time, parked bool)
+
+	// Retry stores the parked messages again if that is due.
+	Retry(ctx context.Context)
+
+	// IsFull reports whether no more messages can be parked. The loop waits then.
+	IsFull() bool
+
+	// AbandonParked abandons the parked messages on the bus, as the loop ends.
+	AbandonParked()
 }
 
 // Fairness lets sessions make way for others that wait.

@@ -11,6 +11,7 @@ import (
 // A Ledger is a ledger of the events of a market.
 type Ledger struct{ *ledger.Ledger }
 
+// NewLedger returns an empty Ledger.
 func NewLedger() Ledger { return Ledger{ledger.New(ledger.Options{})} }
 
 // SendEvent notes an event before it is sent.

@@ -20,6 +20,7 @@ type Market struct {
 	Day     []Event // in the order of the day
 }
 
+// An Actor is a company that fetches events.
 type Actor struct {
 	GLN, Name, Role string
 	share           int // of the events
@@ -67,6 +68,7 @@ type Kind struct {
 	payload             int   // of a hundred, have one
 }
 
+// Kinds are the kinds of events of the market, with the share of each.
 var Kinds = []Kind{
 	{"TimeSeries", "NotifyValidatedMeasureData", []string{"RSM-012"}, 40, 4, 1, 12, 5},
 	{"TimeSeries", "RejectRequestValidatedMeasureData", []string{"RSM-015"}, 3, 100, 1, 2, 0},
@@ -135,6 +137,7 @@ func (g *Generator) times(n int) []time.Time {
 	return at
 }
 
+// Event returns an event of kind k for an actor, sent at a moment of the day.
 func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	e := Event{
 		ID:               g.UUID(),

@@ -89,7 +89,7 @@ func (c *Conn) stopReading() {
 func (c *Conn) reserveFrame(largest uint32) error {
 	head, err := c.in.Peek(4)
 	if err != nil {
-		return nil //nolint:nilerr // the read of the frame returns it
+		return nil // the read of the frame returns err
 	}
 	size := binary.BigEndian.Uint32(head)
 	if size <= anonymousFrameSize || size > largest {
