@@ -68,10 +68,10 @@ const operatorToken = "token-of-the-operators" //nolint:gosec // of hubs in the 
 // settings are those of a hub whose accounts are all elsewhere.
 func (w *world) settings() config.Config {
 	cfg := config.Default()
-	cfg.Cosmos.Endpoint = secure(w.engine.Endpoint())
+	cfg.Cosmos.Endpoint = w.cosmosEndpoint()
 	cfg.Cosmos.Key = config.Secret(w.engine.Key())
 	cfg.ServiceBus.Connection = config.Secret(w.bus.ConnectionString(""))
-	cfg.Blob.Endpoint = secure(w.blobs.Endpoint())
+	cfg.Blob.Endpoint = w.blobEndpoint()
 	cfg.Blob.Key = config.Secret(w.blobs.Key())
 	cfg.Limits.Content = contentLimit
 	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) // waiting for a session is a lot of talk
@@ -79,9 +79,6 @@ func (w *world) settings() config.Config {
 	cfg.Ordering = w.plan.ordering
 	cfg.Admin.Token = operatorToken
 	cfg.Retention = w.plan.retention
-	if w.plan.receivers {
-		w.usesReceivers(&cfg)
-	}
 	return cfg
 }
 

@@ -113,7 +113,7 @@ func (w *world) exchange(line *httpLine) (*container.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return container.NewClientWithSharedKeyCredential(secure(w.blobs.Endpoint())+"/"+exchange_, key, &container.ClientOptions{
+	return container.NewClientWithSharedKeyCredential(w.blobEndpoint()+"/"+exchange_, key, &container.ClientOptions{
 		ClientOptions: azcore.ClientOptions{Transport: line, Retry: policy.RetryOptions{MaxRetries: -1}},
 	})
 }

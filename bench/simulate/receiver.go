@@ -12,8 +12,6 @@ import (
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
-	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
 // In most simulations node.Options.Transport carries the requests of a hub to the accounts.
@@ -29,10 +27,21 @@ const (
 	blobPort        = "10000"
 )
 
-// usesReceivers has the settings of a hub name the receivers in place of the accounts.
-func (w *world) usesReceivers(cfg *config.Config) {
-	cfg.Cosmos.Endpoint = "http://" + net.JoinHostPort(receiverHost, cosmosPort)
-	cfg.Blob.Endpoint = "http://" + net.JoinHostPort(receiverHost, blobPort) + "/" + w.blobs.Name()
+// cosmosEndpoint is the endpoint of the Cosmos account in the settings of hubs.
+func (w *world) cosmosEndpoint() string {
+	if w.plan.receivers {
+		return "http://" + net.JoinHostPort(receiverHost, cosmosPort)
+	}
+	return secure(w.engine.Endpoint())
+}
+
+// blobEndpoint is the endpoint of the Blob account in the settings of hubs and of their
+// domains. It is the same in both, because a hub refuses content of a foreign account.
+func (w *world) blobEndpoint() string {
+	if w.plan.receivers {
+		return "http://" + net.JoinHostPort(receiverHost, blobPort) + "/" + w.blobs.Name()
+	}
+	return secure(w.blobs.Endpoint())
 }
 
 // lookUp resolves the one host that a hub may call.
