@@ -96,7 +96,7 @@ func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
 	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", clip(coding))
+		return refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", domain.Clip(coding))
 	}
 	got := strings.Join(r.Header["Content-Type"], ", ")
 	media, params, err := mime.ParseMediaType(got)
@@ -105,10 +105,10 @@ func checkContentType(w http.ResponseWriter, r *http.Request) error {
 		if got == "" {
 			return refuse(wrongContentType, "The header Content-Type is missing; send %s.", accepted)
 		}
-		return refuse(wrongContentType, "Content-Type %q is not accepted; send %s.", clip(got), accepted)
+		return refuse(wrongContentType, "Content-Type %q is not accepted; send %s.", domain.Clip(got), accepted)
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", clip(charset))
+		return refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // failedLogins counts the failed logins of operators: for each address, and in all.
@@ -134,7 +136,7 @@ func (l *failedLogins) forget(now time.Time) {
 func addressOf(remote string) string {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {
-		return clip(remote)
+		return domain.Clip(remote)
 	}
 	addr := ap.Addr().Unmap().WithZone("")
 	if addr.Is6() && !addr.IsLoopback() {

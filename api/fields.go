@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // fields are what the body of an operator's request may say: names, and where the
@@ -44,7 +45,7 @@ func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, require
 		}
 		name := string(m.Name)
 		if what := f.take(name, m.Value, seen[name]); what != "" {
-			wrong = append(wrong, fault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(clip(name)), Detail: what})
+			wrong = append(wrong, fault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name)), Detail: what})
 		}
 		seen[name] = true
 	}

@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"strings"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // localOnly refuses requests that are not from this machine, or not for it: those that
@@ -17,12 +19,12 @@ func (s *Server) localOnly(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.opts.IsOwnHost != nil && !s.opts.IsOwnHost(r.Host) {
-			s.fail(w, r, refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", clip(r.Host)))
+			s.fail(w, r, refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", domain.Clip(r.Host)))
 			return
 		}
 		if header := proxyHeader(r.Header); s.opts.NoProxies && header != "" {
 			s.fail(w, r, refuse(invalid, "The request has the header %s, so a proxy has passed it on, and this hub takes requests from this machine only. "+
-				"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; the README says what such a proxy has to do.", clip(header)))
+				"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; the README says what such a proxy has to do.", domain.Clip(header)))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // observe writes one line of log and one set of metrics about each request. A
@@ -66,9 +66,9 @@ func (s *Server) report(r *http.Request, o seen) {
 	route := routeOf(r)
 	path := ""
 	if route == "" || rec.problem == noRoute || rec.problem == wrongMethod {
-		route, path = unmatched, clip(r.URL.Path)
+		route, path = unmatched, domain.Clip(r.URL.Path)
 	}
-	s.reportRecord(r.Context(), rec, clip(r.Method), route, path, o)
+	s.reportRecord(r.Context(), rec, domain.Clip(r.Method), route, path, o)
 }
 
 // routeOf returns the pattern of the route that serves r, "" if none exists.
@@ -193,6 +193,3 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// clip keeps what a client sent short enough to be logged or quoted.
-func clip(s string) string { return eventjson.Clip(s) }

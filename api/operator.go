@@ -50,7 +50,7 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 		s.logins.fail(address, now)
 		s.metrics.loginsFailed.Inc()
 		s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "operator login failed",
-			slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", clip(r.RemoteAddr)),
+			slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", domain.Clip(r.RemoteAddr)),
 			slog.Bool("token_shown", token != ""))
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+

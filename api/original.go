@@ -107,7 +107,7 @@ func unescaped(s string) string {
 // its request. The original answered 500 without one.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
-		recordOf(r.Context()).note(slog.String("correlation_id", clip(id)))
+		recordOf(r.Context()).note(slog.String("correlation_id", domain.Clip(id)))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // query returns the query parameters of r, each of which must be known and be
@@ -21,9 +23,9 @@ func query(r *http.Request, known ...string) (url.Values, error) {
 	for _, name := range names {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
-			return nil, refuse(invalid, "Unknown query parameter %q; this route has none.", clip(name))
+			return nil, refuse(invalid, "Unknown query parameter %q; this route has none.", domain.Clip(name))
 		case !slices.Contains(known, name):
-			return nil, refuse(invalid, "Unknown query parameter %q; known are %s.", clip(name), joinWords(known))
+			return nil, refuse(invalid, "Unknown query parameter %q; known are %s.", domain.Clip(name), joinWords(known))
 		case len(values[name]) > 1:
 			return nil, refuse(invalid, "Query parameter %s is there %d times; send it once.", name, len(values[name]))
 		}

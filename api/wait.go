@@ -98,7 +98,7 @@ func parseWait(text string, most time.Duration) (time.Duration, error) {
 		d, err = time.Duration(seconds)*time.Second, nil
 	}
 	if err != nil || d < 0 || d > most {
-		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", most, clip(text))
+		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", most, domain.Clip(text))
 	}
 	return d, nil
 }

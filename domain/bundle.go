@@ -80,7 +80,7 @@ func ParseContentMode(s string) (ContentMode, error) {
 	case Manifest, Inline, Request:
 		return m, nil
 	}
-	return "", Errorf(Invalid, "content: want manifest, inline or request, got %q", clip(s))
+	return "", Errorf(Invalid, "content: want manifest, inline or request, got %q", Clip(s))
 }
 
 // A Format is the form in which an actor wants content that a domain makes on
@@ -99,7 +99,7 @@ func ParseFormat(s string) (Format, error) {
 	case JSON, XML:
 		return f, nil
 	}
-	return "", Errorf(Invalid, "format: want json or xml, got %q", clip(s))
+	return "", Errorf(Invalid, "format: want json or xml, got %q", Clip(s))
 }
 
 // MaxDocumentTypes is the most document types that a bundle of several events

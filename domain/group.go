@@ -63,7 +63,7 @@ func (g Groups) Of(origin Origin) (Group, error) {
 // names the groups there are.
 func (g Groups) Find(name string) (Group, error) {
 	if i := slices.Index(g.All(), Group{name}); i < 0 {
-		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", clip(name), joined(g.All()))
+		return Group{}, Errorf(Invalid, "group: %q is unknown here; known are %s", Clip(name), joined(g.All()))
 	}
 	return Group{name}, nil
 }

@@ -31,7 +31,7 @@ var uuidDashes = [...]int{8, 13, 18, 23}
 
 func parseUUID(what, s string) (id [16]byte, err error) {
 	malformed := func() ([16]byte, error) {
-		return [16]byte{}, Errorf(Invalid, "%s: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got %q", what, clip(s))
+		return [16]byte{}, Errorf(Invalid, "%s: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got %q", what, Clip(s))
 	}
 	if len(s) != 36 {
 		return malformed()
@@ -69,11 +69,12 @@ func appendUUID(b []byte, id [16]byte) []byte {
 	return hex.AppendEncode(b, id[10:16])
 }
 
-// clip keeps a faulty text short enough to be quoted in an error.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
+// Clip returns the first 64 bytes of s, with a mark if that is not all. Errors and logs
+// quote faulty input by it.
+func Clip(s string) string {
+	const limit = 64
+	if len(s) <= limit {
 		return s
 	}
-	return s[:most] + "…"
+	return s[:limit] + "…"
 }

@@ -107,3 +107,8 @@ func FuzzParseEventID(f *testing.F) {
 		require.Equal(t, id, again)
 	})
 }
+
+func TestClip_ShortensWhatErrorsQuote(t *testing.T) {
+	require.Equal(t, "short", domain.Clip("short"))
+	require.Equal(t, strings.Repeat("x", 64)+"…", domain.Clip(strings.Repeat("x", 65)))
+}

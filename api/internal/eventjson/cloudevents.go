@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // ParseCloudEvent reads a CloudEvent of version 1.0 in its JSON format
@@ -169,27 +171,27 @@ func (c *cloudEvent) text(name string, m Member) error {
 	switch name {
 	case "specversion":
 		if text != "1.0" {
-			c.fault(name, "specversion: want 1.0, got "+Clip(text))
+			c.fault(name, "specversion: want 1.0, got "+domain.Clip(text))
 		}
 	case "id":
 		c.id = text
 	case "source":
 		if _, err := url.Parse(text); err != nil {
-			c.fault(name, "source: want a URI reference, got "+Clip(text))
+			c.fault(name, "source: want a URI reference, got "+domain.Clip(text))
 		}
 	case "dataschema":
 		if u, err := url.Parse(text); err != nil || !u.IsAbs() {
-			c.fault(name, "dataschema: want an absolute URI, got "+Clip(text))
+			c.fault(name, "dataschema: want an absolute URI, got "+domain.Clip(text))
 		}
 	case "subject":
 		c.subject = text
 	case "time":
 		if _, err := time.Parse(time.RFC3339, strings.ToUpper(text)); err != nil {
-			c.fault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+Clip(text))
+			c.fault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+domain.Clip(text))
 		}
 	case "datacontenttype":
 		if !isJSON(text) {
-			c.fault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+Clip(text))
+			c.fault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+domain.Clip(text))
 		}
 	}
 	return nil

@@ -201,11 +201,11 @@ func (d *eventDecoder) weight(m Member, weight *domain.Weight) error {
 	name := fieldNames[fieldWeight]
 	switch {
 	case strings.ContainsAny(text, ".eE"):
-		d.fault(name, "weight: want a whole number of KB without fraction or exponent, got "+Clip(text))
+		d.fault(name, "weight: want a whole number of KB without fraction or exponent, got "+domain.Clip(text))
 	case text[0] == '-':
-		d.fault(name, "weight: want at least 1 (KB), got "+Clip(text))
+		d.fault(name, "weight: want at least 1 (KB), got "+domain.Clip(text))
 	case err != nil:
-		d.fault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+Clip(text))
+		d.fault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+domain.Clip(text))
 	default:
 		if *weight, err = domain.NewWeight(kb); err != nil {
 			d.fault(name, err.Error())

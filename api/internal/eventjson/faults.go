@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // MaxFaults is how many faults of one text are listed.
@@ -51,7 +53,7 @@ func (p place) pointer(field string) string {
 		pointer += "/" + strconv.Itoa(p.index)
 	}
 	if field != "" {
-		pointer += "/" + escapePointer(Clip(field))
+		pointer += "/" + escapePointer(domain.Clip(field))
 	}
 	return pointer
 }
@@ -74,12 +76,3 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("%s, at byte %d", e.wa
 type TooManyError struct{ Most int }
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("more than %d events", e.Most) }
-
-// Clip keeps what somebody sent short enough to be quoted.
-func Clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
-}

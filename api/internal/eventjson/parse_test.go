@@ -92,8 +92,3 @@ func TestThereAreAtMostAsManyEventsAsTheLimit(t *testing.T) {
 		require.EqualError(t, many, "more than 2 events")
 	}
 }
-
-func TestWhatIsQuotedIsShort(t *testing.T) {
-	require.Equal(t, "short", Clip("short"))
-	require.Equal(t, strings.Repeat("x", 64)+"…", Clip(strings.Repeat("x", 65)))
-}

@@ -229,12 +229,5 @@ func (a *attempt) pause(ctx context.Context, n int) bool {
 	}
 	long := min(first<<min(n-1, 10), longest)
 	jitter := 0.75 + a.requests.opts.Random()/2 // so that those who lost the same connection come one by one
-	timer := time.NewTimer(time.Duration(float64(long) * jitter))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return busclient.Sleep(ctx, time.Duration(float64(long)*jitter))
 }

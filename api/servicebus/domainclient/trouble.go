@@ -50,14 +50,7 @@ func (p *patience) endsWith(err error) bool {
 // ends first.
 func (p *patience) wait(ctx context.Context) bool {
 	p.next = min(max(2*p.next, shortestPause), longestPause)
-	timer := time.NewTimer(p.next/2 + p.jitter(p.next/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))
 }
 
 // jitter returns a random time up to most, so that many who failed together do not

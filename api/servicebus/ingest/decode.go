@@ -88,7 +88,7 @@ func checkMessageType(properties map[string]any) *rejection {
 		if stated == contract.DataAvailable {
 			return nil
 		}
-		return reject(reasonMessageType, "The application property %s is %q; this queue takes %s only.", contract.PropertyMessageType, eventjson.Clip(stated), contract.DataAvailable)
+		return reject(reasonMessageType, "The application property %s is %q; this queue takes %s only.", contract.PropertyMessageType, domain.Clip(stated), contract.DataAvailable)
 	default:
 		return reject(reasonMessageType, "The application property %s has the type %T; send the string %s.", contract.PropertyMessageType, stated, contract.DataAvailable)
 	}
@@ -134,18 +134,18 @@ func mediaType(stated *string) (string, *rejection) {
 	}
 	media, parameters, err := mime.ParseMediaType(*stated)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		return "", reject(reasonContentType, "The content type %q is malformed; accepted are %s.", eventjson.Clip(*stated), accepted)
+		return "", reject(reasonContentType, "The content type %q is malformed; accepted are %s.", domain.Clip(*stated), accepted)
 	}
 	switch media {
 	case contract.Protobuf, "application/protobuf", "application/octet-stream":
 		return contract.Protobuf, nil
 	case contract.JSON, contract.CloudEvent, contract.CloudEventBatch:
 		if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
-			return "", reject(reasonContentType, "The charset %q is not accepted; JSON is UTF-8.", eventjson.Clip(charset))
+			return "", reject(reasonContentType, "The charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
 		}
 		return media, nil
 	}
-	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", eventjson.Clip(*stated), accepted)
+	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Clip(*stated), accepted)
 }
 
 // unreadable says why a body could not be read to its end.
@@ -206,7 +206,7 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	for i := range events {
 		if recipient := events[i].Recipient.String(); recipient != *session && plain(recipient) != plain(*session) {
 			return reject(reasonOtherRecipient, "An event for another recipient than its session: event %s is for %s, and the session is %q. Send it with the session id %s.",
-				events[i].ID, recipient, eventjson.Clip(*session), recipient)
+				events[i].ID, recipient, domain.Clip(*session), recipient)
 		}
 	}
 	return nil

@@ -156,13 +156,3 @@ func (in *Ingestion) delay(failures int) time.Duration {
 	}
 	return d - time.Duration(in.opts.Random()*float64(d)/2)
 }
-
-// sleep returns after d, or when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

@@ -34,7 +34,7 @@ func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 			bus.reportFailure(ctx, client, err)
 		}
 		failures++
-		sleep(ctx, in.delay(failures))
+		busclient.Sleep(ctx, in.delay(failures))
 	}
 }
 

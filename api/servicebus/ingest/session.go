@@ -74,7 +74,7 @@ func (s *sessions) look(ctx, work context.Context) {
 		default:
 			failures, wait = failures+1, shortWait
 			s.bus.reportFailure(ctx, client, err)
-			sleep(ctx, s.delay(failures))
+			busclient.Sleep(ctx, s.delay(failures))
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionRecei
 	}
 	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		sleep(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
+		busclient.Sleep(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
 	}
 	s.slots.leave(store.loop.MadeWay())
 }

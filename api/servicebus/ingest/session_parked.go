@@ -16,11 +16,11 @@ func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[[]domain.Ev
 	select {
 	case s.parked <- struct{}{}:
 		s.slots.leave(l.MadeWay())
-		sleep(ctx, wait)
+		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
 	default: // so many that they have to be parked in their slots
-		sleep(ctx, wait)
+		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		s.slots.leave(l.MadeWay())
 	}

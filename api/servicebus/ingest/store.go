@@ -8,6 +8,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -151,7 +152,7 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 		if failures&(failures-1) == 0 {
 			s.logger.Log(ctx, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
 		}
-		sleep(ctx, s.in.delay(failures))
+		busclient.Sleep(ctx, s.in.delay(failures))
 	}
 }
 

@@ -3,6 +3,8 @@ package receiver
 import (
 	"context"
 	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
 // collectBatch returns a message with all that have come meanwhile.
@@ -96,7 +98,7 @@ func (l *Loop[T]) nextOfQueue(ctx context.Context, received <-chan *Message[T]) 
 func (l *Loop[T]) awaitRoom(ctx context.Context) {
 	for l.Parker != nil && l.Parker.IsFull() && ctx.Err() == nil {
 		at, _ := l.Parker.RetryAt()
-		sleep(ctx, time.Until(at))
+		busclient.Sleep(ctx, time.Until(at))
 		l.Parker.Retry(ctx)
 	}
 }
@@ -114,14 +116,4 @@ func (l *Loop[T]) makeWay() bool {
 		l.stopReceiving()
 	}
 	return l.moving
-}
-
-// sleep returns after d, or when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -36,7 +36,7 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 	s.renewed = l.began
 	every := min(s.duration/2, longestUnrenewed)
 	for wait := every; ; {
-		sleep(ctx, wait)
+		busclient.Sleep(ctx, wait)
 		if ctx.Err() != nil {
 			return
 		}
@@ -172,7 +172,7 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 	for ctx.Err() == nil {
 		m, keptFor, wait := l.messages.due()
 		if m == nil {
-			sleep(ctx, wait)
+			busclient.Sleep(ctx, wait)
 			continue
 		}
 		until := time.Now().Add(keptFor)
@@ -190,7 +190,7 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 			l.loseLock(m, err)
 		default:
 			l.Fail(err)
-			sleep(ctx, keptFor/8)
+			busclient.Sleep(ctx, keptFor/8)
 		}
 	}
 }
