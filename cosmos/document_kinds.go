@@ -2,8 +2,33 @@ package cosmos
 
 import "github.com/messagehub/messagehub/cosmos/client"
 
-// The kinds of documents. A change that raises one of these numbers follows the rules
-// for formats in the package comment.
+// Nodes of two versions work on one store while a deployment is upgraded, and after an
+// upgrade was taken back.
+//
+// A version that only adds members to documents changes no number: an older node keeps
+// members that it does not know, at every level, as long as it keeps the object that they
+// are in. It drops them with the object: a deleted entry, an intent that has ended, a
+// milestone that the floor has passed. Marks, the events in a page and the name of a
+// cabinet are no objects and cannot be extended in this way.
+//
+// A version beside which an older node must not write raises the Format of a kind, which is
+// the member v of its documents. An older node that reads such a document fails with
+// NewerFormat, reports the mailbox, and writes no more to it: every call begins with the
+// head or the gates, each patch has the format as a condition, and each replacement has
+// the etag of what was read. A newer version keeps these rules:
+//
+//   - Before it stores the first document of a mailbox in a newer format, it raises the
+//     head, while that has no intent, then all gates and the open bundles, by conditional
+//     writes. An older node that has read one of them before is refused by the etag or by
+//     the condition of its patch.
+//   - It never lowers a number.
+//   - A write that changes the retention in a head changes the fence, too.
+//   - Members whose names begin with an underscore belong to Cosmos.
+//
+// TestTwoVersions_ShareAStoreAndLoseNothing runs two builds side by side;
+// TestEveryReplacedDocument_KeepsMembersItDoesNotKnow adds a member to every stored object.
+
+// The kinds of documents, with the highest format that this version knows.
 var (
 	headDocument   = client.DocumentKind{Name: "head", Format: 1}
 	entryDocument  = client.DocumentKind{Name: "entry", Format: 1}
