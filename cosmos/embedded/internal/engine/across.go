@@ -72,7 +72,7 @@ func (r *run) across() {
 			heap.Pop(&lanes)
 		}
 	}
-	if r.pageIsFull() {
+	if r.left() != 0 && r.pageIsFull() {
 		r.continueAfter(position{seq: last})
 	}
 }
