@@ -82,6 +82,8 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		if d.bundle != nil {
 			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count
 		}
+		// A crash before this write leaves gate and bundle as they were; a crash after it leaves
+		// the action and its record. The operator finds the record, or repeats the action.
 		_, err = c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 			for _, w := range d.writes {
 				putInBatch(b, w.id, w.etag, client.Encode(w.doc))
@@ -183,9 +185,12 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 		if bundle, err = doc.bundle(); err != nil {
 			return nil, err
 		}
+		// A crash after this write leaves a cabinet without the milestones of the bundle. Its
+		// drawers are kept longer.
 		if err := c.fence(ctx, recipient, doc); err != nil {
 			return nil, err
 		}
+		// A crash after this write leaves entries that are too low. The next Peek repairs them.
 		if err := c.lowerEntries(ctx, &bundle, doc); err != nil {
 			return nil, err
 		}

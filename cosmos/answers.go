@@ -11,12 +11,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// What comes of asking a domain for the content of a bundle is noted in the
-// bundle's document, by one patch on condition that the bundle is open and has no
-// answer yet. A patch acts on the truth and returns it. So nothing has to be read
-// before it, no gate is asked, for bundle and gate are always written in one batch,
-// and nobody is disturbed but a Dequeue that has read the document just before: its
-// own condition fails, and it looks again.
+// A bundle in content mode request waits for its domain. A Peek asks the domain and copies
+// its content into the folder of the bundle. The result is recorded in the bundle's
+// document, by one patch on condition that the bundle is open and has no answer yet. A
+// patch acts on the current document and returns it, so no read precedes it. It needs no
+// gate, because bundle and gate are always written in one batch. The first answer stays,
+// and every other caller gets it. A Dequeue that has read the document just before is
+// refused by its own condition, and reads again.
 
 var _ repository.Answers = (*Repository)(nil)
 
@@ -61,6 +62,9 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 	c := r.begin(what)
 	err = c.Retry(ctx, func() error {
 		doc := &bundleDoc{}
+		// A crash before this write leaves the bundle unanswered, and an object in its folder
+		// that no document refers to; the next Peek asks the domain again. A crash after it
+		// leaves the answer, or the failure, which counts once.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		switch {
 		case client.IsNotFound(err):

@@ -22,6 +22,10 @@ import (
 //   - Else the head has marks: the times of the last few Saves of the cabinet. So it
 //     is where little is left. Of older Saves it keeps some, spaced so that the age is
 //     never too low, and seldom more than twice as high as it should be.
+//
+// It costs no request, and about a tenth of a request unit for each Save. A Dequeue reads
+// no head: it counts from the newest head that this node has seen or, if that is older
+// than the one of the Peek, returns what the Peek has returned.
 
 // millis is a moment, in milliseconds since 1970. 0 means that it is not known.
 type millis int64

@@ -17,6 +17,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
+// A check reads every document and compares it with the invariants. What a head states
+// stays true, so documents can be compared with it while the hub runs. Hints follow later,
+// so a suspicious one is read twice, and one that changes meanwhile is skipped. A mailbox
+// that cannot be read, because it is damaged or has a newer format, is a finding, and the
+// check continues with the next recipient. A repair corrects hints and rolls back
+// unfinished intents.
+
 // CheckOptions say what a Check looks at.
 type CheckOptions struct {
 	Recipient domain.ActorID // only this one; zero: all
@@ -315,6 +322,8 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil {
 			tried = true
+			// A repair is one conditional write, or a rollback. A crash after it leaves the other
+			// findings to the next check.
 			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}

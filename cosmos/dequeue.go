@@ -11,6 +11,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
+// A Dequeue reads the bundle and the gates in one round, and closes the bundle and moves
+// the gate past it in one batch, whatever the size of the bundle. Bundle and gate are
+// always written together, so the state of a bundle is as reliable as its gate.
+
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	c := r.begin("dequeue")
@@ -59,6 +63,9 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	}
 	dequeued, advanced := doc.close(stateDequeued, writeID, c.r.opts.Retention), g.advancePast(doc, writeID)
 	notice := newNotice(doc, advanced, &bundle, c.r.opts.Clock())
+	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
+	// closed, the gate past it and, of a bundle on request, the notice to its domain: all
+	// of them or none.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, doc.ID, doc.etag, client.Encode(dequeued))
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
@@ -72,6 +79,8 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if err != nil {
 		return closed, err
 	}
+	// A crash before these hints are written leaves positions and entries that are too low.
+	// The next Peek repairs them.
 	c.r.hints.afterDequeue(bundle.Cabinet, doc, advanced.At[doc.Cabinet])
 	if doc.Next > 0 {
 		c.r.known.sawFirst(bundle.Cabinet, advanced.At[doc.Cabinet], doc.Next)
@@ -157,6 +166,8 @@ func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id 
 // that a bundle that none of them has open is not open. It writes those too
 // that were not there, for a stale read may have missed one.
 func (c *call) confirm(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) error {
+	// A crash after this write leaves the gates under their next generations, and empty gates
+	// where none existed. They have the same meaning as before.
 	_, err := c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		for _, group := range c.r.opts.Groups.All() {
 			g := gates[group]

@@ -10,7 +10,9 @@ import (
 )
 
 // A head is the truth about what a recipient has received. There is one for
-// each recipient, in the catalog container; every write of it is conditional.
+// each recipient, in the catalog container; every write of it is conditional. What a
+// crash leaves is described where the writer writes each state: reserve and commit in
+// save.go, claim and clear in save_rollback.go, the retention in retention_sweep.go.
 //
 // Its transitions are the methods below: each returns the successor and leaves its
 // receiver as it is. The writer gives each successor its WriteID (see writeHead).
@@ -112,7 +114,8 @@ func (h *head) commit() *head {
 }
 
 // markWanted returns h with a note for the owner of its intent: the process waits for
-// the head, so the owner must not reserve again with its commit.
+// the head, so the owner must not reserve again with its commit. Without it a busy node,
+// whose head always has an intent, would keep all others out.
 func (h *head) markWanted(process string) *head {
 	c := h.clone()
 	c.Wanted = process

@@ -167,6 +167,8 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 // movePositions moves positions up to where the bundle ended and returns what
 // the last drawer holds by now, -1 if it was not learned.
 func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) int {
+	// A crash before this write leaves positions and entries that are too low. The next Peek
+	// repairs the entries, the next Dequeue in the drawer moves its position.
 	results, err := c.Batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
 		for _, s := range ranges {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position < %d", s.To))
@@ -203,6 +205,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	if len(entries) == 0 {
 		return
 	}
+	// A crash before this write leaves entries that are too low; the next Peek repairs them.
 	_, _ = c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, e := range entries[:min(len(entries), batchPages)] {
 			etag := e.ETag
@@ -220,6 +223,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 // filter for those who were not there.
 func (h *hints) leaveSealed(cabinet domain.CabinetKey, drawer string, count int, f filter) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
+		// A crash before this write leaves the drawer unsealed. Its next reader seals it.
 		if d, err := c.seal(ctx, cabinetKey(cabinet), drawer); err == nil && d.Count == count {
 			c.writeFilter(ctx, drawer, count, f)
 		}
@@ -233,6 +237,8 @@ func (h *hints) leaveFilter(recipient domain.ActorID, drawer string, count int, 
 
 // writeFilter creates the filter. If it is there, it is the same.
 func (c *call) writeFilter(ctx context.Context, drawer string, count int, f filter) {
+	// A crash before this write leaves a drawer without a filter. A node that needs it reads the
+	// pages and writes it.
 	doc := &filterDoc{ID: filterID, PartitionKey: drawer, Count: count, Filter: f}
 	_, _ = c.Put(ctx, c.r.db.cabinets, drawer, filterID, "", doc)
 }

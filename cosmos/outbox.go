@@ -16,9 +16,18 @@ import (
 
 var _ repository.Outbox = (*Repository)(nil)
 
-// A noticeDoc is a notice that its domain has not got yet. It is created by the
-// batch that closes the bundle, and deleted when it has been delivered; it does
-// not expire.
+// A relay reads the front of the outbox, notifies the domain, and deletes the notice. The
+// ids of the notices of a group ascend with the generation of its gate. A query in the
+// order of ids shows the front without a gap: a replica applies the writes of a partition
+// in their order, so a stale read lacks only the newest notices. This is required at every
+// consistency level.
+//
+// Recipients with notices are found by the kind of document, which is indexed for the
+// gates already. That query covers all partitions, so it runs rarely; see Waiting.
+
+// A noticeDoc is a notice that has not been delivered to its domain. The batch that closes
+// the bundle creates it, and it is deleted after its delivery; it does not expire. A bundle
+// in another content mode than request has none.
 type noticeDoc struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
@@ -115,6 +124,8 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.begin("delivered")
+	// A crash before this write leaves the notice. The domain is notified again, by the same
+	// notice.
 	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }

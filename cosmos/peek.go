@@ -15,6 +15,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
+// A Peek reads the gates and the head side by side. It returns an open bundle. Otherwise
+// the candidates are the cabinets of which the head has more events than the gate has
+// acknowledged. Without a candidate there is no data, after two requests; a single
+// candidate is read at once. Of several, the entries in the catalog indicate the one with
+// the smallest number, and its first event, read from the position of the gate, confirms
+// or corrects that. Add then opens the bundle in one batch with the gate.
+//
+// The seals and the repaired entries that a Peek writes before that batch are valid
+// without it.
+
 // NextUnacknowledged implements repository.DataAvailable.
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	r.hints.wait(ctx, recipient)
@@ -146,6 +156,8 @@ func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 // proveOpen writes g as it was read, and reads its open bundle in the same batch,
 // as it is then: with its answer, if it has one.
 func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+	// A crash after this write leaves the gate under the next generation. A Dequeue that has
+	// read the gate before is refused and reads again.
 	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, g.ID, g.ETag, client.Encode(g.confirm(c.r.client.NewID())))
 		b.ReadItem(g.Open, nil)
@@ -388,6 +400,8 @@ func (cand *candidate) mend(ctx context.Context, c *call) {
 func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues("pointer").Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
+	// A crash after the deletion leaves the cabinet without an entry, or with the one of a
+	// later drawer. The next Peek reads the cabinet itself and puts the entry back.
 	if seen != nil && seen.Ordinal < s.Ordinal {
 		_ = c.Delete(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
 		seen = nil

@@ -46,6 +46,9 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)
 
+	// A crash before this write leaves the gate as it was; objects that were put into the
+	// folder of the first drawer are deleted with the drawer. A crash after it leaves the
+	// open bundle, which the next Peek returns.
 	_, err := c.Batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(client.Encode(doc), nil)
 		putInBatch(b, opened.ID, run.gate.ETag, client.Encode(opened))

@@ -12,6 +12,35 @@ import (
 // numbers in the head: the floor says which drawers may be gone, so that a reader
 // does not take "gone" for "not seen yet"; the milestones say since when drawers are
 // known to be acknowledged, for neither head nor gate remembers that.
+//
+// Both are patched on condition of a fence of their own, so that a Save in flight
+// continues: its commit is refused once, finds its intent in the head, and is made on the
+// head as it is then. The head is replaced only if the drawer that is being filled is to
+// go, because all of it is acknowledged, and not while an intent fills that cabinet.
+//
+// A Replay moves a gate back. It reads the gate, moves the fence, and then replaces the
+// gate. A sweep that has read the retention before is refused by the fence; one that has
+// read it after proves the gate, and the write of the Replay fails. So no floor rises above
+// events that are unacknowledged again.
+//
+// The list of ids of a bundle and its content are in the folder of its first drawer. They
+// exist as long as the bundle is open or can be reopened:
+//
+//   - While it is open, the position of its gate is before its first event, and no floor
+//     rises above the drawer of a position.
+//   - After it is closed, the milestone that covers its first drawer is made, and the floor
+//     rises when that is as old as the retention. By then the bundle has expired, apart from
+//     differences between clocks.
+//   - A Replay does not depend on clocks. It is refused if the floor is above the first
+//     drawer, and its fence removes the milestones that are. So the floor stays until the
+//     bundle is closed again, which begins the retention again.
+//   - A released bundle is never reopened. Its events are delivered in another bundle, which
+//     begins in the same drawer.
+//   - With an unlimited retention no floor rises and no bundle expires.
+//
+// An object that is put into a folder after its drawer has gone stays there, without a
+// document that refers to it: a Peek can put one if it has lost its race and was paused for
+// longer than the retention.
 
 // retained says what is still kept of a cabinet.
 type retained struct {

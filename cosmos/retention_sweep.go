@@ -114,6 +114,8 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head
 
 // prove writes a gate as it was read, so that it was the truth at that time.
 func (c *call) prove(ctx context.Context, g *gate) error {
+	// A crash after this write leaves the gate under its next generation. The next sweep
+	// proves it again.
 	_, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.client.NewID()))
 	if client.IsRefused(err) {
 		return client.ErrStale
@@ -125,6 +127,8 @@ func (c *call) prove(ctx context.Context, g *gate) error {
 // not stand in the way of Saves: it is a patch that asks for the fence only, and
 // a Save that is under way goes on with the head as it is then.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
+	// A crash after this write leaves milestones, which any node uses; or a floor with drawers
+	// below it, which no reader uses and the next sweep deletes.
 	next := h.setRetention(p.of, c.r.client.NewID(), p.closed)
 	var err error
 	if len(p.closed) > 0 {
@@ -178,6 +182,8 @@ func (c *call) clear(ctx context.Context, recipient domain.ActorID, h *head) (Sw
 	if !fresh {
 		return swept, nil
 	}
+	// A crash before this write leaves cabinets that are cleared but not marked so. The next
+	// sweep finds no drawers in them and marks them.
 	_, err := c.writeRetention(ctx, h, &retention{of: cleared})
 	if errors.Is(err, client.ErrStale) {
 		err = nil // then the next sweep finds nothing to do and says so
@@ -207,6 +213,8 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floo
 // clearDrawer removes a drawer and all that belongs to it, the drawer itself
 // last: as long as it is there, the next sweep finds what this one has left.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
+	// A crash after any of these deletions leaves the drawer. The next sweep finds it and
+	// deletes the rest. Folders are deleted whether the drawer had payloads or not.
 	for _, store := range []repository.Content{c.r.content, c.r.opts.Shared} {
 		if store == nil {
 			continue
@@ -244,6 +252,7 @@ func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 			return n, err
 		}
 		if len(ids) > 0 {
+			// A crash after this write leaves a part of the pages, and the drawer.
 			_, err = c.Batch(ctx, c.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
@@ -308,6 +317,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
+	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps
+	// when SweepEvery has passed.
 	_, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
 	return err == nil
 }

@@ -145,9 +145,12 @@ func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
 // reserve stores the payloads of p, and then the intent. In this order a content
 // store that is out of reach costs nothing but the Save.
 func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
+	// A crash after this write leaves objects that no document refers to. The sweep deletes
+	// them with their drawer; those of a drawer that was never created stay.
 	if err := w.putPayloads(ctx, p); err != nil {
 		return err
 	}
+	// A crash after the write of the head leaves the intent. The next writer rolls it back.
 	var cutting sync.WaitGroup
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
 	err := w.writeHead(ctx, c, w.head.reserve(p))
@@ -171,6 +174,9 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 			next = next.reserve(following)
 		}
 	}
+	// A crash before this write leaves the intent, which the next writer rolls back. A crash
+	// after it leaves visible events, which count as duplicates when they are sent again, and
+	// the intent of the following plan, which is rolled back.
 	for _, save := range done {
 		save.attempt()
 	}

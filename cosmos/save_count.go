@@ -48,6 +48,8 @@ func partsBy(it *intent, key func(*part) string) map[string][]int {
 func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabinetName, at []int) ([]drawer, error) {
 	key := w.recipient.String() + "|" + name
 	var drawers []drawer
+	// A crash after this write leaves counts that no head covers. Readers trust the fill in
+	// the head, and the rollback resets the counts.
 	results, err := c.Batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
 		for _, i := range at {
 			part, weight := &p.intent.Parts[i], weigh(p.events[i])
@@ -95,8 +97,9 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 	return drawers, nil
 }
 
-// countUp adds a part to a drawer that is as the plan took it to be. The drawer's
-// etag is no condition: acknowledging moves its position at any time.
+// countUp adds a part to a drawer that is as the plan took it to be. The condition is
+// on count and seal rather than on the etag, because a Dequeue moves the position of the
+// drawer at any time and that is no reason to count again.
 func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOperations {
 	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.end())
@@ -153,6 +156,8 @@ func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) erro
 // writeEntries writes the entries of one partition. Most of them do not exist and are
 // created; one that exists is patched, so that it keeps members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []entry) error {
+	// A crash after this write leaves entries for events that are not visible. The cabinets
+	// to look into are chosen by the head, and a Peek repairs an entry that is too low.
 	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
 			b.CreateItem(client.Encode(&entries[i]), nil)
@@ -211,6 +216,8 @@ func (c *call) sealAt(ctx context.Context, cabinet string, p *part, intent strin
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
 			Sealed: true, WriteID: intent,
 		}
+		// A crash after either write leaves a sealed drawer under a claimed intent. The next
+		// writer seals again, which changes nothing.
 		if _, err := c.Put(ctx, c.r.db.cabinets, cabinet, p.Drawer, "", empty); client.StatusOf(err) != http.StatusConflict {
 			return err
 		}

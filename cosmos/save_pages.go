@@ -139,6 +139,9 @@ func payloadsOf(events []numbered) io.Reader {
 }
 
 func (w *writer) createPages(ctx context.Context, c *call, some pageBatch) error {
+	// A crash after this write leaves some pages of the intent. No head covers their slots,
+	// so no reader returns them. The rollback seals the drawer below their slots, and the
+	// sweep deletes them with the drawer.
 	_, err := c.Batch(ctx, w.r.db.cabinets, some.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		for _, doc := range some.docs {
 			b.CreateItem(doc, nil)
@@ -147,8 +150,9 @@ func (w *writer) createPages(ctx context.Context, c *call, some pageBatch) error
 	if !client.IsRefused(err) {
 		return err
 	}
-	// A page is there already. If it is this intent's, the batch was carried out
-	// before, and as a whole.
+	// A page exists already. If it is of this intent, the batch was applied before, as a
+	// whole. A page of another intent is not expected: the seal of a drawer prevents it, and
+	// this comparison is a second line of defence.
 	var first page
 	_, err = c.Read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {

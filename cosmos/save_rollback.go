@@ -60,6 +60,8 @@ func (w *writer) mayBeAlive() bool {
 func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
+			// A crash after this write leaves the mark, which goes with the intent. It costs the
+			// owner one reservation.
 			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, client.ErrStale) && !errors.Is(err, errIntentUnchanged) {
 				return err
 			}
@@ -88,6 +90,8 @@ type undoing struct {
 func (w *writer) undo(ctx context.Context, c *call) error {
 	it := w.head.Intent
 	if !it.Aborted {
+		// A crash after this write leaves the claimed intent. Its owner cannot commit it, and
+		// the next writer continues the rollback.
 		if err := w.writeHead(ctx, c, w.head.claim()); err != nil {
 			return lookAgain(err)
 		}
@@ -103,7 +107,8 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 			continue
 		}
 		g.Go(func() error {
-			// Each with a budget of its own: there may be a thousand.
+			// Each has a budget of its own, because there may be a thousand. A crash after this
+			// write leaves some drawers sealed; the next writer seals the others.
 			err := w.r.begin("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
 				w.undoing.add(p.Drawer)
@@ -114,6 +119,8 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	// A crash after this write leaves a complete rollback, of which only the log line and
+	// the metric are missing.
 	if err := w.writeHead(ctx, c, w.head.clear()); err != nil {
 		return lookAgain(err)
 	}
