@@ -102,8 +102,8 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	return c.Outcome(what+" for "+recipient.String(), err)
 }
 
-// isThere asks for a document of a recipient by a write that changes nothing, for
-// that acts on the truth, however old the reads are.
+// isThere reports whether a document of a recipient exists. It asks by a write that changes
+// nothing, which acts on the current document, however stale the reads are.
 func (c *call) isThere(ctx context.Context, recipient domain.ActorID, id string, kind client.DocumentKind) (bool, error) {
 	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
 	if client.IsNotFound(err) {

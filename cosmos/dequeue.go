@@ -89,8 +89,8 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	return closed, nil
 }
 
-// notOpen is what a Dequeue comes to that sees no open bundle: none, unless an
-// earlier batch of its own has closed it, which an old copy does not show.
+// notOpen returns the result of a Dequeue that has read no open bundle: NotFound, unless an
+// earlier attempt of its own batch has closed the bundle, which a stale read does not show.
 func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, writeID string, gates map[domain.Group]*gate) (closed repository.Acknowledged, err error) {
 	err = c.whyNotOpen(ctx, recipient, id, gates)
 	if domain.KindOf(err) != domain.NotFound || !c.InDoubt() {
@@ -108,8 +108,8 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 	return closed, err
 }
 
-// whyUnanswered says of a bundle that looks unanswered that it is, unless that is
-// but an old copy of it.
+// whyUnanswered returns repository.ErrUnanswered for a bundle that was read without an
+// answer, or client.ErrStale if that read was stale.
 func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id domain.BundleID) error {
 	if c.r.db.ReadsMayBeStale() {
 		doc, err := c.openNow(ctx, recipient, id)
@@ -123,7 +123,7 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 	return repository.ErrUnanswered
 }
 
-// whyNotOpen says of a bundle that does not look open that it is not, once the
+// whyNotOpen returns NotFound for a bundle that was not read as open, once the
 // gates prove it: it may have been opened, or opened again by a Replay, since the
 // moment that the copy shows.
 func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A gate is the truth about what a recipient has acknowledged in one group. It
-// lies with the bundles of the recipient; every write of it is conditional.
+// A gate decides what a recipient has acknowledged in one group. It is in the partition
+// of the recipient's bundles; every write of it is conditional.
 //
 // Its transitions are the methods below: each returns the successor and leaves its
 // receiver as it is.

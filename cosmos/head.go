@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A head is the truth about what a recipient has received. There is one for
+// A head decides what a recipient has received. There is one for
 // each recipient, in the catalog container; every write of it is conditional. What a
 // crash leaves is described where the writer writes each state: reserve and commit in
 // save.go, claim and clear in save_rollback.go, the retention in retention_sweep.go.
@@ -46,8 +46,8 @@ type received struct {
 	Unknown  client.UnknownMembers `json:",embed"`
 }
 
-// An intent is a Save in flight: what it is going to write, told beforehand so
-// that anybody can undo it.
+// An intent is a Save in flight. It lists what the Save is going to write, so that any
+// writer can roll it back.
 type intent struct {
 	ID      string                `json:"id"`
 	Owner   string                `json:"owner"` // the process that saves

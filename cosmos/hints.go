@@ -16,9 +16,8 @@ import (
 
 // Hints make later reads short: positions, catalog entries, seals, filters. They
 // are written after the answer they follow from, by a few workers and only as
-// long as Run runs. One that is lost costs the next reader a repair and nothing
-// else, so nothing is done about failures and, when too many wait, new ones are
-// dropped.
+// long as Run runs. One that is lost costs the next reader a repair, so failures are
+// ignored and, when too many wait, new ones are dropped.
 type hints struct {
 	r     *Repository
 	queue chan hint

@@ -54,8 +54,8 @@ func noticeID(group string, number int64) string {
 func noticesOf(group string) string     { return noticeKind + "|" + group + "|" }
 func behindNotices(group string) string { return noticeKind + "|" + group + "}" }
 
-// newNotice returns the notice of bundle d, which g has just let pass, or nil if
-// nobody wants one.
+// newNotice returns the notice of bundle d, which g is now past. It is nil if the bundle has
+// another content mode than request.
 func newNotice(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) *noticeDoc {
 	if b.Content != domain.Request {
 		return nil
@@ -145,7 +145,8 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
-// waiting also tells of notices that lie where no recipient is: they hold up nobody.
+// waiting also returns notices in a partition of no recipient, as an error that stops no
+// other notice.
 func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := r.begin("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",

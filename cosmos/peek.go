@@ -395,8 +395,8 @@ func (cand *candidate) mend(ctx context.Context, c *call) {
 }
 
 // mendEntry makes the catalog point at the first event of a cabinet, which lies
-// in drawer s. Every write is conditional on what was seen; if one is refused,
-// somebody else has been there and the next Peek looks again.
+// in drawer s. Every write is conditional on what was read; if one is refused, another
+// writer has changed the entry and the next Peek reads it again.
 func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues("pointer").Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)

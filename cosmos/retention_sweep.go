@@ -89,7 +89,7 @@ func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorI
 //
 // The head is read first. Before a floor rises, a conditional write proves the
 // gate that allows it; then the head is written on condition that its retention
-// is still what was read. Whoever moves a gate back does the two in the opposite
+// is still what was read. A Replay, which moves a gate back, writes in the opposite
 // order: the fence in the head first, then the gate. So one of the two fails.
 func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
@@ -112,7 +112,7 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head
 	return c.writeRetention(ctx, h, p)
 }
 
-// prove writes a gate as it was read, so that it was the truth at that time.
+// prove writes a gate as it was read. If that succeeds, the gate was current.
 func (c *call) prove(ctx context.Context, g *gate) error {
 	// A crash after this write leaves the gate under its next generation. The next sweep
 	// proves it again.

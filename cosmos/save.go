@@ -56,8 +56,8 @@ func (w *writer) round(ctx context.Context) {
 	w.index.forget()
 }
 
-// oneByOne saves what could not be saved together: one of the callers may be to
-// blame, and the others should not suffer for it.
+// oneByOne saves each Save of the batch by itself, after they have failed together: one of
+// the callers may be the reason, and the others are not to fail with it.
 func (w *writer) oneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true
@@ -68,14 +68,14 @@ func (w *writer) oneByOne(ctx context.Context) {
 	w.alone = false
 }
 
-// saveBatch takes the batch to its commit, starting over as often as it pays.
+// saveBatch takes the batch to its commit. It retries within the budget of one call.
 func (w *writer) saveBatch(ctx context.Context) error {
 	c := w.r.begin("save")
 	return c.Outcome("save for "+w.recipient.String(), c.Retry(ctx, func() error { return w.try(ctx, c) }))
 }
 
-// fail completes the batch with err, if that is one. What a plan has left behind
-// is undone by whoever comes next.
+// fail completes every Save of the batch with err; a nil err does nothing. The next writer
+// rolls back what the plan left.
 func (w *writer) fail(err error) {
 	if err != nil {
 		batch := w.batch
@@ -84,7 +84,7 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// transient reports that err says nothing about what was to be saved.
+// transient reports whether err has a cause other than the events that were to be saved.
 func transient(err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
@@ -94,7 +94,7 @@ func transient(err error) bool {
 	}
 }
 
-// try takes the batch from wherever it stands to its commit.
+// try takes the batch from its current state to its commit.
 func (w *writer) try(ctx context.Context, c *call) error {
 	if err := w.readHead(ctx, c); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (w *writer) try(ctx context.Context, c *call) error {
 	return w.commit(ctx, c, p)
 }
 
-// fresh returns what of the batch is new to the recipient.
+// fresh returns the events of the batch that are new to the recipient.
 func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
 	if err := w.index.refresh(ctx, c, w.head); err != nil {
 		return nil, err
@@ -142,8 +142,9 @@ func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
 	})
 }
 
-// reserve stores the payloads of p, and then the intent. In this order a content
-// store that is out of reach costs nothing but the Save.
+// reserve stores the payloads of p, and then the intent. In this order a content store
+// that is unavailable makes the Save fail and leaves no intent, whose rollback would seal a
+// drawer.
 func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 	// A crash after this write leaves objects that no document refers to. The sweep deletes
 	// them with their drawer; those of a drawer that was never created stay.
@@ -199,8 +200,8 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	return nil
 }
 
-// planNext plans the Saves that have gathered while p was carried out, if that
-// takes nothing but memory: p waits for it.
+// planNext plans the Saves that have gathered while p was carried out, if that needs no
+// request, because the commit of p waits for it.
 func (w *writer) planNext(committed *head, p *plan) *plan {
 	if len(w.batch) == 0 {
 		return nil
@@ -219,7 +220,7 @@ func (w *writer) planNext(committed *head, p *plan) *plan {
 	return w.plan(committed, fresh)
 }
 
-// plan gives fresh events their places behind all that h says is there.
+// plan gives fresh events their numbers and slots behind those in h.
 func (w *writer) plan(h *head, fresh []numbered) *plan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
@@ -227,7 +228,7 @@ func (w *writer) plan(h *head, fresh []numbered) *plan {
 	return p
 }
 
-// carryOut writes everything of p but its visibility.
+// carryOut writes the pages, counts and entries of p. Its events are not visible yet.
 func (w *writer) carryOut(ctx context.Context, c *call, p *plan) error {
 	if err := w.insert(ctx, c, p); err != nil {
 		return err
@@ -249,7 +250,7 @@ func (w *writer) carryOut(ctx context.Context, c *call, p *plan) error {
 	return w.point(ctx, c, p, wasEmpty)
 }
 
-// readHead sees to it that w.head is one that the store held at some time.
+// readHead reads w.head unless it is known. It may be stale.
 func (w *writer) readHead(ctx context.Context, c *call) error {
 	if w.head != nil {
 		return nil
@@ -288,10 +289,10 @@ func (c *call) readHeadOf(ctx context.Context, key string) (*head, error) {
 var errIntentUnchanged = errors.New("the head has changed under an intent that stands")
 
 // writeHead replaces w.head by h, or fails with client.ErrStale if it is no longer the
-// head. A refusal is a question: it may have been this very write, sent twice, and
-// then w.head is what is stored now, for the retention may have moved since. If the
-// intent in w.head stands, w.head is what is stored now, too, and the error is
-// errIntentUnchanged.
+// head. A 409 or 412 is ambiguous: an earlier attempt of this write may have been applied.
+// So the head is read back. If it has the id of this write, w.head becomes the head that was
+// read, because the retention may have moved since. If the intent in w.head is unchanged,
+// w.head becomes the head that was read, too, and the error is errIntentUnchanged.
 func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 	h.WriteID = w.r.client.NewID()
 	before := w.head

@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// count makes the drawers of p say what they hold, one batch for each cabinet.
-// It returns which parts fill a drawer that was there and held nothing unacknowledged.
-// It fails with client.ErrStale if somebody has sealed one of the drawers.
+// count raises the counts of the drawers of p, or creates them, one batch for each
+// cabinet. It reports for each part whether it fills an existing drawer without
+// unacknowledged events. It fails with client.ErrStale if one of the drawers is sealed.
 func (w *writer) count(ctx context.Context, c *call, p *plan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
@@ -79,7 +79,8 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 	if !client.IsRefused(err) {
 		return nil, err
 	}
-	// Refused: either this very batch was carried out before, or a drawer is sealed.
+	// Refused: either an earlier attempt of this batch was applied, or a drawer is sealed.
+	// That the count must be of this intent is a second line of defence.
 	for _, i := range at {
 		part := &p.intent.Parts[i]
 		var d drawer
@@ -195,9 +196,9 @@ func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
 	return err
 }
 
-// seal closes a drawer for good and returns what it is from then on. The write
-// acts on the truth, however old the copy was that made the caller ask for it,
-// and sealing what is sealed changes nothing.
+// seal seals a drawer and returns its final state. The write acts on the current
+// document, however stale the copy of the caller is, and sealing a sealed drawer changes
+// nothing.
 func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
 	ops := client.NewPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
@@ -208,8 +209,8 @@ func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
 	return &d, nil
 }
 
-// sealAt closes a drawer that an intent was going to fill at what it held
-// before; one that was going to be created is created closed.
+// sealAt seals a drawer of an intent at what it held before. A drawer that the intent was
+// going to create is created sealed and empty.
 func (c *call) sealAt(ctx context.Context, cabinet string, p *part, intent string) error {
 	if p.New {
 		empty := &drawer{

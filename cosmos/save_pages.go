@@ -25,8 +25,7 @@ const (
 // few, but it may have a thousand.
 const partsAtOnce = 32
 
-// insert creates the pages of p. Their order is of no account: nothing shows them
-// yet.
+// insert creates the pages of p, in any order: they are not visible yet.
 func (w *writer) insert(ctx context.Context, c *call, p *plan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -89,7 +88,7 @@ func (w *writer) putPayloads(ctx context.Context, p *plan) error {
 	return g.Wait()
 }
 
-// dropPayloads removes the payloads of a plan that has come to nothing, if it can.
+// dropPayloads deletes the payloads of a plan that was not reserved, if it can.
 func (w *writer) dropPayloads(ctx context.Context, p *plan) {
 	for i, events := range p.events {
 		if payloadsOf(events) != nil {

@@ -28,8 +28,8 @@ type sighting struct {
 	since  time.Time
 }
 
-// meet deals with an intent in w.head that is not of this round: it waits for its
-// owner, or undoes it. Whatever it did, the caller starts over.
+// meet resolves an intent in w.head that is not of this round: it waits for its owner, or
+// rolls it back. Then the caller starts again with a fresh head.
 func (w *writer) meet(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
 		return w.wait(ctx, c)
@@ -37,9 +37,9 @@ func (w *writer) meet(ctx context.Context, c *call) error {
 	return w.undo(ctx, c)
 }
 
-// mayBeAlive reports whether the owner of the intent is to be given time. This
-// process' own Saves queue behind each other, so an intent of its own that it
-// meets is one that it has given up.
+// mayBeAlive reports whether the lease of the intent's owner is running. The Saves of this
+// process queue behind each other, so an intent of its own in the head is one that it has
+// given up.
 func (w *writer) mayBeAlive() bool {
 	it := w.head.Intent
 	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
@@ -54,9 +54,9 @@ func (w *writer) mayBeAlive() bool {
 }
 
 // wait looks at the head until the intent is gone or its lease is over. It does
-// not spend the budget of the call: waiting for somebody who is at work is
-// no failure. It marks the head as wanted, so that the owner does not reserve
-// again with its commit and keep the head for ever.
+// not spend the budget of the call, because waiting for an active owner is not a failure.
+// It marks the head as wanted, so that the owner does not reserve again with its commit and
+// keep the head for ever.
 func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
@@ -77,8 +77,8 @@ func (w *writer) wait(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// undoing remembers which drawers of an intent have been sealed, so that a
-// rollback of many gets on with every attempt.
+// undoing remembers which drawers of an intent have been sealed, so that each attempt of a
+// rollback of many drawers continues the one before.
 type undoing struct {
 	intent string
 	mu     sync.Mutex
@@ -131,8 +131,8 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// lookAgain takes a change that came in between for what it is here: a reason to
-// look again.
+// lookAgain returns a concurrent change of the head as client.ErrStale: the rollback reads
+// the head again.
 func lookAgain(err error) error {
 	if errors.Is(err, errIntentUnchanged) {
 		return client.ErrStale
