@@ -1,29 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/cosmos/embedded"
-	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
-	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
-	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
 // A cosmosEmulator is what the flags of messagehub emulator cosmos say.
@@ -37,7 +27,7 @@ type cosmosEmulator struct {
 	sweep                      time.Duration
 
 	access                emulatorAccess
-	key, consistency      string
+	consistency           string
 	throttle, pessimistic bool
 	latency               embedded.Latency
 	stale                 int
@@ -71,7 +61,11 @@ func (p *process) emulatorCosmosCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
-		return p.emulateCosmos(ctx, &e)
+		o, err := e.options(p)
+		if err != nil {
+			return err
+		}
+		return o.Run(ctx)
 	})
 	cmd.AddCommand(p.cosmosCheckCommand(), p.cosmosExportCommand(), p.cosmosImportCommand())
 	return cmd
@@ -104,198 +98,40 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.logRequests, "log-requests", false, "print each request on stderr, with its status and its request units")
 }
 
-// options turns the flags into those of the engine.
-func (e *cosmosEmulator) options() embedded.Options {
-	o := embedded.Options{
-		Dir: e.data, Key: e.key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, RangeBytes: e.rangeBytes,
-		QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
-	}
-	if e.inMemory {
-		o.Dir = ""
-	}
-	if e.latency.Base > 0 || e.latency.PerKB > 0 || e.latency.Jitter > 0 {
-		o.Latency = &e.latency
-	}
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(e.latency.Seed, 1))
-	upTo := func(n int64) int64 {
-		mu.Lock()
-		defer mu.Unlock()
-		return random.Int64N(n + 1)
-	}
-	if e.stale > 0 {
-		o.Stale = func() int { return int(upTo(int64(e.stale))) }
-	}
-	if e.lag > 0 {
-		o.Lag = func() time.Duration { return time.Duration(upTo(int64(e.lag))) }
-	}
-	return o
-}
-
-func (e *cosmosEmulator) door() (embedded.Door, error) {
+// options turns the flags into those of the emulator.
+func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	gateways := map[string]embedded.Gateway{"routing": embedded.Routing, "compute": embedded.Compute, "strict": embedded.Strict}
 	gateway, ok := gateways[e.gateway]
 	if !ok {
-		return embedded.Door{}, fmt.Errorf("--gateway %q: want routing, compute or strict", e.gateway)
-	}
-	return embedded.Door{Gateway: gateway, Advertise: e.advertise}, nil
-}
-
-// certificate returns nil if there is to be none.
-func (e *cosmosEmulator) certificate() (*certificate.Certificate, error) {
-	if !e.tls {
-		return nil, nil //nolint:nilnil // plain HTTP has none
-	}
-	folder := e.data
-	if e.inMemory {
-		folder = ""
-	}
-	return selfSigned(folder, e.cert, cmp.Or(e.advertise, e.listen))
-}
-
-// selfSigned returns a certificate for this machine and the hosts of addresses. It
-// is kept in folder, unless that is "", and written to file, unless that is "".
-func selfSigned(folder, file string, addresses ...string) (cert *certificate.Certificate, err error) {
-	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	for _, address := range addresses {
-		if host, _, err := net.SplitHostPort(address); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
-			hosts = append(hosts, host)
-		}
-	}
-	if folder == "" {
-		cert, err = certificate.New(hosts...)
-	} else {
-		cert, err = certificate.Load(folder, hosts...)
-	}
-	if err == nil && file != "" {
-		err = cert.Write(file)
-	}
-	return cert, err
-}
-
-func (p *process) emulateCosmos(ctx context.Context, e *cosmosEmulator) (err error) {
-	door, err := e.door()
-	if err != nil {
-		return p.usage("%w", err)
+		return nil, p.usage("--gateway %q: want routing, compute or strict", e.gateway)
 	}
 	if e.cert != "" && !e.tls {
-		return p.usage("--cert needs --tls")
+		return nil, p.usage("--cert needs --tls")
 	}
-	if e.key, err = e.access.readKey(p); err != nil {
-		return err
-	}
-	isKnown := cmp.Or(e.key, embedded.WellKnownKey) == embedded.WellKnownKey
-	if isKnown {
-		if err := e.access.checkAddress(e.listen, knownKey); err != nil {
-			return p.usage("%w", err)
-		}
-	}
-	engine, err := embedded.Open(e.options()) //nolint:contextcheck // opening is not to be given up half-way
+	key, err := e.access.readKey(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-	cert, err := e.certificate()
-	if err != nil {
-		return err
+	o := &emulator.Cosmos{
+		Options: e.access.options(p), Listen: e.listen,
+		Engine: embedded.Options{
+			Dir: e.data, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, RangeBytes: e.rangeBytes,
+			QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
+		},
+		Door: embedded.Door{Gateway: gateway, Advertise: e.advertise}, TLS: e.tls, CertFile: e.cert,
+		MaxStale: e.stale, MaxLag: e.lag, Seed: e.latency.Seed,
+		Sweep: e.sweep, LogRequests: e.logRequests,
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with --listen", e.listen)
+	if e.inMemory {
+		o.Engine.Dir = ""
 	}
-	if err != nil {
-		return err
+	if e.latency.Base > 0 || e.latency.PerKB > 0 || e.latency.Jitter > 0 {
+		o.Engine.Latency = &e.latency
 	}
-	scheme := "http"
-	options := httpserve.Options{
-		Handler: e.access.checkHosts(listener.Addr(), p.emulatorHandler(e, engine.HandlerOf(door))), Server: "the account",
-		Logger:    slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
-		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens hold values of documents
-		Grace:     stopLimit, CancelAfter: queryGrace,
+	if err := o.Validate(); err != nil {
+		return nil, p.usage("%w", err)
 	}
-	if cert != nil {
-		scheme, options.TLS = "https", cert.Config()
-	}
-	shown := "its own"
-	if isKnown {
-		shown = engine.Key()
-	}
-	fmt.Fprintf(p.out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", version, scheme, listener.Addr(), shown)
-	fmt.Fprintln(p.err, "ready")
-	return e.run(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
-}
-
-// queryGrace is how long requests may take before they are cancelled, once the
-// emulator is asked to stop.
-const queryGrace = 250 * time.Millisecond
-
-// stopLimit is how long a client may take to send the rest of a request.
-const stopLimit = 5 * time.Second
-
-// run serves and sweeps until the context ends. Then serve lets writes complete, and
-// cancels the requests that can be: queries, and answers that are delayed.
-func (e *cosmosEmulator) run(ctx context.Context, engine *embedded.Engine, serve func(context.Context) error) error {
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	served := make(chan error, 1)
-	go func() { served <- serve(serving) }()
-	sweep := time.NewTicker(max(e.sweep, time.Millisecond))
-	defer sweep.Stop()
-	for {
-		select {
-		case <-sweep.C:
-			if _, err := engine.Sweep(ctx); err != nil && ctx.Err() == nil {
-				stop()
-				return errors.Join(fmt.Errorf("remove expired documents: %w", err), <-served)
-			}
-		case err := <-served:
-			return err
-		}
-	}
-}
-
-// emulatorHandler adds to the account what is not Cosmos DB: health, and the
-// log of requests.
-func (p *process) emulatorHandler(e *cosmosEmulator, account http.Handler) http.Handler {
-	var printing sync.Mutex
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			fmt.Fprintln(w, "ok")
-			return
-		}
-		if connlimit.OverLimit(r.Context()) {
-			w.Header().Set("Connection", "close")
-			http.Error(w, "the emulator has as many connections as its file descriptors allow", http.StatusServiceUnavailable)
-			return
-		}
-		if !e.logRequests {
-			account.ServeHTTP(w, r)
-			return
-		}
-		began := time.Now()
-		answer := &noted{ResponseWriter: w, status: http.StatusOK}
-		account.ServeHTTP(answer, r)
-		status := fmt.Sprint(answer.status)
-		if sub := w.Header().Get("X-Ms-Substatus"); sub != "" && sub != "0" {
-			status += "/" + sub
-		}
-		printing.Lock()
-		defer printing.Unlock()
-		fmt.Fprintf(p.err, "%s %s %s %s RU %s\n", r.Method, r.URL.EscapedPath(), status,
-			cmp.Or(w.Header().Get("X-Ms-Request-Charge"), "0"), time.Since(began).Round(time.Microsecond))
-	})
-}
-
-// A noted response remembers its status.
-type noted struct {
-	http.ResponseWriter
-	status int
-}
-
-func (n *noted) WriteHeader(status int) {
-	n.status = status
-	n.ResponseWriter.WriteHeader(status)
+	return o, nil
 }
 
 // openAccount opens the account of a folder that has to be there.

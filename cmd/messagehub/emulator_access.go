@@ -2,25 +2,19 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"net/http"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/messagehub/messagehub/cmd/node/config"
-	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 )
-
-// emulatorKeyVariable holds the key of an emulator, which other users of the
-// machine could read in an argument list.
-const emulatorKeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 
 // keyHelp is what the help of an emulator says about keys and addresses.
 const keyHelp = "Without a key of its own it has the well-known key of emulators, and accepts only a loopback\n" +
 	"address unless --insecure is given. Other users of the machine can read --key in the list of\n" +
-	"processes: use --key-file or " + emulatorKeyVariable + ". On a loopback address it accepts only\n" +
+	"processes: use --key-file or " + emulator.KeyVariable + ". On a loopback address it accepts only\n" +
 	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
 
 // emulatorAccess is who may use an emulator, as its flags say.
@@ -32,7 +26,7 @@ type emulatorAccess struct {
 
 func (a *emulatorAccess) addFlags(f *pflag.FlagSet, keyUsage string) {
 	f.StringVar(&a.key, "key", "", keyUsage)
-	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulatorKeyVariable+" can hold it too")
+	f.StringVar(&a.keyFile, "key-file", "", "read the key from `FILE`; "+emulator.KeyVariable+" can hold it too")
 	f.StringSliceVar(&a.hosts, "host", nil, "accept requests for host `NAME` on a loopback address too; may be given more than once")
 	f.BoolVar(&a.insecure, "insecure", false, "serve other machines even without a secret key")
 }
@@ -46,7 +40,7 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 	case a.key != "":
 		return a.key, nil
 	case a.keyFile == "":
-		return p.variable(emulatorKeyVariable), nil
+		return p.variable(emulator.KeyVariable), nil
 	}
 	text, err := os.ReadFile(a.keyFile)
 	if err != nil {
@@ -59,25 +53,10 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 	return key, nil
 }
 
-// checkAddress refuses an address that other machines reach while reason holds,
-// which says why anyone could use the emulator. "" is no reason.
-func (a *emulatorAccess) checkAddress(address, reason string) error {
-	if reason == "" || a.insecure {
-		return nil
+// options returns the options that all emulators share.
+func (a *emulatorAccess) options(p *process) emulator.Options {
+	return emulator.Options{
+		Hosts: a.hosts, Insecure: a.insecure, Version: version, Out: p.out, Err: p.err,
+		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
 	}
-	err := config.RequireLoopback(address, reason, "give --insecure if every client that reaches it is trusted")
-	if err != nil {
-		return fmt.Errorf("--listen %s: %w", address, err)
-	}
-	return nil
-}
-
-// knownKey is the reason to refuse a public address with the well-known key.
-const knownKey = "its key is the well-known one (set another with --key-file or " + emulatorKeyVariable + ")"
-
-// checkHosts refuses requests for other hosts on a loopback address: a web page can
-// make its own name resolve to such an address. It permits loopback names and those
-// of --host.
-func (a *emulatorAccess) checkHosts(addr net.Addr, next http.Handler) http.Handler {
-	return loopback.CheckHost(addr, next, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", a.hosts...)
 }

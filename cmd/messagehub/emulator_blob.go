@@ -1,19 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -47,7 +41,11 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
-		return p.emulateBlob(ctx, &e)
+		o, err := e.options(p)
+		if err != nil {
+			return err
+		}
+		return o.Run(ctx)
 	})
 	return cmd
 }
@@ -60,54 +58,21 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&e.containers, "container", nil, "make container `NAME`; may be given more than once")
 }
 
-func (p *process) emulateBlob(ctx context.Context, e *blobEmulator) (err error) {
+// options turns the flags into those of the emulator.
+func (e *blobEmulator) options(p *process) (*emulator.Blob, error) {
 	key, err := e.access.readKey(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	isKnown := cmp.Or(key, embedded.WellKnownKey) == embedded.WellKnownKey
-	if isKnown {
-		if err := e.access.checkAddress(e.listen, knownKey); err != nil {
-			return p.usage("%w", err)
-		}
-	}
-	o := embedded.Options{
-		Dir: e.data, Key: key, Containers: e.containers,
-		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
+	o := &emulator.Blob{
+		Options: e.access.options(p), Listen: e.listen,
+		Engine: embedded.Options{Dir: e.data, Key: key, Containers: e.containers},
 	}
 	if e.inMemory {
-		o.Dir = ""
+		o.Engine.Dir = ""
 	}
-	account, err := embedded.Open(o)
-	if err != nil {
-		return err
+	if err := o.Validate(); err != nil {
+		return nil, p.usage("%w", err)
 	}
-	defer func() { err = errors.Join(err, account.Close()) }()
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with --listen", e.listen)
-	}
-	if err != nil {
-		return err
-	}
-	shown := account.ConnectionString(listener.Addr().String())
-	if !isKnown {
-		shown = strings.ReplaceAll(shown, key, "...")
-	}
-	fmt.Fprintf(p.out, "Blob Storage emulator %s listens on %s with connection string %s\n", version, listener.Addr(), shown)
-	fmt.Fprintln(p.err, "ready")
-	return account.Serve(ctx, listener, embedded.Door{HTTP: e.access.checkHosts(listener.Addr(), blobHandler(account)), AnyHost: true})
-}
-
-// blobHandler adds to the account what is not Blob Storage: health.
-func blobHandler(account *embedded.Account) http.Handler {
-	blobs := account.Handler()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" && r.Method == http.MethodGet {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			fmt.Fprintln(w, "ok")
-			return
-		}
-		blobs.ServeHTTP(w, r)
-	})
+	return o, nil
 }

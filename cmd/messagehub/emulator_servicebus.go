@@ -1,23 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
-	"syscall"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
@@ -58,7 +52,11 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
-		return p.emulateServiceBus(ctx, &e)
+		o, err := e.options(p)
+		if err != nil {
+			return err
+		}
+		return o.Run(ctx)
 	})
 	return cmd
 }
@@ -79,109 +77,36 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
 }
 
-func (p *process) emulateServiceBus(ctx context.Context, e *busEmulator) (err error) {
+// options turns the flags into those of the emulator.
+func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if e.cert != "" && !e.tls {
-		return p.usage("--cert needs --tls")
+		return nil, p.usage("--cert needs --tls")
 	}
 	key, err := e.access.readKey(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	key = cmp.Or(key, embedded.WellKnownKey)
-	for _, address := range e.listen {
-		if err := e.access.checkAddress(address, e.openTo(key)); err != nil {
-			return p.usage("%w", err)
-		}
-	}
-	o, err := e.options(p, key)
-	if err != nil {
-		return err
-	}
-	door, err := e.door()
-	if err != nil {
-		return err
-	}
-	namespace, err := embedded.Open(o) //nolint:contextcheck // opening is not to be given up half-way
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, namespace.Close()) }()
-	listeners, err := e.listenAll(ctx)
-	if err != nil {
-		return err
-	}
-	handler := busHandler(namespace)
-	door.AnyHost = true // each listener has its own check
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	served := make(chan error, len(listeners))
-	for _, listener := range listeners {
-		door.HTTP = e.access.checkHosts(listener.Addr(), handler)
-		go func(door embedded.Door) { served <- namespace.Serve(ctx, listener, door) }(door)
-	}
-	shown := namespace.ConnectionString(listeners[0].Addr().String())
-	if key != embedded.WellKnownKey {
-		shown = strings.ReplaceAll(shown, key, "...")
-	}
-	fmt.Fprintf(p.out, "Service Bus emulator %s listens on %s with connection string %s\n", version, addresses(listeners), shown)
-	fmt.Fprintln(p.err, "ready")
-	for range listeners {
-		err = errors.Join(err, <-served)
-		cancel() // one that ends ends all
-	}
-	return err
-}
-
-// openTo is the reason why anyone who reaches the namespace can use it; "" if none.
-func (e *busEmulator) openTo(key string) string {
-	switch {
-	case e.anonymous:
-		return "--anonymous gives every client all rights"
-	case e.trustTokens:
-		return "--trust-tokens gives every client all rights"
-	case key == embedded.WellKnownKey:
-		return knownKey
-	}
-	return ""
-}
-
-func (e *busEmulator) options(p *process, secret string) (embedded.Options, error) {
-	o := embedded.Options{
-		Dir: e.data, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens,
-		Keys:   []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: secret, Rights: embedded.All}},
-		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
+	o := &emulator.ServiceBus{
+		Options: e.access.options(p), Listen: e.listen, Key: key,
+		Engine:   embedded.Options{Dir: e.data, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens},
+		Entities: e.entities, TLS: e.tls, CertFile: e.cert, LogFrames: e.logFrames,
 	}
 	if e.inMemory {
-		o.Dir = ""
+		o.Engine.Dir = ""
 	}
-	if err := e.limits.apply(&o); err != nil {
-		return o, p.usage("%w", err)
+	if err := o.Validate(); err != nil {
+		return nil, p.usage("%w", err)
+	}
+	if err := e.limits.apply(&o.Engine); err != nil {
+		return nil, p.usage("%w", err)
 	}
 	for _, text := range e.keys {
 		key, err := parseKey(text)
 		if err != nil {
 			name, _, _ := strings.Cut(text, "=") // the rest is secret
-			return o, p.usage("--add-key %s: %w", name, err)
+			return nil, p.usage("--add-key %s: %w", name, err)
 		}
-		o.Keys = append(o.Keys, key)
-	}
-	if e.entities != "" {
-		file, err := os.Open(e.entities)
-		if err != nil {
-			return o, err
-		}
-		defer func() { _ = file.Close() }() // only read
-		if o.Entities, err = embedded.ReadEntities(file); err != nil {
-			return o, fmt.Errorf("%s: %w", e.entities, err)
-		}
-	}
-	if e.logFrames {
-		var printing sync.Mutex
-		o.Frames = func(line string) {
-			printing.Lock()
-			defer printing.Unlock()
-			fmt.Fprintln(p.err, line)
-		}
+		o.Engine.Keys = append(o.Engine.Keys, key)
 	}
 	return o, nil
 }
@@ -215,59 +140,4 @@ func parseKey(text string) (embedded.Key, error) {
 		}
 	}
 	return key, nil
-}
-
-func (e *busEmulator) door() (embedded.Door, error) {
-	if !e.tls {
-		return embedded.Door{}, nil
-	}
-	folder := e.data
-	if e.inMemory {
-		folder = ""
-	}
-	cert, err := selfSigned(folder, e.cert, e.listen...)
-	if err != nil {
-		return embedded.Door{}, err
-	}
-	return embedded.Door{TLS: cert.Config()}, nil
-}
-
-// listenAll listens on all addresses, or on none.
-func (e *busEmulator) listenAll(ctx context.Context) ([]net.Listener, error) {
-	var listeners []net.Listener
-	for _, address := range e.listen {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-		if err == nil {
-			listeners = append(listeners, listener)
-			continue
-		}
-		if errors.Is(err, syscall.EADDRINUSE) {
-			err = fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with --listen", address)
-		}
-		for _, l := range listeners {
-			err = errors.Join(err, l.Close())
-		}
-		return nil, err
-	}
-	return listeners, nil
-}
-
-func addresses(listeners []net.Listener) string {
-	all := make([]string, len(listeners))
-	for i, l := range listeners {
-		all[i] = l.Addr().String()
-	}
-	return strings.Join(all, ", ")
-}
-
-// busHandler adds to the namespace what is not Service Bus: health, and counts.
-func busHandler(namespace *embedded.Namespace) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintln(w, "ok")
-	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(busMetrics(namespace), promhttp.HandlerOpts{}))
-	mux.Handle("/", namespace.Handler())
-	return mux
 }

@@ -185,6 +185,11 @@ var table = []row{
 		why:      "it makes and accounts for data, and starts nothing",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/emulator"},
+		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
+		why:      "it serves an engine to any client, and starts no hub",
+	},
+	{
 		packages: []string{"cmd/node", "cmd/messagehub"},
 		may:      []string{everything},
 		why:      "the one place that knows which adapter is in use",
@@ -265,6 +270,7 @@ func TestImportsCatches(t *testing.T) {
 		{"an edge on use cases", "api/a.go", []string{ours + "/domain/hub", "github.com/go-chi/chi/v5"}, ""},
 		{"an edge on a port", "api/a.go", []string{ours + "/repository"}, "edges decode"},
 		{"the configuration on an adapter", "cmd/node/config/a.go", []string{ours + "/cosmos"}, "names the parts"},
+		{"an emulator on a hub", "cmd/messagehub/internal/emulator/a.go", []string{ours + "/cmd/node"}, "starts no hub"},
 		{"the node on anything", "cmd/node/a.go", []string{ours + "/cosmos", ours + "/api", ours + "/bench"}, ""},
 		{"bench on the node", "bench/simulate/a.go", []string{ours + "/cmd/node", ours + "/bench"}, ""},
 		{"the ledger on the rules", "bench/ledger/a.go", []string{ours + "/domain"}, "needs nothing of the hub"},

@@ -20,7 +20,7 @@ func listen(ctx context.Context, address, key string) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with %s", address, flag)
+		return nil, config.PortInUse(address, flag)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with %s", address, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

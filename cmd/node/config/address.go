@@ -17,3 +17,9 @@ func RequireLoopback(address, reason, otherwise string) error {
 	}
 	return nil
 }
+
+// PortInUse returns the error of a program that cannot listen on address because another
+// process does. flag is the flag that names the address.
+func PortInUse(address, flag string) error {
+	return fmt.Errorf("listen on %s: another process has this port; stop that one, or choose another port with %s", address, flag)
+}

@@ -1,0 +1,69 @@
+package emulator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// Blob are the options of the emulator of a Blob Storage account.
+type Blob struct {
+	Options
+
+	Listen string           // HOST:PORT
+	Engine embedded.Options // its Logger is that of Options
+}
+
+// Validate refuses an address at which anyone could use the account.
+func (b *Blob) Validate() error {
+	if b.hasKnownKey() {
+		return b.checkAddress(b.Listen, knownKey)
+	}
+	return nil
+}
+
+func (b *Blob) hasKnownKey() bool {
+	return cmp.Or(b.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
+}
+
+// Run serves the account until the context ends. It refuses what Validate refuses.
+func (b *Blob) Run(ctx context.Context) (err error) {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	o := b.Engine
+	o.Logger = b.Logger
+	account, err := embedded.Open(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, account.Close()) }()
+	listener, err := listen(ctx, b.Listen)
+	if err != nil {
+		return err
+	}
+	shown := account.ConnectionString(listener.Addr().String())
+	if !b.hasKnownKey() {
+		shown = strings.ReplaceAll(shown, b.Engine.Key, "...")
+	}
+	fmt.Fprintf(b.Out, "Blob Storage emulator %s listens on %s with connection string %s\n", b.Version, listener.Addr(), shown)
+	fmt.Fprintln(b.Err, "ready")
+	return account.Serve(ctx, listener, embedded.Door{HTTP: b.checkHosts(listener.Addr(), blobHandler(account)), AnyHost: true})
+}
+
+// blobHandler adds to the account what is not Blob Storage: health.
+func blobHandler(account *embedded.Account) http.Handler {
+	blobs := account.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" && r.Method == http.MethodGet {
+			writeHealth(w)
+			return
+		}
+		blobs.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,142 @@
+package emulator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
+)
+
+// Cosmos are the options of the emulator of a Cosmos DB account.
+type Cosmos struct {
+	Options
+
+	Listen   string           // HOST:PORT
+	Engine   embedded.Options // Run sets its Stale and Lag
+	Door     embedded.Door
+	TLS      bool   // serve HTTPS, with a self-signed certificate
+	CertFile string // receives the certificate; "": no file
+
+	// Reads without a session token are up to MaxStale commits, or MaxLag, old. The age
+	// of each read is random.
+	MaxStale int
+	MaxLag   time.Duration
+	Seed     uint64 // of that randomness
+
+	Sweep       time.Duration // between two removals of expired documents
+	LogRequests bool          // print each request to Err
+}
+
+// Validate refuses an address at which anyone could use the account.
+func (c *Cosmos) Validate() error {
+	if c.hasKnownKey() {
+		return c.checkAddress(c.Listen, knownKey)
+	}
+	return nil
+}
+
+func (c *Cosmos) hasKnownKey() bool {
+	return cmp.Or(c.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
+}
+
+// Run serves the account until the context ends. It refuses what Validate refuses.
+func (c *Cosmos) Run(ctx context.Context) (err error) {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	engine, err := embedded.Open(c.engineOptions()) //nolint:contextcheck // opening is not to be given up half-way
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	cert, err := c.certificate()
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	options := httpserve.Options{
+		Handler: c.checkHosts(listener.Addr(), c.handler(engine.HandlerOf(c.Door))), Server: "the account",
+		Logger:    c.Logger,
+		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens hold values of documents
+		Grace:     stopLimit, CancelAfter: queryGrace,
+	}
+	if cert != nil {
+		scheme, options.TLS = "https", cert.Config()
+	}
+	shown := "its own"
+	if c.hasKnownKey() {
+		shown = engine.Key()
+	}
+	fmt.Fprintf(c.Out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", c.Version, scheme, listener.Addr(), shown)
+	fmt.Fprintln(c.Err, "ready")
+	return c.serveAndSweep(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
+}
+
+// engineOptions returns those of the engine, with random ages of reads.
+func (c *Cosmos) engineOptions() embedded.Options {
+	o := c.Engine
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(c.Seed, 1))
+	upTo := func(n int64) int64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.Int64N(n + 1)
+	}
+	if c.MaxStale > 0 {
+		o.Stale = func() int { return int(upTo(int64(c.MaxStale))) }
+	}
+	if c.MaxLag > 0 {
+		o.Lag = func() time.Duration { return time.Duration(upTo(int64(c.MaxLag))) }
+	}
+	return o
+}
+
+// certificate returns nil if there is to be none.
+func (c *Cosmos) certificate() (*certificate.Certificate, error) {
+	if !c.TLS {
+		return nil, nil //nolint:nilnil // plain HTTP has none
+	}
+	return selfSigned(c.Engine.Dir, c.CertFile, cmp.Or(c.Door.Advertise, c.Listen))
+}
+
+// queryGrace is how long requests may take before they are cancelled, once the
+// emulator is asked to stop.
+const queryGrace = 250 * time.Millisecond
+
+// stopLimit is how long a client may take to send the rest of a request.
+const stopLimit = 5 * time.Second
+
+// serveAndSweep serves, and removes expired documents, until the context ends. Then
+// serve lets writes complete, and cancels the requests that can be: queries, and
+// answers that are delayed.
+func (c *Cosmos) serveAndSweep(ctx context.Context, engine *embedded.Engine, serve func(context.Context) error) error {
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- serve(serving) }()
+	sweep := time.NewTicker(max(c.Sweep, time.Millisecond))
+	defer sweep.Stop()
+	for {
+		select {
+		case <-sweep.C:
+			if _, err := engine.Sweep(ctx); err != nil && ctx.Err() == nil {
+				stop()
+				return errors.Join(fmt.Errorf("remove expired documents: %w", err), <-served)
+			}
+		case err := <-served:
+			return err
+		}
+	}
+}

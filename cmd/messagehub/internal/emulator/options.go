@@ -1,0 +1,91 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
+)
+
+// Options are the options that all emulators share.
+type Options struct {
+	// Hosts are further host names that an emulator accepts on a loopback address.
+	Hosts []string
+
+	// Insecure permits an address that other machines reach without a secret key.
+	Insecure bool
+
+	Version string       // of the program, for the line printed at the start
+	Out     io.Writer    // receives that line, with the address and the key
+	Err     io.Writer    // receives "ready" and the logs of requests and frames
+	Logger  *slog.Logger // of the engine
+}
+
+// KeyVariable is the environment variable that holds the key of an emulator. In an
+// argument list other users of the machine could read it.
+const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
+
+// knownKey is the reason to refuse a public address with the well-known key.
+const knownKey = "its key is the well-known one (set another with --key-file or " + KeyVariable + ")"
+
+// checkAddress refuses an address that other machines reach while reason holds,
+// which says why anyone could use the emulator. "" is no reason.
+func (o *Options) checkAddress(address, reason string) error {
+	if reason == "" || o.Insecure {
+		return nil
+	}
+	err := config.RequireLoopback(address, reason, "give --insecure if every client that reaches it is trusted")
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w", address, err)
+	}
+	return nil
+}
+
+// checkHosts refuses requests for other hosts on a loopback address: a web page can
+// make its own name resolve to such an address. It permits loopback names and Hosts.
+func (o *Options) checkHosts(addr net.Addr, next http.Handler) http.Handler {
+	return loopback.CheckHost(addr, next, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", o.Hosts...)
+}
+
+// listen opens the TCP address of --listen.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, config.PortInUse(address, "--listen")
+	}
+	return listener, err
+}
+
+// selfSigned returns a certificate for this machine and the hosts of addresses. It
+// is kept in folder, unless that is "", and written to file, unless that is "".
+func selfSigned(folder, file string, addresses ...string) (cert *certificate.Certificate, err error) {
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	for _, address := range addresses {
+		if host, _, err := net.SplitHostPort(address); err == nil && host != "" && !net.ParseIP(host).IsUnspecified() {
+			hosts = append(hosts, host)
+		}
+	}
+	if folder == "" {
+		cert, err = certificate.New(hosts...)
+	} else {
+		cert, err = certificate.Load(folder, hosts...)
+	}
+	if err == nil && file != "" {
+		err = cert.Write(file)
+	}
+	return cert, err
+}
+
+// writeHealth answers /healthz. An emulator that serves can be used.
+func writeHealth(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}

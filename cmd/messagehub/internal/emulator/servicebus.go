@@ -1,0 +1,172 @@
+package emulator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+)
+
+// ServiceBus are the options of the emulator of a Service Bus namespace.
+type ServiceBus struct {
+	Options
+
+	Listen    []string         // HOST:PORT of each listener
+	Key       string           // secret of the key with all rights; "": the well-known one
+	Engine    embedded.Options // its Keys are further keys, its Logger is that of Options
+	Entities  string           // file with the entities to make; "": none
+	TLS       bool             // let clients use TLS, with a self-signed certificate
+	CertFile  string           // receives the certificate; "": no file
+	LogFrames bool             // print each AMQP frame to Err
+}
+
+// Validate refuses an address at which anyone could use the namespace.
+func (b *ServiceBus) Validate() error {
+	for _, address := range b.Listen {
+		if err := b.checkAddress(address, b.openReason()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openReason is the reason why anyone who reaches the namespace can use it; "" if none.
+func (b *ServiceBus) openReason() string {
+	switch {
+	case b.Engine.Anonymous:
+		return "--anonymous gives every client all rights"
+	case b.Engine.TrustTokens:
+		return "--trust-tokens gives every client all rights"
+	case b.key() == embedded.WellKnownKey:
+		return knownKey
+	}
+	return ""
+}
+
+func (b *ServiceBus) key() string { return cmp.Or(b.Key, embedded.WellKnownKey) }
+
+// Run serves the namespace until the context ends or one listener fails. It refuses
+// what Validate refuses.
+func (b *ServiceBus) Run(ctx context.Context) (err error) {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	o, err := b.engineOptions()
+	if err != nil {
+		return err
+	}
+	door, err := b.door()
+	if err != nil {
+		return err
+	}
+	namespace, err := embedded.Open(o) //nolint:contextcheck // opening is not to be given up half-way
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, namespace.Close()) }()
+	listeners, err := b.listenAll(ctx)
+	if err != nil {
+		return err
+	}
+	handler := busHandler(namespace)
+	door.AnyHost = true // each listener has its own check
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, len(listeners))
+	for _, listener := range listeners {
+		door.HTTP = b.checkHosts(listener.Addr(), handler)
+		go func(door embedded.Door) { served <- namespace.Serve(ctx, listener, door) }(door)
+	}
+	shown := namespace.ConnectionString(listeners[0].Addr().String())
+	if b.key() != embedded.WellKnownKey {
+		shown = strings.ReplaceAll(shown, b.key(), "...")
+	}
+	fmt.Fprintf(b.Out, "Service Bus emulator %s listens on %s with connection string %s\n", b.Version, addresses(listeners), shown)
+	fmt.Fprintln(b.Err, "ready")
+	for range listeners {
+		err = errors.Join(err, <-served)
+		cancel() // one that ends ends all
+	}
+	return err
+}
+
+// engineOptions returns those of the engine, with the key, the entities of the file and
+// the log of frames.
+func (b *ServiceBus) engineOptions() (embedded.Options, error) {
+	o := b.Engine
+	o.Keys = append([]embedded.Key{{Name: embedded.WellKnownKeyName, Secret: b.key(), Rights: embedded.All}}, o.Keys...)
+	o.Logger = b.Logger
+	if b.Entities != "" {
+		file, err := os.Open(b.Entities)
+		if err != nil {
+			return o, err
+		}
+		defer func() { _ = file.Close() }() // only read
+		if o.Entities, err = embedded.ReadEntities(file); err != nil {
+			return o, fmt.Errorf("%s: %w", b.Entities, err)
+		}
+	}
+	if b.LogFrames {
+		var printing sync.Mutex
+		o.Frames = func(line string) {
+			printing.Lock()
+			defer printing.Unlock()
+			fmt.Fprintln(b.Err, line)
+		}
+	}
+	return o, nil
+}
+
+func (b *ServiceBus) door() (embedded.Door, error) {
+	if !b.TLS {
+		return embedded.Door{}, nil
+	}
+	cert, err := selfSigned(b.Engine.Dir, b.CertFile, b.Listen...)
+	if err != nil {
+		return embedded.Door{}, err
+	}
+	return embedded.Door{TLS: cert.Config()}, nil
+}
+
+// listenAll listens on all addresses, or on none.
+func (b *ServiceBus) listenAll(ctx context.Context) ([]net.Listener, error) {
+	var listeners []net.Listener
+	for _, address := range b.Listen {
+		listener, err := listen(ctx, address)
+		if err == nil {
+			listeners = append(listeners, listener)
+			continue
+		}
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+		return nil, err
+	}
+	return listeners, nil
+}
+
+func addresses(listeners []net.Listener) string {
+	all := make([]string, len(listeners))
+	for i, l := range listeners {
+		all[i] = l.Addr().String()
+	}
+	return strings.Join(all, ", ")
+}
+
+// busHandler adds to the namespace what is not Service Bus: health, and counts.
+func busHandler(namespace *embedded.Namespace) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w) })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(busMetrics(namespace), promhttp.HandlerOpts{}))
+	mux.Handle("/", namespace.Handler())
+	return mux
+}
