@@ -84,8 +84,8 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer, last receive
 		return e, nil
 	}
 	if !d.Sealed {
-		// A crash after this write leaves the drawer sealed. The head has a later drawer, so no
-		// Save fills this one any more.
+		// A crash after this write leaves the drawer sealed. It is not the drawer that the head
+		// names, so no Save is going to fill it.
 		truth, err := c.seal(ctx, key, d.ID)
 		if client.IsRefused(err) {
 			return e, client.ErrStale
