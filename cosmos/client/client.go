@@ -13,7 +13,7 @@ import (
 
 // Options of a Client. The zero value is valid.
 type Options struct {
-	Containers []ContainerSpec       // that the adapter uses; checked and provisioned together
+	Containers []ContainerSpec       // that the adapter uses; checked and provisioned together. Empty: nothing is checked
 	Retries    int                   // of the requests of one call; default 24, negative: none
 	Formats    FormatObserver        // default: none
 	Clock      func() time.Time      // default time.Now; tells the age of what is known of the containers
