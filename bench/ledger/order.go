@@ -87,9 +87,10 @@ func (o *order) nextCertain(s stream, position int) int {
 // handed out in another order. Only what is certain is reported: a bundle that was first
 // asked for after a later one was confirmed.
 func derive(bundles []*Bundle) (found []string) {
-	front := func(b *Bundle) int64 {
-		if n := b.Elements[0].Sequence; n > 0 {
-			return n
+	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })
+	front := func(b *Bundle) int64 { // the two kinds of numbers cannot be compared with each other
+		if numbered {
+			return b.Elements[0].Sequence
 		}
 		return int64(b.events[0].position)
 	}

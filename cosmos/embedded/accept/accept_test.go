@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,7 @@ import (
 // is a connection.
 type failingListener struct {
 	errs   []error
-	closed bool
+	closed atomic.Bool
 }
 
 func (l *failingListener) Accept() (net.Conn, error) {
@@ -35,7 +36,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 }
 
 func (l *failingListener) Close() error {
-	l.closed = true
+	l.closed.Store(true)
 	return nil
 }
 
@@ -91,7 +92,8 @@ func TestRetry_StopsWhenItIsClosed(t *testing.T) {
 		_, err := l.Accept()
 		require.ErrorIs(t, err, net.ErrClosed)
 		require.Equal(t, 12*time.Millisecond, time.Since(began))
-		require.True(t, inner.closed)
+		synctest.Wait() // for Close
+		require.True(t, inner.closed.Load())
 	})
 }
 

@@ -104,6 +104,6 @@ func stop(server *http.Server, opts Options, cancelRequests func()) {
 			return
 		}
 	}
+	_ = server.Close() // before requests are cancelled, so that none is answered any more
 	cancelRequests()
-	_ = server.Close() // its listener and connections are of no use any more
 }

@@ -31,12 +31,11 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 	defer c.Release(ctx, client)
 	s, err := c.acquireSender(client, queue)
 	if err == nil {
-		err = s.open(ctx) // first, so that a failure to open it is known for one
+		defer func() { c.releaseSender(ctx, client, s, Classify(err).LinkEnded) }() // also when f panics
+		err = s.open(ctx)                                                           // first, so that a failure to open it is known for one
 		if err == nil {
 			err = f(s.Sender)
 		}
-		failure := Classify(err)
-		defer func() { c.releaseSender(ctx, client, s, failure.LinkEnded) }()
 	}
 	if Classify(err).ReplaceClient && !c.opts.KeepClient {
 		c.Replace(ctx, client)

@@ -29,7 +29,8 @@ func TestMarketLedgerReadsManifestsAndDocuments(t *testing.T) {
 			read += l.Size("a", body)
 		}
 		require.Equal(t, 2, read)
-		require.True(t, l.Check().OK(), l.Check().Details())
+		v := l.Check()
+		require.True(t, v.OK(), v.Details())
 	}
 }
 

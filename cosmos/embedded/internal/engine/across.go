@@ -172,6 +172,11 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 	return l, l.seq > 0
 }
 
+// maxEarlyLookups is how many ids are looked up before the first result of a page. The
+// others are looked up when their partition has its turn, where the work of a page is
+// counted.
+const maxEarlyLookups = 1 << 20
+
 // candidates returns the documents of a partition that the condition leads to by
 // their ids, in the order of insertion. They are not known if it leads to none by its
 // id, if they are too many, or if the id index is damaged: that is reported when the
@@ -180,7 +185,8 @@ func (r *run) candidates(pk Partition) (seqs []uint64, known bool) {
 	switch {
 	case r.ids != nil:
 		var err error
-		if seqs, known = r.found[pk]; !known {
+		if seqs, known = r.found[pk]; !known && r.lookedUp < maxEarlyLookups {
+			r.lookedUp += len(r.ids)
 			if seqs, err = r.lookUpIDs(pk); err == nil {
 				r.found[pk], known = seqs, true
 			}

@@ -84,7 +84,8 @@ func (r *run) idKeys(pk Partition) (from, to []byte) {
 type rangeWalk struct {
 	from, to []byte // what is left of the range
 	seqs     []uint64
-	done     bool // seqs are all the documents in the range, in the order of insertion
+	done     bool   // seqs are all the documents in the range, in the order of insertion
+	twice    uint64 // a document to which two entries lead, as the index is damaged; else 0
 }
 
 const (
@@ -111,6 +112,11 @@ func (r *run) advance(w *rangeWalk, n int) {
 	})
 	if w.done {
 		slices.Sort(w.seqs)
+		for i := 1; i < len(w.seqs) && w.twice == 0; i++ {
+			if w.seqs[i] == w.seqs[i-1] {
+				w.twice = w.seqs[i]
+			}
+		}
 	}
 }
 
@@ -139,11 +145,10 @@ func (r *run) ranged(pk Partition, last uint64, visit func(seq uint64, s stored,
 		return
 	}
 	r.lookUp(pk, w.seqs, last, func(seq uint64, s stored, doc []byte) bool {
-		if seq == last || !r.idRange.has(documentID(doc)) {
+		if seq == w.twice || !r.idRange.has(documentID(doc)) {
 			r.broken, r.brokenAt = r.c.damagedEntry(pk, seq), seq
 			return false
 		}
-		last = seq
 		return visit(seq, s, doc)
 	})
 }

@@ -104,6 +104,8 @@ type run struct {
 	ids   []string               // that the condition names; nil: any
 	found map[Partition][]uint64 // which documents have them, in the order of insertion
 
+	lookedUp int // ids, before the first result
+
 	partitions []Partition              // to which the condition confines the documents; nil: any
 	idRange    *idRange                 // to which the condition confines the ids; nil: any
 	walks      map[Partition]*rangeWalk // through its documents
