@@ -52,7 +52,7 @@ var hub = layout.Layout{
 }
 
 // openHub returns the hub's repository over l, at work until stop is called. It
-// sweeps when it is told to, so that nobody pays for it unawares.
+// sweeps only when it is asked to, because a sweep costs request units.
 func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.Options) (r *cosmos.Repository, stop func(), err error) {
 	db, err := client.Connect(a.Connection(l, "hub"))
 	if err != nil {

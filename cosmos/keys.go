@@ -33,7 +33,7 @@ type namer struct {
 	name cabinetName
 }
 
-func (n *namer) of(k domain.CabinetKey) cabinetName {
+func (n *namer) cabinetName(k domain.CabinetKey) cabinetName {
 	if n.name == "" || k != n.last {
 		n.last, n.name = k, nameOf(k)
 	}

@@ -86,7 +86,7 @@ func (names cabinetNames) take(recipient domain.ActorID, events []domain.Event) 
 	fresh := make(cabinetNames)
 	var spelled namer
 	for i := range events {
-		if name := spelled.of(events[i].Cabinet()); !names[name] {
+		if name := spelled.cabinetName(events[i].Cabinet()); !names[name] {
 			fresh[name] = true
 		}
 	}

@@ -24,7 +24,7 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 	for i := range events {
 		e := events[i]
 		e.sequence = p.intent.First + domain.Sequence(i)
-		name := names.of(e.Cabinet())
+		name := names.cabinetName(e.Cabinet())
 		at, ok := filling[name]
 		if !ok || p.intent.Parts[at].end() == capacity {
 			at = len(p.intent.Parts)

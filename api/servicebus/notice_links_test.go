@@ -49,8 +49,8 @@ func TestAHerdThatLosesItsLinkOpensOne(t *testing.T) {
 }
 
 // One opens the link, and does not notice that its time is over. The others do, and
-// whoever comes next is not held up.
-func TestWhoeverWaitsForALinkLeavesInTime(t *testing.T) {
+// the next caller does not wait.
+func TestOpenLink_ReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const herd = 10
 		n := bustest.Open(t, embedded.Options{})

@@ -127,7 +127,7 @@ func (r *receiver) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener: no connection is made any more.
+// Close implements net.Listener. Later connections are refused.
 func (r *receiver) Close() error {
 	r.once.Do(func() { close(r.closed) })
 	return nil

@@ -37,7 +37,7 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk is well again
 			_, err = c.CreateItem(t.Context(), pk, doc("d", 1), nil)
 			require.ErrorContains(t, err, "takes no more writes", "it is not tried again")
-			_ = engine.Close() // what it closes is not its file any more
+			_ = engine.Close() // its file was replaced
 
 			engine, err = embedded.Open(embedded.Options{Dir: copyOf(t, dir)})
 			require.NoError(t, err)

@@ -5,5 +5,5 @@
 //
 // What a failure leaves behind: nothing is kept that the death of a node could lose. The
 // next Peek asks again, for the same bundle under the same id, and a reply that comes too
-// late stays in a session that nobody opens, until it expires.
+// late stays in a session that no receiver opens, until it expires.
 package contentrequest

@@ -38,7 +38,7 @@ func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
 			require.Error(t, err, "nothing more is accepted")
 			require.ErrorIs(t, <-n.Broken(), disk.ErrBroken, "and its owner is told")
 			_ = c.Close(context.Background())
-			_ = n.Close() // what it closes is not its file any more
+			_ = n.Close() // its file was replaced
 
 			image, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 			require.NoError(t, err)

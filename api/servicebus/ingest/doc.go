@@ -20,17 +20,16 @@
 //   - A message that can never be stored becomes a dead letter, alone, with the
 //     reason; those around it are stored. That leaves a gap, which is logged and
 //     counted. Of two contents with one id, the first to come is stored.
-//   - When the store is in trouble, the messages stay in hand and locked until it is
-//     well again. Delivery counts are not used up by waiting.
+//   - While the store fails, the messages stay held and locked until it recovers.
+//     Waiting does not use up delivery counts.
 //   - A damaged mailbox is no trouble for others. Its session waits for the repair, in
 //     order, and is tried again after pauses that grow; meanwhile it has neither a slot
-//     nor messages in hand. On the queue without sessions its messages become dead
-//     letters, alone, which can be sent again after the repair.
-//   - What is in hand is bounded, in number and bytes; the rest stays in the bus.
-//   - When Run is told to stop, it finishes what is in hand, within its grace.
+//     nor held messages. On the queue without sessions its messages are dead-lettered, alone, which can be sent again after the repair.
+//   - The held messages are bounded, in number and bytes; the others stay in the bus.
+//   - When its context ends, Run finishes the held messages within its grace.
 //
 // What it leaves to others: package hub decides what a sound event is, the store
-// decides what is new, and the bus remembers what nobody has completed.
+// decides what is new, and the bus keeps the messages that no receiver has completed.
 //
 // What a failure leaves behind: a process that dies leaves messages that are locked
 // until their lock expires, and possibly stored. They are delivered again, to any

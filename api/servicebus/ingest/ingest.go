@@ -49,7 +49,7 @@ type Options struct {
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
 
-// Limits bound what an Ingestion has in hand, and for how long it waits.
+// Limits bound the messages that an Ingestion holds, and how long it waits.
 // The zero value is a good one.
 type Limits struct {
 	ReceiverMessages int // of one session; default 256

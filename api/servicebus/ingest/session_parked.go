@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// parkSession keeps the link of a session open for a while, so that nobody accepts it, and
+// parkSession keeps the link of a session open for a while, so that no receiver accepts it, and
 // closes it. Meanwhile the session leaves its slot, so that others do not wait with it.
 func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[[]domain.Event], wait time.Duration) {
 	select {

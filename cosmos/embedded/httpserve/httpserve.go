@@ -104,6 +104,6 @@ func stop(server *http.Server, opts Options, cancelRequests func()) {
 			return
 		}
 	}
-	_ = server.Close() // before requests are cancelled, so that none is answered any more
+	_ = server.Close() // before requests are cancelled, so that none is answered after that
 	cancelRequests()
 }

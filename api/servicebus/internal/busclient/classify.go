@@ -38,7 +38,7 @@ type Failure struct { //nolint:errname // as in package client of cosmos: what f
 
 	Retry     bool // another attempt may succeed without an operator
 	RetryOnce bool // but one is enough to know
-	Permanent bool // waiting does not help: somebody has to change a setting, a right or the message
+	Permanent bool // waiting does not help: a setting, a right or the message has to be changed
 
 	ReplaceClient bool // this client will not work again
 	LinkEnded     bool // the bus has ended the link of this sender or receiver, which will not work again

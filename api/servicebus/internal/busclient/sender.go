@@ -80,7 +80,7 @@ func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sende
 	unused := s.lost && s.users == 0 && !client.retired
 	c.mu.Unlock()
 	if unused {
-		_ = Outlast(ctx, CloseTimeout, s.Close) // there is nobody at the other end
+		_ = Outlast(ctx, CloseTimeout, s.Close) // the other end is gone
 	}
 }
 

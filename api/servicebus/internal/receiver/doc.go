@@ -18,11 +18,11 @@
 //   - A message is completed or made a dead letter only after the handler has called
 //     Settle. Any other message the bus delivers again.
 //   - A message that Decode rejects becomes a dead letter, alone.
-//   - Locks are renewed as long as their messages are in hand. When one is lost, the
+//   - Locks are renewed as long as their messages are held. When one is lost, the
 //     handler can ask IsLost.
-//   - The messages in hand are bounded, in number and bytes, for one loop and for all.
+//   - The held messages are bounded, in number and bytes, for one loop and for all.
 //
-// At the first failure of the bus a loop stops receiving, finishes what is in hand, and
+// At the first failure of the bus a loop stops receiving, finishes the messages that it holds, and
 // ends. Its receiver must not be received from again: the client would go on, but with
 // messages in an unknown order.
 package receiver

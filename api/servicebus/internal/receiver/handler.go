@@ -17,7 +17,7 @@ type Message[T any] struct {
 	lost bool // no longer locked; guarded by messageLocks
 }
 
-// A Rejection is why a message cannot be used: never, or not before somebody has repaired
+// A Rejection is why a message cannot be used: never, or not before an operator has repaired
 // what is stored. The dead letter carries it, so it quotes no payload.
 type Rejection struct {
 	Reason      string // a word

@@ -35,6 +35,6 @@ func TestDevice_FailsToWriteAndGoesOnReading(t *testing.T) {
 		}))
 		files.Become(t, filepath.Join(dir, disk.FileName))
 		require.ErrorIs(t, put(t, store, "c"), disk.ErrBroken, "a disk that works again changes nothing")
-		_ = store.Close() // what it closes is not its file any more
+		_ = store.Close() // its file was replaced
 	}
 }

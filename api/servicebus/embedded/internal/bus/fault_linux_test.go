@@ -37,7 +37,7 @@ func TestADiskThatFailsEndsServiceAndLosesNothingThatWasAnswered(t *testing.T) {
 			require.ErrorIs(t, answer(func(done func(error)) { w.bus.Send("q", []Message{text("late")}, done) }), disk.ErrBroken)
 			require.NoError(t, w.bus.Close())
 			require.ErrorIs(t, c.lost[0], disk.ErrBroken)
-			_ = store.Close() // what it closes is not its file any more
+			_ = store.Close() // its file was replaced
 
 			w.store, err = disk.Open(dir)
 			require.NoError(t, err)
