@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -17,23 +16,6 @@ import (
 // An operator's order is one batch in the partition of the recipient's gates and
 // bundles: what changes, and the record of it. The record has the write id of
 // the batch, so a refused batch that was carried out after all is known by it.
-
-// A recordDoc is the record of an order.
-type recordDoc struct {
-	ID        string    `json:"id"`
-	Recipient string    `json:"recipient"`
-	Kind      string    `json:"kind"` // always "record"
-	What      string    `json:"what"`
-	Who       string    `json:"who"`
-	Why       string    `json:"why"`
-	When      time.Time `json:"when"`
-	Group     string    `json:"group,omitempty"`
-	Bundle    string    `json:"bundle,omitempty"`
-	Events    int       `json:"events,omitempty"`
-	client.FormatNumber
-}
-
-const recordKind = "record"
 
 // The orders.
 const (

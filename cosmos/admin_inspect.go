@@ -22,7 +22,7 @@ func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (rep
 
 func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	groups := c.r.opts.Groups.All()
-	gates, h, err := c.gatesAndHead(ctx, recipient, groups)
+	gates, h, err := c.readGatesAndHead(ctx, recipient, groups)
 	if err != nil {
 		return repository.Inspection{}, err
 	}

@@ -128,7 +128,7 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 // moment that the copy shows.
 func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
 	if c.r.db.ReadsMayBeStale() {
-		if err := c.confirm(ctx, recipient, gates); err != nil {
+		if err := c.confirmGates(ctx, recipient, gates); err != nil {
 			return err
 		}
 	}
@@ -160,22 +160,4 @@ func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id 
 	g.Go(func() error { return c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates) })
 	err := g.Wait()
 	return doc, gates, err
-}
-
-// confirm proves by conditional writes that the gates are as they were read, so
-// that a bundle that none of them has open is not open. It writes those too
-// that were not there, for a stale read may have missed one.
-func (c *call) confirm(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) error {
-	// A crash after this write leaves the gates under their next generations, and empty gates
-	// where none existed. They have the same meaning as before.
-	_, err := c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		for _, group := range c.r.opts.Groups.All() {
-			g := gates[group]
-			putInBatch(b, g.ID, g.ETag, client.Encode(g.confirm(c.r.client.NewID())))
-		}
-	})
-	if client.IsRefused(err) {
-		return client.ErrStale
-	}
-	return err
 }

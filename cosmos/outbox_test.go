@@ -240,9 +240,9 @@ func TestNoTwoNoticesHaveOneName(t *testing.T) {
 			of := fmt.Sprint(group, " ", number)
 			require.NotContains(t, ids, id, of)
 			ids[id] = of
-			require.Less(t, id, behindNotices(group))
+			require.Less(t, id, noticePrefixEnd(group))
 			for _, other := range names {
-				inside := id > noticesOf(other) && id < behindNotices(other)
+				inside := id > noticePrefix(other) && id < noticePrefixEnd(other)
 				require.Equal(t, other == group, inside, "%s among those of %s", id, other)
 			}
 		}

@@ -41,7 +41,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 }
 
 func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
-	gates, h, err := c.gatesAndHead(ctx, recipient, groups)
+	gates, h, err := c.readGatesAndHead(ctx, recipient, groups)
 	if err == nil && anyFrozen(gates) {
 		err = repository.ErrFrozen
 	}
@@ -69,55 +69,6 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 	}
 	run.head, run.asked = h, gates
 	return repository.Next{Run: run, Backlog: backlog}, nil
-}
-
-// gatesAndHead reads the two truths, side by side. A group that nothing was ever
-// acknowledged in has a gate without an etag.
-func (c *call) gatesAndHead(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (map[domain.Group]*gate, *head, error) {
-	gates := make(map[domain.Group]*gate, len(groups))
-	var h *head
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		h, err = c.readHead(ctx, recipient)
-		return err
-	})
-	g.Go(func() error { return c.readGates(ctx, recipient, groups, gates) })
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
-	}
-	return gates, h, nil
-}
-
-// readGates reads the gates of groups: one by its id, several in one query.
-func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups []domain.Group, gates map[domain.Group]*gate) error {
-	var found []*gate
-	if len(groups) == 1 {
-		var g gate
-		etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), gateID(groups[0]), &g)
-		if err != nil && !client.IsNotFound(err) {
-			return err
-		}
-		if err == nil {
-			g.ETag = etag
-			found = append(found, &g)
-		}
-	} else {
-		var err error
-		found, err = client.All[gate](ctx, c.Query(c.r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
-			azcosmos.QueryParameter{Name: "@kind", Value: gateKind}))
-		if err != nil {
-			return err
-		}
-	}
-	for _, group := range groups {
-		gates[group] = newGate(recipient, group)
-		for _, g := range found {
-			if g.ID == gateID(group) {
-				gates[group] = g
-			}
-		}
-	}
-	return nil
 }
 
 // openBundle returns the open bundle of g. Where reads may be stale, a
@@ -190,7 +141,7 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 
 // find looks into the gates, which alone say what is open.
 func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
-	gates, h, err := c.gatesAndHead(ctx, recipient, c.r.opts.Groups.All())
+	gates, h, err := c.readGatesAndHead(ctx, recipient, c.r.opts.Groups.All())
 	if err == nil && anyFrozen(gates) {
 		err = repository.ErrFrozen
 	}
@@ -203,7 +154,7 @@ func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.Bun
 		}
 	}
 	if c.r.db.ReadsMayBeStale() {
-		if err := c.confirm(ctx, recipient, gates); err != nil {
+		if err := c.confirmGates(ctx, recipient, gates); err != nil {
 			return repository.Next{}, err
 		}
 	}

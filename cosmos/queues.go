@@ -24,7 +24,7 @@ func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]re
 
 func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
 	groups := c.r.opts.Groups.All()
-	gates, h, err := c.gatesAndHead(ctx, recipient, groups)
+	gates, h, err := c.readGatesAndHead(ctx, recipient, groups)
 	if err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 		err = c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
 	if client.IsRefused(err) {
-		stored, rerr := c.readHeadOf(ctx, h.PartitionKey)
+		stored, rerr := c.readHeadByKey(ctx, h.PartitionKey)
 		switch {
 		case rerr != nil:
 			return nil, rerr

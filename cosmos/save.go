@@ -261,28 +261,6 @@ func (w *writer) readHead(ctx context.Context, c *call) error {
 	return err
 }
 
-// readHead returns the head of recipient; before the first Save it is empty.
-func (c *call) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
-	h, err := c.readHeadOf(ctx, headKey(recipient))
-	if err == nil {
-		c.r.known.saw(recipient, h)
-	}
-	return h, err
-}
-
-func (c *call) readHeadOf(ctx context.Context, key string) (*head, error) {
-	h := &head{}
-	etag, err := c.Read(ctx, c.r.db.catalog, key, headID, h)
-	if client.IsNotFound(err) {
-		return &head{ID: headID, PartitionKey: key}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	h.etag = etag
-	return h, nil
-}
-
 // errIntentUnchanged reports that the head was not replaced because others have changed
 // it, but that the intent in it stands: a process has marked it as wanted, or
 // the retention has moved.

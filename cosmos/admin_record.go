@@ -1,0 +1,24 @@
+package cosmos
+
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// A recordDoc is the record of an order.
+type recordDoc struct {
+	ID        string    `json:"id"`
+	Recipient string    `json:"recipient"`
+	Kind      string    `json:"kind"` // always "record"
+	What      string    `json:"what"`
+	Who       string    `json:"who"`
+	Why       string    `json:"why"`
+	When      time.Time `json:"when"`
+	Group     string    `json:"group,omitempty"`
+	Bundle    string    `json:"bundle,omitempty"`
+	Events    int       `json:"events,omitempty"`
+	client.FormatNumber
+}
+
+const recordKind = "record"
