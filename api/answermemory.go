@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/domain/hub"
 )
 
 const (
@@ -13,10 +12,10 @@ const (
 	smallAnswer = megabyte
 
 	// What an answer takes in memory.
-	answerMemory = 128 * kilobyte // buffers
+	answerMemory = 128 * kilobyte // buffers, and the payloads that are read ahead without asking
 	gzipMemory   = 512 * kilobyte
 	readMemory   = 300 // bytes, of one event while the events of a bundle are read
-	listMemory   = 72  // bytes, of one event of a large bundle once they are read
+	listMemory   = 72  // bytes, of one event once they are read
 )
 
 // An answerCost estimates the memory that the body of a bundle takes.
@@ -27,12 +26,8 @@ func costOf(b *domain.Bundle, compress bool) answerCost {
 	if compress {
 		base += gzipMemory
 	}
-	switch {
-	case b.Content == domain.Request: // that content is streamed
+	if b.Content == domain.Request { // that content is streamed
 		return answerCost{base, base}
-	case b.Count <= hub.ManyEvents: // these are read while they are sent
-		cost := base + int64(b.Count)*readMemory
-		return answerCost{cost, cost}
 	}
 	return answerCost{base + int64(b.Count)*readMemory, base + int64(b.Count)*listMemory}
 }

@@ -230,7 +230,7 @@ func TestAPanicIsAProblemAndItsStackIsLogged(t *testing.T) {
 
 func TestAPanicInABodyBreaksItOff(t *testing.T) {
 	f := serve(t)
-	f.post(202, newEvent(1, "weight", 100, "payload", strings.Repeat("x", 100_000)))
+	f.post(202, newEvent(1, "weight", 200, "payload", strings.Repeat("x", 200_000)))
 	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {
 		return io.NopCloser(&panicking{left: 70_000}), nil
 	}

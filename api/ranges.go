@@ -32,9 +32,15 @@ type byteRange struct{ start, end int64 }
 
 func (r byteRange) length() int64 { return r.end - r.start }
 
+// A rangeBody is what limitRanges reads: a hub.Body.
+type rangeBody interface {
+	io.ReadSeeker
+	LimitReadAhead(end int64)
+}
+
 // limitRanges returns r and body as net/http's ServeContent may serve them: it changes
 // the header Range, or the order in which body is read. size is the length of body.
-func limitRanges(r *http.Request, body io.ReadSeeker, size int64) (*http.Request, io.ReadSeeker) {
+func limitRanges(r *http.Request, body rangeBody, size int64) (*http.Request, io.ReadSeeker) {
 	asked := r.Header["Range"]
 	if len(asked) == 0 {
 		return r, body
@@ -49,10 +55,12 @@ func limitRanges(r *http.Request, body io.ReadSeeker, size int64) (*http.Request
 		total += rg.length()
 	}
 	switch {
-	case err != nil, len(ranges) < 2, isAscending(ranges):
+	case err != nil:
 		return withRange(r, "bytes="+set), body // net/http reports an error in the same words everywhere
+	case len(ranges) < 2, isAscending(ranges):
+		return withRange(r, "bytes="+set), &streamedRanges{rangeBody: body, ranges: ranges}
 	case total <= min(size, maxBufferedRanges) && r.Header.Get("If-Range") == "":
-		return withRange(r, "bytes="+set), &bufferedRanges{ReadSeeker: body, ranges: mergeRanges(ranges)}
+		return withRange(r, "bytes="+set), &bufferedRanges{rangeBody: body, ranges: mergeRanges(ranges)}
 	}
 	return withRange(r, ""), body
 }
@@ -136,10 +144,27 @@ func mergeRanges(ranges []byteRange) []byteRange {
 	return merged
 }
 
+// streamedRanges limits what the body reads ahead to the range that is being read.
+type streamedRanges struct {
+	rangeBody
+
+	ranges []byteRange
+}
+
+// Seek implements io.Seeker.
+func (b *streamedRanges) Seek(offset int64, whence int) (int64, error) {
+	for _, rg := range b.ranges {
+		if whence == io.SeekStart && rg.start == offset {
+			b.LimitReadAhead(rg.end)
+		}
+	}
+	return b.rangeBody.Seek(offset, whence)
+}
+
 // bufferedRanges reads ranges of a body into memory when the first of them is read, in
 // ascending order. Reads outside the ranges fail.
 type bufferedRanges struct {
-	io.ReadSeeker
+	rangeBody
 
 	ranges   []byteRange // ascending, without overlaps
 	buffers  [][]byte    // of the ranges; nil until the first Read
@@ -152,7 +177,7 @@ func (b *bufferedRanges) Seek(offset int64, whence int) (n int64, err error) {
 		b.position = offset
 		return offset, nil
 	}
-	b.position, err = b.ReadSeeker.Seek(offset, whence)
+	b.position, err = b.rangeBody.Seek(offset, whence)
 	return b.position, err
 }
 
@@ -177,11 +202,12 @@ func (b *bufferedRanges) fill() error {
 	}
 	var buffers [][]byte
 	for _, rg := range b.ranges {
-		if _, err := b.ReadSeeker.Seek(rg.start, io.SeekStart); err != nil {
+		b.LimitReadAhead(rg.end)
+		if _, err := b.rangeBody.Seek(rg.start, io.SeekStart); err != nil {
 			return err
 		}
 		buffer := make([]byte, rg.length())
-		if _, err := io.ReadFull(b.ReadSeeker, buffer); err != nil {
+		if _, err := io.ReadFull(b.rangeBody, buffer); err != nil {
 			return err
 		}
 		buffers = append(buffers, buffer)

@@ -87,12 +87,24 @@ type slottedBody struct {
 // Read. The body owns slot from then on.
 func openSlotted(ctx context.Context, peeked *hub.Peeked, slot *storeSlot, keep int64) (*slottedBody, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	body, err := peeked.Open(ctx)
-	if err != nil {
+	b := &slottedBody{ctx: ctx, cancel: cancel, slot: slot, keep: keep}
+	peeked.GrowMemory = b.growMemory
+	var err error
+	if b.Body, err = peeked.Open(ctx); err != nil {
 		cancel()
 		return nil, err
 	}
-	return &slottedBody{Body: body, ctx: ctx, cancel: cancel, slot: slot, keep: keep}, nil
+	return b, nil
+}
+
+// growMemory is the GrowMemory of a hub.Peeked: the bytes are kept until the slot is
+// closed. A Read calls it.
+func (b *slottedBody) growMemory(n int64) bool {
+	if b.slot.memory == nil || !b.slot.memory.tryAcquire(n) {
+		return false
+	}
+	b.keep += n
+	return true
 }
 
 // Read implements io.Reader.

@@ -33,8 +33,9 @@ func newNetwork(o *Options) *network {
 	documents.ResponseHeaderTimeout = 10 * time.Second
 	n.documents = &http.Client{Transport: documents}
 
-	services := n.transport() // with the settings of the Azure SDK
-	services.MaxIdleConnsPerHost = 10
+	services := n.transport() // with the settings of the Azure SDK, but for connections
+	services.MaxIdleConns = 1000
+	services.MaxIdleConnsPerHost = 128 // as many objects as a body opens side by side
 	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}
 	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	n.services = &http.Client{Transport: services}

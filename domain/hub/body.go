@@ -20,6 +20,11 @@ import (
 type Body interface {
 	io.ReadSeekCloser
 
+	// LimitReadAhead keeps the body from opening payloads that begin at end or behind it,
+	// until a Read begins there. A Body without a limit opens those that it expects to be
+	// read next.
+	LimitReadAhead(end int64)
+
 	// Err returns the error with which a Read failed, if any did.
 	Err() error
 }
@@ -27,32 +32,32 @@ type Body interface {
 // An assembly is a Body that is made of the events of a bundle as it is read: a few
 // payloads are in memory at a time.
 type assembly struct {
-	ctx     context.Context //nolint:containedctx // a Reader has nowhere else to get it from
-	bundle  *domain.Bundle
-	events  iter.Seq2[repository.StoredEvent, error]
-	content repository.Content
+	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
+	bundle *domain.Bundle
+	events iter.Seq2[repository.StoredEvent, error]
+	ahead  *readAhead
 
-	mu     sync.Mutex
-	listed bool  // events are in memory, or few
-	want   int64 // where the next Read begins
-	err    error // of a Read, or errClosed
+	mu   sync.Mutex
+	list *eventList // nil until the events have been read
+	want int64      // where the next Read begins
+	err  error      // of a Read, or errClosed
 
 	// How far the body has been made.
+	begun    bool
 	at       int64 // the place of what comes next: text, then the payload, then more
 	text     []byte
-	buffer   []byte                  // that text is cut from
-	payload  *repository.StoredEvent // whose payload it is, or nil
+	buffer   []byte // that text is cut from
+	next     int    // the event behind the text and the payload
+	current  repository.StoredEvent
+	payload  *repository.StoredEvent // current if the body is before or in its payload, else nil
 	left     int64                   // bytes of the payload
 	payloads payloads
-	stretch  []repository.StoredEvent
 	frame    frame
-	next     func() ([]repository.StoredEvent, error, bool)
-	stop     func()
 }
 
-// maxReadAhead is how many bytes of an open object are read and discarded to get to
+// maxSkip is how many bytes of an open object are read and discarded to get to
 // the next byte that is wanted. Beyond them the object is opened again.
-const maxReadAhead = 128 << 10
+const maxSkip = 128 << 10
 
 var errClosed = errors.New("the body of the bundle was closed")
 
@@ -75,7 +80,16 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 		}
 		p.Body = m.body()
 	}
-	return &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, content: p.content, listed: p.listed || p.Count <= ManyEvents}, nil
+	ahead := newReadAhead(ctx, p.content, p.opens)
+	ahead.grow = p.GrowMemory
+	if p.Count > ManyEvents {
+		ahead.maxRoom = manyAhead
+	}
+	b := &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, ahead: ahead}
+	if p.list != nil {
+		b.take(p.list)
+	}
+	return b, nil
 }
 
 func isWhole(b *domain.Bundle, events int) error {
@@ -107,6 +121,36 @@ func seek(at *int64, length, offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
+// LimitReadAhead implements Body. It costs as much as a Seek to end.
+func (b *assembly) LimitReadAhead(end int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return
+	}
+	if b.err = b.readEvents(); b.err != nil {
+		return
+	}
+	b.ahead.limit(b.eventAt(end))
+}
+
+// eventAt returns the first event whose payload begins at offset or behind it.
+func (b *assembly) eventAt(offset int64) int {
+	if offset >= b.bundle.Body.Length {
+		return b.list.len()
+	}
+	f, at, text := frame{mode: b.bundle.Content}, int64(0), []byte(nil)
+	for i := range b.list.len() {
+		e := b.list.event(i)
+		text = f.event(text[:0], &e)
+		if at += int64(len(text)); at >= offset {
+			return i
+		}
+		at += e.PayloadAt.Length
+	}
+	return b.list.len()
+}
+
 // Read fills p unless the body ends before.
 func (b *assembly) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
@@ -114,10 +158,10 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	if b.err = b.list(); b.err != nil {
+	if b.err = b.readEvents(); b.err != nil {
 		return 0, b.err
 	}
-	if b.next == nil || b.want < b.at {
+	if !b.begun || b.want < b.at {
 		b.rewind()
 	}
 	for b.err == nil && n < len(p) && b.want < b.bundle.Body.Length {
@@ -135,7 +179,7 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// read reads some of what is there from want on, or goes on towards it.
+// read reads some of what is there from want on, or moves towards it.
 func (b *assembly) read(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {
@@ -154,11 +198,11 @@ func (b *assembly) read(p []byte) (int, error) {
 	case skip >= b.left:
 		b.at += b.left
 		b.payload = nil
-		if skip-b.left < maxReadAhead {
+		if skip-b.left < maxSkip {
 			return 0, nil // to read up to there costs less than to open the object again
 		}
 		return 0, b.payloads.close()
-	case b.payloads.of != b.payload:
+	case b.payloads.of == nil:
 		return 0, b.beginPayload()
 	case skip > 0: // it is read from its beginning, for its checksum
 		_, err := b.readPayload(p[:min(skip, int64(len(p)))])
@@ -174,9 +218,11 @@ func (b *assembly) consume(n int64) {
 
 func (b *assembly) beginPayload() error {
 	if b.payloads.source == nil {
-		if err := b.payloads.open(b.ctx, b.content, b.payload, b.stretch); err != nil {
+		opened, err := b.ahead.open(b.next - 1)
+		if err != nil {
 			return err
 		}
+		b.payloads.use(opened)
 	}
 	return b.payloads.begin(b.payload)
 }
@@ -192,36 +238,27 @@ func (b *assembly) readPayload(p []byte) (int, error) {
 func (b *assembly) advance() error {
 	const enough = 32 << 10
 	text := b.buffer[:0]
-	for len(text) < enough && b.payload == nil {
-		if len(b.stretch) == 0 {
-			if err := b.payloads.close(); err != nil {
-				return err
-			}
-			stretch, err, more := b.next()
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			b.stretch = stretch
+	for len(text) < enough && b.payload == nil && b.next < b.list.len() {
+		if err := b.payloads.closeBefore(b.next); err != nil {
+			return err
 		}
-		e := &b.stretch[0]
-		b.stretch = b.stretch[1:]
-		text = b.frame.event(text, e)
-		if !e.PayloadAt.IsZero() {
-			b.payload, b.left = e, e.PayloadAt.Length
+		b.current = b.list.event(b.next)
+		b.next++
+		text = b.frame.event(text, &b.current)
+		if !b.current.PayloadAt.IsZero() {
+			b.payload, b.left = &b.current, b.current.PayloadAt.Length
+			b.payloads.of = nil
 		}
 	}
 	return b.offer(text)
 }
 
-// offer makes text the next to be read. With none, the events are over.
+// offer makes text the next to be read. With none, there are no more events.
 func (b *assembly) offer(text []byte) error {
 	length := b.bundle.Body.Length
 	ended := len(text) == 0
 	if ended {
-		if err := isWhole(b.bundle, b.frame.lines); err != nil {
+		if err := b.payloads.close(); err != nil {
 			return err
 		}
 		text = b.frame.end(text)
@@ -237,33 +274,34 @@ func (b *assembly) offer(text []byte) error {
 	return nil
 }
 
-// list reads the events into memory, if they are many.
-func (b *assembly) list() error {
-	if b.listed {
+// readEvents reads the events of the bundle into memory, once.
+func (b *assembly) readEvents() error {
+	if b.list != nil {
 		return nil
 	}
 	list, err := listEvents(b.events)
 	if err != nil {
 		return err
 	}
-	b.events, b.listed = list.all, true
+	if err := isWhole(b.bundle, list.len()); err != nil {
+		return err
+	}
+	b.take(list)
 	return nil
 }
 
-// rewind begins the body anew.
-func (b *assembly) rewind() {
-	b.err = b.release()
-	b.at, b.text, b.payload, b.stretch = 0, nil, nil, nil
-	b.frame = frame{mode: b.bundle.Content}
-	b.next, b.stop = iter.Pull2(stretches(b.events))
+func (b *assembly) take(list *eventList) {
+	b.list = list
+	b.ahead.list = list
+	b.ahead.limit(list.len())
 }
 
-func (b *assembly) release() error {
-	err := b.payloads.close()
-	if b.stop != nil {
-		b.stop()
-	}
-	return err
+// rewind restarts the body at its beginning.
+func (b *assembly) rewind() {
+	b.err = b.payloads.close()
+	b.begun = true
+	b.at, b.text, b.next, b.payload = 0, nil, 0, nil
+	b.frame = frame{mode: b.bundle.Content}
 }
 
 // Err implements Body.
@@ -273,11 +311,12 @@ func (b *assembly) Err() error {
 	return b.err
 }
 
-// Close releases what the reading holds.
+// Close releases what the reading holds, and waits for the reads under way.
 func (b *assembly) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.release()
+	err := b.payloads.close()
+	b.ahead.close()
 	if b.err == nil {
 		b.err = errClosed
 	}

@@ -11,10 +11,13 @@ import (
 // while its client takes the body. It has the fields that a body needs: neither the
 // payloads nor the times at which the events were saved.
 type eventList struct {
-	pieces  [][]listedEvent // of up to maxStretch, so that adding one does not move the others
+	pieces  [][]listedEvent // of up to maxPiece, so that adding one does not move the others
 	kinds   []domain.Event  // what neighbouring events have in common
 	objects []string        // that have payloads
 }
+
+// maxPiece is the maximum number of events in a piece.
+const maxPiece = 512
 
 type listedEvent struct {
 	id             domain.EventID
@@ -31,8 +34,8 @@ func (l *eventList) add(e *repository.StoredEvent) {
 	case last < 0:
 		l.pieces = append(l.pieces, nil) // a small bundle takes little
 		last++
-	case len(l.pieces[last]) == maxStretch:
-		l.pieces = append(l.pieces, make([]listedEvent, 0, maxStretch))
+	case len(l.pieces[last]) == maxPiece:
+		l.pieces = append(l.pieces, make([]listedEvent, 0, maxPiece))
 		last++
 	}
 	l.pieces[last] = append(l.pieces[last], listedEvent{
@@ -67,19 +70,28 @@ func (l *eventList) objectOf(object string) uint32 {
 	return uint32(last) //nolint:gosec // there are fewer objects than events
 }
 
-// all yields the events of the list. None of them is an error.
-func (l *eventList) all(yield func(repository.StoredEvent, error) bool) {
-	for _, piece := range l.pieces {
-		for i := range piece {
-			from := &piece[i]
-			e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence}
-			e.ID, e.Weight = from.id, from.weight
-			e.PayloadAt = repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}
-			if !yield(e, nil) {
-				return
-			}
-		}
+func (l *eventList) len() int {
+	last := len(l.pieces) - 1
+	if last < 0 {
+		return 0
 	}
+	return last*maxPiece + len(l.pieces[last])
+}
+
+func (l *eventList) at(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
+
+// event returns the i-th event.
+func (l *eventList) event(i int) repository.StoredEvent {
+	from := l.at(i)
+	e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence, PayloadAt: l.payloadAt(i)}
+	e.ID, e.Weight = from.id, from.weight
+	return e
+}
+
+// payloadAt returns the place of the payload of the i-th event.
+func (l *eventList) payloadAt(i int) repository.Section {
+	from := l.at(i)
+	return repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}
 }
 
 // listEvents reads all events into a list.

@@ -32,6 +32,7 @@ type Hub struct {
 	listeners listeners
 	looks     sync.WaitGroup // of Listeners, at the watermark
 	inquiries *inquiries
+	opens     chan struct{} // one element for each read ahead of its turn, in all bodies
 }
 
 // Options of a Hub. The zero value is that of the energy market.
@@ -86,7 +87,7 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Hub{events: events, bundles: bundles, content: content, opts: opts, inquiries: newInquiries()}
+	return &Hub{events: events, bundles: bundles, content: content, opts: opts, inquiries: newInquiries(), opens: make(chan struct{}, maxAheadOpens)}
 }
 
 // Close ends the asking of domains and waits for its end. What was not answered is

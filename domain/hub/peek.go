@@ -31,9 +31,7 @@ type PeekRequest struct {
 	Reserve func(ctx context.Context, events int) error
 }
 
-// ManyEvents is the number of events up to which a bundle takes little memory. Of a
-// bundle with more, all events are read before the first byte of its body, into a
-// compact list: no reading of the store has to wait for the client then.
+// ManyEvents is the number of events up to which a bundle takes little memory.
 const ManyEvents = 1500
 
 // peekWithin is how long a Peek may take, a domain that is asked for content included.
@@ -45,9 +43,14 @@ type Peeked struct {
 	Backlog int64          // visible unacknowledged events in the groups asked for, the bundle's included
 	Behind  domain.Backlog // what waits behind the bundle in those groups
 
+	// GrowMemory, if given, is called in a Read of the body before the body holds n more
+	// bytes of payloads that are read ahead. If it returns false, fewer are.
+	GrowMemory func(n int64) bool
+
 	events  iter.Seq2[repository.StoredEvent, error]
+	list    *eventList // nil: the events are read with the body
 	content repository.Content
-	listed  bool // events are in memory
+	opens   chan struct{} // of the hub
 }
 
 // ErrBundleIDInUse reports that the actor has, or had, another bundle with the id
@@ -112,7 +115,12 @@ func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, behind, next.Run.Events(ctx), h.content, false}, nil
+	return h.peeked(bundle, next.Backlog, behind, next.Run.Events(ctx)), nil
+}
+
+// peeked returns a bundle with the events that its body is made of.
+func (h *Hub) peeked(bundle domain.Bundle, backlog int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
+	return &Peeked{Bundle: bundle, Backlog: backlog, Behind: behind, events: events, content: h.content, opens: h.opens}
 }
 
 // withContent returns an open bundle once its content can be read. list is that of the
@@ -184,7 +192,9 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, next.Backlog, behind, events.all, h.content, true}, nil
+	peeked := h.peeked(bundle, next.Backlog, behind, nil)
+	peeked.list = events
+	return peeked, nil
 }
 
 // estimateEvents returns how many events a bundle will have whose first n events have a
@@ -209,7 +219,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Peeked{bundle, int64(bundle.Count) + behind.Events, behind, run.Events(ctx), h.content, false}, nil
+	return h.peeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
 }
 
 // isWhatIsAskedFor refuses to hand out an open bundle in place of another.

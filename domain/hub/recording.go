@@ -86,7 +86,7 @@ func (r *recording) asDamaged(err error) error {
 func (r *recording) seekSource() error {
 	gap := r.want - r.at
 	switch {
-	case r.source == nil || gap < 0 || gap > maxReadAhead:
+	case r.source == nil || gap < 0 || gap > maxSkip:
 		return r.begin()
 	case gap == 0:
 		return nil
@@ -135,6 +135,9 @@ func (r *recording) release() error {
 	r.source = nil
 	return err
 }
+
+// LimitReadAhead implements Body: one object is read, and no further than is asked for.
+func (r *recording) LimitReadAhead(int64) {}
 
 // Err implements Body.
 func (r *recording) Err() error {

@@ -83,7 +83,7 @@ func TestABodyIsReadFromAnywhere(t *testing.T) {
 			require.Equal(t, "", s.from(body, size, 10))
 			require.Equal(t, "", s.from(body, size+1000, 10))
 			require.Equal(t, whole[size-10:], s.from(body, size-10, 100))
-			require.LessOrEqual(t, s.most, 1)
+			require.LessOrEqual(t, s.most, 128)
 		})
 	}
 }
@@ -123,6 +123,7 @@ func TestWhatLiesBeforeTheBeginningIsNotOpened(t *testing.T) {
 	require.Zero(t, s.opened)
 	require.Equal(t, whole[len(whole)-3:], s.from(body, int64(len(whole)-3), 10))
 	require.Zero(t, s.opened, "the last line has no payload behind it")
+	body.LimitReadAhead(int64(len(whole)/2) + 10)
 	s.from(body, int64(len(whole)/2), 10)
 	require.LessOrEqual(t, s.opened, 1)
 	require.NoError(t, body.Close())

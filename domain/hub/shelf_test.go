@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,7 @@ type shelf struct {
 	content domain.ContentMode
 
 	open   func(s repository.Section) (io.ReadCloser, error) // nil means from the store
+	mu     sync.Mutex
 	opened int
 	closed int
 	most   int // readers open at the same time
@@ -74,6 +76,8 @@ func (s *shelf) watch(ctx context.Context, at repository.Section) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.opened++
 	s.most = max(s.most, s.opened-s.closed)
 	return watchedReader{r, s}, nil
@@ -85,6 +89,8 @@ type watchedReader struct {
 }
 
 func (r watchedReader) Close() error {
+	r.shelf.mu.Lock()
+	defer r.shelf.mu.Unlock()
 	r.shelf.closed++
 	return r.ReadCloser.Close()
 }
@@ -193,7 +199,7 @@ func TestAnyMixOfPayloadsInSeveralObjectsComesOutRight(t *testing.T) {
 		s.object(fmt.Sprint("o", i), objects[i].String())
 	}
 	require.Equal(t, inlineOf(want...), s.body(s.peeked()))
-	require.Equal(t, 1, s.most)
+	require.LessOrEqual(t, s.most, 128)
 	require.Equal(t, s.opened, s.closed)
 
 	slices.Reverse(s.events)

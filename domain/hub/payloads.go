@@ -1,0 +1,136 @@
+package hub
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A payloadSpan is a range of events whose payloads lie side by side in one object, so
+// that the object is opened once for all of them. The first event has a payload.
+type payloadSpan struct {
+	from, to int // events of the list
+	repository.Section
+}
+
+// maxSpan is the maximum number of events in a span.
+const maxSpan = 512
+
+// payloadsFrom returns the span that begins with the first payload of the events from
+// up to, but not including, to. It returns false if they have none.
+func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
+	for from < to && l.payloadAt(from).IsZero() {
+		from++
+	}
+	if from == to {
+		return s, false
+	}
+	s = payloadSpan{from, from, l.payloadAt(from)}
+	for s.to++; s.to < min(to, from+maxSpan); s.to++ {
+		longer, ok := extended(s.Section, l.payloadAt(s.to))
+		if !ok {
+			break
+		}
+		s.Section = longer
+	}
+	return s, true
+}
+
+// extended returns span with payload at its end, if that lies behind it in the
+// same object. Where there is no payload, span stays as it is.
+func extended(span, payload repository.Section) (repository.Section, bool) {
+	switch {
+	case payload.IsZero():
+		return span, true
+	case span.Object != payload.Object || span.Offset+span.Length > payload.Offset:
+		return repository.Section{}, false
+	}
+	span.Length = payload.Offset + payload.Length - span.Offset
+	return span, true
+}
+
+// payloads reads the payloads of a span in order, from one reader, and compares each
+// with its checksum.
+type payloads struct {
+	source io.ReadCloser // nil: none is open
+	buffer *bufio.Reader
+	at     int64 // in the object
+	to     int   // the event behind the span
+
+	of   *repository.StoredEvent // whose payload is being read; nil: none yet
+	left int64                   // bytes of it
+	sum  uint32                  // of what was read of it
+}
+
+// use makes p read from an open span.
+func (p *payloads) use(opened openSpan) {
+	const limit = 32 << 10
+	if size := int(min(limit, opened.Length)); p.buffer == nil || p.buffer.Size() < size {
+		p.buffer = bufio.NewReaderSize(opened.source, size)
+	} else {
+		p.buffer.Reset(opened.source)
+	}
+	p.source, p.at, p.to, p.of = opened.source, opened.Offset, opened.to, nil
+}
+
+// begin goes to the payload of e, which lies behind the one before.
+func (p *payloads) begin(e *repository.StoredEvent) error {
+	p.of, p.left, p.sum = e, e.PayloadAt.Length, 0
+	gap := e.PayloadAt.Offset - p.at
+	p.at = e.PayloadAt.Offset
+	_, err := p.buffer.Discard(int(gap))
+	return p.fault(err)
+}
+
+// read reads some of what is left of the payload, which is something. Its last
+// bytes come only if the whole is what was stored.
+func (p *payloads) read(b []byte) (int, error) {
+	n, err := p.buffer.Read(b[:min(int64(len(b)), p.left)])
+	p.sum = repository.UpdateSum(p.sum, b[:n])
+	p.left -= int64(n)
+	p.at += int64(n)
+	at := p.of.PayloadAt
+	if p.left == 0 && p.sum != at.Sum {
+		return 0, p.fault(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", at.Object, at.Offset))
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, p.fault(err)
+}
+
+// fault says of whose payload err is.
+func (p *payloads) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	if isEOF(err) { // the reader ended too soon
+		err = domain.Errorf(domain.Damaged, "object %s: %w", p.of.PayloadAt.Object, io.ErrUnexpectedEOF)
+	}
+	return fmt.Errorf("payload of event %s: %w", p.of.ID, err)
+}
+
+// isEOF reports whether err is the end of a reader, rather than a failure that ended it.
+func isEOF(err error) bool { return errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown }
+
+// closeBefore closes the span if it ends before event i.
+func (p *payloads) closeBefore(i int) error {
+	if i < p.to {
+		return nil
+	}
+	return p.close()
+}
+
+// close closes the span, if one is open.
+func (p *payloads) close() error {
+	if p.source == nil {
+		return nil
+	}
+	err := p.source.Close()
+	p.source, p.of = nil, nil
+	return err
+}

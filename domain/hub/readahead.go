@@ -1,0 +1,211 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	maxAheadOpens = 512 // objects that all bodies of a hub read ahead at the same time
+	maxBodyOpens  = 128 // objects that one body reads ahead
+
+	// maxAheadSpan is the length up to which spans are read ahead. A longer one is opened
+	// when it is reached, and streamed.
+	maxAheadSpan = 128 << 10
+
+	// What a body holds of payloads that are read ahead, in bytes: minAhead without
+	// asking, fewAhead or, with more than ManyEvents events, manyAhead if it may.
+	minAhead  = 32 << 10
+	fewAhead  = 256 << 10
+	manyAhead = 1 << 20
+)
+
+// A readAhead opens the payloads of a body in order. Short spans are read into memory
+// before their turn, several at the same time: events that came one by one lie in
+// objects of their own, and to open one takes as long as to read a hundred.
+//
+// Reads begin when a span is opened, and those under way end while the client takes what
+// was read before. It is not safe for concurrent use.
+type readAhead struct {
+	parent  context.Context //nolint:containedctx // of the body
+	content repository.Content
+	opens   chan struct{}      // of the hub
+	grow    func(n int64) bool // Peeked.GrowMemory
+	maxRoom int64
+	list    *eventList
+
+	ctx     context.Context //nolint:containedctx // of the reads that are under way
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	queue []*earlyRead // in the order of their events
+	next  int          // the event behind the queue
+	end   int          // events from here on are not read ahead
+	room  int64        // bytes that the queue and the open span may take
+	held  int64        // bytes that they take
+	taken int64        // bytes of the open span
+}
+
+// An openSpan is a span with the reader of its payloads.
+type openSpan struct {
+	payloadSpan
+	source io.ReadCloser
+}
+
+func newReadAhead(ctx context.Context, content repository.Content, opens chan struct{}) *readAhead {
+	a := &readAhead{parent: ctx, content: content, opens: opens, room: minAhead, maxRoom: fewAhead}
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	return a
+}
+
+// limit keeps the events from end on from being read ahead.
+func (a *readAhead) limit(end int) { a.end = end }
+
+// open opens the span that begins with event i, and begins to read those behind it. The
+// span opened before has been closed. If the reader of an object panics, so does open.
+func (a *readAhead) open(i int) (openSpan, error) {
+	if len(a.queue) > 0 && a.queue[0].from != i {
+		a.reset()
+	}
+	if len(a.queue) == 0 {
+		a.next = i
+	}
+	if i >= a.end { // the caller reads past its limit
+		a.end = a.list.len()
+	}
+	a.held -= a.taken
+	a.taken = 0
+	a.fill()
+	if len(a.queue) == 0 {
+		return a.stream(i)
+	}
+	r := a.queue[0]
+	a.queue = a.queue[1:]
+	a.taken = r.Length
+	<-r.done
+	if r.panicked != nil {
+		panic(r.panicked) // as it would without reading ahead
+	}
+	return a.opened(r.payloadSpan, r, r.failed)
+}
+
+// stream opens the span that begins with event i in its turn.
+func (a *readAhead) stream(i int) (openSpan, error) {
+	s, _ := a.list.payloadsFrom(i, a.end)
+	a.next = s.to
+	source, err := a.content.Open(a.parent, s.Section)
+	return a.opened(s, source, err)
+}
+
+// fill begins to read spans ahead until a limit is reached.
+func (a *readAhead) fill() {
+	for len(a.queue) < maxBodyOpens {
+		s, found := a.list.payloadsFrom(a.next, a.end)
+		if !found || s.Length <= 0 || s.Length > maxAheadSpan || !a.hasRoom(s.Length) {
+			return
+		}
+		select {
+		case a.opens <- struct{}{}:
+		default:
+			return
+		}
+		r := &earlyRead{payloadSpan: s, done: make(chan struct{})}
+		a.queue = append(a.queue, r)
+		a.next = s.to
+		a.held += s.Length
+		a.running.Go(func() {
+			defer close(r.done)
+			defer func() {
+				r.panicked = recover()
+				<-a.opens
+			}()
+			r.read(a.ctx, a.content)
+		})
+	}
+}
+
+// hasRoom reports whether n more bytes may be held, and asks for more room if not.
+func (a *readAhead) hasRoom(n int64) bool {
+	for a.held+n > a.room {
+		if a.room >= a.maxRoom || a.grow != nil && !a.grow(a.room) {
+			return false
+		}
+		a.room *= 2
+	}
+	return true
+}
+
+// reset ends the reads that are under way, and drops what was read.
+func (a *readAhead) reset() {
+	a.close()
+	a.ctx, a.cancel = context.WithCancel(a.parent)
+	a.queue, a.held, a.taken = nil, 0, 0
+}
+
+// close ends the reads that are under way and waits for them.
+func (a *readAhead) close() {
+	a.cancel()
+	a.running.Wait()
+}
+
+// opened returns s with its reader, or what is wrong with it.
+func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
+	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
+		err = domain.Errorf(domain.Damaged, "payloads are missing: %w", err)
+	}
+	if err != nil {
+		last := s.to - 1
+		for a.list.payloadAt(last).IsZero() {
+			last--
+		}
+		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.at(s.from).id, a.list.at(last).id, err)
+	}
+	return openSpan{s, source}, nil
+}
+
+// An earlyRead is a span in memory, once done is closed. It fails where the reader of
+// the object has failed.
+type earlyRead struct {
+	payloadSpan
+	done chan struct{}
+
+	bytes.Reader
+	failed   error // of Open
+	readErr  error // behind the bytes; nil: EOF
+	closeErr error
+	panicked any // what the reader of the object has panicked with
+}
+
+// read reads the span.
+func (r *earlyRead) read(ctx context.Context, content repository.Content) {
+	source, err := content.Open(ctx, r.Section)
+	if err != nil {
+		r.failed = err
+		return
+	}
+	data := make([]byte, r.Length)
+	n, err := io.ReadFull(source, data)
+	r.Reset(data[:n])
+	if !isEOF(err) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		r.readErr = err
+	}
+	r.closeErr = source.Close()
+}
+
+// Read implements io.Reader.
+func (r *earlyRead) Read(p []byte) (int, error) {
+	if r.Len() == 0 && r.readErr != nil {
+		return 0, r.readErr
+	}
+	return r.Reader.Read(p)
+}
+
+// Close implements io.Closer.
+func (r *earlyRead) Close() error { return r.closeErr }
