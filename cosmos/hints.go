@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"slices"
@@ -8,116 +9,148 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
 // Hints make later reads short: positions, catalog entries, seals, filters. They
-// are written after the answer they follow from, by a few workers and only as
-// long as Run runs. One that is lost costs the next reader a repair, so failures are
-// ignored and, when too many wait, new ones are dropped.
+// are written after the answer they follow from, by writers that are started as they are
+// needed and only as long as run runs. One writer writes the hints of a recipient in
+// order, so that none of them meets another in its partitions. A hint that is lost costs
+// the next reader a repair, so failures are ignored and, when too many wait, new ones are
+// dropped.
 type hints struct {
-	r     *Repository
-	queue chan hint
+	r       *Repository
+	writers sync.WaitGroup
 
 	mu      sync.Mutex
-	running bool
-	waiting map[domain.ActorID]*outstanding
+	running context.Context //nolint:containedctx // of run; nil: no hint is written
+	busy    int             // writers
+	count   int             // hints that are not written yet
+	of      map[domain.ActorID]*recipientHints
+	queue   *list.List // of *recipientHints that have no writer, the oldest in front
 }
 
-type hint struct {
+// recipientHints are the hints of one recipient that are still to be written.
+type recipientHints struct {
 	recipient domain.ActorID
-	write     func(context.Context, *call)
-}
-
-// outstanding are the hints of one recipient that are still to be written.
-type outstanding struct {
-	n    int
-	done chan struct{}
+	pending   []func(context.Context, *call)
+	queued    *list.Element // nil: a writer is at work
+	done      chan struct{} // closed: all are written or given up
 }
 
 const (
-	hintWorkers = 8
-	hintQueue   = 1024
+	// hintWriters is the number of writers that are started before a Peek asks for one. A
+	// hint takes three requests, so they write several thousand hints a second.
+	hintWriters = 128
+	maxHints    = 4096
 	hintTimeout = 10 * time.Second
 	// hintPatience is how long a Peek waits for the hints of its own recipient: to
-	// mend what a Dequeue is just about to write is dearer than to wait for it.
+	// repair what a Dequeue is just about to write costs more than to wait for it.
 	hintPatience = 100 * time.Millisecond
 )
 
 func newHints(r *Repository) *hints {
-	return &hints{r: r, queue: make(chan hint, hintQueue), waiting: make(map[domain.ActorID]*outstanding)}
+	return &hints{r: r, of: make(map[domain.ActorID]*recipientHints), queue: list.New()}
 }
 
-// run writes hints until ctx ends; those that are waiting then are dropped.
+// run has hints written until ctx ends; those that are waiting then are dropped.
 func (h *hints) run(ctx context.Context) error {
 	h.mu.Lock()
-	h.running = true
+	h.running = ctx
 	h.mu.Unlock()
-	var g errgroup.Group
-	for range hintWorkers {
-		g.Go(func() error {
-			for {
-				select {
-				case <-ctx.Done():
-					return nil
-				case hint := <-h.queue:
-					h.write(ctx, hint)
-				}
-			}
-		})
-	}
-	_ = g.Wait()
+	<-ctx.Done()
+	h.mu.Lock()
+	h.running = nil
+	h.mu.Unlock()
+	h.writers.Wait()
+	return nil
+}
+
+// add has a hint of recipient written, or drops it if too many wait.
+func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.running = false
-	for len(h.queue) > 0 {
-		h.wrote((<-h.queue).recipient)
+	if h.running == nil {
+		return
+	}
+	if h.count == maxHints {
+		h.r.metrics.dropped.Inc()
+		return
+	}
+	h.count++
+	of := h.of[recipient]
+	if of == nil {
+		of = &recipientHints{recipient: recipient, done: make(chan struct{})}
+		of.queued = h.queue.PushBack(of)
+		h.of[recipient] = of
+	}
+	of.pending = append(of.pending, write)
+	if of.queued != nil && h.busy < hintWriters {
+		h.start(of)
+	}
+}
+
+// start starts a writer for hints that wait for one. The caller holds mu.
+func (h *hints) start(of *recipientHints) {
+	h.queue.Remove(of.queued)
+	of.queued = nil
+	h.busy++
+	ctx := h.running
+	h.writers.Go(func() {
+		for hint := h.next(ctx, of); hint != nil; hint = h.next(ctx, of) {
+			h.write(ctx, hint)
+		}
+	})
+}
+
+// next returns the hint that the writer for of writes next. With nil, the writer has
+// ended, and another one has been started in its place if hints wait for one.
+func (h *hints) next(ctx context.Context, of *recipientHints) func(context.Context, *call) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(of.pending) > 0 && ctx.Err() == nil {
+		hint := of.pending[0]
+		of.pending = of.pending[1:]
+		h.count--
+		return hint
+	}
+	h.giveUp(of)
+	h.busy--
+	for front := h.queue.Front(); front != nil && h.busy < hintWriters; front = h.queue.Front() {
+		waiting := front.Value.(*recipientHints)
+		if h.running != nil {
+			h.start(waiting)
+			continue
+		}
+		h.queue.Remove(front)
+		h.giveUp(waiting)
 	}
 	return nil
 }
 
-func (h *hints) write(ctx context.Context, hint hint) {
+// giveUp drops the hints of a recipient that were not written. The caller holds mu.
+func (h *hints) giveUp(of *recipientHints) {
+	h.count -= len(of.pending)
+	delete(h.of, of.recipient)
+	close(of.done)
+}
+
+func (h *hints) write(ctx context.Context, hint func(context.Context, *call)) {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
-	hint.write(ctx, h.r.begin("hint"))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.wrote(hint.recipient)
+	hint(ctx, h.r.begin("hint"))
 }
 
-// wrote notes that a hint of recipient is done with. The caller holds mu.
-func (h *hints) wrote(recipient domain.ActorID) {
-	o := h.waiting[recipient]
-	o.n--
-	if o.n == 0 {
-		close(o.done)
-		delete(h.waiting, recipient)
-	}
-}
-
-func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.running {
-		return
-	}
-	select {
-	case h.queue <- hint{recipient, write}:
-	default:
-		h.r.metrics.dropped.Inc()
-		return
-	}
-	if h.waiting[recipient] == nil {
-		h.waiting[recipient] = &outstanding{done: make(chan struct{})}
-	}
-	h.waiting[recipient].n++
-}
-
-// wait returns when the hints of recipient have been written, or soon after.
+// wait returns when the hints of recipient have been written, or soon after. Hints that
+// wait for a writer get one, so that no Peek waits for the hints of other recipients.
 func (h *hints) wait(ctx context.Context, recipient domain.ActorID) {
+	h.mu.Lock()
+	if of := h.of[recipient]; of != nil && of.queued != nil && h.running != nil {
+		h.start(of)
+	}
+	h.mu.Unlock()
 	done := h.done(recipient)
 	if done == nil {
 		return
@@ -136,8 +169,8 @@ func (h *hints) wait(ctx context.Context, recipient domain.ActorID) {
 func (h *hints) done(recipient domain.ActorID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if o := h.waiting[recipient]; o != nil {
-		return o.done
+	if of := h.of[recipient]; of != nil {
+		return of.done
 	}
 	return nil
 }
