@@ -99,6 +99,9 @@ small-worlds: ## every interleaving of small scenarios, into bench/simulate/smal
 	MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
 		go test ./bench/simulate/smallworld -run TestEverySmallWorld -count 1 -v -timeout 12h
 
+model: ## every state of the model of small Saves, and mutations, into bench/model/smallsaves/RESULTS.md
+	go run ./bench/model/smallsaves/explore -results bench/model/smallsaves/RESULTS.md
+
 error-branches: ## which of them the simulation reaches, into bench/simulate/errorbranches/RESULTS.md
 	@SEEDS='$(SEEDS)' .ci/error-branches
 
@@ -122,4 +125,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean

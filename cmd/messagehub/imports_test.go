@@ -200,6 +200,11 @@ var table = []row{
 		why:      "it judges what clients of a hub see, and so needs nothing of the hub; and every test may use it",
 	},
 	{
+		packages: []string{"bench/model/smallsaves"},
+		pure:     true,
+		why:      "a model that knew the code would have its faults",
+	},
+	{
 		packages: []string{"bench/..."},
 		may: []string{
 			"domain/...", "repository/...", "cosmos/...", "api/...", "bench/...",

@@ -1,0 +1,144 @@
+package smallsaves
+
+// Entries that a Peek makes up: their version is none that an entry has.
+const (
+	lookedUp     = 254 // stands for the drawer that a look into the cabinet has found
+	noSuchUpdate = 255
+)
+
+// choose adds the steps by which a Peek chooses the cabinet that its bundle comes from.
+func (m *model) choose(s *state, i int) *violation {
+	none := versions[catalog]{}
+	second := &none
+	if m.TwoDomains {
+		second = &s.catalogs[1]
+	}
+	for h, cost := range s.head.reads(s.staleReads) {
+		for c0, more := range s.catalogs[0].reads(s.staleReads - cost) {
+			for c1, most := range second.reads(s.staleReads - cost - more) {
+				t := *s
+				t.staleReads -= cost + more + most
+				if v := m.chooseFrom(s, &t, i, h, [cabinets]*catalog{c0, c1}); v != nil {
+					return v
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// chooseFrom adds the step of a Peek that has read h and the catalogs.
+func (m *model) chooseFrom(s, t *state, i int, h *head, catalogs [cabinets]*catalog) *violation {
+	a := &t.actors[i]
+	var e entry
+	var found bool
+	var firsts []uint8
+	if m.holds(chooseCandidates) {
+		e, firsts, found = m.smallestCandidate(s, a, h, catalogs)
+	} else {
+		e, found = smallestEntry(catalogs, func(e entry) bool { return e.next <= h.watermark })
+	}
+	if !found && m.holds(keepPlace) && !m.holds(chooseCandidates) {
+		for c := range cabinets {
+			if h.cabinets[c].sequence > a.gate.at[c].sequence {
+				m.keepHead(a, h)
+				a.entry, a.step = entry{cabinet: uint8(c), next: 1}, compose
+				m.take(t, "Peek: no entry, the head says that cabinet %d has events", c)
+				return nil
+			}
+		}
+	}
+	if !found {
+		return m.returnNoData(s, t, a)
+	}
+	m.keepHead(a, h)
+	a.entry, a.step, a.limit = e, compose, 0
+	if m.InOrder && m.holds(keepOrder) && e.next > 0 {
+		for _, first := range firsts {
+			if first > e.next && (a.limit == 0 || first < a.limit) {
+				a.limit = first
+			}
+		}
+	}
+	m.take(t, "Peek: watermark %d, entry D%d at %d in cabinet %d", h.watermark, e.drawer, e.next, e.cabinet)
+	return nil
+}
+
+// keepHead keeps of h what composing a bundle needs.
+func (m *model) keepHead(a *actor, h *head) {
+	a.head = head{watermark: h.watermark}
+	if m.holds(trustSealedOnly) {
+		a.head.cabinets = h.cabinets
+	}
+}
+
+// smallestEntry returns the entry with the smallest number among those that match.
+func smallestEntry(catalogs [cabinets]*catalog, match func(entry) bool) (smallest entry, found bool) {
+	for _, c := range catalogs {
+		for _, e := range c.entries {
+			if e.drawer != 0 && match(e) && (!found || e.next < smallest.next) {
+				smallest, found = e, true
+			}
+		}
+	}
+	return smallest, found
+}
+
+// smallestCandidate returns the entry of the cabinet that holds the smallest number, or
+// one without a drawer if the Peek has to look into a cabinet; and the first numbers that
+// it knows of cabinets.
+func (m *model) smallestCandidate(s *state, a *actor, h *head, catalogs [cabinets]*catalog) (smallest entry, firsts []uint8, found bool) {
+	for c := range cabinets {
+		l, at := &h.cabinets[c], &a.gate.at[c]
+		if l.sequence <= at.sequence {
+			continue
+		}
+		e := m.candidate(s, a, l, c, catalogs[m.domainOf(c)])
+		if e.version == noSuchUpdate {
+			firsts = append(firsts, e.next)
+		}
+		if !found || e.next < smallest.next {
+			smallest, found = e, true
+		}
+	}
+	return smallest, firsts, found
+}
+
+// candidate returns the entry that a Peek believes of a cabinet in which events wait.
+func (m *model) candidate(s *state, a *actor, l *cabinetHead, c int, entries *catalog) entry {
+	at, number := &a.gate.at[c], uint8(c) //nolint:gosec // a cabinet
+	if l.tailLen() > 0 && (at.sequence >= l.pagedSequence || !m.holds(pagesBeforeTail)) {
+		for _, r := range l.tail {
+			if r.number > at.sequence {
+				return entry{drawer: l.drawer, cabinet: number, next: r.number, version: noSuchUpdate}
+			}
+		}
+	}
+	if !m.AnyEntry && a.found[c] > 0 {
+		return entry{drawer: lookedUp, cabinet: number, next: a.found[c], version: noSuchUpdate}
+	}
+	unknown := entry{cabinet: number}
+	e, found := smallestEntry([cabinets]*catalog{entries, {}}, func(e entry) bool { return e.cabinet == number })
+	if !found || m.InOrder {
+		return unknown
+	}
+	if d, _ := s.cabinets[c].current.find(e.drawer); !m.AnyEntry && d.ordinal != max(at.ordinal, l.floor, 1) {
+		return unknown
+	}
+	return e
+}
+
+// returnNoData adds the step of a Peek that finds nothing.
+func (m *model) returnNoData(s, t *state, a *actor) *violation {
+	if !m.Lenient && !a.wasOpen && s.bundles.current.gate.version == a.gate.version {
+		for c := range cabinets {
+			if next, ok := s.history.nextOf(c); ok && a.smallest[c] == next.number {
+				return m.violate("H10: a Peek said no data, though events were visible before it began", "Peek: no data")
+			}
+		}
+	}
+	a.restart(a.operation + 1)
+	a.bundle = 0
+	m.takeWith(t, noData, "Peek: no data")
+	return nil
+}

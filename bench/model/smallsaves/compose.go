@@ -1,0 +1,320 @@
+package smallsaves
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A composition is what a Peek makes of the drawers of a cabinet.
+type composition struct {
+	verdict verdict
+	bundle  bundle
+	drawer  uint8 // to be sealed, or whose entry is to be healed
+	raise   uint8 // the number that the entry is to be raised to, 0 to delete it
+}
+
+type verdict uint8
+
+const (
+	tooOld verdict = iota
+	composed
+	sealFirst
+	heal
+	repair
+)
+
+// compose adds the steps of a Peek that reads the drawers and pages of the cabinet it
+// has chosen.
+func (m *model) compose(s *state, i int) {
+	a := &s.actors[i]
+	c := a.entry.cabinet
+	for view, cost := range s.cabinets[c].reads(s.staleReads) {
+		var ids []uint8
+		for _, d := range view.drawers {
+			if d.id != 0 {
+				ids = append(ids, d.id)
+			}
+		}
+		if last := a.head.cabinets[c].drawer; last != 0 && !slices.Contains(ids, last) {
+			ids = append(ids, last)
+		}
+		ways := []pagesView{{cost: cost}}
+		for _, id := range ids {
+			ways = readPages(s, id, ways)
+		}
+		for _, way := range ways {
+			pagesOf := func(id uint8) *pages { return way.pages[slices.Index(ids, id)] }
+			m.takeComposition(s, i, way.cost, view, m.composition(a, view, pagesOf))
+		}
+	}
+}
+
+// takeComposition adds the step that follows from what a Peek has read.
+func (m *model) takeComposition(s *state, i int, cost uint8, view *cabinet, found composition) {
+	t := *s
+	t.staleReads -= cost
+	a := &t.actors[i]
+	c := a.entry.cabinet
+	switch found.verdict {
+	case tooOld:
+		if cost > 0 {
+			return // the same reads come out fresh in another step
+		}
+		a.peekAgain(readGate)
+		m.take(&t, "Peek: reads do not fit each other, reads again")
+	case sealFirst:
+		if d, there := s.cabinets[c].current.find(found.drawer); there && !d.sealed {
+			m.seal(&t, drawerRef{int(c), found.drawer})
+		}
+		a.peekAgain(readGate)
+		m.take(&t, "Peek: SEAL D%d", found.drawer)
+	case heal:
+		m.beginHeal(a, view, found.drawer)
+		m.take(&t, "Peek: entry D%d at %d is low or dead", a.entry.drawer, a.entry.next)
+	case repair:
+		a.raise, a.step = found.raise, repairEntry
+		m.take(&t, "Peek: entry D%d at %d is low or dead", a.entry.drawer, a.entry.next)
+	case composed:
+		b := &found.bundle
+		if m.holds(chooseCandidates) && (a.entry.drawer == 0 || b.events[0].number > a.entry.next) {
+			m.correctEntry(s, &t, a, b)
+			return
+		}
+		a.next, a.step = *b, openBundle
+		m.take(&t, "Peek: composes %v (%d stale)", b.all(), cost)
+	}
+}
+
+// beginHeal begins to update the hints of one drawer.
+func (m *model) beginHeal(a *actor, view *cabinet, drawer uint8) {
+	d, _ := view.find(drawer)
+	at := a.gate.at[a.entry.cabinet]
+	r := slotRange{drawer: drawer, ordinal: d.ordinal, to: d.position}
+	if m.holds(keepPlace) {
+		r.number, r.to = at.sequence, 0
+		switch {
+		case d.ordinal < at.ordinal:
+			r.to = wholeDrawer
+		case d.ordinal == at.ordinal:
+			r.to = at.slot
+		}
+	}
+	a.targetID, a.target, a.purpose = 0, bundle{cabinet: a.entry.cabinet, nRanges: 1, ranges: [maxParts]slotRange{r}}, healEntry
+	a.startHints()
+}
+
+// correctEntry adds the step of a Peek whose entry is missing, dead or too low: it
+// repairs the entry and chooses again.
+func (m *model) correctEntry(s, t *state, a *actor, b *bundle) {
+	first, number := b.ranges[0], b.events[0].number
+	if !m.AnyEntry {
+		a.found[b.cabinet] = number
+	} else {
+		a.found[b.cabinet] = 0
+	}
+	if a.entry.drawer != 0 {
+		if d, there := s.cabinets[b.cabinet].current.find(a.entry.drawer); !there || d.ordinal < first.ordinal {
+			a.raise, a.step = 0, repairEntry
+			m.take(t, "Peek: entry D%d at %d is dead", a.entry.drawer, a.entry.next)
+			return
+		}
+	}
+	e, there := s.catalogs[m.domainOf(int(b.cabinet))].current.find(first.drawer)
+	if there && e.next >= number {
+		a.peekAgain(choose)
+		m.take(t, "Peek: entry D%d is right, chooses again", first.drawer)
+		return
+	}
+	a.entry = entry{drawer: first.drawer, cabinet: b.cabinet, next: number, version: e.version}
+	a.raise, a.step = number, repairEntry
+	m.take(t, "Peek: entry D%d is missing or low", first.drawer)
+}
+
+// startIn returns the slot at which the unacknowledged events of d start.
+func (m *model) startIn(d *drawer, at place) uint8 {
+	switch {
+	case !m.holds(keepPlace):
+		return d.position
+	case d.ordinal < at.ordinal:
+		return max(d.count, d.position)
+	case d.ordinal == at.ordinal:
+		return at.slot
+	}
+	return 0
+}
+
+// checkEntry reports what is wrong with the entry that a Peek has chosen, with
+// chooseCandidates left out.
+func (m *model) checkEntry(a *actor, view *cabinet, pagesOf func(uint8) *pages) (composition, bool) {
+	e := a.entry
+	d, there := view.find(e.drawer)
+	dead := composition{verdict: repair}
+	if m.Fresh {
+		dead = composition{verdict: heal, drawer: d.id}
+	}
+	if !there {
+		if m.Fresh {
+			dead.verdict = tooOld
+		}
+		return dead, true
+	}
+	slot := m.startIn(&d, a.gate.at[e.cabinet])
+	if slot >= d.count {
+		return dead, true
+	}
+	r, ok := pagesOf(d.id).at(slot)
+	if !ok {
+		return composition{verdict: tooOld}, true
+	}
+	if r.number > e.next {
+		dead.raise = r.number
+		return dead, true
+	}
+	return composition{}, false
+}
+
+// readableDrawers returns the drawers of a cabinet from the gate's place on, in order, and
+// the ordinal before the first.
+func (m *model) readableDrawers(a *actor, view *cabinet) (drawers []drawer, before uint8) {
+	l, at := &a.head.cabinets[a.entry.cabinet], a.gate.at[a.entry.cabinet]
+	start := max(at.ordinal, l.floor, 1)
+	for _, d := range view.drawers {
+		if d.id != 0 {
+			drawers = append(drawers, d)
+		}
+	}
+	if _, there := view.find(l.drawer); !there && l.drawer != 0 && m.holds(readHeadDrawer) {
+		drawers = append(drawers, drawer{id: l.drawer, ordinal: l.ordinal, count: l.paged})
+	}
+	drawers = slices.DeleteFunc(drawers, func(d drawer) bool {
+		return m.holds(keepPlace) && d.ordinal < start || !m.holds(keepPlace) && d.position >= d.count
+	})
+	slices.SortStableFunc(drawers, func(a, b drawer) int {
+		if m.holds(keepPlace) {
+			return cmp.Compare(a.ordinal, b.ordinal)
+		}
+		return cmp.Compare(a.first, b.first)
+	})
+	return drawers, start - 1
+}
+
+// composition returns what a Peek makes of the drawers and pages that it has read.
+func (m *model) composition(a *actor, view *cabinet, pagesOf func(uint8) *pages) composition {
+	if a.entry.drawer != 0 && !m.holds(chooseCandidates) {
+		if found, wrong := m.checkEntry(a, view, pagesOf); wrong {
+			return found
+		}
+	}
+	c := &composer{model: m, actor: a, last: &a.head.cabinets[a.entry.cabinet]}
+	c.bundle = bundle{state: open, version: 1, cabinet: a.entry.cabinet}
+	drawers, ordinal := m.readableDrawers(a, view)
+	sealed, known := true, m.holds(keepPlace)
+	for i := range drawers {
+		d := &drawers[i]
+		if known && m.holds(denseOrdinals) && d.ordinal != ordinal+1 {
+			break
+		}
+		if known && !sealed {
+			if !m.holds(keepPlace) {
+				return composition{verdict: tooOld}
+			}
+			break
+		}
+		switch c.addDrawer(d, pagesOf(d.id)) {
+		case unsealed:
+			return composition{verdict: sealFirst, drawer: d.id}
+		case missing:
+			return composition{verdict: tooOld}
+		case complete:
+			return c.result()
+		case goOn:
+		}
+		ordinal, known = d.ordinal, true
+		sealed = d.sealed || !m.holds(trustSealedOnly) && d.count == m.Capacity
+	}
+	return c.result()
+}
+
+// A composer fills a bundle.
+type composer struct {
+	model  *model
+	actor  *actor
+	last   *cabinetHead
+	bundle bundle
+}
+
+// A progress says what adding a drawer to a bundle came upon.
+type progress uint8
+
+const (
+	goOn progress = iota
+	complete
+	missing
+	unsealed
+)
+
+func (c *composer) result() composition {
+	if c.bundle.n == 0 {
+		return composition{verdict: tooOld}
+	}
+	return composition{verdict: composed, bundle: c.bundle}
+}
+
+// extentOf returns how many slots of d may be read, and how many of those are in pages.
+func (c *composer) extentOf(d *drawer) (end, paged uint8, found progress) {
+	m, l := c.model, c.last
+	switch {
+	case !m.holds(trustSealedOnly):
+	case l.drawer == d.id:
+		end, paged = l.fill, l.paged
+		if !m.holds(fillFromHead) {
+			end, paged = max(end, d.count), d.count
+		}
+		if !m.holds(readTail) {
+			paged = end
+		}
+		return end, paged, goOn
+	case d.ordinal > l.ordinal:
+		return 0, 0, complete
+	case !d.sealed && c.bundle.n == 0:
+		return 0, 0, unsealed
+	case !d.sealed:
+		return 0, 0, complete
+	}
+	return d.count, d.count, goOn
+}
+
+// addDrawer adds the events of d that the bundle has room for.
+func (c *composer) addDrawer(d *drawer, p *pages) progress {
+	m, b := c.model, &c.bundle
+	start := m.startIn(d, c.actor.gate.at[b.cabinet])
+	end, paged, found := c.extentOf(d)
+	if found != goOn {
+		return found
+	}
+	for slot := start; slot < end; slot++ {
+		r, there := c.last.inTail(slot)
+		if slot < paged {
+			r, there = p.at(slot)
+		}
+		switch {
+		case !there && m.holds(keepPlace) && b.n > 0:
+			return complete
+		case !there:
+			return missing
+		case r.number > c.actor.head.watermark && !m.holds(trustSealedOnly),
+			c.actor.limit > 0 && r.number >= c.actor.limit,
+			b.n >= m.Bundle, slot == start && b.nRanges == maxParts:
+			return complete
+		}
+		if slot == start {
+			b.ranges[b.nRanges] = slotRange{drawer: d.id, ordinal: d.ordinal, from: start}
+			b.nRanges++
+		}
+		b.events[b.n] = r
+		b.n++
+		last := &b.ranges[b.nRanges-1]
+		last.to, last.number = slot+1, r.number
+	}
+	return goOn
+}

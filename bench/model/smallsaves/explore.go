@@ -1,0 +1,194 @@
+package smallsaves
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"time"
+	"unsafe"
+)
+
+// Limits bound an exploration.
+type Limits struct {
+	States   int   // distinct states
+	Frontier int64 // bytes of the states that were found and not yet explored
+}
+
+// A Result says what an exploration found.
+type Result struct {
+	States      int // distinct
+	Transitions int
+	Depth       int // of the longest way to a state
+	Drained     int // distinct documents from which an actor drained
+	Exhausted   bool
+	Reason      string // why the scenario is not exhausted
+	Violation   *Violation
+	Took        time.Duration
+}
+
+// A Violation is what did not hold, with the shortest way to it.
+type Violation struct {
+	Message string
+	Trace   []string
+}
+
+// Error implements error.
+func (v *Violation) Error() string {
+	text := v.Message
+	for n, line := range v.Trace {
+		text += fmt.Sprintf("\n%4d  %s", n+1, line)
+	}
+	return text
+}
+
+// Explore goes through all states of a scenario, breadth first, until it finds a
+// violation or exceeds a limit.
+func Explore(ctx context.Context, s *Scenario, limits Limits) Result {
+	x := &exploration{
+		model: newModel(s), limits: limits, seed: maphash.MakeSeed(),
+		parents: map[uint64]uint64{}, drained: map[uint64]struct{}{},
+	}
+	began := time.Now()
+	x.run(ctx)
+	x.result.States, x.result.Drained, x.result.Took = len(x.parents), len(x.drained), time.Since(began)
+	return x.result
+}
+
+// An exploration knows states by their hash of 64 bits: the states themselves are kept
+// only until they are explored. With 10 million states the chance that two share a hash
+// is below 1 in 300,000.
+type exploration struct {
+	model   *model
+	limits  Limits
+	seed    maphash.Seed
+	parents map[uint64]uint64   // by the hash of a state: that of the state it was found from
+	drained map[uint64]struct{} // hashes of documents
+	result  Result
+}
+
+// hash never returns 0, which is the parent of the first state.
+func (x *exploration) hash(s *state) uint64 {
+	return maphash.Bytes(x.seed, unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s))) | 1 //nolint:gosec // a state consists of bytes, without padding
+}
+
+func (x *exploration) run(ctx context.Context) {
+	first := x.model.start()
+	x.parents[x.hash(&first)] = 0
+	var level, next queue
+	level.push(&first)
+	for level.n > 0 {
+		for s := range level.drain() {
+			if ctx.Err() != nil {
+				x.result.Reason = "it was interrupted"
+				return
+			}
+			if !x.explore(s, &next) {
+				return
+			}
+			if x.exceeds(level.bytes() + next.bytes()) {
+				return
+			}
+		}
+		level, next = next, queue{}
+		x.result.Depth++
+	}
+	switch {
+	case x.model.cut > 0:
+		x.result.Reason = fmt.Sprintf("%d steps had no room in a state", x.model.cut)
+	case x.model.cutDrains > 0:
+		x.result.Reason = fmt.Sprintf("%d drains had no room in a state", x.model.cutDrains)
+	default:
+		x.result.Exhausted = true
+	}
+}
+
+// exceeds reports whether a limit is exceeded.
+func (x *exploration) exceeds(frontier int64) bool {
+	switch {
+	case x.limits.States > 0 && len(x.parents) > x.limits.States:
+		x.result.Reason = fmt.Sprintf("it has more than %d states", x.limits.States)
+	case x.limits.Frontier > 0 && frontier > x.limits.Frontier:
+		x.result.Reason = fmt.Sprintf("its frontier takes more than %d MB", x.limits.Frontier>>20)
+	default:
+		return false
+	}
+	return true
+}
+
+// explore adds the states that follow s to next. It returns false after a violation.
+func (x *exploration) explore(s *state, next *queue) bool {
+	m, from := x.model, x.hash(s)
+	if message, trace := x.drain(s); message != "" {
+		return x.violate(message, from, trace...)
+	}
+	steps, v := m.successors(s)
+	if v != nil {
+		return x.violate(v.message, from, v.label)
+	}
+	if len(steps) == 0 && m.Leaks && s.leaks() {
+		return x.violate("a page is left that nothing names", from)
+	}
+	for i := range steps {
+		t := &steps[i].state
+		x.result.Transitions++
+		h := x.hash(t)
+		if _, known := x.parents[h]; known {
+			continue
+		}
+		x.parents[h] = from
+		if message := m.checkDocuments(t); message != "" {
+			return x.violate(message, h)
+		}
+		next.push(t)
+	}
+	return true
+}
+
+// drain checks what an actor gets from the documents of s, unless they were checked
+// before.
+func (x *exploration) drain(s *state) (message string, trace []string) {
+	documents := s.documents()
+	h := x.hash(&documents)
+	if _, done := x.drained[h]; done {
+		return "", nil
+	}
+	x.drained[h] = struct{}{}
+	if message, _ = x.model.drain(&documents); message == "" {
+		message, _ = x.model.saveAgain(&documents)
+	}
+	if message == "" {
+		return "", nil
+	}
+	labelled := *x.model
+	labelled.labels = true
+	message, trace = labelled.drain(&documents)
+	if message == "" {
+		message, trace = labelled.saveAgain(&documents)
+	}
+	return message, append([]string{"then, alone and without faults:"}, trace...)
+}
+
+// violate records a violation in or after the state with a hash, with the way to it and
+// the steps after it.
+func (x *exploration) violate(message string, at uint64, after ...string) bool {
+	var way []uint64
+	for h := at; h != 0; h = x.parents[h] {
+		way = append(way, h)
+	}
+	labelled := *x.model
+	labelled.labels = true
+	s := labelled.start()
+	var trace []string
+	for i := len(way) - 2; i >= 0; i-- {
+		steps, _ := labelled.successors(&s)
+		for n := range steps {
+			if x.hash(&steps[n].state) == way[i] {
+				trace = append(trace, steps[n].label)
+				s = steps[n].state
+				break
+			}
+		}
+	}
+	x.result.Violation = &Violation{Message: message, Trace: append(trace, after...)}
+	return false
+}

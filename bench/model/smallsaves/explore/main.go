@@ -1,0 +1,202 @@
+// Command explore explores the model of package smallsaves: every scenario has to be
+// exhausted without a violation, every mutation has to show one, and random walks none.
+// `make model` writes bench/model/smallsaves/RESULTS.md with it. The exit status is 0 if
+// all came out as they have to.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/messagehub/messagehub/bench/model/smallsaves"
+)
+
+// memoryLimit is what the Go runtime keeps the process below.
+const memoryLimit = 3800 << 20
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "explore:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
+	}
+}
+
+func run(ctx context.Context) error {
+	only := flag.String("only", "", "explore only what has `TEXT` in its name")
+	results := flag.String("results", "", "write the results to `FILE`; default: none is written")
+	states := flag.Int("states", 8_000_000, "maximum number of distinct states of a scenario")
+	walks := flag.Int("walks", 20_000, "number of random walks")
+	trace := flag.Bool("trace", false, "print the traces of the mutations, too")
+	flag.Parse()
+	debug.SetMemoryLimit(memoryLimit)
+
+	r := newReport(*only)
+	r.explore(ctx, options{states: *states, walks: *walks, trace: *trace})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if *results != "" {
+		if err := os.WriteFile(*results, []byte(r.page()), 0o600); err != nil {
+			return err
+		}
+	}
+	return r.failure()
+}
+
+type options struct {
+	states, walks int
+	trace         bool
+}
+
+// A kind says what has to come out of an exploration.
+type kind int
+
+const (
+	scenario kind = iota
+	mutation
+	walking
+)
+
+// A row is one exploration.
+type row struct {
+	group    string
+	kind     kind
+	scenario smallsaves.Scenario
+	result   smallsaves.Result
+}
+
+// isRight reports whether the row came out as it has to.
+func (r *row) isRight() bool {
+	switch r.kind {
+	case mutation:
+		return r.result.Violation != nil
+	case walking:
+		return r.result.Violation == nil
+	default:
+		return r.result.Violation == nil && r.result.Exhausted
+	}
+}
+
+// outcome says what came out, in a few words.
+func (r *row) outcome() string {
+	switch {
+	case r.result.Violation != nil:
+		return "violation: " + r.result.Violation.Message
+	case r.kind == walking:
+		return "no violation"
+	case r.result.Exhausted:
+		return "exhausted, no violation"
+	}
+	return "**not exhausted**: " + r.result.Reason
+}
+
+// A report is all rows, in the order of the page.
+type report struct {
+	rows   []*row
+	peakMB uint64
+}
+
+func newReport(only string) *report {
+	r := &report{}
+	add := func(group string, k kind, s *smallsaves.Scenario) {
+		if strings.Contains(s.Name, only) {
+			r.rows = append(r.rows, &row{group: group, kind: k, scenario: *s})
+		}
+	}
+	for _, g := range smallsaves.Groups() {
+		for i := range g.Scenarios {
+			add(g.Title, scenario, &g.Scenarios[i])
+		}
+	}
+	mutations := smallsaves.Mutations()
+	for i := range mutations {
+		add("mutations", mutation, &mutations[i])
+	}
+	walks := smallsaves.Walks()
+	add("random walks", walking, &walks)
+	return r
+}
+
+// explore explores the rows, as many at a time as there are processors, at most two.
+func (r *report) explore(ctx context.Context, o options) {
+	var next, output sync.Mutex
+	i := 0
+	take := func() *row {
+		next.Lock()
+		defer next.Unlock()
+		if i == len(r.rows) || ctx.Err() != nil {
+			return nil
+		}
+		i++
+		return r.rows[i-1]
+	}
+	var explorers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), parallel) {
+		explorers.Go(func() {
+			for row := take(); row != nil; row = take() {
+				row.explore(ctx, o)
+				output.Lock()
+				r.notePeak()
+				row.print(o)
+				output.Unlock()
+			}
+		})
+	}
+	explorers.Wait()
+}
+
+// parallel limits the scenarios that are explored at a time, since each has its own
+// memory.
+const parallel = 2
+
+// frontier limits the states of a scenario that wait to be explored, in bytes.
+const frontier = 1 << 30
+
+func (r *row) explore(ctx context.Context, o options) {
+	if r.kind == walking {
+		r.result = smallsaves.Walk(ctx, &r.scenario, o.walks)
+		return
+	}
+	r.result = smallsaves.Explore(ctx, &r.scenario, smallsaves.Limits{States: o.states, Frontier: frontier})
+}
+
+func (r *row) print(o options) {
+	fmt.Printf("%-40s %9d states %7.1f s  %s\n", r.scenario.Name, r.result.States, r.result.Took.Seconds(), r.outcome())
+	if r.result.Violation == nil || r.kind == mutation && !o.trace {
+		return
+	}
+	for n, line := range r.result.Violation.Trace {
+		fmt.Printf("%6d  %s\n", n+1, line)
+	}
+}
+
+// notePeak notes how much memory the runtime has taken from the system.
+func (r *report) notePeak() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	r.peakMB = max(r.peakMB, m.Sys>>20)
+}
+
+// failure returns an error that names what did not come out as it has to.
+func (r *report) failure() error {
+	var wrong []string
+	for _, row := range r.rows {
+		if !row.isRight() {
+			wrong = append(wrong, row.scenario.Name)
+		}
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%d of %d did not come out as they have to: %s", len(wrong), len(r.rows), strings.Join(wrong, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package smallsaves
+
+// A reading is one way in which reads of several partitions may come out.
+type reading struct {
+	cost     uint8  // stale reads
+	received uint16 // events, one bit each
+}
+
+// readHead reads the head and brings the index of received ids up to date, for each
+// version of the partitions that a read may return.
+func (m *model) readHead(s *state, i int, j *job) *violation {
+	for h, cost := range s.head.reads(s.staleReads) {
+		if h.intent.low != 0 && (m.holds(smallWithoutIntent) || j.large) {
+			m.meetIntent(s, i, h, cost)
+			continue
+		}
+		if v := m.dedup(s, i, j, h, cost); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// meetIntent adds the step of writer i that finds an intent in the head: it resumes its
+// own, and rolls back another's.
+func (m *model) meetIntent(s *state, i int, h *head, cost uint8) {
+	w, t := &s.writers[i], *s
+	t.staleReads -= cost
+	u := &t.writers[i]
+	if w.refused && h.intent.writer == w.id && h.intent.incarnation == w.incarnation && !h.intent.aborted {
+		u.refused, u.plan, u.headVersion, u.head, u.done, u.due, u.step = false, h.intent, h.version, head{}, 0, 0, writePages
+		m.take(&t, "reads head v%d: its own intent stands", h.version)
+		return
+	}
+	if s.rollbacks == 0 {
+		return
+	}
+	t.rollbacks--
+	u.refused, u.head, u.done, u.plan, u.step = false, *h, 0, h.intent, sealDrawers
+	if m.holds(claimFirst) && !h.intent.aborted {
+		u.step = claim
+	}
+	m.take(&t, "reads head v%d (%d stale): rolls back the intent %d..%d", h.version, cost, h.intent.low, h.intent.high)
+}
+
+// dedup adds the steps of writer i that has read h: it drops the events that the index
+// knows, and decides what to do with the others.
+func (m *model) dedup(s *state, i int, j *job, h *head, cost uint8) *violation {
+	readings, unsealed := m.readIndex(s, j, h, cost)
+	for n, r := range readings {
+		if repeats(readings[:n], r) {
+			continue
+		}
+		t := *s
+		t.staleReads -= r.cost
+		t.writers[i].refused = false
+		for _, d := range unsealed {
+			m.seal(&t, d)
+		}
+		w := &t.writers[i]
+		var fresh [3]uint8
+		nFresh := uint8(0)
+		for _, e := range j.events {
+			if r.received>>e&1 == 0 {
+				fresh[nFresh] = e
+				nFresh++
+			}
+		}
+		if nFresh == 0 {
+			if v := m.answered(&t, i, j, "reads head v%d: all are duplicates, Save succeeds", h.version); v != nil {
+				return v
+			}
+			continue
+		}
+		w.head, w.large, w.fresh, w.nFresh = *h, j.large, fresh, nFresh
+		unflushed := t
+		m.decide(&t, i)
+		m.take(&t, "reads head v%d (%d stale), will save %v", h.version, r.cost, fresh[:nFresh])
+		m.flushEagerly(s, &unflushed, i, h)
+	}
+	return nil
+}
+
+func repeats(earlier []reading, r reading) bool {
+	for _, e := range earlier {
+		if e == r {
+			return true
+		}
+	}
+	return false
+}
+
+// A drawerRef names a drawer of a cabinet.
+type drawerRef struct {
+	cabinet int
+	drawer  uint8
+}
+
+// seal closes a drawer for further events at its count, by a conditional write that acts
+// on the truth.
+func (m *model) seal(t *state, r drawerRef) {
+	c := t.cabinets[r.cabinet].current
+	d, _ := c.find(r.drawer)
+	d.sealed = true
+	c.put(d)
+	t.cabinets[r.cabinet].write(c, m.Versions)
+}
+
+// readIndex returns every way in which the index of the cabinets of j may be read with
+// h, and the drawers behind the head's that the reader has to seal.
+func (m *model) readIndex(s *state, j *job, h *head, cost uint8) (readings []reading, unsealed []drawerRef) {
+	readings = []reading{{cost: cost}}
+	for c := range cabinets {
+		if !j.concerns(c) {
+			continue
+		}
+		var found []reading
+		for _, r := range readings {
+			for view, stale := range s.cabinets[c].reads(s.staleReads - r.cost) {
+				extents, behind, ok := m.extents(s, h, c, view)
+				unsealed = appendNew(unsealed, behind)
+				if ok {
+					found = m.readExtents(s, h, c, extents, reading{r.cost + stale, r.received}, found)
+				}
+			}
+		}
+		readings = found
+	}
+	return readings, unsealed
+}
+
+func (j *job) concerns(cabinet int) bool {
+	for _, e := range j.events {
+		if cabinetOf(e) == cabinet {
+			return true
+		}
+	}
+	return false
+}
+
+func appendNew(refs, more []drawerRef) []drawerRef {
+	for _, r := range more {
+		known := false
+		for _, x := range refs {
+			known = known || x == r
+		}
+		if !known {
+			refs = append(refs, r)
+		}
+	}
+	return refs
+}
+
+// An extent is how many slots of a drawer are in pages.
+type extent struct{ drawer, until uint8 }
+
+// extents returns the drawers that the index has to read with h and a view of the
+// cabinet, and those of them that have to be sealed. The view is too old if it has not
+// every ordinal from the floor on.
+func (m *model) extents(s *state, h *head, c int, view *cabinet) (all []extent, unsealed []drawerRef, ok bool) {
+	last, ok := &h.cabinets[c], true
+	if last.drawer != 0 {
+		all = append(all, extent{last.drawer, last.paged})
+	}
+	for _, d := range view.drawers {
+		if d.id == 0 || d.id == last.drawer || d.ordinal < last.floor || m.holds(denseOrdinals) && d.ordinal > last.ordinal {
+			continue
+		}
+		if !m.holds(trustSealedOnly) {
+			if d.sealed || d.count == m.Capacity {
+				all = append(all, extent{d.id, d.count})
+			} else {
+				ok = false
+			}
+			continue
+		}
+		truth, there := s.cabinets[c].current.find(d.id)
+		if !there {
+			ok = false
+			continue
+		}
+		all = append(all, extent{d.id, truth.count})
+		if !truth.sealed {
+			unsealed = append(unsealed, drawerRef{c, d.id})
+		}
+	}
+	return all, unsealed, ok && (!m.holds(denseOrdinals) || last.complete(view))
+}
+
+// complete reports whether view has each drawer from the floor of c to its ordinal.
+func (c *cabinetHead) complete(view *cabinet) bool {
+	for o := max(c.floor, 1); o <= c.ordinal; o++ {
+		there := o == c.ordinal && c.drawer != 0
+		for _, d := range view.drawers {
+			there = there || d.id != 0 && d.ordinal == o
+		}
+		if !there {
+			return false
+		}
+	}
+	return true
+}
+
+// readExtents appends to found every way in which the pages of extents may be read, and
+// the tail of the cabinet with them.
+func (m *model) readExtents(s *state, h *head, c int, extents []extent, r reading, found []reading) []reading {
+	ways := []reading{r}
+	for _, x := range extents {
+		var next []reading
+		for _, way := range ways {
+			for p, stale := range s.pages[x.drawer].reads(s.staleReads - way.cost) {
+				if received, ok := p.received(x.until); ok {
+					next = append(next, reading{way.cost + stale, way.received | received})
+				}
+			}
+		}
+		ways = next
+	}
+	var tail uint16
+	if m.holds(indexTail) {
+		for _, e := range h.cabinets[c].events() {
+			tail |= 1 << e.event
+		}
+	}
+	for _, way := range ways {
+		found = append(found, reading{way.cost, way.received | tail})
+	}
+	return found
+}
+
+// received returns the events in the slots below until, one bit each, unless one is
+// missing.
+func (p *pages) received(until uint8) (events uint16, ok bool) {
+	for slot := range until {
+		r, there := p.at(slot)
+		if !there {
+			return 0, false
+		}
+		events |= 1 << r.event
+	}
+	return events, true
+}

@@ -1,0 +1,142 @@
+package smallsaves
+
+import "fmt"
+
+// A violation is a step after which something does not hold that has to.
+type violation struct{ label, message string }
+
+// A step leads from one state to another.
+type step struct {
+	state   state
+	label   string // only while labels are wanted
+	outcome outcome
+}
+
+// An outcome is what a Peek or a Dequeue returned in a step.
+type outcome uint8
+
+const (
+	unremarkable outcome = iota
+	noData
+	acknowledged
+)
+
+// A model takes the steps of one scenario.
+type model struct {
+	Scenario
+	jobs       [processes][]job
+	operations [processes][]uint8
+
+	labels    bool   // whether steps are to be labelled
+	cut       int    // steps that were left out because a state has no room for them
+	cutDrains int    // drains that ended early for the same reason
+	name      string // of the process that takes a step
+	steps     []step // from the state at issue
+}
+
+// newModel returns the model of s with its defaults.
+func newModel(s *Scenario) *model {
+	m := &model{Scenario: *s}
+	m.Capacity = orDefault(m.Capacity, 2)
+	m.Bundle = orDefault(m.Bundle, 2)
+	if m.StaleReads > 0 {
+		m.Versions = max(m.Versions, 1)
+	}
+	if !m.NoRollbacks {
+		m.Rollbacks = orDefault(m.Rollbacks, 2)
+	}
+	for i := range processes {
+		m.jobs[i], m.operations[i] = parseJobs(s.Writers[i]), parseOperations(s.Actors[i])
+	}
+	return m
+}
+
+func orDefault(n, otherwise uint8) uint8 {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// holds reports whether a rule is in force.
+func (m *model) holds(r rule) bool { return m.without&r == 0 }
+
+// domainOf returns the number of the catalog that has the entries of a cabinet.
+func (m *model) domainOf(cabinet int) int {
+	if m.TwoDomains {
+		return cabinet
+	}
+	return 0
+}
+
+// label describes a step of the process at work, if labels are wanted.
+func (m *model) label(format string, args []any) string {
+	if !m.labels {
+		return ""
+	}
+	return m.name + " " + fmt.Sprintf(format, args...)
+}
+
+// take adds a step to t.
+func (m *model) take(t *state, format string, args ...any) {
+	m.steps = append(m.steps, step{state: *t, label: m.label(format, args)})
+}
+
+// takeWith adds a step to t that has an outcome.
+func (m *model) takeWith(t *state, o outcome, format string, args ...any) {
+	m.steps = append(m.steps, step{state: *t, label: m.label(format, args), outcome: o})
+}
+
+// violate returns a violation by the process at work.
+func (m *model) violate(message, format string, args ...any) *violation {
+	return &violation{label: m.name + " " + fmt.Sprintf(format, args...), message: message}
+}
+
+// successors returns the steps that any process can take from s. They are valid until the
+// next call.
+func (m *model) successors(s *state) ([]step, *violation) {
+	m.steps = m.steps[:0]
+	for i := range processes {
+		if v := m.stepWriter(s, i); v != nil {
+			return nil, v
+		}
+		if v := m.stepActor(s, i, m.operations[i], true); v != nil {
+			return nil, v
+		}
+	}
+	for i := range m.steps {
+		m.normalize(&m.steps[i].state)
+	}
+	return m.steps, nil
+}
+
+// normalize drops from s what no later step depends on.
+func (m *model) normalize(s *state) {
+	if s.staleReads == 0 {
+		s.forgetVersions()
+	}
+	for i := range processes {
+		if w := &s.writers[i]; w.working && m.jobOf(w) == nil {
+			*w = writer{id: w.id, job: w.job}
+		}
+		if a := &s.actors[i]; a.working && int(a.operation) >= len(m.operations[i]) {
+			*a = actor{operation: a.operation}
+		}
+	}
+}
+
+// start returns the first state of the scenario.
+func (m *model) start() state {
+	var s state
+	if m.Setup != "" {
+		m.setUp(&s)
+	}
+	s.crashes, s.lostReplies, s.staleReads = m.Crashes, m.LostReplies, m.StaleReads
+	s.rollbacks, s.eagerFlushes = m.Rollbacks, m.EagerFlushes
+	s.forgetVersions()
+	for i := range processes {
+		s.writers[i] = writer{working: len(m.jobs[i]) > 0, id: uint8(i)} //nolint:gosec // a process
+		s.actors[i] = actor{working: len(m.operations[i]) > 0, bundle: s.bundlesMade}
+	}
+	return s
+}

@@ -1,0 +1,154 @@
+package smallsaves
+
+// A writerStep is what a writer does next.
+type writerStep uint8
+
+const (
+	readHead writerStep = iota
+	reserve
+	writePages
+	countDrawers
+	writeEntries
+	commit
+	saveSmall
+	claim
+	sealDrawers
+	clearIntent
+	flushPage
+	flushCount
+	flushEntry
+	flushHead
+	leaveDrawer
+	proveGate
+	closeDrawer
+	removeEntries
+	removePages
+	removeDrawers
+	clearClosed
+)
+
+// A flush moves the tail of a cabinet, slots from to from+n, into a page.
+type flush struct {
+	done                              uint8
+	cabinet, drawer, ordinal, from, n uint8
+	until                             uint8 // the end of the page
+	due                               uint8 // the number of the entry that is due, 0 if none is
+	events                            [maxTail]record
+}
+
+// A writer is a process that saves, flushes or sweeps.
+type writer struct {
+	working              bool
+	id, job, incarnation uint8
+	step                 writerStep
+	headVersion          uint8 // that the next write of the head expects
+	head                 head
+	plan                 intent
+	done                 uint8 // parts of the plan, one bit each
+	due                  uint8 // parts whose entry is due, one bit each
+	refused              bool  // its reserve was refused, so the intent in the head may be its own
+	large                bool
+	flushed              bool  // its copy of the head has a flush that is not written yet
+	eager                bool  // it flushes though no Save needs it
+	left                 uint8 // cabinets whose full drawer is sealed, one bit each
+	nFresh               uint8
+	fresh                [3]uint8 // events of the batch that are not received yet
+	flush                flush
+	gate                 gate
+}
+
+func (w *writer) events() []uint8 { return w.fresh[:w.nFresh] }
+
+// startOver forgets what the writer has read.
+func (w *writer) startOver() {
+	*w = writer{working: true, id: w.id, job: w.job, incarnation: w.incarnation}
+}
+
+// finishPart notes a part of the plan as done, and reports whether all are.
+func (w *writer) finishPart(j int) bool {
+	w.done |= 1 << j
+	if w.done != 1<<w.plan.n-1 {
+		return false
+	}
+	w.done = 0
+	return true
+}
+
+func (w *writer) finished(j int) bool { return w.done>>j&1 == 1 }
+
+// An actorStep is what an actor does next.
+type actorStep uint8
+
+const (
+	begin actorStep = iota
+	readGate
+	confirmGate
+	readAgain
+	choose
+	compose
+	repairEntry
+	openBundle
+	readBundle
+	dequeue
+	raisePosition
+	updateEntry
+	closeBundle
+)
+
+// A purpose is why an actor updates the hints of a bundle.
+type purpose uint8
+
+const (
+	noPurpose purpose = iota
+	finishOther
+	finishOwn
+	healEntry
+)
+
+// An actor is a process that peeks and dequeues.
+type actor struct {
+	working   bool
+	step      actorStep
+	operation uint8
+	bundle    uint8 // that it got last
+	target    bundle
+	targetID  uint8
+	purpose   purpose
+	rangeNo   uint8 // of the target, whose hints are next
+	gate      gate
+	head      head
+	entry     entry
+	next      bundle
+	drawer    drawer
+	raise     uint8 // the number that an entry is raised to, 0 deletes it
+
+	// What an observer has seen when the operation began.
+	dequeued uint8
+	wasOpen  bool
+	smallest [cabinets]uint8
+
+	found [cabinets]uint8 // first numbers that a look into a cabinet has found
+	limit uint8           // with inOrder: the number that the bundle must end before
+}
+
+// restart drops the operation that an actor is at and begins the one with number next.
+func (a *actor) restart(next uint8) {
+	*a = actor{working: true, operation: next, bundle: a.bundle}
+}
+
+// peekAgain starts a Peek over at a step, with what the observer saw at its begin.
+func (a *actor) peekAgain(step actorStep) {
+	kept := actor{
+		working: a.working, step: step, operation: a.operation, bundle: a.bundle,
+		dequeued: a.dequeued, wasOpen: a.wasOpen, smallest: a.smallest,
+	}
+	if step != readGate {
+		kept.gate, kept.found = a.gate, a.found
+	}
+	*a = kept
+}
+
+// startHints begins to update the hints of the target.
+func (a *actor) startHints() {
+	a.step, a.rangeNo, a.gate, a.drawer = raisePosition, 0, gate{}, drawer{}
+}

@@ -1,0 +1,49 @@
+package smallsaves
+
+import "strings"
+
+// setUp carries out the steps before the start, without faults.
+func (m *model) setUp(s *state) {
+	before := newModel(&m.Scenario)
+	before.Versions = 0
+	for part := range strings.SplitSeq(m.Setup, "/") {
+		if batch, ok := strings.CutPrefix(part, "S"); ok {
+			before.jobs = [processes][]job{{parseJob(batch)}}
+			s.writers[0] = writer{working: true}
+			before.runWriter(s)
+			s.writers[0] = writer{}
+			continue
+		}
+		s.actors[0] = actor{working: true, bundle: s.bundlesMade}
+		before.runActor(s, parseOperations(strings.TrimPrefix(part, "A")))
+		s.actors[0] = actor{}
+	}
+}
+
+// runWriter has writer 0 carry out its jobs alone.
+func (m *model) runWriter(s *state) {
+	for {
+		m.steps = m.steps[:0]
+		if v := m.stepWriter(s, 0); v != nil {
+			panic("setup: " + v.message)
+		}
+		if len(m.steps) == 0 {
+			return
+		}
+		*s = m.steps[0].state
+	}
+}
+
+// runActor has actor 0 carry out operations alone.
+func (m *model) runActor(s *state, operations []uint8) {
+	for {
+		m.steps = m.steps[:0]
+		if v := m.stepActor(s, 0, operations, true); v != nil {
+			panic("setup: " + v.message)
+		}
+		if len(m.steps) == 0 {
+			return
+		}
+		*s = m.steps[0].state
+	}
+}

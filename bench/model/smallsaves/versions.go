@@ -1,0 +1,59 @@
+package smallsaves
+
+import "iter"
+
+// maxVersions limits how many older versions of a partition a read may return.
+const maxVersions = 2
+
+// versions is the content of a partition with the contents that it had before.
+type versions[T comparable] struct {
+	current T
+	older   [maxVersions]T // the newest first
+	n       uint8
+}
+
+// write replaces the content and keeps up to keep older ones.
+func (v *versions[T]) write(t T, keep int) {
+	if keep > 0 {
+		copy(v.older[1:keep], v.older[:keep-1])
+		v.older[0] = v.current
+		v.n = min(v.n+1, uint8(keep)) //nolint:gosec // keep is at most maxVersions
+	}
+	v.current = t
+}
+
+// forget drops the older contents.
+func (v *versions[T]) forget() {
+	v.older, v.n = [maxVersions]T{}, 0
+}
+
+// reads yields what a read may return and how many stale reads that takes: the current
+// content, and the distinct older ones if budget allows a stale read.
+func (v *versions[T]) reads(budget uint8) iter.Seq2[*T, uint8] {
+	return func(yield func(*T, uint8) bool) {
+		if !yield(&v.current, 0) || budget == 0 {
+			return
+		}
+		for i := range v.older[:v.n] {
+			if v.repeats(i) {
+				continue
+			}
+			if !yield(&v.older[i], 1) {
+				return
+			}
+		}
+	}
+}
+
+// repeats reports whether older[i] equals a newer content.
+func (v *versions[T]) repeats(i int) bool {
+	if v.older[i] == v.current {
+		return true
+	}
+	for j := range v.older[:i] {
+		if v.older[i] == v.older[j] {
+			return true
+		}
+	}
+	return false
+}

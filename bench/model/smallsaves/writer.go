@@ -1,0 +1,122 @@
+package smallsaves
+
+// jobOf returns the batch that a writer is at, nil if it is through.
+func (m *model) jobOf(w *writer) *job {
+	if jobs := m.jobs[w.id]; int(w.job) < len(jobs) {
+		return &jobs[w.job]
+	}
+	return nil
+}
+
+// stepWriter adds the steps that writer i can take from s.
+func (m *model) stepWriter(s *state, i int) *violation {
+	w := &s.writers[i]
+	if !w.working {
+		return nil
+	}
+	j := m.jobOf(w)
+	if j == nil {
+		return nil
+	}
+	m.name = [...]string{"W0", "W1"}[i]
+	if w.step == readHead && j.flush {
+		m.beginFlushes(s, i)
+		return nil
+	}
+	if w.step == readHead && j.sweep {
+		m.beginSweeps(s, i)
+		return nil
+	}
+	if s.crashes > 0 && w.step != readHead {
+		t := *s
+		t.crashes--
+		t.writers[i].incarnation++
+		t.writers[i].startOver()
+		m.take(&t, "CRASH, and the batch is delivered again")
+	}
+	switch w.step {
+	case readHead:
+		return m.readHead(s, i, j)
+	case reserve:
+		m.reserve(s, i)
+	case writePages:
+		m.writePages(s, i)
+	case countDrawers:
+		m.countDrawers(s, i)
+	case writeEntries:
+		m.writeEntries(s, i)
+	case commit:
+		return m.commit(s, i, j)
+	case saveSmall:
+		return m.saveSmall(s, i, j)
+	case claim:
+		m.claim(s, i)
+	case sealDrawers:
+		m.sealDrawers(s, i)
+	case clearIntent:
+		m.clearIntent(s, i)
+	case flushPage, flushCount, flushEntry, flushHead, leaveDrawer:
+		return m.stepFlush(s, i)
+	case proveGate, closeDrawer, removeEntries, removePages, removeDrawers, clearClosed:
+		m.stepSweep(s, i)
+	}
+	return nil
+}
+
+// lose adds the step to t whose reply writer i does not receive: it is where it was.
+func (m *model) lose(s, t *state, i int, format string, args ...any) {
+	if s.lostReplies == 0 {
+		return
+	}
+	u := *t
+	u.lostReplies--
+	u.writers[i] = s.writers[i]
+	m.take(&u, format+" [applied, reply lost]", args...)
+}
+
+// write adds the step to t, whose write may be applied with its reply lost.
+func (m *model) write(s, t *state, i int, format string, args ...any) {
+	m.lose(s, t, i, format, args...)
+	m.take(t, format, args...)
+}
+
+// startOver adds a step by which writer i reads the head again.
+func (m *model) startOver(s *state, i int, format string, args ...any) {
+	t := *s
+	t.writers[i].startOver()
+	m.take(&t, format, args...)
+}
+
+// replaceHead writes h as the work of an operation, 0 if no reader will ask for it.
+func (m *model) replaceHead(t *state, h head, operation uint8) {
+	h.version = t.head.current.version + 1
+	h.operation = operation
+	t.head.write(h, m.Versions)
+}
+
+// answer records that the Save of j returned success, and begins the next batch.
+func (m *model) answer(t *state, i int, j *job) {
+	for _, e := range j.events {
+		t.history.answered |= 1 << e
+	}
+	t.writers[i].job++
+	t.writers[i].startOver()
+}
+
+// checkAnswers reports a Save that returned success for an event that is not committed.
+func (m *model) checkAnswers(t *state, format string, args ...any) *violation {
+	if t.history.answered&^t.history.committed != 0 {
+		return m.violate("H1: a Save returned success and an event is not committed", format, args...)
+	}
+	return nil
+}
+
+// answered adds the step to t after which the Save of j has returned success.
+func (m *model) answered(t *state, i int, j *job, format string, args ...any) *violation {
+	m.answer(t, i, j)
+	if v := m.checkAnswers(t, format, args...); v != nil {
+		return v
+	}
+	m.take(t, format, args...)
+	return nil
+}
