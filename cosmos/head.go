@@ -37,7 +37,7 @@ const headID = "head"
 
 // received says how far a cabinet has been filled by Saves that are committed.
 type received struct {
-	Drawer   string                `json:"drawer,omitempty"` // the last one; "" after a rollback: the next Save begins a new one
+	Drawer   string                `json:"drawer,omitempty"` // the last one; "" after a rollback or a closing: the next Save begins a new one
 	Fill     int                   `json:"fill"`             // events in Drawer
 	Ordinal  int                   `json:"ordinal"`          // the highest one used, Drawer's if there is one
 	Sequence domain.Sequence       `json:"sequence"`         // of the last event

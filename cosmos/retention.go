@@ -13,10 +13,18 @@ import (
 // does not take "gone" for "not seen yet"; the milestones say since when drawers are
 // known to be acknowledged, for neither head nor gate remembers that.
 //
-// Both are patched on condition of a fence of their own, so that a Save in flight
-// continues: its commit is refused once, finds its intent in the head, and is made on the
-// head as it is then. The head is replaced only if the drawer that is being filled is to
-// go, because all of it is acknowledged, and not while an intent fills that cabinet.
+// A drawer that is filled slowly would never go as a whole: the newest event in it is always
+// younger than the retention. So the drawer that a gate stands in is closed whenever a
+// milestone is due, up to four times in the retention, and the next Save begins another.
+// What is stored of a cabinet whose events are acknowledged soon is at most that of one and
+// a half times the retention, however few they are. Closing removes nothing: a drawer that
+// is closed is retained until all of it is acknowledged and a milestone above it is old
+// enough.
+//
+// Floors and milestones are patched on condition of a fence of their own, so that a Save in
+// flight continues: its commit is refused once, finds its intent in the head, and is made on
+// the head as it is then. The head is replaced only to close a drawer, and not while an
+// intent fills that cabinet.
 //
 // A Replay moves a gate back. It reads the gate, moves the fence, and then replaces the
 // gate. A sweep that has read the retention before is refused by the fence; one that has
@@ -76,6 +84,12 @@ func acknowledgedBelow(last received, at position) int {
 	return at.Ordinal
 }
 
+// isDue reports whether the next milestone may be made at now.
+func (t retained) isDue(now time.Time, grace time.Duration) bool {
+	n := len(t.Milestones)
+	return n == 0 || now.UnixMilli()-t.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()
+}
+
 // advanced returns t as it is to be at now, when the head says last and the gate
 // at of the cabinet: with a milestone for what is acknowledged, and with its floor
 // raised to the milestones that are older than grace. An old gate makes things stay
@@ -99,7 +113,7 @@ func (t retained) advanced(last received, at position, now time.Time, grace time
 			latest = m.Below
 		}
 	}
-	if n := len(next.Milestones); below > latest && (n == 0 || now.UnixMilli()-next.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()) {
+	if below > latest && next.isDue(now, grace) {
 		m := milestone{Below: below, At: now.UnixMilli()}
 		if last.Drawer != "" && below > last.Ordinal {
 			m.Filled = last.Total
@@ -134,13 +148,17 @@ func (m milestone) same(o milestone) bool {
 type retention struct {
 	of     map[cabinetName]retained
 	raised map[domain.Group]bool // groups with a floor that rises: their gates have to be proved first
-	closed []cabinetName         // cabinets whose last drawer goes too, so that no Save may fill it any more
+	closed []cabinetName         // cabinets whose last drawer is closed, so that no Save fills it from now on
 	fresh  bool                  // it differs from what the head says
 }
 
 // planRetention decides from a head and gates, either of which may be old, what
-// is to be kept at now.
-func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration) (*retention, error) {
+// is to be kept at now. It closes drawers only if mayClose is true.
+//
+// A drawer is closed if its gate stands in it and a milestone is due. A gate that was read
+// before it moved closes a drawer later, one that was read before a Replay closes a drawer
+// in which events wait again. Neither removes an event, so the gate is not proved.
+func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose bool) (*retention, error) {
 	p := &retention{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
 	for name, last := range h.Cabinets {
 		recipient, err := domain.ParseActorID(h.PartitionKey)
@@ -155,13 +173,19 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if err != nil {
 			return nil, err
 		}
-		before := h.Retention[name]
-		next := before.advanced(last, gates[group].At[name], now, grace)
+		before, at := h.Retention[name], gates[group].At[name]
+		mayClose := mayClose && !h.isFilling(name)
+		if mayClose && last.Drawer != "" && at.Ordinal == last.Ordinal && before.isDue(now, grace) {
+			last.Drawer, last.Fill = "", 0
+			p.closed = append(p.closed, name)
+			p.fresh = true
+		}
+		next := before.advanced(last, at, now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
-			if h.isFilling(name) {
-				next.Floor = max(before.Floor, last.Ordinal) // that one another time
-			} else {
+			if mayClose {
 				p.closed = append(p.closed, name)
+			} else {
+				next.Floor = max(before.Floor, last.Ordinal) // that one another time
 			}
 		}
 		if next.Floor > max(before.Floor, 1) {

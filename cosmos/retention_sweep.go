@@ -74,8 +74,10 @@ func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorI
 func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	c := r.begin("sweep")
 	var h *head
+	attempts := 0
 	err := c.Retry(ctx, func() (err error) {
-		h, err = c.raiseFloors(ctx, recipient)
+		attempts++
+		h, err = c.raiseFloors(ctx, recipient, attempts <= maxCloseAttempts)
 		return err
 	})
 	if err != nil {
@@ -84,6 +86,11 @@ func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorI
 	return c.clear(ctx, recipient, h)
 }
 
+// maxCloseAttempts is how many times a sweep tries to close drawers of a recipient. That
+// replaces the head, which a busy writer does more quickly; the rest is patched, and the
+// next sweep tries again.
+const maxCloseAttempts = 3
+
 // raiseFloors brings the retention in the head of recipient up to date and
 // returns the head as it is then.
 //
@@ -91,7 +98,7 @@ func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorI
 // gate that allows it; then the head is written on condition that its retention
 // is still what was read. A Replay, which moves a gate back, writes in the opposite
 // order: the fence in the head first, then the gate. So one of the two fails.
-func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head, error) {
+func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
 		return nil, err
@@ -100,7 +107,7 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID) (*head
 	if err := c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates); err != nil {
 		return nil, err
 	}
-	p, err := planRetention(h, gates, c.r.opts.Groups, c.r.opts.Clock(), c.r.opts.Retention)
+	p, err := planRetention(h, gates, c.r.opts.Groups, c.r.opts.Clock(), c.r.opts.Retention, mayClose)
 	if err != nil || !p.fresh {
 		return h, err
 	}
@@ -123,12 +130,14 @@ func (c *call) prove(ctx context.Context, g *gate) error {
 	return err
 }
 
-// writeRetention makes the head say p. Unless a last drawer is to go, that does
-// not stand in the way of Saves: it is a patch that asks for the fence only, and
-// a Save that is under way goes on with the head as it is then.
+// writeRetention makes the head say p. Unless a drawer is closed, it does not
+// delay a Save: it is a patch on condition of the fence only, and a Save in flight
+// continues with the head as it is then.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
 	// A crash after this write leaves milestones, which any node uses; or a floor with drawers
-	// below it, which no reader uses and the next sweep deletes.
+	// below it, which no reader uses and the next sweep deletes; or a cabinet whose last drawer
+	// is closed but not sealed, as after a rollback: the next reader that needs it seals it, and
+	// the next Save begins another.
 	next := h.setRetention(p.of, c.r.client.NewID(), p.closed)
 	var err error
 	if len(p.closed) > 0 {

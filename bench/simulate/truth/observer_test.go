@@ -275,7 +275,7 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 0"},
 		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 2"},
 		{"a clearing above the floor", "retention", floored, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2, "cleared": 3}})}, "above its floor"},
-		{"a last drawer closed too early", "retention", dequeued, commit{headOf(4, 4, nil, undone)}, "is not done with"},
+		{"a last drawer closed under an intent", "retention", filling, commit{headOf(4, 5, save2, undone)}, "while an intent fills it"},
 		{"a drawer removed above the floor", "retention", dequeued, commit{put("cabinet", "a|"+cab, first, nil)}, "was removed"},
 		{"a page removed above the floor", "retention", dequeued, commit{put("cabinet", first, "page-0", nil)}, "was removed"},
 		{"a replay below the floor", "retention", floored, commit{b1open, gateOf(5, "b1", origin), recordOf("replay")}, "below the floor 2"},

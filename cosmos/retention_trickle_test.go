@@ -1,0 +1,113 @@
+package cosmos
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// events counts the events that are stored, those too that are acknowledged.
+func (k *keeper) events() int {
+	container, err := k.node.db.Container(cabinetContainer)
+	require.NoError(k, err)
+	pages := k.node.begin("test").QueryAllPartitions(container, "", "SELECT * FROM c WHERE c.until > 0")
+	events := 0
+	for !pages.IsDone() {
+		items, err := pages.Next(k.Context(), 1000)
+		require.NoError(k, err)
+		for _, item := range items {
+			var p page
+			require.NoError(k, pages.Decode(item, &p))
+			events += p.Until - p.Slot
+		}
+	}
+	return events
+}
+
+// TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle lives through a year in which
+// events come one by one and are delivered at once.
+func TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle(t *testing.T) {
+	const year, retention = 365 * day, 7 * day
+	for _, every := range []time.Duration{6 * time.Hour, time.Hour} {
+		t.Run(fmt.Sprint("one event every ", every), func(t *testing.T) {
+			t.Parallel()
+			k := newKeeper(t, 10_000)
+			most, began := 0, k.engine.RequestUnits()
+			swept := 0.0
+			for passed := time.Duration(0); passed < year; passed += every {
+				k.passes(every)
+				k.saves(1)
+				k.takes()
+				if passed%(6*time.Hour) != 0 {
+					continue
+				}
+				before := k.engine.RequestUnits()
+				k.sweeps()
+				swept += k.engine.RequestUnits() - before
+				if passed%day == 0 {
+					k.expires()
+					most = max(most, k.events())
+				}
+			}
+			wanted := int(retention / every)
+			documents, bytes := k.stored()
+			t.Logf("%d events came, at most %d were stored, %d are within the retention; %d documents, %d bytes at the end; sweeps cost %.1f RU a day, all %.1f",
+				year/every, most, wanted, documents, bytes, swept/365, (k.engine.RequestUnits()-began)/365)
+			require.GreaterOrEqual(t, most, wanted, "H2: what is sent again is known for seven days")
+			require.LessOrEqual(t, most, 2*wanted)
+			require.NoError(t, k.mended(k.actor))
+		})
+	}
+}
+
+// TestClosedDrawer_StaysWhileAnEventInItWaits closes drawers by age, each while two of its
+// four events wait, and lets them wait for longer than the retention.
+func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
+	k := newKeeper(t, 10_000)
+	const rounds = 6
+	var saved, taken []domain.EventID
+	for round := range rounds {
+		for _, e := range k.saves(4, repositorytest.Alone) {
+			saved = append(saved, e.ID)
+		}
+		for len(taken) < len(saved)-2 {
+			taken = append(taken, k.takes().Events[0].ID)
+		}
+		for range 30 {
+			k.passes(day)
+			k.sweeps()
+		}
+		h, err := k.node.begin("test").readHead(t.Context(), k.actor)
+		require.NoError(t, err)
+		for _, last := range h.Cabinets {
+			require.Equal(t, round+1, last.Ordinal)
+			require.Empty(t, last.Drawer, "it is closed although events in it wait")
+		}
+		require.Equal(t, 4, k.events())
+		require.NoError(t, k.audit(k.actor))
+	}
+	taken = append(taken, k.takes().Events[0].ID, k.takes().Events[0].ID)
+	require.Equal(t, saved, taken)
+	require.NoError(t, k.mended(k.actor))
+}
+
+// TestDrawer_IsNotClosedOftenerThanMilestonesAreMade sweeps every hour.
+func TestDrawer_IsNotClosedOftenerThanMilestonesAreMade(t *testing.T) {
+	k := newKeeper(t, 10_000)
+	for range 28 * 24 {
+		k.saves(1)
+		k.takes()
+		k.passes(time.Hour)
+		k.sweeps()
+	}
+	h, err := k.node.begin("test").readHead(t.Context(), k.actor)
+	require.NoError(t, err)
+	for _, last := range h.Cabinets {
+		require.LessOrEqual(t, last.Ordinal, 4*milestonesPerGrace+2)
+	}
+}
