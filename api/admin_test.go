@@ -235,6 +235,9 @@ func request(path, body string) string {
 func TestAPeekThatWaitsIsToldOfAFreezeAtOnce(t *testing.T) {
 	operated(t, nil, func(b *bubble) {
 		start := time.Now()
+		require.Equal(b.t, 202, b.exchange(b.dial(), post(array(newEvent(1)))).StatusCode)
+		bundle := b.exchange(b.dial(), strings.Replace(waitRequest, "?wait=20s", "", 1)).Header.Get("MessageId")
+		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/skip", "{"+why+`,"bundleId":"`+bundle+`"}`)).StatusCode)
 		answered := b.waits(waitRequest)
 		require.Equal(b.t, 204, b.exchange(b.dial(), request(admin+"/freeze", "{"+why+"}")).StatusCode)
 		b.after(start, 0, 503, answered)

@@ -97,6 +97,7 @@ var provoke = map[string]func(f *fixture) answer{
 		return f.do("GET", "/v1/peek", "")
 	},
 	"frozen": func(f *fixture) answer {
+		f.post(202, newEvent(1))
 		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`)
 		a.wants(204)
 		return f.do("GET", "/v1/peek", "")

@@ -16,6 +16,8 @@ import (
 // An operator's order is one batch in the partition of the recipient's gates and
 // bundles: what changes, and the record of it. The record has the write id of
 // the batch, so a refused batch that was carried out after all is known by it.
+// An order that writes more documents than a batch takes is several batches, the
+// first of which has the record.
 
 // The orders.
 const (
@@ -28,18 +30,24 @@ const (
 
 var _ repository.Operations = (*Repository)(nil)
 
-// A decision is what an order comes to, given what is stored.
+// A decision is what an order writes, given what is stored.
 type decision struct {
-	writes []write
+	writes []batchWrite
 	group  string
 	bundle *bundleDoc
 }
 
-// A write creates a document, or replaces the one that has etag.
-type write struct {
-	id   string
-	etag azcore.ETag
-	doc  any
+// A batchWrite adds one operation to a batch.
+type batchWrite func(*azcosmos.TransactionalBatch)
+
+// replaceInBatch replaces the document that has etag, or creates it if etag is empty.
+func replaceInBatch(id string, etag azcore.ETag, doc any) batchWrite {
+	return func(b *azcosmos.TransactionalBatch) { putInBatch(b, id, etag, client.Encode(doc)) }
+}
+
+// patchInBatch patches a document.
+func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
+	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
 // carryOut has decide look at what is stored, and writes what it says together
@@ -52,6 +60,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	}
 	c := r.begin(what)
 	id := r.client.NewID()
+	recorded := false
 	err := c.Retry(ctx, func() error {
 		d, err := decide(c, id)
 		if err != nil {
@@ -64,41 +73,31 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		if d.bundle != nil {
 			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count
 		}
-		// A crash before this write leaves gate and bundle as they were; a crash after it leaves
-		// the action and its record. The operator finds the record, or repeats the action.
-		_, err = c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-			for _, w := range d.writes {
-				putInBatch(b, w.id, w.etag, client.Encode(w.doc))
+		for writes := range slices.Chunk(d.writes, maxBatch-1) {
+			// A crash before this write leaves gate and bundle as they were; a crash after it leaves
+			// the action and its record. If the action needs further batches, a crash leaves the
+			// first of them. The operator finds the record, or repeats the action.
+			_, err := c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+				for _, add := range writes {
+					add(b)
+				}
+				if !recorded {
+					b.CreateItem(client.Encode(record), nil)
+				}
+			})
+			if client.IsRefused(err) {
+				if err = client.ErrStale; !recorded { // perhaps the batch was applied before
+					err = c.mustExist(ctx, r.db.bundles, recipient.String(), record.ID)
+				}
 			}
-			b.CreateItem(client.Encode(record), nil)
-		})
-		if client.IsRefused(err) { // perhaps because it was carried out before
-			there, err := c.isThere(ctx, recipient, record.ID, recordDocument)
-			if err == nil && !there {
-				err = client.ErrStale
+			if err != nil {
+				return err
 			}
-			return err
+			recorded = true
 		}
-		return err
+		return nil
 	})
 	return c.Outcome(what+" for "+recipient.String(), err)
-}
-
-// isThere reports whether a document of a recipient exists. It asks by a write that changes
-// nothing, which acts on the current document, however stale the reads are.
-func (c *call) isThere(ctx context.Context, recipient domain.ActorID, id string, kind client.DocumentKind) (bool, error) {
-	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), id, changesNothing(kind), &struct{}{})
-	if client.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// changesNothing is a patch of a document of a kind that leaves it as it is.
-func changesNothing(kind client.DocumentKind) azcosmos.PatchOperations {
-	ops := client.NewPatch(kind)
-	ops.AppendSet("/kind", kind.Name)
-	return ops
 }
 
 // Release implements repository.Operations.
@@ -108,9 +107,9 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 		if err != nil {
 			return nil, err
 		}
-		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.close(stateReleased, writeID, r.opts.Retention)},
-			{g.ID, g.ETag, g.release(writeID)},
+		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
+			patchInBatch(doc.ID, doc.closing(stateReleased, writeID, r.opts.Retention)),
+			replaceInBatch(g.ID, g.ETag, g.release(writeID)),
 		}}, nil
 	})
 }
@@ -122,9 +121,9 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 		if err != nil {
 			return nil, err
 		}
-		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.close(stateSkipped, writeID, r.opts.Retention)},
-			{g.ID, g.ETag, g.advancePast(doc, writeID)},
+		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
+			patchInBatch(doc.ID, doc.closing(stateSkipped, writeID, r.opts.Retention)),
+			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID)),
 		}}, nil
 	})
 }
@@ -177,9 +176,9 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 			return nil, err
 		}
 		rewound := g.rewindTo(doc, writeID)
-		return &decision{group: doc.Group, bundle: doc, writes: []write{
-			{doc.ID, doc.etag, doc.reopen(rewound, writeID)},
-			{g.ID, g.ETag, rewound},
+		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
+			replaceInBatch(doc.ID, doc.etag, doc.reopen(rewound, writeID)),
+			replaceInBatch(g.ID, g.ETag, rewound),
 		}}, nil
 	})
 	return bundle, err
@@ -192,12 +191,13 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 		return nil, nil, err
 	}
 	g := gates[group]
-	if g.Open != "" || g.Last == "" {
-		if c.r.db.ReadsMayBeStale() {
-			if err := c.prove(ctx, g); err != nil {
-				return nil, nil, err
-			}
+	if (g.Open != "" || g.Last == "") && c.r.db.ReadsMayBeStale() {
+		var err error
+		if g, err = c.gateNow(ctx, recipient, group); err != nil {
+			return nil, nil, err
 		}
+	}
+	if g.Open != "" || g.Last == "" {
 		if g.Open != "" {
 			return nil, nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", g.Open, group)
 		}
@@ -206,7 +206,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 	doc := &bundleDoc{}
 	etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), g.Last, doc)
 	if client.IsNotFound(err) {
-		there, err := c.isThere(ctx, recipient, g.Last, bundleDocument)
+		there, err := c.exists(ctx, c.r.db.bundles, recipient.String(), g.Last)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -283,21 +283,43 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 	return r.setFrozen(ctx, recipient, thawOrder, false, by)
 }
 
-// setFrozen writes every gate, those too that were not there: whatever a Peek or
-// Dequeue under way has read, its write is refused.
+// setFrozen writes every gate, including those that did not exist: the write of a Peek or
+// Dequeue that has read one of them before is refused. An actor without a mailbox is
+// NotFound, so that an order for a wrong id leaves nothing.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.Order) error {
 	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
-		gates := make(map[domain.Group]*gate)
-		if err := c.readGates(ctx, recipient, r.opts.Groups.All(), gates); err != nil {
+		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())
+		if err != nil {
 			return nil, err
 		}
 		d := &decision{}
+		known := h.etag != ""
 		for _, group := range r.opts.Groups.All() {
 			g := gates[group]
-			d.writes = append(d.writes, write{g.ID, g.ETag, g.setFrozen(frozen, writeID)})
+			known = known || g.ETag != ""
+			if g.WriteID != writeID { // else an earlier batch of this order has written it
+				d.writes = append(d.writes, replaceInBatch(g.ID, g.ETag, g.setFrozen(frozen, writeID)))
+			}
+		}
+		if !known {
+			return nil, c.whyNoMailbox(ctx, recipient)
 		}
 		return d, nil
 	})
+}
+
+// whyNoMailbox returns NotFound for a recipient of whom neither head nor gate was read, or
+// client.ErrStale if that read was stale.
+func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error {
+	if c.r.db.ReadsMayBeStale() {
+		switch there, err := c.exists(ctx, c.r.db.catalog, headKey(recipient), headID); {
+		case err != nil:
+			return err
+		case there:
+			return client.ErrStale
+		}
+	}
+	return domain.Errorf(domain.NotFound, "actor %s has no mailbox: nothing was ever saved for it", recipient)
 }
 
 // Records implements repository.Operations.

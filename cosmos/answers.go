@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
@@ -21,10 +20,7 @@ import (
 
 var _ repository.Answers = (*Repository)(nil)
 
-const (
-	ifOpen       = "c.state = '" + stateOpen + "'"
-	ifUnanswered = ifOpen + " and c.content = '" + string(domain.Request) + "' and not is_defined(c.object)"
-)
+const ifUnanswered = ifOpen + " and c.content = '" + string(domain.Request) + "' and not is_defined(c.object)"
 
 // Answer implements repository.Answers.
 func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error) {
@@ -89,27 +85,4 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 		return err
 	})
 	return bundle, c.Outcome(what+" for bundle "+id.String(), err)
-}
-
-// openNow returns a bundle as it is now, or fails with NotFound if it is not open.
-// Where reads may be old, a write that changes nothing asks for it.
-func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
-	doc := &bundleDoc{}
-	var err error
-	if c.r.db.ReadsMayBeStale() {
-		ops := client.NewPatch(bundleDocument, ifOpen)
-		ops.AppendSet("/kind", bundleKind)
-		err = c.Patch(ctx, c.r.db.bundles, recipient.String(), id.String(), ops, doc)
-	} else {
-		_, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
-	}
-	if client.StatusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
-		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc); err == nil {
-			return nil, errNotOpen(id)
-		}
-	}
-	if client.IsNotFound(err) || err == nil && doc.State != stateOpen {
-		return nil, errNotOpen(id)
-	}
-	return doc, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
@@ -151,15 +152,24 @@ func (d *bundleDoc) setOpening(g *gate) {
 	}
 }
 
-// close returns d closed, in a state other than open. Cosmos deletes it when the
-// retention has passed since.
-func (d *bundleDoc) close(state, writeID string, retention time.Duration) *bundleDoc {
-	c := *d
+// ifOpen is the condition of a patch that the bundle is open.
+const ifOpen = "c.state = '" + stateOpen + "'"
+
+// closing returns the patch that closes d, with another state than open. Cosmos deletes the
+// bundle when the retention has passed since.
+//
+// Its condition is that the bundle is open, and by the write that had opened it when d was
+// read; a Replay opens it by another one. Between these two, only the answer of the domain
+// changes the bundle. The condition is not on the etag, because a Peek that proves that the
+// bundle is open changes the etag at any time; see proveOpen.
+func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azcosmos.PatchOperations {
+	ops := client.NewPatch(bundleDocument, ifOpen, "c.operation = '"+d.WriteID+"'")
+	ops.AppendSet("/state", state)
+	ops.AppendSet("/operation", writeID)
 	if retention > 0 {
-		c.TTL = int(max(retention.Round(time.Second)/time.Second, 1))
+		ops.AppendSet("/ttl", max(retention.Round(time.Second)/time.Second, 1)) // 0 means for ever in Cosmos
 	}
-	c.State, c.WriteID = state, writeID
-	return &c
+	return ops
 }
 
 // reopen returns d open again, by g.

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -13,7 +11,7 @@ import (
 
 // A Dequeue reads the bundle and the gates in one round, and closes the bundle and moves
 // the gate past it in one batch, whatever the size of the bundle. Bundle and gate are
-// always written together, so the state of a bundle is as reliable as its gate.
+// opened and closed together, so the state of a bundle is as reliable as its gate.
 
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
@@ -61,13 +59,13 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
-	dequeued, advanced := doc.close(stateDequeued, writeID, c.r.opts.Retention), g.advancePast(doc, writeID)
+	advanced := g.advancePast(doc, writeID)
 	notice := newNotice(doc, advanced, &bundle, c.r.opts.Clock())
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
 	// closed, the gate past it and, of a bundle on request, the notice to its domain: all
 	// of them or none.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		putInBatch(b, doc.ID, doc.etag, client.Encode(dequeued))
+		b.PatchItem(doc.ID, doc.closing(stateDequeued, writeID, c.r.opts.Retention), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
 		if notice != nil {
 			b.CreateItem(client.Encode(notice), nil)
@@ -121,43 +119,4 @@ func (c *call) whyUnanswered(ctx context.Context, recipient domain.ActorID, id d
 		}
 	}
 	return repository.ErrUnanswered
-}
-
-// whyNotOpen returns NotFound for a bundle that was not read as open, once the
-// gates prove it: it may have been opened, or opened again by a Replay, since the
-// moment that the copy shows.
-func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
-	if c.r.db.ReadsMayBeStale() {
-		if err := c.confirmGates(ctx, recipient, gates); err != nil {
-			return err
-		}
-	}
-	for _, g := range gates {
-		if g.Open == id.String() {
-			return client.ErrStale
-		}
-	}
-	return errNotOpen(id)
-}
-
-// bundleAndGates reads a bundle, nil if none exists, and all gates of its
-// recipient, side by side.
-func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, map[domain.Group]*gate, error) {
-	doc := &bundleDoc{}
-	gates := make(map[domain.Group]*gate)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
-		if client.IsNotFound(err) {
-			doc, err = nil, nil
-			return err
-		}
-		if err == nil {
-			doc.etag = etag
-		}
-		return err
-	})
-	g.Go(func() error { return c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates) })
-	err := g.Wait()
-	return doc, gates, err
 }

@@ -59,20 +59,19 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 	return nil
 }
 
-// confirmGates proves by conditional writes that the gates are as they were read, so
-// that a bundle that none of them has open is not open. It writes those too
-// that were not there, for a stale read may have missed one.
-func (c *call) confirmGates(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) error {
-	// A crash after this write leaves the gates under their next generations, and empty gates
-	// where none existed. They have the same meaning as before.
-	_, err := c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		for _, group := range c.r.opts.Groups.All() {
-			g := gates[group]
-			putInBatch(b, g.ID, g.ETag, client.Encode(g.confirm(c.r.client.NewID())))
+// gateNow returns a gate as it is now, however stale the reads are. A gate that does not
+// exist is not created.
+func (c *call) gateNow(ctx context.Context, recipient domain.ActorID, group domain.Group) (*gate, error) {
+	var g gate
+	// A crash after this write leaves the gate as it was, with another etag.
+	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), gateID(group), changesNothing(gateDocument), &g)
+	switch {
+	case client.IsNotFound(err):
+		return newGate(recipient, group), nil
+	case client.IsRefused(err): // its format is newer
+		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), gateID(group), &g); err == nil {
+			err = client.ErrStale
 		}
-	})
-	if client.IsRefused(err) {
-		return client.ErrStale
 	}
-	return err
+	return &g, err
 }

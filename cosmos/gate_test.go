@@ -1,10 +1,12 @@
 package cosmos
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -121,22 +123,32 @@ func TestGateAssumeAcknowledged_CountsWithoutAWrite(t *testing.T) {
 	assert.EqualValues(t, 12, g.At["c"].Total)
 }
 
-func TestBundleClose_ExpiresAfterTheRetention(t *testing.T) {
+func TestBundleClosing_ExpiresAfterTheRetention(t *testing.T) {
 	_, d := transitionGate()
-	d.TTL = 0
-	closed := d.close(stateDequeued, "write", 90*time.Second)
-	assert.Equal(t, stateDequeued, closed.State)
-	assert.Equal(t, "write", closed.WriteID)
-	assert.Equal(t, 90, closed.TTL)
-	assert.Equal(t, stateOpen, d.State)
-	assert.Equal(t, 1, d.close(stateDequeued, "write", time.Millisecond).TTL, "0 means for ever in Cosmos")
-	assert.Zero(t, d.close(stateDequeued, "write", -1).TTL)
+	d.WriteID = "opened"
+	encode := func(retention time.Duration) string {
+		patch, err := json.Marshal(d.closing(stateDequeued, "write", retention))
+		require.NoError(t, err)
+		return string(patch)
+	}
+	assert.JSONEq(t, `{
+		"condition": "from c where (NOT IS_DEFINED(c.v) OR c.v <= 1) and c.state = 'open' and c.operation = 'opened'",
+		"operations": [
+			{"op": "set", "path": "/state", "value": "dequeued"},
+			{"op": "set", "path": "/operation", "value": "write"},
+			{"op": "set", "path": "/ttl", "value": 90}
+		]
+	}`, encode(90*time.Second))
+	assert.Contains(t, encode(time.Millisecond), `"value":1}`, "0 means for ever in Cosmos")
+	assert.NotContains(t, encode(-1), "/ttl")
 }
 
 func TestBundleReopen_StaysUntilItIsClosedAgain(t *testing.T) {
 	g, d := transitionGate()
 	rewound := g.rewindTo(d, "write")
-	again := d.close(stateDequeued, "closed", time.Minute).reopen(rewound, "write")
+	closed := *d
+	closed.State, closed.WriteID, closed.TTL = stateDequeued, "closed", 60
+	again := closed.reopen(rewound, "write")
 	assert.Equal(t, stateOpen, again.State)
 	assert.Equal(t, "write", again.WriteID)
 	assert.Zero(t, again.TTL)

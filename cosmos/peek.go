@@ -71,8 +71,8 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 	return repository.Next{Run: run, Backlog: backlog}, nil
 }
 
-// openBundle returns the open bundle of g. Where reads may be stale, a
-// conditional write of the gate proves that it is still open.
+// openBundle returns the open bundle of g. Where reads may be stale, it is proved to be
+// open.
 func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
 	readOpen := c.readOpen
 	if c.r.db.ReadsMayBeStale() {
@@ -94,37 +94,6 @@ func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*
 	return repository.Next{Open: &b, Run: run}, nil
 }
 
-// readOpen reads the open bundle of g.
-func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
-	var doc bundleDoc
-	_, err := c.Read(ctx, c.r.db.bundles, g.Recipient, g.Open, &doc)
-	if client.IsNotFound(err) {
-		return nil, client.ErrNotYetVisible
-	}
-	return &doc, err
-}
-
-// proveOpen writes g as it was read, and reads its open bundle in the same batch,
-// as it is then: with its answer, if it has one.
-func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
-	// A crash after this write leaves the gate under the next generation. A Dequeue that has
-	// read the gate before is refused and reads again.
-	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, false, func(b *azcosmos.TransactionalBatch) {
-		putInBatch(b, g.ID, g.ETag, client.Encode(g.confirm(c.r.client.NewID())))
-		b.ReadItem(g.Open, nil)
-	})
-	switch {
-	case client.IsRefused(err) && client.FailureOf(err).Operation() == 0:
-		return nil, client.ErrStale // perhaps by this very batch: the next look will tell
-	case client.IsRefused(err):
-		return nil, client.ErrNotYetVisible
-	case err != nil:
-		return nil, err
-	}
-	var doc bundleDoc
-	return &doc, c.Decode(results[1].ResourceBody, g.Recipient, &doc)
-}
-
 // Find implements repository.Bundles.
 func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
 	c := r.begin("find")
@@ -139,7 +108,7 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 	return *found.Open, found.Run, nil
 }
 
-// find looks into the gates, which alone say what is open.
+// find returns the bundle if one of the gates has it open.
 func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
 	gates, h, err := c.readGatesAndHead(ctx, recipient, c.r.opts.Groups.All())
 	if err == nil && anyFrozen(gates) {
@@ -153,12 +122,7 @@ func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.Bun
 			return c.openBundle(ctx, g, gates, h)
 		}
 	}
-	if c.r.db.ReadsMayBeStale() {
-		if err := c.confirmGates(ctx, recipient, gates); err != nil {
-			return repository.Next{}, err
-		}
-	}
-	return repository.Next{}, errNotOpen(id)
+	return repository.Next{}, c.whyNotOpen(ctx, recipient, id, gates)
 }
 
 // runOf returns the run of a bundle that is open.

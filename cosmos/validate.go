@@ -52,6 +52,9 @@ func (d *bundleDoc) Validate() error {
 	if d.Count < 0 || domain.Weight(d.Count) > domain.MaxBundleWeight { // each weighs something
 		return fmt.Errorf("bundle %s has %d events", d.ID, d.Count)
 	}
+	if !isName(d.WriteID) { // it is a part of a condition
+		return fmt.Errorf("bundle %s has the write id %q", d.ID, d.WriteID)
+	}
 	if len(d.Ranges) == 0 {
 		return fmt.Errorf("bundle %s has no slots", d.ID)
 	}

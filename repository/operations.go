@@ -41,7 +41,8 @@ type Operations interface {
 	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by Order) (domain.Bundle, error)
 
 	// Freeze makes Peek, Find and Dequeue fail with ErrFrozen until Thaw. Freezing what
-	// is frozen, and thawing what is not, is recorded and changes nothing.
+	// is frozen, and thawing what is not, is recorded and changes nothing. Both fail with
+	// NotFound if nothing was ever saved for the recipient.
 	Freeze(ctx context.Context, recipient domain.ActorID, by Order) error
 
 	// Thaw ends a Freeze.

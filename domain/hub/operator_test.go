@@ -66,6 +66,7 @@ func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
 
 func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
 	w := newWorld(t, hub.Options{})
+	w.sent(1)
 	var log bytes.Buffer
 	ops := &operations{Operations: w.store}
 	operator := hub.NewOperator(w.hub, ops, slog.New(slog.NewTextHandler(&log, nil)))
@@ -91,6 +92,7 @@ func TestAFrozenQueueIsThatAndNothingElse(t *testing.T) {
 
 func TestWhoListensHearsOfAnOrderAtOnce(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, e *ear) {
+		w.sent(1)
 		operator := hub.NewOperator(w.hub, e.Store, nil)
 		l := w.listens(rt.TimeSeries)
 		defer l.Close()

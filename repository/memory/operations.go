@@ -79,20 +79,24 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 
 // Freeze implements [repository.Operations].
 func (s *Store) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
-	return s.ordered(ctx, actor, "freeze", by, func(r *recipient) (*domain.Bundle, error) { r.freeze(true); return nil, nil })
+	return s.ordered(ctx, actor, "freeze", by, func(r *recipient) (*domain.Bundle, error) { return nil, r.freeze(actor, true) })
 }
 
 // Thaw implements [repository.Operations].
 func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.Order) error {
-	return s.ordered(ctx, actor, "thaw", by, func(r *recipient) (*domain.Bundle, error) { r.freeze(false); return nil, nil })
+	return s.ordered(ctx, actor, "thaw", by, func(r *recipient) (*domain.Bundle, error) { return nil, r.freeze(actor, false) })
 }
 
 // freeze also lets every Peek that is under way lose its race.
-func (r *recipient) freeze(frozen bool) {
+func (r *recipient) freeze(actor domain.ActorID, frozen bool) error {
+	if len(r.cabinets) == 0 {
+		return domain.Errorf(domain.NotFound, "actor %s has no mailbox: nothing was ever saved for it", actor)
+	}
 	r.frozen = frozen
 	for _, g := range r.gates {
 		g.generation++
 	}
+	return nil
 }
 
 // Records implements [repository.Operations].

@@ -137,6 +137,35 @@ var operationRules = []rule{
 		f.refuses(domain.Conflict, err)
 	}},
 
+	{name: "freezing or thawing an actor without a mailbox is NotFound and leaves nothing", test: func(f *fixture) {
+		f.refuses(domain.NotFound, f.Operations.Freeze(f.ctx, f.actor, because))
+		f.refuses(domain.NotFound, f.Operations.Thaw(f.ctx, f.actor, because))
+		f.noRecords()
+		f.dequeues(f.stored(1)...)
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+	}},
+
+	{name: "asking for a bundle that is not open changes nothing", test: func(f *fixture) {
+		asks := func(f *fixture) {
+			before, err := f.Operations.Inspect(f.ctx, f.actor)
+			require.NoError(f, err)
+			id := NewBundleID()
+			f.notOpen(id)
+			f.refuses(domain.NotFound, f.Operations.Release(f.ctx, f.actor, id, because))
+			f.refuses(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, id, because))
+			_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+			f.refuses(domain.NotFound, err)
+			after, err := f.Operations.Inspect(f.ctx, f.actor)
+			require.NoError(f, err)
+			require.Equal(f, before, after)
+			f.noRecords()
+		}
+		asks(f)
+		asks(f.of(NewActor()))
+		f.stored(1)
+		asks(f)
+	}},
+
 	{name: "every order is recorded, the newest first", test: func(f *fixture) {
 		f.stored(2)
 		open := f.peek()

@@ -75,6 +75,31 @@ var raceRules = []rule{
 		require.Len(f, f.peek().Events, 1)
 	}},
 
+	{name: "Peeks that repeat an open bundle fail neither each other nor its Dequeue", test: func(f *fixture) {
+		for range 5 {
+			f.stored(2)
+			open := f.peek()
+			f.together(8, func(i int) error {
+				for range 10 {
+					next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
+					switch {
+					case errors.Is(err, domain.ErrNoData):
+					case err != nil:
+						return err
+					case next.Open == nil || next.Open.ID != open.ID:
+						return fmt.Errorf("a Peek found another bundle than %s", open.ID)
+					}
+				}
+				if i > 0 {
+					return nil
+				}
+				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
+				return err
+			})
+			f.nothing()
+		}
+	}},
+
 	{name: "W5 the events of one Save become visible together, in all their cabinets", capacity: 7, test: func(f *fixture) {
 		const size, saves = 6, 25
 		var done atomic.Bool

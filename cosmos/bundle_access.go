@@ -1,0 +1,132 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Bundle and gate are opened and closed together: every batch that changes the state of a
+// bundle also writes its gate, and every write that changes what a gate has open also
+// changes the state of the bundle. So a bundle that is open is the one that its gate has
+// open. A patch on condition that a bundle is open acts on the current document and proves
+// it, however stale the reads are; if the patch is refused, the bundle is not open.
+//
+// Such a patch leaves the bundle as it is, and asks for no etag. Any number of them may be
+// under way at once, and none makes a Dequeue fail, whose conditions are on the gate and on
+// members of the bundle that the patch does not change.
+
+// bundleAndGates reads a bundle, nil if none exists, and all gates of its
+// recipient, side by side.
+func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, map[domain.Group]*gate, error) {
+	doc := &bundleDoc{}
+	gates := make(map[domain.Group]*gate)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
+		if client.IsNotFound(err) {
+			doc, err = nil, nil
+			return err
+		}
+		if err == nil {
+			doc.etag = etag
+		}
+		return err
+	})
+	g.Go(func() error { return c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates) })
+	err := g.Wait()
+	return doc, gates, err
+}
+
+// readOpen reads the open bundle of g.
+func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+	var doc bundleDoc
+	_, err := c.Read(ctx, c.r.db.bundles, g.Recipient, g.Open, &doc)
+	if client.IsNotFound(err) {
+		return nil, client.ErrNotYetVisible
+	}
+	return &doc, err
+}
+
+// proveOpen returns the open bundle of g as it is now, with its answer, if it has one. A
+// patch proves that the bundle is open. The same batch reads the gate, so an actor that has
+// been frozen since g was read gets nothing.
+func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
+	// A crash after this write leaves the bundle as it was.
+	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, true, func(b *azcosmos.TransactionalBatch) {
+		b.PatchItem(g.Open, changesNothing(bundleDocument, ifOpen), nil)
+		b.ReadItem(g.ID, nil)
+	})
+	switch {
+	case client.StatusOf(err) == http.StatusPreconditionFailed: // closed since g was read, or its format is newer
+		if _, err = c.readOpen(ctx, g); err == nil {
+			err = client.ErrStale
+		}
+		return nil, err
+	case client.IsRefused(err):
+		return nil, client.ErrNotYetVisible
+	case err != nil:
+		return nil, err
+	}
+	var doc bundleDoc
+	var now gate
+	if err := c.Decode(results[0].ResourceBody, g.Recipient, &doc); err != nil {
+		return nil, err
+	}
+	if err := c.Decode(results[1].ResourceBody, g.Recipient, &now); err != nil {
+		return nil, err
+	}
+	switch {
+	case now.Open != doc.ID:
+		return nil, domain.Errorf(domain.Damaged, "bundle %s of %s is open, and %s has %q open", doc.ID, g.Recipient, g.ID, now.Open)
+	case now.Frozen:
+		return nil, repository.ErrFrozen
+	}
+	return &doc, nil
+}
+
+// openNow returns a bundle as it is now, or fails with NotFound if it is not open. Where
+// reads may be stale, a patch proves either.
+func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
+	doc := &bundleDoc{}
+	var err error
+	if c.r.db.ReadsMayBeStale() {
+		// A crash after this write leaves the bundle as it was.
+		err = c.Patch(ctx, c.r.db.bundles, recipient.String(), id.String(), changesNothing(bundleDocument, ifOpen), doc)
+	} else {
+		_, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc)
+	}
+	if client.StatusOf(err) == http.StatusPreconditionFailed { // it is not open, or its format is newer
+		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), id.String(), doc); err == nil || client.IsNotFound(err) {
+			return nil, errNotOpen(id)
+		}
+	}
+	if client.IsNotFound(err) || err == nil && doc.State != stateOpen {
+		return nil, errNotOpen(id)
+	}
+	return doc, err
+}
+
+// whyNotOpen returns NotFound for a bundle that was not read as open. Where reads may be
+// stale, the bundle may have been opened, or opened again by a Replay, since the moment that
+// they show: a patch proves that it is not open, and writes nothing if that is so.
+func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
+	if c.r.db.ReadsMayBeStale() {
+		if _, err := c.openNow(ctx, recipient, id); err != nil {
+			return err
+		}
+		return client.ErrStale
+	}
+	for _, g := range gates {
+		if g.Open == id.String() {
+			return client.ErrStale // the two contradict each other: they were read at different times
+		}
+	}
+	return errNotOpen(id)
+}

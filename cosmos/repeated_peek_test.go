@@ -1,0 +1,70 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// repeatingClients is how many clients repeat a Peek of the same actor while it dequeues.
+const repeatingClients = 32
+
+// Two nodes share the store, and each request takes 5 to 7 ms of simulated time.
+func TestDequeue_IsNotDelayedByRepeatedPeeks(t *testing.T) {
+	for _, consistency := range []string{"Strong", "Session"} {
+		t.Run(consistency, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { dequeueBesidePeeks(t, consistency) }) })
+	}
+}
+
+func dequeueBesidePeeks(t *testing.T, consistency string) {
+	s := newTrust(t)
+	s.rig = newRig(t, embedded.Options{Consistency: consistency})
+	random := seeded(1)
+	delay := func(*http.Request) time.Duration {
+		return 5*time.Millisecond + time.Duration(random()%uint64(2*time.Millisecond))
+	}
+	nodes := []*Repository{s.slow(Options{}, delay), s.slow(Options{}, delay)}
+	ctx, stop := context.WithCancel(t.Context())
+	var repeating sync.WaitGroup
+	peeks := make([][]time.Duration, repeatingClients)
+	for i := range peeks {
+		repeating.Go(func() {
+			for ctx.Err() == nil {
+				began := time.Now()
+				if _, err := nodes[i%2].NextUnacknowledged(context.Background(), s.actor, allGroups); err != nil {
+					assert.ErrorIs(t, err, domain.ErrNoData)
+				}
+				peeks[i] = append(peeks[i], time.Since(began))
+			}
+		})
+	}
+	var dequeues []time.Duration
+	for range 50 {
+		s.save(nodes[0], 0, repositorytest.Events(1, s.actor))
+		b, err := repositorytest.Peek(t.Context(), s.stores(nodes[0]), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		client.Sleep(t.Context(), 10*time.Millisecond) // the others repeat it
+		began := time.Now()
+		_, err = nodes[1].Acknowledge(t.Context(), s.actor, b.ID)
+		require.NoError(t, err)
+		dequeues = append(dequeues, time.Since(began))
+	}
+	stop()
+	repeating.Wait()
+	all := slices.Sorted(slices.Values(slices.Concat(peeks...)))
+	t.Logf("Dequeue: worst %v; %d Peeks: p99 %v", slices.Max(dequeues), len(all), all[len(all)*99/100])
+	assert.LessOrEqual(t, slices.Max(dequeues), 100*time.Millisecond, "a Dequeue")
+	assert.LessOrEqual(t, all[len(all)*99/100], 100*time.Millisecond, "the p99 of a Peek")
+}
