@@ -59,12 +59,16 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 	return nil
 }
 
-// gateNow returns a gate as it is now, however stale the reads are. A gate that does not
-// exist is not created.
+// gateNow returns a gate as it is now, however stale the reads are: it writes the gate as it
+// is, under the next generation. A gate that does not exist is not created.
 func (c *call) gateNow(ctx context.Context, recipient domain.ActorID, group domain.Group) (*gate, error) {
 	var g gate
-	// A crash after this write leaves the gate as it was, with another etag.
-	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), gateID(group), changesNothing(gateDocument), &g)
+	ops := client.NewPatch(gateDocument)
+	ops.AppendSet("/operation", c.r.client.NewID())
+	ops.AppendIncrement("/generation", 1)
+	// A crash after this write leaves the gate under its next generation. It has the same
+	// meaning as before.
+	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), gateID(group), ops, &g)
 	switch {
 	case client.IsNotFound(err):
 		return newGate(recipient, group), nil

@@ -1,11 +1,8 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -25,7 +22,7 @@ type Connection struct {
 	Database   string                 // default "messagehub"
 	Transport  policy.Transporter     // default: a pooled HTTP transport
 	// Consistency overrides the default consistency level that the account
-	// states of itself.
+	// states of itself, but not its regions.
 	Consistency string
 }
 
@@ -33,22 +30,23 @@ type Connection struct {
 type Database struct {
 	account     *azcosmos.Client
 	name        string
-	consistency atomic.Pointer[string]
+	consistency string                            // overrides that of the account, unless empty
+	properties  atomic.Pointer[accountProperties] // as last read
 	hangUp      func()
 }
 
 // Connect makes a client. It makes no call; the first call shows whether
 // the account can be reached. The caller closes the Database.
 func Connect(c Connection) (*Database, error) {
-	db := &Database{name: cmp.Or(c.Database, "messagehub"), hangUp: func() {}}
-	db.consistency.Store(&c.Consistency)
+	db := &Database{name: cmp.Or(c.Database, "messagehub"), consistency: c.Consistency, hangUp: func() {}}
+	db.properties.Store(&accountProperties{})
 	transport := c.Transport
 	if transport == nil {
 		own := newHTTPClient()
 		transport, db.hangUp = own, own.CloseIdleConnections
 	}
 	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: &accountObserver{next: noResendTransport{transport}, db: db, fixed: c.Consistency != ""},
+		Transport: &accountObserver{next: noResendTransport{transport}, db: db},
 		// A write that may have been carried out is sent again by a call, which
 		// knows what is at stake. Left alone, the client repeats one whose HTTP/2
 		// stream broke and reports its own success as a conflict; see noResendTransport.
@@ -93,52 +91,10 @@ func (db *Database) Close() {
 	db.hangUp()
 }
 
-// ReadsMayBeStale reports whether a plain read may show an older state than one
-// that a client has seen already. An account whose level is not known yet is
-// taken for a stale one.
-func (db *Database) ReadsMayBeStale() bool {
-	switch *db.consistency.Load() {
-	case "Strong", "BoundedStaleness":
-		return false
-	}
-	return true
-}
-
 func newHTTPClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns = 1000
 	t.MaxIdleConnsPerHost = 256
 	t.ResponseHeaderTimeout = 10 * time.Second
 	return &http.Client{Transport: t}
-}
-
-// An accountObserver reads the consistency level from the account document when
-// the client fetches it; azcosmos keeps it to itself.
-type accountObserver struct {
-	next  policy.Transporter
-	db    *Database
-	fixed bool
-}
-
-func (o *accountObserver) Do(req *http.Request) (*http.Response, error) {
-	resp, err := o.next.Do(req)
-	if err != nil || o.fixed || req.Method != http.MethodGet || req.URL.Path != "/" && req.URL.Path != "" || resp.StatusCode != http.StatusOK {
-		return resp, err
-	}
-	const most = 1 << 20
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	_ = resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	var account struct {
-		Policy struct {
-			Level string `json:"defaultConsistencyLevel"`
-		} `json:"userConsistencyPolicy"`
-	}
-	if json.Unmarshal(body, &account) == nil && account.Policy.Level != "" {
-		o.db.consistency.Store(&account.Policy.Level)
-	}
-	return resp, nil
 }

@@ -278,11 +278,11 @@ func (w *containerWatch) isCurrent(now time.Time) bool {
 	return age >= 0 && age < maxContainerAge
 }
 
-// isContainerFault reports whether err is about the containers, and not about the
-// way to the account.
+// isContainerFault reports whether err is about the containers, or the regions of their
+// account, and not about the way to the account.
 func isContainerFault(err error) bool {
 	_, mismatch := errors.AsType[*ContainerError](err)
-	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced)
+	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced) || errors.Is(err, errSeveralWriteRegions)
 }
 
 // errContainerReplaced reports that another container has taken the name of the one

@@ -24,7 +24,8 @@
 // Plain reads may be stale, each partition by itself; see [Database.ReadsMayBeStale]. A
 // document that another one refers to and that is not there is [ErrNotYetVisible]: a stale
 // read at first, damage if it repeats. A write acts on the current document, so a patch
-// that changes nothing is a read that is not stale.
+// that changes nothing is a read that is not stale. An account that takes writes in several
+// regions is refused: there, conditional writes decide nothing.
 //
 // # Failures
 //
@@ -43,6 +44,7 @@
 //	403 of a full partition          Unavailable  no; see [ErrPartitionFull]
 //	401, 403                         Unavailable  no
 //	500 of a damaged file            Damaged      no; embedded engine only
+//	none: several write regions      Unavailable  no; the request was not sent
 //	others                           Unknown      no
 //
 // When the budget is used up, a write that may have been applied is Uncertain: the caller

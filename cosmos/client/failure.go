@@ -26,6 +26,7 @@ type Failure struct { //nolint:errname // its user asks what failed, not which e
 	after     time.Duration // how long Cosmos asks to wait
 	charge    float32       // a refusal has its price, too
 	operation int           // which operation of a batch failed, else 0
+	unsuited  bool          // the request was not sent: the hub cannot work on the account
 	damage    bool          // the file of an embedded engine is damaged there
 	partition string        // the key of the damaged partition; "" if it is not known
 	resume    string        // the continuation of a query that leads past the damage
@@ -47,7 +48,7 @@ func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
-	f := &Failure{err: err}
+	f := &Failure{err: err, unsuited: errors.Is(err, errSeveralWriteRegions)}
 	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		f.status = answer.StatusCode
 		if answer.RawResponse != nil {
@@ -132,7 +133,7 @@ func (f *Failure) retriable() bool {
 	if f.behind || f.moving {
 		return true
 	}
-	if f.damage {
+	if f.damage || f.unsuited {
 		return false
 	}
 	switch f.status {
@@ -145,6 +146,9 @@ func (f *Failure) retriable() bool {
 
 // happened reports whether a write that ended like this may have been carried out.
 func (f *Failure) happened() bool {
+	if f.unsuited {
+		return false
+	}
 	switch f.status {
 	case 0, http.StatusRequestTimeout, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -162,8 +166,11 @@ func (f *Failure) mayBeContainers() bool {
 
 // kind says what a caller of the port can do.
 func (f *Failure) kind() domain.Kind {
-	if f.damage {
+	switch {
+	case f.damage:
 		return domain.Damaged
+	case f.unsuited:
+		return domain.Unavailable
 	}
 	switch f.status {
 	case http.StatusNotFound:

@@ -50,6 +50,11 @@ type Options struct {
 	// Stale is set. Under the first two a point read costs twice.
 	Consistency string
 
+	// WriteRegions and ReadRegions are the names of the regions that the account states,
+	// in the order of its answer. The engine serves all of them. Default: one region,
+	// which has both roles.
+	WriteRegions, ReadRegions []string
+
 	// Stale makes reads old, in memory only: it is called once for each
 	// point read and query page, and says how many commits ago the state is
 	// that the read sees (at most 64). Writes, batches and reads with a
@@ -194,7 +199,10 @@ func open(store disk.Store, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := wire.Options{Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong"), Collides: o.Collide}
+	w := wire.Options{
+		Key: o.Key, Consistency: cmp.Or(o.Consistency, "Strong"), Collides: o.Collide,
+		WriteRegions: o.WriteRegions, ReadRegions: o.ReadRegions,
+	}
 	if o.Throttle {
 		w.Throttle = physics.NewThrottle(o.Clock)
 	}

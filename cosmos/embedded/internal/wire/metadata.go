@@ -25,6 +25,22 @@ func metadata(r *request, status int, body []byte) (Response, error) {
 	return Response{Status: status, Body: body}, nil
 }
 
+// regions are the names of the locations of the account.
+type regions struct{ write, read []string }
+
+// regionsOf returns the regions that o names, or one.
+func regionsOf(o *Options) regions {
+	one := []string{"South Central US"}
+	r := regions{write: o.WriteRegions, read: o.ReadRegions}
+	if len(r.write) == 0 {
+		r.write = one
+	}
+	if len(r.read) == 0 {
+		r.read = r.write
+	}
+	return r
+}
+
 // account tells the client where to send its requests: to where this one
 // came.
 func (s *Server) account(r *request) (Response, error) {
@@ -41,11 +57,17 @@ func (s *Server) account(r *request) (Response, error) {
 	if r.door.Advertise != "" {
 		host = r.door.Advertise
 	}
-	location := []map[string]string{{"name": "South Central US", "databaseAccountEndpoint": scheme + "://" + host + "/"}}
+	locations := func(names []string) []map[string]string {
+		list := make([]map[string]string, len(names))
+		for i, name := range names {
+			list[i] = map[string]string{"name": name, "databaseAccountEndpoint": scheme + "://" + host + "/"}
+		}
+		return list
+	}
 	body, err := json.Marshal(map[string]any{
 		"id": host, "_rid": host, "_self": "", "media": "//media/", "addresses": "//addresses/", "_dbs": "//dbs/",
-		"writableLocations": location, "readableLocations": location,
-		"enableMultipleWriteLocations": false,
+		"writableLocations": locations(s.regions.write), "readableLocations": locations(s.regions.read),
+		"enableMultipleWriteLocations": len(s.regions.write) > 1,
 		"userConsistencyPolicy":        map[string]string{"defaultConsistencyLevel": s.consistency},
 	})
 	if err != nil {

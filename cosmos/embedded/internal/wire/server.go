@@ -21,6 +21,7 @@ type Server struct {
 	engine      *engine.Engine
 	key         []byte
 	consistency string
+	regions     regions
 	charged     atomic.Int64 // engine.Charge of all data requests
 	requests    atomic.Int64
 	throttle    *physics.Throttle // nil: no request is refused
@@ -35,6 +36,9 @@ type Options struct {
 	Throttle    *physics.Throttle
 	Delayer     *physics.Delayer
 	Collides    func() bool
+
+	// Names of the regions that the account states. Default: one region, which has both roles.
+	WriteRegions, ReadRegions []string
 }
 
 // New returns the server of an engine.
@@ -47,7 +51,8 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 	if _, ok := consistencyRank[consistency]; !ok {
 		return nil, fmt.Errorf("consistency level %q is unknown; want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual", consistency)
 	}
-	return &Server{engine: e, key: secret, consistency: consistency, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
+	regions := regionsOf(&o)
+	return &Server{engine: e, key: secret, consistency: consistency, regions: regions, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
 }
 
 // RequestUnits is the sum of all charges of data requests.

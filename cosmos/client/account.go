@@ -1,0 +1,107 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// The consistency levels under which a read shows every write that was acknowledged before.
+const (
+	strong           = "Strong"
+	boundedStaleness = "BoundedStaleness" // in the region that takes the writes
+)
+
+// accountProperties are what an account says of itself. azcosmos reads them before the
+// first request and every few minutes after that.
+type accountProperties struct {
+	ID     string `json:"id"`
+	Policy struct {
+		Level string `json:"defaultConsistencyLevel"`
+	} `json:"userConsistencyPolicy"`
+	Writable []region `json:"writableLocations"`
+	Readable []region `json:"readableLocations"`
+}
+
+// A region is a location of an account.
+type region struct {
+	Name string `json:"name"`
+}
+
+// readsWhereItWrites reports whether reads go to the region that takes the writes. Without
+// preferred regions, of which [Connect] names none, azcosmos sends them to the first
+// readable location.
+func (a *accountProperties) readsWhereItWrites() bool {
+	return len(a.Readable) == 1 ||
+		len(a.Readable) > 1 && len(a.Writable) > 0 && a.Readable[0].Name == a.Writable[0].Name
+}
+
+// fault returns why the hub cannot work on the account, nil if it can.
+func (a *accountProperties) fault() error {
+	if len(a.Writable) < 2 {
+		return nil
+	}
+	var names []string
+	for _, r := range a.Writable {
+		names = append(names, r.Name)
+	}
+	return fmt.Errorf("account %s: %w (%s); disable multi-region writes", a.ID, errSeveralWriteRegions, strings.Join(names, ", "))
+}
+
+// errSeveralWriteRegions reports an account that takes writes in several regions. There,
+// two conditional writes of one document can both succeed, and one of them is lost.
+var errSeveralWriteRegions = errors.New("it takes writes in several regions, where conditional writes decide nothing")
+
+// ReadsMayBeStale reports whether a plain read may show an older state than one
+// that a client has seen already. On an account with bounded staleness, that is so if reads
+// go to another region than writes: that region is some writes behind. An account that is
+// not known yet is taken for a stale one.
+func (db *Database) ReadsMayBeStale() bool {
+	account := db.properties.Load()
+	switch cmp.Or(db.consistency, account.Policy.Level) {
+	case strong:
+		return false
+	case boundedStaleness:
+		return !account.readsWhereItWrites()
+	}
+	return true
+}
+
+// An accountObserver notes the properties of the account when azcosmos reads them, because
+// azcosmos does not return them. While they have a fault, it sends no other request.
+type accountObserver struct {
+	next policy.Transporter
+	db   *Database
+}
+
+func (o *accountObserver) Do(req *http.Request) (*http.Response, error) {
+	isAccount := req.Method == http.MethodGet && (req.URL.Path == "/" || req.URL.Path == "")
+	if !isAccount {
+		if err := o.db.properties.Load().fault(); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := o.next.Do(req)
+	if err != nil || !isAccount || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	const limit = 1 << 20
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	var account accountProperties
+	if json.Unmarshal(body, &account) == nil && account.Policy.Level != "" {
+		o.db.properties.Store(&account)
+	}
+	return resp, nil
+}
