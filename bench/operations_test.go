@@ -39,7 +39,7 @@ func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
 	for _, l := range append(baseline.Layouts(), hub) {
 		require.NoError(t, l.Provision(t.Context(), a, perContainer))
 		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-			return trickleOf(t.Context(), r, a, l, func(float64, string) {})
+			return trickleVariant{}.trickle(t.Context(), r, a, l, func(float64, string) {})
 		})
 		require.Len(t, found, 6)
 		price := map[string]float64{"hub": 36.8, "original": 24.4, "single": 20}[l.Name]

@@ -20,14 +20,19 @@ type place struct {
 // modelled account are on disk: so the heap of this process is that of whoever is
 // measured, and its collector has no more to do than theirs would. From another account
 // the databases of the layouts are removed.
-func (r *run) at(ctx context.Context, measure func(p place) error) (err error) {
+func (r *run) at(ctx context.Context, measure func(p place) error) error {
+	return r.atWith(ctx, "", measure)
+}
+
+// atWith is at with a consistency level of the modelled account.
+func (r *run) atWith(ctx context.Context, consistency string, measure func(p place) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	o := r.accountOptions()
-	o.Dir = filepath.Join(folder, "account")
+	o.Dir, o.Consistency = filepath.Join(folder, "account"), consistency
 	a, err := account.Open(ctx, o)
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"encoding/binary"
+	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -11,8 +13,9 @@ import (
 // A source makes events, actors and ids that are the same in every run with its
 // seed and come only once in each. It belongs to one goroutine.
 type source struct {
-	seed uint64
-	made uint64
+	seed    uint64
+	made    uint64
+	payload int // bytes of the payload of each event; 0: none
 }
 
 // id returns a UUID of version 8: made as its maker likes.
@@ -37,10 +40,20 @@ func (s *source) events(n int, to domain.ActorID, weight domain.Weight) []domain
 	for i := range events {
 		events[i] = domain.Event{
 			ID: s.id(), Recipient: to, Origin: domain.TimeSeries, ContentType: timeSeries, DocumentType: rsm012,
-			SupportsBundling: true, Weight: weight,
+			SupportsBundling: true, Weight: weight, Payload: s.payloadOf(),
 		}
 	}
 	return events
+}
+
+// payloadOf returns a JSON text of as many bytes as a payload has, nil if events have
+// none.
+func (s *source) payloadOf() []byte {
+	if s.payload == 0 {
+		return nil
+	}
+	const frame = `{"values":""}`
+	return fmt.Appendf(nil, `{"values":"%s"}`, strings.Repeat("7", max(0, s.payload-len(frame))))
 }
 
 var (

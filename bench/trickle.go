@@ -10,34 +10,55 @@ import (
 )
 
 // trickle sends single events to many recipients in turn, and then has each of them
-// fetch and confirm what there is for it: the traffic for which nothing is laid out.
+// fetch and confirm what there is for it: the traffic for which nothing is laid out. It
+// does so without payloads, with them, and on a Session account.
 func trickle(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error { return trickleAt(ctx, r, p.Account) })
+	variants := []trickleVariant{{}, {name: ", with payloads", payload: 300}, {name: ", on a Session account", consistency: "Session"}}
+	if r.Endpoint != "" {
+		variants = variants[:2] // an account that is there has a level of its own
+	}
+	for i, v := range variants {
+		err := r.atWith(ctx, v.consistency, func(p place) error {
+			return v.measure(ctx, r, p.Account, float64(i)/float64(len(variants)), 1/float64(len(variants)))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func trickleAt(ctx context.Context, r *run, a *account.Account) error {
+// A trickleVariant is a way in which events trickle.
+type trickleVariant struct {
+	name        string // of its figures, behind that of the operation
+	payload     int    // bytes of each event's payload; 0: none
+	consistency string
+}
+
+// measure measures each layout. It is the part of the scenario that begins at from.
+func (v trickleVariant) measure(ctx context.Context, r *run, a *account.Account, from, part float64) error {
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	for i, l := range r.layouts() {
-		step := func(part float64, what string) {
-			r.progress((float64(i)+part)/float64(len(r.layouts())), "%s: %s", l.Name, what)
+		step := func(done float64, what string) {
+			r.progress(from+part*(float64(i)+done)/float64(len(r.layouts())), "%s%s: %s", l.Name, v.name, what)
 		}
-		if err := trickleOf(ctx, r, a, l, step); err != nil {
+		if err := v.trickle(ctx, r, a, l, step); err != nil {
 			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
 	return nil
 }
 
-func trickleOf(ctx context.Context, r *run, a *account.Account, l layout.Layout, step func(float64, string)) error {
+func (v trickleVariant) trickle(ctx context.Context, r *run, a *account.Account, l layout.Layout, step func(float64, string)) error {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	src := source{seed: r.Seed}
+	src := source{seed: r.Seed, payload: v.payload}
 	actors := make([]domain.ActorID, pick(r, 50, 10))
 	for i := range actors {
 		actors[i] = src.actor()
@@ -75,13 +96,13 @@ func trickleOf(ctx context.Context, r *run, a *account.Account, l layout.Layout,
 		took.Count = line.Count().Since(before)
 		fetches = append(fetches, took)
 	}
-	r.figure(l.Name, "save of one event, p50", quantile(saves, 0.5, milliseconds), "ms", nil)
-	r.figure(l.Name, "save of one event, p99", quantile(saves, 0.99, milliseconds), "ms", nil)
-	r.figure(l.Name, "save of one event, request units", median(saves, units), "RU", nil)
-	r.figure(l.Name, "save of one event, requests", median(saves, requests), "requests", nil)
-	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events, p50", each), quantile(fetches, 0.5, milliseconds), "ms", nil)
-	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events, request units", each), median(fetches, units), "RU", nil)
-	r.percentiles(l.Name+", save of one event", saves)
+	r.figure(l.Name, "save of one event"+v.name+", p50", quantile(saves, 0.5, milliseconds), "ms", nil)
+	r.figure(l.Name, "save of one event"+v.name+", p99", quantile(saves, 0.99, milliseconds), "ms", nil)
+	r.figure(l.Name, "save of one event"+v.name+", request units", median(saves, units), "RU", nil)
+	r.figure(l.Name, "save of one event"+v.name+", requests", median(saves, requests), "requests", nil)
+	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events%s, p50", each, v.name), quantile(fetches, 0.5, milliseconds), "ms", nil)
+	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events%s, request units", each, v.name), median(fetches, units), "RU", nil)
+	r.percentiles(l.Name+", save of one event"+v.name, saves)
 	return nil
 }
 

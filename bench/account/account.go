@@ -52,6 +52,12 @@ type Options struct {
 	// which is not what is measured. Default: they are in memory.
 	Dir string
 
+	// Consistency is the default level of the embedded engine. Default: Strong.
+	Consistency string
+
+	// Clock is that of the embedded engine. Default: time.Now.
+	Clock func() time.Time
+
 	// Standard charges queries by the lower of the two published readings. Default:
 	// the pessimistic profile.
 	Standard bool
@@ -87,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	if o.Endpoint != "" {
 		return a, nil
 	}
-	settings := embedded.Options{Dir: o.Dir, Unsynced: true, Pessimistic: !o.Standard}
+	settings := embedded.Options{Dir: o.Dir, Unsynced: true, Pessimistic: !o.Standard, Consistency: o.Consistency, Clock: o.Clock}
 	if o.Physics != nil {
 		settings.Throttle = true
 		settings.Latency = &o.Physics.Latency
@@ -159,7 +165,7 @@ func (a *Account) Connection(l *Line, database string) client.Connection {
 // asked, so it is "".
 func (a *Account) Consistency() string {
 	if a.engine != nil {
-		return "Strong"
+		return cmp.Or(a.options.Consistency, "Strong")
 	}
 	return ""
 }

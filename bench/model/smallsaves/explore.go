@@ -32,8 +32,8 @@ type Violation struct {
 	Trace   []string
 }
 
-// Error implements error.
-func (v *Violation) Error() string {
+// String returns the message and the trace.
+func (v *Violation) String() string {
 	text := v.Message
 	for n, line := range v.Trace {
 		text += fmt.Sprintf("\n%4d  %s", n+1, line)

@@ -135,7 +135,7 @@ func (m *model) start() state {
 	s.rollbacks, s.eagerFlushes = m.Rollbacks, m.EagerFlushes
 	s.forgetVersions()
 	for i := range processes {
-		s.writers[i] = writer{working: len(m.jobs[i]) > 0, id: uint8(i)} //nolint:gosec // a process
+		s.writers[i] = writer{working: len(m.jobs[i]) > 0, id: uint8(i)}
 		s.actors[i] = actor{working: len(m.operations[i]) > 0, bundle: s.bundlesMade}
 	}
 	return s

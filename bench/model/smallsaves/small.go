@@ -86,7 +86,7 @@ func (m *model) decide(t *state, i int) {
 	}
 	w.large = large
 	if obstacle >= 0 {
-		w.beginFlush(uint8(obstacle)) //nolint:gosec // a cabinet
+		w.beginFlush(uint8(obstacle))
 		return
 	}
 	m.prepareLarge(w)
@@ -189,7 +189,7 @@ func (m *model) loseAnswer(s, t *state, i int, format string, args ...any) {
 // numbered returns events with the numbers that follow low.
 func numbered(events []uint8, low uint8) (records []record) {
 	for n, e := range events {
-		records = append(records, record{e, low + 1 + uint8(n)}) //nolint:gosec // at most three events
+		records = append(records, record{e, low + 1 + uint8(n)})
 	}
 	return records
 }

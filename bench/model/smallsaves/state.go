@@ -338,7 +338,7 @@ func (s *state) documents() state {
 // names.
 func (s *state) leaks() bool {
 	for d := range s.pages {
-		if !s.pages[d].current.empty() && !s.named(uint8(d)) { //nolint:gosec // d is below maxDrawers
+		if !s.pages[d].current.empty() && !s.named(uint8(d)) {
 			return true
 		}
 	}

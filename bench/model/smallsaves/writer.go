@@ -81,10 +81,10 @@ func (m *model) write(s, t *state, i int, format string, args ...any) {
 }
 
 // startOver adds a step by which writer i reads the head again.
-func (m *model) startOver(s *state, i int, format string, args ...any) {
+func (m *model) startOver(s *state, i int, why string) {
 	t := *s
 	t.writers[i].startOver()
-	m.take(&t, format, args...)
+	m.take(&t, "%s", why)
 }
 
 // replaceHead writes h as the work of an operation, 0 if no reader will ask for it.

@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// cold saves one event for each of many recipients that a node has not met before, and
+// one more that it has met by then. Events that came singly are stored for each.
+func cold(ctx context.Context, r *run) error {
+	return r.at(ctx, func(p place) error {
+		if err := r.provisionAll(ctx, p.Account); err != nil {
+			return err
+		}
+		stages := []coldStage{
+			{recipients: pick(r, 1_000, 30), stored: 10},
+			{recipients: 1, stored: pick(r, 8_000, 300)},
+		}
+		src := source{seed: r.Seed}
+		for i, l := range r.layouts() {
+			for j, stage := range stages {
+				r.progress((float64(i)+float64(j)/2)/float64(len(r.layouts())), "%s: %d recipients with %d events", l.Name, stage.recipients, stage.stored)
+				if err := stage.measure(ctx, r, p.Account, l, &src); err != nil {
+					return fmt.Errorf("%s: %w", l.Name, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// A coldStage is how many recipients are met, and how many events are stored for each.
+type coldStage struct{ recipients, stored int }
+
+func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l layout.Layout, src *source) error {
+	actors := make([]domain.ActorID, c.recipients)
+	for i := range actors {
+		actors[i] = src.actor()
+	}
+	if err := c.fill(ctx, a, l, src, actors); err != nil {
+		return err
+	}
+	line := a.Line()
+	s, err := l.Open(ctx, a, line)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.Watermark(ctx, src.actor()); err != nil { // for the client to find the account
+		return err
+	}
+	first, err := saveOneEach(ctx, s, line, src, actors)
+	if err != nil {
+		return err
+	}
+	second, err := saveOneEach(ctx, s, line, src, actors)
+	if err != nil {
+		return err
+	}
+	with := fmt.Sprintf(" with %d events stored", c.stored)
+	for _, part := range []struct {
+		name  string
+		costs []cost
+	}{{"cold save" + with, first}, {"warm save" + with, second}} {
+		r.figure(l.Name, part.name+", p50", quantile(part.costs, 0.5, milliseconds), "ms", nil)
+		if c.recipients > 1 {
+			r.figure(l.Name, part.name+", p99", quantile(part.costs, 0.99, milliseconds), "ms", nil)
+		}
+		r.figure(l.Name, part.name+", request units", median(part.costs, units), "RU", nil)
+		r.figure(l.Name, part.name+", requests", median(part.costs, requests), "requests", nil)
+	}
+	var target *figure.Target
+	if l.Name == hub.Name {
+		target = figure.AtMost(3)
+	}
+	r.figure(l.Name, "cold save"+with+", request units of warm", median(first, units)/median(second, units), "times", target)
+	return nil
+}
+
+// fill saves the stored events past the physics. They come singly where the layout saves
+// them as they come; where it has a document for each event anyway, they come together.
+func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout, src *source, actors []domain.ActorID) error {
+	s, err := l.Open(ctx, a, a.Unmetered())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	batch := c.stored
+	if l.Name == hub.Name {
+		batch = 1
+	}
+	for _, actor := range actors {
+		for range c.stored / batch {
+			if err := saveAll(ctx, s, actor, src.events(batch, actor, 1)); err != nil {
+				return fmt.Errorf("fill: %w", err)
+			}
+		}
+		s.Settle(ctx, actor)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// kinds saves single events of ever more kinds for one recipient, without physics. Then
+// the hub delivers and removes all of it, and saves again: kinds that are gone must cost
+// nothing.
+func kinds(ctx context.Context, r *run) error {
+	modelled := *r
+	modelled.Endpoint = ""
+	for i, l := range r.layouts() {
+		r.progress(float64(i)/float64(len(r.layouts())), "%s", l.Name)
+		if err := kindsOf(ctx, &modelled, l); err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+func kindsOf(ctx context.Context, r *run, l layout.Layout) (err error) {
+	a, err := account.Open(ctx, account.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := l.Provision(ctx, a, perContainer); err != nil {
+		return err
+	}
+	line := a.Line()
+	s, err := l.Open(ctx, a, line)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	k := &kindSaver{store: s, line: line, src: source{seed: r.Seed}}
+	k.actor = k.src.actor()
+	counts := pick(r, []int{1, 10, 100, 1_000}, []int{1, 10, 100})
+	for _, n := range counts {
+		if err := k.raise(ctx, n); err != nil {
+			return err
+		}
+		if err := k.report(ctx, r, a, l, fmt.Sprintf("with %d kinds", n)); err != nil {
+			return err
+		}
+	}
+	if l.Name != hub.Name {
+		return nil
+	}
+	r.progress(0.5, "%s: deliver and remove %d kinds", l.Name, k.kinds)
+	if err := k.deliver(ctx); err != nil {
+		return err
+	}
+	if err := l.CleanUp(ctx, a, a.Unmetered(), k.actor); err != nil {
+		return err
+	}
+	accepted := 0
+	const more = 5
+	for i := range more {
+		saved, err := s.Save(ctx, k.actor, k.event(k.kinds+i))
+		if err == nil {
+			accepted += saved.Accepted
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	gone := fmt.Sprintf("after %d kinds are gone", k.kinds)
+	k.kinds = 1 // the others have no events
+	r.figure(l.Name, fmt.Sprintf("further kinds of %d accepted %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
+	return k.report(ctx, r, a, l, gone)
+}
+
+// A kindSaver saves events of many kinds for one recipient.
+type kindSaver struct {
+	store *layout.Store
+	line  *account.Line
+	src   source
+	actor domain.ActorID
+	kinds int // that have events
+}
+
+// event returns an event of kind n.
+func (k *kindSaver) event(n int) []domain.Event {
+	events := k.src.events(1, k.actor, 1)
+	events[0].ContentType = must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
+	return events
+}
+
+// raise saves an event of each kind up to n that has none.
+func (k *kindSaver) raise(ctx context.Context, n int) error {
+	for ; k.kinds < n; k.kinds++ {
+		if err := saveAll(ctx, k.store, k.actor, k.event(k.kinds)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report tells what a Save of one event of a known kind costs, and how large the head is.
+func (k *kindSaver) report(ctx context.Context, r *run, a *account.Account, l layout.Layout, when string) error {
+	const times = 20
+	before := k.line.Count()
+	for i := range times {
+		if err := saveAll(ctx, k.store, k.actor, k.event(i%k.kinds)); err != nil {
+			return fmt.Errorf("%s: %w", when, err)
+		}
+	}
+	k.store.Settle(ctx, k.actor)
+	took := k.line.Count().Since(before)
+	r.figure(l.Name, "save of one event "+when+", request units", took.Units/times, "RU", nil)
+	r.figure(l.Name, "save of one event "+when+", requests", float64(took.Requests)/times, "requests", nil)
+	if l.Name != hub.Name {
+		return nil
+	}
+	stored, err := readStorage(ctx, a, l.Name, "catalog")
+	if err != nil {
+		return err
+	}
+	r.figure(l.Name, "head "+when, float64(stored.largest)/1024, "KB", nil)
+	return nil
+}
+
+// deliver peeks and dequeues until nothing waits.
+func (k *kindSaver) deliver(ctx context.Context) error {
+	for {
+		bundle, err := openBundle(ctx, k.store, k.actor, k.src.id())
+		if errors.Is(err, domain.ErrNoData) {
+			k.store.Settle(ctx, k.actor)
+			return nil
+		}
+		if err == nil {
+			_, err = k.store.Acknowledge(ctx, k.actor, bundle.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// backlogScale is by how much drawers, and the memory for ids, are smaller than they are
+// by default. As many events need that many times as many drawers.
+const backlogScale = 100
+
+// backlogOptions are those of a hub at backlogScale.
+var backlogOptions = cosmos.Options{DrawerCapacity: 10_000 / backlogScale, IndexBytes: (64 << 20) / backlogScale}
+
+// largeBacklog saves single events while ever more wait, and for two recipients in turn,
+// without physics. Sizes are scaled: drawers hold 100 events and the memory for ids is a
+// hundredth of its default, so that 1,000 waiting events stand for 100,000.
+func largeBacklog(ctx context.Context, r *run) error {
+	modelled := *r
+	modelled.Endpoint = ""
+	r = &modelled
+	a, err := account.Open(ctx, account.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(largeBacklogAt(ctx, r, a), a.Close())
+}
+
+func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
+	if err := hub.Provision(ctx, a, perContainer); err != nil {
+		return err
+	}
+	line := a.Line()
+	s, stop, err := openHub(ctx, a, line, backlogOptions)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	b := &backlog{repository: s, line: line, src: source{seed: r.Seed}, waiting: map[domain.ActorID]int{}}
+	sizes := pick(r, []int{1_000, 10_000, 100_000, 400_000}, []int{1_000, 10_000})
+	first, second := b.src.actor(), b.src.actor()
+	var requestsOf []float64
+	for i, size := range sizes {
+		r.progress(0.8*float64(i)/float64(len(sizes)), "fill up to %d events", size)
+		if err := b.fillTo(ctx, first, size); err != nil {
+			return err
+		}
+		took, err := b.save(ctx, first)
+		if err != nil {
+			return err
+		}
+		requestsOf = append(requestsOf, median(took, requests))
+		reportSaves(r, fmt.Sprintf("save of one event with %d events waiting", size*backlogScale), took)
+	}
+	r.figure(hub.Name, "save of one event, requests, most of least", slices.Max(requestsOf)/slices.Min(requestsOf), "times", figure.AtMost(1.1))
+
+	// Two recipients of this size exceed the memory for ids together, and one does not.
+	size := pick(r, 40_000, 4_000)
+	r.progress(0.9, "two recipients of %d events in turn", size)
+	third := b.src.actor()
+	for _, actor := range []domain.ActorID{second, third} {
+		if err := b.fillTo(ctx, actor, size); err != nil {
+			return err
+		}
+	}
+	alone, err := b.save(ctx, second)
+	if err != nil {
+		return err
+	}
+	inTurn, err := b.save(ctx, second, third)
+	if err != nil {
+		return err
+	}
+	reportSaves(r, fmt.Sprintf("save for one recipient of %d events", size*backlogScale), alone)
+	reportSaves(r, fmt.Sprintf("save for one of two recipients of %d events in turn", size*backlogScale), inTurn)
+	r.figure(hub.Name, "save for two recipients in turn, request units of one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
+	return nil
+}
+
+func reportSaves(r *run, what string, costs []cost) {
+	r.figure(hub.Name, what+", request units", median(costs, units), "RU", nil)
+	r.figure(hub.Name, what+", requests", median(costs, requests), "requests", nil)
+}
+
+// A backlog is what waits for recipients, who fetch nothing.
+type backlog struct {
+	repository *cosmos.Repository
+	line       *account.Line
+	src        source
+	waiting    map[domain.ActorID]int
+}
+
+// fillTo saves events, a thousand at a time, until size wait.
+func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) error {
+	for b.waiting[actor] < size {
+		n := min(1_000, size-b.waiting[actor])
+		saved, err := b.repository.Save(ctx, actor, b.src.events(n, actor, 1))
+		if err == nil && saved.Accepted != n {
+			err = fmt.Errorf("%d of %d events were accepted", saved.Accepted, n)
+		}
+		if err != nil {
+			return err
+		}
+		b.waiting[actor] += n
+	}
+	return nil
+}
+
+// save saves single events for actors in turn and returns what each Save cost. A first
+// Save for each is not among them: it reads what the memory has no room for.
+func (b *backlog) save(ctx context.Context, actors ...domain.ActorID) (costs []cost, err error) {
+	const rounds = 25
+	for round := range rounds {
+		for _, actor := range actors {
+			before := b.line.Count()
+			if _, err := b.repository.Save(ctx, actor, b.src.events(1, actor, 1)); err != nil {
+				return nil, err
+			}
+			b.repository.Settle(ctx, actor)
+			if round > 0 {
+				costs = append(costs, cost{Count: b.line.Count().Since(before)})
+			}
+		}
+	}
+	return costs, nil
+}

@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/layout"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// repeatingPeeks measures a Dequeue while clients of the same actor repeat their Peeks,
+// on a Strong and on a Session account.
+func repeatingPeeks(ctx context.Context, r *run) error {
+	levels := []string{"Strong", "Session"}
+	if r.Endpoint != "" {
+		levels = []string{""} // an account that is there has a level of its own
+	}
+	for i, level := range levels {
+		err := r.atWith(ctx, level, func(p place) error {
+			if err := r.provisionAll(ctx, p.Account); err != nil {
+				return err
+			}
+			for j, l := range r.layouts() {
+				done := (float64(i) + float64(j)/float64(len(r.layouts()))) / float64(len(levels))
+				r.progress(done, "%s %s", l.Name, level)
+				if err := repeatingPeeksOf(ctx, r, p.Account, l, level); err != nil {
+					return fmt.Errorf("%s: %w", l.Name, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repeatPause is how long a client waits between the reply to a Peek and the next one.
+const repeatPause = 50 * time.Millisecond
+
+func repeatingPeeksOf(ctx context.Context, r *run, a *account.Account, l layout.Layout, level string) error {
+	s, err := l.Open(ctx, a, a.Line())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	src := source{seed: r.Seed}
+	for _, clients := range pick(r, []int{0, 1, 8, 32}, []int{0, 4}) {
+		costs, err := dequeueBeside(ctx, s, &src, clients, pick(r, 200, 8))
+		if err != nil {
+			return fmt.Errorf("beside %d clients: %w", clients, err)
+		}
+		what := fmt.Sprintf("dequeue beside %d repeating clients", clients)
+		if level != "" {
+			what += ", " + level
+		}
+		var target *figure.Target
+		if l.Name == hub.Name {
+			target = figure.AtMost(100)
+		}
+		r.figure(l.Name, what+", p50", quantile(costs, 0.5, milliseconds), "ms", nil)
+		r.figure(l.Name, what+", p99", quantile(costs, 0.99, milliseconds), "ms", target)
+		r.figure(l.Name, what+", max", quantile(costs, 1, milliseconds), "ms", nil)
+	}
+	return nil
+}
+
+// dequeueBeside dequeues bundles of one event each while clients repeat their Peeks.
+func dequeueBeside(ctx context.Context, s *layout.Store, src *source, clients, times int) (costs []cost, err error) {
+	actor := src.actor()
+	if err := saveAll(ctx, s, actor, src.events(times, actor, domain.MaxBundleWeight)); err != nil {
+		return nil, err
+	}
+	s.Settle(ctx, actor)
+	repeating, stop := context.WithCancel(ctx)
+	failures := make([]error, clients)
+	var running sync.WaitGroup
+	for i := range failures {
+		running.Go(func() { failures[i] = repeatPeeks(repeating, s, actor) })
+	}
+	for range times {
+		took, failure := dequeueOnce(ctx, s, actor, src.id())
+		if failure != nil {
+			err = failure
+			break
+		}
+		costs = append(costs, took)
+	}
+	stop()
+	running.Wait()
+	s.Settle(ctx, actor)
+	return costs, errors.Join(append(failures, err)...)
+}
+
+// dequeueOnce opens a bundle, gives the clients time to see it, and dequeues it.
+func dequeueOnce(ctx context.Context, s *layout.Store, actor domain.ActorID, id domain.BundleID) (cost, error) {
+	bundle, err := openBundle(ctx, s, actor, id)
+	if err == nil {
+		err = wait(ctx, repeatPause)
+	}
+	if err != nil {
+		return cost{}, err
+	}
+	began := time.Now()
+	_, err = s.Acknowledge(ctx, actor, bundle.ID)
+	return cost{took: time.Since(began)}, err
+}
+
+// repeatPeeks asks for the open bundle until ctx ends.
+func repeatPeeks(ctx context.Context, s *layout.Store, actor domain.ActorID) error {
+	for {
+		if _, err := s.NextUnacknowledged(ctx, actor, allGroups); err != nil && !errors.Is(err, domain.ErrNoData) && ctx.Err() == nil {
+			return fmt.Errorf("a repeated peek: %w", err)
+		}
+		if wait(ctx, repeatPause) != nil {
+			return nil
+		}
+	}
+}
+
+// wait waits for d or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/baseline"
+)
+
+func TestColdSaveIsMeasuredWithEachLayout(t *testing.T) {
+	a := fast(t)
+	for _, l := range append(baseline.Layouts(), hub) {
+		require.NoError(t, l.Provision(t.Context(), a, perContainer))
+		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
+			return coldStage{recipients: 2, stored: 30}.measure(t.Context(), r, a, l, &source{seed: 1})
+		})
+		require.Len(t, found, 9)
+		require.GreaterOrEqual(t, found[l.Name+" cold save with 30 events stored, request units of warm"], 1.0, l.Name)
+	}
+}
+
+func TestKindsAreSavedAndRemoved(t *testing.T) {
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return kindsOf(t.Context(), r, hub) })
+	require.Equal(t, 5.0, found["hub further kinds of 5 accepted after 100 kinds are gone"])
+	require.Greater(t, found["hub head with 100 kinds"], found["hub head with 1 kinds"])
+}
+
+func TestLargeBacklogIsScaled(t *testing.T) {
+	a := fast(t)
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return largeBacklogAt(t.Context(), r, a) })
+	require.Positive(t, found["hub save of one event with 1000000 events waiting, requests"])
+	require.InDelta(t, 1, found["hub save of one event, requests, most of least"], 0.1)
+}
+
+func TestYearPassesInSimulatedTime(t *testing.T) {
+	y := &simulatedYear{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), every: 6 * time.Hour, days: 3}
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
+		return y.pass(t.Context(), r, "days", func(float64) {})
+	})
+	require.Equal(t, 12.0, found["hub days, events kept"], "none is older than the retention")
+	require.Equal(t, 4, y.clock().Day())
+}
+
+func TestDequeueIsMeasuredBesideRepeatedPeeks(t *testing.T) {
+	a, err := account.Open(t.Context(), account.Options{Consistency: "Session"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	require.Equal(t, "Session", a.Consistency())
+	require.NoError(t, hub.Provision(t.Context(), a, perContainer))
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
+		return repeatingPeeksOf(t.Context(), r, a, hub, "Session")
+	})
+	require.Len(t, found, 6)
+	require.Positive(t, found["hub dequeue beside 4 repeating clients, Session, p99"])
+}
+
+func TestPayloadsOfASourceHaveTheirSize(t *testing.T) {
+	src := source{payload: 300}
+	events := src.events(1, src.actor(), 1)
+	require.Len(t, events[0].Payload, 300)
+}
