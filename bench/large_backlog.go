@@ -43,7 +43,12 @@ func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
 		return err
 	}
 	defer stop()
-	b := &backlog{repository: s, line: line, src: source{seed: r.Seed}, waiting: map[domain.ActorID]int{}}
+	full, stopFull, err := openHub(ctx, a, a.Unmetered(), cosmos.Options{DrawerCapacity: backlogOptions.DrawerCapacity})
+	if err != nil {
+		return err
+	}
+	defer stopFull()
+	b := &backlog{filler: full, repository: s, line: line, src: source{seed: r.Seed}, waiting: map[domain.ActorID]int{}}
 	sizes := pick(r, []int{1_000, 10_000, 100_000, 400_000}, []int{1_000, 10_000})
 	first, second := b.src.actor(), b.src.actor()
 	var requestsOf []float64
@@ -91,7 +96,8 @@ func reportSaves(r *run, what string, costs []cost) {
 
 // A backlog is what waits for recipients, who fetch nothing.
 type backlog struct {
-	repository *cosmos.Repository
+	filler     *cosmos.Repository // another node, which has memory for all ids
+	repository *cosmos.Repository // the node that is measured
 	line       *account.Line
 	src        source
 	waiting    map[domain.ActorID]int
@@ -101,7 +107,7 @@ type backlog struct {
 func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) error {
 	for b.waiting[actor] < size {
 		n := min(1_000, size-b.waiting[actor])
-		saved, err := b.repository.Save(ctx, actor, b.src.events(n, actor, 1))
+		saved, err := b.filler.Save(ctx, actor, b.src.events(n, actor, 1))
 		if err == nil && saved.Accepted != n {
 			err = fmt.Errorf("%d of %d events were accepted", saved.Accepted, n)
 		}
@@ -110,13 +116,14 @@ func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) er
 		}
 		b.waiting[actor] += n
 	}
+	b.filler.Settle(ctx, actor)
 	return nil
 }
 
 // save saves single events for actors in turn and returns what each Save cost. A first
 // Save for each is not among them: it reads what the memory has no room for.
 func (b *backlog) save(ctx context.Context, actors ...domain.ActorID) (costs []cost, err error) {
-	const rounds = 25
+	const rounds = 9
 	for round := range rounds {
 		for _, actor := range actors {
 			before := b.line.Count()

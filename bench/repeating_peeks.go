@@ -114,14 +114,13 @@ func dequeueOnce(ctx context.Context, s *layout.Store, actor domain.ActorID, id 
 
 // repeatPeeks asks for the open bundle until ctx ends.
 func repeatPeeks(ctx context.Context, s *layout.Store, actor domain.ActorID) error {
-	for {
+	for ctx.Err() == nil {
 		if _, err := s.NextUnacknowledged(ctx, actor, allGroups); err != nil && !errors.Is(err, domain.ErrNoData) && ctx.Err() == nil {
 			return fmt.Errorf("a repeated peek: %w", err)
 		}
-		if wait(ctx, repeatPause) != nil {
-			return nil
-		}
+		_ = wait(ctx, repeatPause) // which fails only if ctx has ended
 	}
+	return nil
 }
 
 // wait waits for d or until ctx ends.
