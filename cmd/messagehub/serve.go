@@ -66,6 +66,9 @@ func (p *process) serve(ctx context.Context, cfg config.Config) error {
 func (p *process) greet(n *node.Node, cfg *config.Config) {
 	url := n.URL()
 	keeps := "keeps its data in " + cfg.Data
+	if state := n.FolderState(); state != "" {
+		keeps += " (" + state + ")"
+	}
 	switch {
 	case cfg.InMemory:
 		keeps = "keeps its data in memory, until it stops"

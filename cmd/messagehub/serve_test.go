@@ -140,8 +140,10 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	damaged := dataFolder(t)
-	require.NoError(t, os.MkdirAll(filepath.Join(damaged, "cosmos"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(damaged, "cosmos", "store.db"), []byte(strings.Repeat("no database ", 1000)), 0o600))
+	for _, store := range []string{"cosmos", "bus", "content", "exchange"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(damaged, store), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(damaged, store, "store.db"), []byte(strings.Repeat("no database ", 1000)), 0o600))
+	}
 	used := dataFolder(t)
 	startHub(t, "--data", used)
 

@@ -87,13 +87,16 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		dir = filepath.Join(cfg.Data, busFolder)
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
-		Dir: dir, Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
+		Dir: dir, Claim: opts.folder.Claim(busFolder), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
 		MaxConnections: busConnections(cfg), MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b := &bus{own: own}
+	if err := opts.folder.List(busFolder); err != nil {
+		return nil, errors.Join(folderFault(cfg.Data, err), own.Close())
+	}
 	b.open = func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), dialling(wrapped(own.Dial, opts.WrapBus)))
 	}

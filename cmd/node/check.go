@@ -13,6 +13,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -25,12 +26,15 @@ func (e *NoDataError) Error() string {
 }
 
 // Check holds what cfg names to the invariants, without a hub: nothing is served,
-// swept or written, but for what opts.Repair asks for. It fails with a *InUseError
+// swept or written, but for what opts.Repair asks for, and the identity of a folder that
+// an earlier version has made. It fails with a *InUseError
 // if a process has the data folder, and with a *NoDataError if nothing is there.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
 	if cfg.Embedded() {
 		if _, err := os.Stat(filepath.Join(cfg.Data, cosmosFolder, disk.FileName)); errors.Is(err, fs.ErrNotExist) {
-			return report, &NoDataError{cfg.Data}
+			if _, err := os.Stat(filepath.Join(cfg.Data, datafolder.IdentityFile)); errors.Is(err, fs.ErrNotExist) {
+				return report, &NoDataError{cfg.Data}
+			}
 		}
 	}
 	cfg.BlobListen = "" // nobody exchanges anything meanwhile

@@ -23,6 +23,7 @@
 // which holds the lock in it:
 //
 //	<data>/lock         names no process, but one holds it
+//	<data>/identity     the id of the folder, which its stores carry, and their names
 //	<data>/cosmos       documents: heads, gates, drawers, pages, bundles, notices
 //	<data>/content      payloads, and what domains have made
 //	<data>/bus          queues, on an embedded Service Bus

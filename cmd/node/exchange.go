@@ -35,7 +35,9 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	if !cfg.InMemory {
 		dir = filepath.Join(cfg.Data, exchangeFolder)
 	}
-	own, err := embedded.Open(embedded.Options{Dir: dir, Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content)})
+	own, err := embedded.Open(embedded.Options{
+		Dir: dir, Claim: opts.folder.Claim(exchangeFolder), Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +47,9 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 			err = errors.Join(err, e.close())
 		}
 	}()
+	if err := opts.folder.List(exchangeFolder); err != nil {
+		return nil, folderFault(cfg.Data, err)
+	}
 	if e.door, err = openDoor(ctx, cfg, "blob-listen", cfg.BlobListen, opts.Logger); err != nil {
 		return nil, err
 	}

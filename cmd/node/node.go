@@ -23,6 +23,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -68,6 +69,7 @@ type Options struct {
 	Clock  func() time.Time // default: the system's
 	Random func() uint64    // ids and jitter; default: the system's
 
+	folder   *datafolder.Identity // of the data folder; nil: nothing is kept in it
 	network  *network
 	identity func() (azcore.TokenCredential, error)
 }
@@ -135,6 +137,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
+	n.opts.folder = opts.folder
+	logFolder(opts.folder, &cfg, opts.Logger)
 	connections := connectionLimits(&cfg)
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,

@@ -62,6 +62,9 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		if err := protectFolder(cfg.Data, opts.Logger); err != nil {
 			return nil, err
 		}
+		if opts.folder, err = openIdentity(cfg, opts); err != nil {
+			return nil, err
+		}
 	}
 	connection, err := s.connection(cfg, opts) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
@@ -101,11 +104,14 @@ func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection
 		if !cfg.InMemory {
 			dir = filepath.Join(cfg.Data, cosmosFolder)
 		}
-		engine, err := embedded.Open(embedded.Options{Dir: dir, Clock: opts.Clock})
+		engine, err := embedded.Open(embedded.Options{Dir: dir, Claim: opts.folder.Claim(cosmosFolder), Clock: opts.Clock})
 		if err != nil {
 			return client.Connection{}, err
 		}
 		s.closers = append(s.closers, engine.Close)
+		if err := opts.folder.List(cosmosFolder); err != nil {
+			return client.Connection{}, folderFault(cfg.Data, err)
+		}
 		var transport policy.Transporter = engine.Transport()
 		if opts.WrapTransport != nil {
 			transport = opts.WrapTransport(transport)
@@ -149,12 +155,15 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 		s.content, err = azureBlobs(ctx, cfg, opts, cfg.Blob.ContentContainer())
 		return err
 	}
-	dir, err := content.OpenDir(filepath.Join(cfg.Data, contentFolder))
+	dir, err := content.OpenClaimed(filepath.Join(cfg.Data, contentFolder), opts.folder.Claim(contentFolder))
 	if err != nil {
 		return err
 	}
 	s.content = dir
 	s.closers = append(s.closers, dir.Close)
+	if err := opts.folder.List(contentFolder); err != nil {
+		return folderFault(cfg.Data, err)
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
@@ -28,6 +29,10 @@ type Options struct {
 	// belongs to this engine alone. Without it all is kept in memory and
 	// forgotten by Close.
 	Dir string
+
+	// Claim says which data folder the store in Dir must belong to. Default: it is not
+	// checked.
+	Claim datafolder.Claim
 
 	// FileSystem opens the file in Dir. Default: that of the system.
 	FileSystem disk.FileSystem
@@ -157,11 +162,12 @@ func Open(o Options) (*Engine, error) {
 		if o.FileSystem == nil {
 			o.FileSystem = disk.System{}
 		}
-		openOn := disk.OpenOn
 		if o.Unsynced {
-			openOn = disk.OpenUnsynced
+			store, err = disk.OpenUnsynced(o.Dir, o.FileSystem)
+		} else {
+			store, err = disk.OpenClaimed(o.Dir, o.FileSystem, o.Claim)
 		}
-		if store, err = openOn(o.Dir, o.FileSystem); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

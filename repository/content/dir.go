@@ -45,8 +45,12 @@ const (
 // crash left unfinished. It tries to write, so that a folder that cannot be used
 // is found out now and not with the first object. A folder of another format is
 // refused with NewerFormat and not changed. The caller closes the Dir.
-func OpenDir(dir string) (*Dir, error) {
-	d, err := open(dir)
+func OpenDir(dir string) (*Dir, error) { return OpenClaimed(dir, datafolder.Claim{}) }
+
+// OpenClaimed is OpenDir for a store of a data folder. A folder that does not fit the
+// claim is refused and not changed.
+func OpenClaimed(dir string, claim datafolder.Claim) (*Dir, error) {
+	d, err := open(dir, claim)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return nil, domain.Errorf(domain.Invalid, "open content folder %s: it is not a folder, or not in one: %w", dir, err)
@@ -58,8 +62,8 @@ func OpenDir(dir string) (*Dir, error) {
 	return d, nil
 }
 
-func open(dir string) (*Dir, error) {
-	if err := datafolder.Make(dir); err != nil {
+func open(dir string, claim datafolder.Claim) (*Dir, error) {
+	if err := claim.Make(dir); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)

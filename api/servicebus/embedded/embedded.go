@@ -18,6 +18,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/node"
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
@@ -51,6 +52,10 @@ type Options struct {
 	// belongs to this namespace alone. Without it all is kept in memory and
 	// forgotten by Close.
 	Dir string
+
+	// Claim says which data folder the store in Dir must belong to. Default: it is not
+	// checked.
+	Claim datafolder.Claim
 
 	// FileSystem opens the file in Dir. Default: that of the system.
 	FileSystem disk.FileSystem
@@ -167,7 +172,7 @@ func Open(o Options) (*Namespace, error) {
 			o.FileSystem = disk.System{}
 		}
 		var err error
-		if store, err = disk.OpenOn(o.Dir, o.FileSystem); err != nil {
+		if store, err = disk.OpenClaimed(o.Dir, o.FileSystem, o.Claim); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -310,7 +312,7 @@ func TestAScanStopsWhenToldTo(t *testing.T) {
 
 func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	s, err := open(dir, 32<<20, System{}) // room for a few documents, then the disk is full
+	s, err := open(dir, 32<<20, System{}, datafolder.Claim{}) // room for a few documents, then the disk is full
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Context(), put("first", "1")))
 	large := bytes.Repeat([]byte("x"), 4<<20)
@@ -356,7 +358,7 @@ func TestNobodyLearnsOfAnUpdateBeforeItIsCommitted(t *testing.T) {
 }
 
 func TestNobodyLearnsOfAnUpdateThatIsNotCommitted(t *testing.T) {
-	s, err := open(t.TempDir(), 1<<16, System{})
+	s, err := open(t.TempDir(), 1<<16, System{}, datafolder.Claim{})
 	require.NoError(t, err)
 	f := s.(*file)
 	tooMuch := &update{ctx: t.Context(), answer: make(chan error, 1), fn: put("name", string(make([]byte, 1<<20)))}

@@ -22,6 +22,9 @@ const fill = 0.75
 
 var bucketName = []byte("store")
 
+// The bucket and the key of the id of the data folder that the store belongs to.
+var identityBucket, identityKey = []byte("identity"), []byte("folder")
+
 // file is a Store in one bbolt file. One goroutine, started by Open and
 // awaited by Close, owns the write side: it takes all updates that wait, runs
 // them in one transaction, syncs, and answers them. Under load a sync is thus

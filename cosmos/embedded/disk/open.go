@@ -30,7 +30,7 @@ const (
 // starts one goroutine, which ends with Close. It fails with ErrLocked,
 // ErrReadOnly, ErrNotFolder, ErrDamaged or ErrFull where one of these is the
 // cause.
-func Open(dir string) (Store, error) { return open(dir, 0, System{}) }
+func Open(dir string) (Store, error) { return open(dir, 0, System{}, datafolder.Claim{}) }
 
 // A FileSystem opens the file of a store. What it opens has to be a real file,
 // because bbolt maps it into memory and syncs it by its descriptor; a
@@ -61,29 +61,42 @@ func (System) OpenFile(name string, flag int, mode os.FileMode) (*os.File, error
 func (System) SyncFolder(dir string) error { return datafolder.Sync(dir) }
 
 // OpenOn is Open on another file system.
-func OpenOn(dir string, files FileSystem) (Store, error) { return open(dir, 0, files) }
+func OpenOn(dir string, files FileSystem) (Store, error) {
+	return OpenClaimed(dir, files, datafolder.Claim{})
+}
+
+// OpenClaimed is OpenOn for a store of a data folder, whose id is written to the file. It
+// fails, and changes nothing, if the file does not fit the claim.
+func OpenClaimed(dir string, files FileSystem, claim datafolder.Claim) (Store, error) {
+	return open(dir, 0, files, claim)
+}
 
 // OpenUnsynced is OpenOn for a store that nobody will miss: an update is answered
 // before it is on the disk. It survives the death of the process as any other; when
 // the machine dies the store may be lost as a whole.
 func OpenUnsynced(dir string, files FileSystem) (Store, error) {
-	return open(dir, 0, files, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
+	return open(dir, 0, files, datafolder.Claim{}, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
 }
 
 // open limits the file to maxSize bytes where that is not 0.
-func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options)) (Store, error) {
+func open(dir string, maxSize int, files FileSystem, claim datafolder.Claim, with ...func(*bbolt.Options)) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return nil, failed(dir, ErrNotFolder)
 	}
-	if err := datafolder.MakeOn(dir, files.SyncFolder); err != nil {
+	if err := claim.MakeOn(dir, files.SyncFolder); err != nil {
 		return nil, failed(dir, explain(err))
 	}
 	path := filepath.Join(dir, FileName)
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		if err := claim.Check(path, false, ""); err != nil { // before bbolt makes the file
+			return nil, failed(path, err)
+		}
+	}
 	db, err := openFile(path, maxSize, files, with)
 	if err != nil {
 		return nil, failed(path, explain(err))
 	}
-	if err := makeBucket(db); err != nil {
+	if err := makeBucket(db, path, claim); err != nil {
 		return nil, failed(path, explain(errors.Join(err, db.Close())))
 	}
 	if err := files.SyncFolder(dir); err != nil {
@@ -94,16 +107,35 @@ func open(dir string, maxSize int, files FileSystem, with ...func(*bbolt.Options
 	return f, nil
 }
 
-// makeBucket creates the bucket of a new file. It writes nothing to a file that has the
-// bucket: the file may be of another version, which the reader of its content checks.
-func makeBucket(db *bbolt.DB) error {
-	isNew := false
-	if err := db.View(func(tx *bbolt.Tx) error { isNew = tx.Bucket(bucketName) == nil; return nil }); err != nil || !isNew {
+// makeBucket creates the bucket of a new file, and writes the id of its data folder beside
+// it in the same commit: a file that a crash leaves has both or neither. It writes nothing
+// to a file that has what it needs: the file may be of another version, which the reader of
+// its content checks.
+func makeBucket(db *bbolt.DB, path string, claim datafolder.Claim) error {
+	var exists bool
+	var carried string
+	err := db.View(func(tx *bbolt.Tx) error {
+		exists = tx.Bucket(bucketName) != nil
+		if identity := tx.Bucket(identityBucket); identity != nil {
+			carried = string(identity.Get(identityKey))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := claim.Check(path, exists, carried); err != nil || exists && (claim.ID == "" || carried == claim.ID) {
 		return err
 	}
 	return db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists(bucketName)
-		return err
+		if _, err := tx.CreateBucketIfNotExists(bucketName); err != nil || claim.ID == "" {
+			return err
+		}
+		identity, err := tx.CreateBucketIfNotExists(identityBucket)
+		if err != nil {
+			return err
+		}
+		return identity.Put(identityKey, []byte(claim.ID))
 	})
 }
 

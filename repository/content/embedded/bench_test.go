@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // Opening reads the properties of every blob, and keeps them in memory.
@@ -15,7 +17,7 @@ func BenchmarkOpen(b *testing.B) {
 	const blobs = 20_000
 	dir := b.TempDir()
 	disk := &breaking{left: -1} // does not sync, or making the blobs takes minutes
-	s, err := openFolder(dir, func(root *os.Root) fileSystem { disk.system = system{root}; return disk })
+	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem { disk.system = system{root}; return disk })
 	require.NoError(b, err)
 	about := &version{ETag: newETag()}
 	require.NoError(b, s.makeContainer("exchange", about))

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"sync"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // The account that Azurite and its predecessors have.
@@ -23,6 +25,10 @@ type Options struct {
 	// belongs to this account alone. Without it all is kept in memory and
 	// forgotten by Close.
 	Dir string
+
+	// Claim says which data folder the account in Dir must belong to. Default: it is not
+	// checked.
+	Claim datafolder.Claim
 
 	// Account is the account's name. Default: WellKnownAccount.
 	Account string
@@ -95,7 +101,7 @@ func Open(o Options) (*Account, error) {
 	}
 	var s store = memory{}
 	if o.Dir != "" {
-		if s, err = openFolder(o.Dir, onSystem); err != nil {
+		if s, err = openFolder(o.Dir, o.Claim, onSystem); err != nil {
 			return nil, fmt.Errorf("open the blobs in %s: %w", o.Dir, err)
 		}
 	}

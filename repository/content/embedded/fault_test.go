@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
 // A breaking file system fails the call that is the at-th from now on, and perhaps
@@ -158,7 +160,7 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 
 func openOn(t *testing.T, dir string, disk *breaking) *Account {
 	t.Helper()
-	s, err := openFolder(dir, func(root *os.Root) fileSystem {
+	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem {
 		disk.system = system{root}
 		return disk
 	})

@@ -19,6 +19,7 @@ import (
 // blob's: no name leads out of it, and none is too long.
 //
 //	+lock               held while the account is open
+//	+identity           id of the data folder that the account belongs to, if to any
 //	+unfinished/…       drafts; removed when the account is opened
 //	container/+         properties of the container
 //	container/5feceb…   a blob: its content, then its properties
@@ -44,8 +45,8 @@ type fileSystem interface {
 	syncFolder(name string) error
 }
 
-func openFolder(dir string, files func(*os.Root) fileSystem) (*folder, error) {
-	if err := datafolder.Make(dir); err != nil {
+func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSystem) (*folder, error) {
+	if err := claim.Make(dir); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"encoding/binary"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
+
+// openIdentity opens the identity of the data folder, which tells a store that was lost
+// from one that never existed.
+func openIdentity(cfg *config.Config, opts *Options) (*datafolder.Identity, error) {
+	now := time.Now
+	if opts.Clock != nil {
+		now = opts.Clock
+	}
+	return datafolder.OpenIdentity(cfg.Data, []datafolder.Store{
+		{Name: cosmosFolder, File: disk.FileName, Used: cfg.Embedded()},
+		{Name: busFolder, File: disk.FileName, Used: cfg.EmbeddedBus()},
+		{Name: contentFolder, Used: cfg.EmbeddedBlob()},
+		{Name: exchangeFolder, Used: cfg.EmbeddedBlob()},
+	}, opts.newID(), now())
+}
+
+// newID returns a random UUID.
+func (o *Options) newID() string {
+	if o.Random == nil {
+		return uuid.NewString()
+	}
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], o.Random())
+	binary.BigEndian.PutUint64(id[8:], o.Random())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4
+	return id.String()
+}
+
+// logFolder logs where the data is and what is in it.
+func logFolder(folder *datafolder.Identity, cfg *config.Config, logger *slog.Logger) {
+	if folder == nil {
+		return
+	}
+	logger.Info("data folder", "folder", cfg.Data, "id", folder.ID, "created", folder.Created,
+		"state", folderState(folder), "stores", strings.Join(folder.Stores, ","),
+		"documents_bytes", fileSize(cfg.Data, cosmosFolder), "messages_bytes", fileSize(cfg.Data, busFolder))
+}
+
+// FolderState describes what Open found in the data folder: that it is new, was adopted
+// from an earlier version, or is in use since a day; "" if no folder is used.
+func (n *Node) FolderState() string {
+	if n.opts.folder == nil {
+		return ""
+	}
+	return folderState(n.opts.folder)
+}
+
+// folderState returns what this start found in the data folder.
+func folderState(folder *datafolder.Identity) string {
+	switch {
+	case folder.IsNew():
+		return "new"
+	case folder.IsAdopted():
+		return "adopted from an earlier version"
+	default:
+		return "in use since " + folder.Created.Format(time.DateOnly)
+	}
+}
+
+// fileSize returns the size of the file of a store, 0 if there is none.
+func fileSize(folder, store string) (n int64) {
+	if info, err := os.Stat(filepath.Join(folder, store, disk.FileName)); err == nil {
+		n = info.Size()
+	}
+	return n
+}

@@ -1,0 +1,142 @@
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// markFile is the file in the folder of a store with the id of its data folder.
+const markFile = "+identity"
+
+// draftSuffix ends the name of a file that is being written.
+const draftSuffix = ".new"
+
+var (
+	// ErrStoreLost reports a store that its data folder lists, and that is missing or empty.
+	ErrStoreLost = errors.New("a store is lost")
+	// ErrStoreForeign reports a store that does not belong to its data folder.
+	ErrStoreForeign = errors.New("a store of another folder")
+)
+
+// A claimState says what is known of a store before it is opened.
+type claimState int
+
+const (
+	unlisted claimState = iota // it has not been used: it may be missing, or be a leftover without data
+	adopting                   // it exists, and an earlier version has made it: it may carry no id
+	listed                     // it exists and carries the id
+)
+
+// A Claim says which store may be opened in a folder. The zero value is the claim of a
+// store that belongs to no data folder: everything is allowed, and no id is written.
+type Claim struct {
+	ID string // of the data folder
+
+	folder  string
+	store   string
+	created time.Time
+	state   claimState
+}
+
+// Check returns an error if what is at path does not fit the claim: exists says whether
+// there is a store, and carried is the id in it. After nil, the caller writes the id if
+// it is not the one that is carried.
+func (c Claim) Check(path string, exists bool, carried string) error {
+	switch {
+	case c.ID == "":
+		return nil
+	case !exists && c.state == unlisted, exists && carried == c.ID:
+		return nil
+	case !exists:
+		return fmt.Errorf("data folder %s: %s is missing or empty, and the folder, made %s, holds a store %s: restore the store from the backup that the rest of the folder is from; to lose what it held and start it empty, remove %q from the file %s (%w)",
+			c.folder, path, c.created.Format(time.DateOnly), c.store, c.store, filepath.Join(c.folder, IdentityFile), ErrStoreLost)
+	case carried != "":
+		return fmt.Errorf("data folder %s: %s belongs to another data folder, that with the identity %s, and this one is %s: put back the store of this folder, or restore the whole folder from one backup (%w)",
+			c.folder, path, carried, c.ID, ErrStoreForeign)
+	case c.state == adopting:
+		return nil
+	default:
+		return fmt.Errorf("data folder %s: %s carries no identity, and the stores of this folder carry %s: put back the store of this folder, or restore the whole folder from one backup (%w)",
+			c.folder, path, c.ID, ErrStoreForeign)
+	}
+}
+
+// Make is [Make] for the folder of a store, which gets a file with the id. It fails, and
+// changes nothing, if the folder does not fit the claim.
+func (c Claim) Make(dir string) error { return c.MakeOn(dir, Sync) }
+
+// MakeOn is Make with another way to sync a folder.
+func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
+	if c.ID == "" {
+		return MakeOn(dir, sync)
+	}
+	exists, err := hasEntries(dir)
+	if err != nil {
+		return err
+	}
+	carried, err := readMark(dir)
+	if err != nil {
+		return err
+	}
+	if err := c.Check(dir, exists, carried); err != nil {
+		return err
+	}
+	if err := MakeOn(dir, sync); err != nil || carried == c.ID {
+		return err
+	}
+	// A crash before the file is there leaves an empty folder, which counts as missing.
+	return replaceFile(dir, markFile, []byte(c.ID+"\n"))
+}
+
+// hasEntries reports whether a folder exists and holds more than a draft of the file with
+// the id.
+func hasEntries(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		if entry.Name() != markFile+draftSuffix {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// readMark returns the id that the folder of a store carries, "" for none.
+func readMark(dir string) (string, error) {
+	text, err := readSmallFile(dir, markFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// maxSmallFile is the size of the longest file that readSmallFile reads.
+const maxSmallFile = 64 << 10
+
+// readSmallFile reads a file of a folder. A link is not followed: its target may be a file
+// that others must not see.
+func readSmallFile(dir, name string) (text []byte, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if path := filepath.Join(dir, name); !info.Mode().IsRegular() || info.Size() > maxSmallFile {
+		return nil, fmt.Errorf("%s is a link, or no file of this program: put back the file that was there", path)
+	}
+	return root.ReadFile(name)
+}

@@ -1,0 +1,221 @@
+package datafolder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// IdentityFile is the file in a data folder with its identity.
+const IdentityFile = "identity"
+
+// identityFormat is the newest format of the file that this version reads.
+const identityFormat = 1
+
+// A Store is a folder in a data folder.
+type Store struct {
+	Name string
+	File string // without it the store holds nothing; "": the folder alone counts
+	Used bool   // by the process that opens the data folder
+}
+
+// An Identity tells a data folder from others, and a store that was lost from one that
+// never existed: the file lists the stores that exist, and each store carries the id.
+// A nil Identity is that of no folder; its claims are not checked.
+//
+// The order of writes makes every crash distinguishable from a loss:
+//
+//  1. the file, without stores;
+//  2. a store, with the id in it. A crash here leaves a store that is not listed: it
+//     has not been used, and is opened as a new one;
+//  3. the name of the store in the file. A listed store is never made again.
+//
+// A folder without the file that holds stores without an id is one of an earlier
+// version. Its stores are adopted once: the file lists them as adopting until each
+// carries the id.
+type Identity struct {
+	Format  int
+	ID      string
+	Created time.Time
+	Stores  []string // carry the id
+
+	adopting []string // exist, and may carry no id yet
+	isNew    bool
+	adopts   bool
+	dir      string
+	others   map[string]json.RawMessage // members that this version does not know
+}
+
+// OpenIdentity reads the identity of the folder dir, or gives it the new one with this
+// id. The caller holds the lock of the folder. A folder that lacks a used store of an
+// earlier version, or the file, is refused and not changed.
+func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identity, error) {
+	i := &Identity{dir: dir}
+	text, err := readSmallFile(dir, IdentityFile)
+	if err == nil {
+		return i, i.decode(text)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	i.Format, i.ID, i.Created, i.isNew = identityFormat, id, now.UTC().Truncate(time.Second), true
+	if err := i.findUnidentified(stores); err != nil {
+		return nil, err
+	}
+	return i, i.write()
+}
+
+// IsNew reports whether this start made the identity for an empty folder.
+func (i *Identity) IsNew() bool { return i.isNew && !i.adopts }
+
+// IsAdopted reports whether this start made the identity for the stores of an earlier
+// version.
+func (i *Identity) IsAdopted() bool { return i.adopts }
+
+// Claim returns what a store must be to belong to the folder.
+func (i *Identity) Claim(store string) Claim {
+	if i == nil {
+		return Claim{}
+	}
+	c := Claim{ID: i.ID, folder: i.dir, store: store, created: i.Created}
+	switch {
+	case slices.Contains(i.Stores, store):
+		c.state = listed
+	case slices.Contains(i.adopting, store):
+		c.state = adopting
+	}
+	return c
+}
+
+// List adds to the file a store that was opened with its claim, and so carries the id.
+func (i *Identity) List(store string) error {
+	if i == nil || slices.Contains(i.Stores, store) {
+		return nil
+	}
+	i.Stores = append(i.Stores, store)
+	slices.Sort(i.Stores)
+	i.adopting = slices.DeleteFunc(i.adopting, func(s string) bool { return s == store })
+	return i.write()
+}
+
+// findUnidentified finds the stores of a folder without the file.
+func (i *Identity) findUnidentified(stores []Store) error {
+	var missing []string
+	for _, s := range stores {
+		folder := filepath.Join(i.dir, s.Name)
+		if carried, err := readMark(folder); err != nil {
+			return err
+		} else if carried != "" {
+			return fmt.Errorf("data folder %s: the file %s is missing, and the store %s carries the identity %s: put the file back, or restore the whole folder from one backup",
+				i.dir, IdentityFile, s.Name, carried)
+		}
+		exists, err := s.exists(folder)
+		if err != nil {
+			return err
+		}
+		if exists {
+			i.adopting, i.adopts = append(i.adopting, s.Name), true
+		} else if s.Used {
+			missing = append(missing, s.Name)
+		}
+		if !exists && s.File != "" && hasFile(filepath.Join(folder, s.File)) {
+			return fmt.Errorf("data folder %s: the store %s is an empty file: restore it from a backup; if this hub has stored nothing yet, remove the folder %s",
+				i.dir, filepath.Join(s.Name, s.File), folder)
+		}
+	}
+	if i.adopts && len(missing) > 0 {
+		return fmt.Errorf("data folder %s: an earlier version has made it and it holds %q, but not %q: restore what is missing from a backup; if it was never in this folder, start the hub once with the settings of then; if this hub has stored nothing yet, remove the folders",
+			i.dir, i.adopting, missing)
+	}
+	return nil
+}
+
+// exists reports whether the store holds something.
+func (s Store) exists(folder string) (bool, error) {
+	info, err := os.Stat(filepath.Join(folder, s.File))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return s.File == "" || info.Size() > 0, nil
+}
+
+func hasFile(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// identityJSON is the file.
+type identityJSON struct {
+	Format   int       `json:"format"`
+	ID       string    `json:"id"`
+	Created  time.Time `json:"created"`
+	Stores   []string  `json:"stores"`
+	Adopting []string  `json:"adopting,omitempty"`
+}
+
+func (i *Identity) decode(text []byte) error {
+	var stored identityJSON
+	err := errors.Join(json.Unmarshal(text, &stored), json.Unmarshal(text, &i.others))
+	if err == nil && stored.Format > identityFormat {
+		return fmt.Errorf("data folder %s: its file %s has format %d, and this version reads %d; use the version that wrote it, or another folder",
+			i.dir, IdentityFile, stored.Format, identityFormat)
+	}
+	if err != nil || stored.ID == "" || stored.Format < 1 {
+		return errors.Join(fmt.Errorf("data folder %s: its file %s is damaged: restore it from the backup of this folder", i.dir, IdentityFile), err)
+	}
+	i.Format, i.ID, i.Created, i.Stores, i.adopting = stored.Format, stored.ID, stored.Created, stored.Stores, stored.Adopting
+	return nil
+}
+
+// write replaces the file. A crash before the rename leaves the file of before, and a
+// draft that the next write replaces.
+func (i *Identity) write() error {
+	members := make(map[string]any, len(i.others)+5)
+	for name, value := range i.others {
+		members[name] = value
+	}
+	members["format"], members["id"], members["created"] = i.Format, i.ID, i.Created
+	members["stores"] = append([]string{}, i.Stores...)
+	delete(members, "adopting")
+	if len(i.adopting) > 0 {
+		members["adopting"] = i.adopting
+	}
+	text, err := json.MarshalIndent(members, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(i.dir, IdentityFile, append(text, '\n'))
+}
+
+// replaceFile replaces a file of a folder, durably and as a whole.
+func replaceFile(dir, name string, text []byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // what was written is synced
+	draft := name + draftSuffix
+	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, PrivateFile)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := root.Rename(draft, name); err != nil {
+		return err
+	}
+	return SyncIn(root, ".")
+}
