@@ -37,7 +37,7 @@ func Containers() []client.ContainerSpec {
 			Name: bundlesContainer, Holds: "what was acknowledged, the bundles, and notices to domains",
 			PartitionKey: "/recipient", KeyBytes: name, Throughput: 4000, Expires: true,
 			Index: []client.IndexPath{
-				{Path: "/kind/?", Use: "a Peek reads every bundle of a recipient that is kept, and the relay of notices reads all of the container"},
+				{Path: "/kind/?", Use: "the relay of notices and the check read every bundle that is kept"},
 			},
 		},
 	}

@@ -259,9 +259,13 @@ func TestCheckContainers_AcceptsWhatDoesNoHarm(t *testing.T) {
 			forever := int32(-1)
 			b["cabinet"].AnalyticalStoreTimeToLiveInSeconds = &forever
 		},
-		"the tree of a path":         func(b byHand) { b.index("catalog", []string{"/ordinal/*", "/contentType/*"}, []string{"/*"}) },
-		"a quoted path":              func(b byHand) { b.index("bundles", []string{`/"kind"/?`}, []string{"/*", `/"_etag"/?`}) },
-		"a path below an exclusion":  func(b byHand) { b.index("bundles", []string{"/kind/?"}, []string{"/*", "/kind/*"}) },
+		"the tree of a path": func(b byHand) {
+			b.index("catalog", []string{"/partitionKey/*", "/ordinal/*", "/contentType/*"}, []string{"/*"})
+		},
+		"a quoted path": func(b byHand) {
+			b.index("bundles", []string{`/"recipient"/?`, `/"kind"/?`}, []string{"/*", `/"_etag"/?`})
+		},
+		"a path below an exclusion":  func(b byHand) { b.index("bundles", []string{"/recipient/?", "/kind/?"}, []string{"/*", "/kind/*"}) },
 		"short keys under version 1": func(b byHand) { b["bundles"].PartitionKeyDefinition.Version = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -354,7 +358,7 @@ func TestProvision_KeepsWhatItDoesNotKnow(t *testing.T) {
 	all, err := a.node(Options{}).Provision(t.Context(), client.ProvisionOptions{Repair: true})
 	require.NoError(t, err)
 	require.NoError(t, client.Unfinished(all))
-	require.Equal(t, []string{"default TTL none, was 60", "index on /until/?"}, all[2].Changes)
+	require.Equal(t, []string{"default TTL none, was 60", "index on /partitionKey/?", "index on /until/?"}, all[2].Changes)
 	after := a.properties("cabinet")
 	for _, kept := range []string{`"futureIndexes":[1]`, `"indexes":[{"kind":"Range"}]`, `"computedProperties":[{`, `"changeFeedPolicy":{"retentionDuration":60}`} {
 		require.Contains(t, after, kept)
@@ -380,7 +384,7 @@ func TestProvision_NarrowsAnIndexOnlyOnRequest(t *testing.T) {
 		} `json:"indexingPolicy"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(a.properties("cabinet")), &got))
-	require.Equal(t, []azcosmos.IncludedPath{{Path: "/ordinal/?"}, {Path: "/until/?"}}, got.Policy.Included)
+	require.Equal(t, []azcosmos.IncludedPath{{Path: "/partitionKey/?"}, {Path: "/ordinal/?"}, {Path: "/until/?"}}, got.Policy.Included)
 	all, err = node.Provision(t.Context(), client.ProvisionOptions{Repair: true, NarrowIndex: true})
 	require.NoError(t, err)
 	require.Equal(t, client.StateOK, all[2].State)

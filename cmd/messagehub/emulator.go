@@ -29,6 +29,7 @@ type cosmosEmulator struct {
 	access                emulatorAccess
 	consistency           string
 	throttle, pessimistic bool
+	strictIndex           bool
 	latency               embedded.Latency
 	stale                 int
 	lag                   time.Duration
@@ -85,6 +86,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.consistency, "consistency", "", "default `LEVEL` of the account: Strong, BoundedStaleness, Session, ConsistentPrefix, Eventual")
 	f.BoolVar(&e.throttle, "throttle", false, "hold every physical partition to its throughput: 429 beyond it")
 	f.BoolVar(&e.pessimistic, "pessimistic", false, "charge queries a point read for each document they load")
+	f.BoolVar(&e.strictIndex, "strict-index", false, "charge a query in a partition for all others, too, if the partition key is not indexed")
 	f.DurationVar(&e.latency.Base, "latency", 0, "let every request for documents take this `TIME`")
 	f.DurationVar(&e.latency.PerKB, "latency-per-kb", 0, "and this `TIME` for each kilobyte")
 	f.DurationVar(&e.latency.Jitter, "latency-jitter", 0, "and up to this `TIME` more, at random")
@@ -115,7 +117,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	o := &emulator.Cosmos{
 		Options: e.access.options(p), Listen: e.listen,
 		Engine: embedded.Options{
-			Dir: e.data, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, RangeBytes: e.rangeBytes,
+			Dir: e.data, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, StrictIndex: e.strictIndex, RangeBytes: e.rangeBytes,
 			QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
 		},
 		Door: embedded.Door{Gateway: gateway, Advertise: e.advertise}, TLS: e.tls, CertFile: e.cert,

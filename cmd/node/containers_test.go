@@ -75,7 +75,7 @@ func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
 	a.change("bundles", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
 	cfg := a.settings()
 	_, err := node.Open(t.Context(), cfg, node.Options{})
-	require.ErrorContains(t, err, "container cabinet: its indexing mode is none, want consistent with /ordinal/?, /until/?; correct it with messagehub provision")
+	require.ErrorContains(t, err, "container cabinet: its indexing mode is none, want consistent with /partitionKey/?, /ordinal/?, /until/?; correct it with messagehub provision")
 	require.ErrorContains(t, err, "container bundles: its default TTL is not set, so that documents never expire; want -1; correct it with messagehub provision")
 	resp, readErr := a.container("bundles").Read(t.Context(), nil)
 	require.NoError(t, readErr)

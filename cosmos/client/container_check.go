@@ -24,6 +24,10 @@ type ContainerError struct {
 	// Warning reports that the hub works with it, at a cost that Text names.
 	Warning bool
 
+	// isWiderIndex reports that the container has more indexes than it needs. Provision
+	// removes them only if it is asked to.
+	isWiderIndex bool
+
 	// Repairable reports whether Provision can correct it in place. A container with
 	// another mismatch must be created again.
 	Repairable bool
@@ -71,13 +75,16 @@ func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 		report(ContainerError{Repairable: true}, "its indexing mode is %s, want consistent with %s", s.Indexing.describeMode(), strings.Join(c.IndexPaths(), ", "))
 		return found
 	}
+	if !s.Indexing.indexes(c.keyPath()) {
+		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy does not index the partition key, %s: a query in one partition may cost a scan of others; messagehub provision adds it, in place and while hubs run", c.keyPath())
+	}
 	for _, p := range c.Index {
 		if !s.Indexing.indexes(p.Path) {
 			report(ContainerError{Repairable: true}, "its indexing policy does not index %s; without it, %s", p.Path, p.Use)
 		}
 	}
 	if more := s.Indexing.wider(c.IndexPaths()); len(more) > 0 {
-		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy also indexes %s, which no query of the hub needs: %s; messagehub provision --narrow-index removes it", strings.Join(more, ", "), c.WiderIndex)
+		report(ContainerError{Warning: true, Repairable: true, isWiderIndex: true}, "its indexing policy also indexes %s, which no query of the hub needs: %s; messagehub provision --narrow-index removes it", strings.Join(more, ", "), c.WiderIndex)
 	}
 	return found
 }

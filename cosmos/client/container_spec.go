@@ -16,8 +16,9 @@ type ContainerSpec struct {
 	PartitionKey string // path of the partition key, which is hashed by version 2
 	KeyBytes     int    // length of the longest partition key value
 
-	// Index lists the scalar properties that queries filter or order by. All other
-	// paths are excluded: each indexed path makes every write more expensive.
+	// Index lists the scalar properties that queries filter or order by. The partition key
+	// is indexed, too, and never listed here. All other paths are excluded: each indexed
+	// path makes every write more expensive.
 	Index []IndexPath
 
 	// Expires reports whether documents of the container set their own time to live.
@@ -45,11 +46,17 @@ func (c *ContainerSpec) DefaultTTL() string {
 	return "none"
 }
 
-// IndexPaths returns the paths to include in the indexing policy.
+// keyPath returns the partition key as an index path. A policy that excludes /* excludes
+// the partition key, too, unless it is included by name: Cosmos then has no index that
+// confines a query to its partition.
+func (c *ContainerSpec) keyPath() string { return c.PartitionKey + "/?" }
+
+// IndexPaths returns the paths to include in the indexing policy: the partition key, then
+// those of Index.
 func (c *ContainerSpec) IndexPaths() []string {
-	paths := make([]string, len(c.Index))
-	for i, p := range c.Index {
-		paths[i] = p.Path
+	paths := []string{c.keyPath()}
+	for _, p := range c.Index {
+		paths = append(paths, p.Path)
 	}
 	return paths
 }

@@ -10,7 +10,7 @@ import (
 // TestContainerSpec_RefusesIndexesThatLagBehind reads policies that the embedded
 // engine refuses, but accounts may have.
 func TestContainerSpec_RefusesIndexesThatLagBehind(t *testing.T) {
-	const list = `"includedPaths":[{"path":"/kind/?"},{"path":"/more/?"}],"excludedPaths":[{"path":"/*"}]`
+	const list = `"includedPaths":[{"path":"/recipient/?"},{"path":"/kind/?"},{"path":"/more/?"}],"excludedPaths":[{"path":"/*"}]`
 	spec := &ContainerSpec{Name: "bundles", PartitionKey: "/recipient", Expires: true, Index: []IndexPath{{Path: "/kind/?"}}}
 	for policy, want := range map[string]string{
 		`{"indexingMode":"lazy","automatic":true,` + list + `}`:        "indexing mode is lazy, want consistent",
@@ -27,7 +27,7 @@ func TestContainerSpec_RefusesIndexesThatLagBehind(t *testing.T) {
 		for _, m := range spec.compare(corrected) {
 			require.True(t, m.Warning, m.Text)
 		}
-		require.Len(t, corrected.Indexing.Included, 2, "paths of others stay")
+		require.Len(t, corrected.Indexing.Included, 3, "paths of others stay")
 	}
 }
 

@@ -190,7 +190,7 @@ func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *
 		case !m.Warning && p.State == StateOK:
 			p.State = StateWrong
 		}
-		wanted = wanted || m.Repairable && (!m.Warning || opts.NarrowIndex)
+		wanted = wanted || m.Repairable && (!m.isWiderIndex || opts.NarrowIndex)
 	}
 	if wanted && opts.Repair && !opts.CheckOnly && p.State != StateUnfit {
 		changes, err := c.replaceProperties(ctx, p.Spec, s, opts.NarrowIndex)

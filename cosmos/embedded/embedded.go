@@ -110,6 +110,12 @@ type Options struct {
 	// before it splits. Default: 50 GB.
 	RangeBytes int64
 
+	// StrictIndex charges a query in one logical partition for every document of its
+	// physical partition if the indexing policy does not include the partition key. A
+	// service may find the partition without that index; a budget that is kept with
+	// StrictIndex does not depend on it.
+	StrictIndex bool
+
 	// Pessimistic charges a query a full point read for every document it
 	// loads, in place of the much lower figure that published query metrics
 	// suggest.
@@ -199,7 +205,7 @@ func nameOf(dir string) string {
 
 func open(store disk.Store, o Options) (*Engine, error) {
 	inner, err := engine.Open(store, engine.Options{
-		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, RangeBytes: o.RangeBytes, Committed: o.Committed,
+		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, StrictIndex: o.StrictIndex, RangeBytes: o.RangeBytes, Committed: o.Committed,
 		Limits: queryLimits(o),
 	})
 	if err != nil {

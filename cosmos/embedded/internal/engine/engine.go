@@ -21,6 +21,7 @@ type Options struct {
 	Stale       func() int           // nil: every read is fresh
 	Lag         func() time.Duration // nil: no read is late; otherwise how late one is
 	Pessimistic bool                 // charge queries a point read for each document
+	StrictIndex bool                 // charge a query in a partition a scan if the partition key is not indexed
 	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
 	Committed   func([]Change)       // called in the order of the commits; may be nil
 	Limits      query.Limits         // of a query page; zero: query.DefaultLimits
@@ -41,6 +42,7 @@ type Engine struct {
 	clock       func() time.Time
 	stale       func() int
 	pessimistic bool
+	strictIndex bool
 	lag         func() time.Duration
 	tell        func([]Change)
 	lagging     sync.Mutex
@@ -59,7 +61,7 @@ type Engine struct {
 // caller's to close.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
-		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, catalog: map[string]*Database{},
+		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {

@@ -130,6 +130,9 @@ func (r *run) read(reader disk.Reader) error {
 	r.page.JSON = append(r.page.JSON, `{"_rid":"`...)
 	r.page.JSON = append(r.page.JSON, r.c.RID...)
 	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
+	if r.e.strictIndex && r.q.Scoped && !r.c.indexesKey() {
+		r.chargeScan()
+	}
 	switch {
 	case r.q.Scoped && r.q.Range != nil && !r.q.Range.has(r.c.epk(r.q.Partition)):
 		// The partition is elsewhere: nothing of it is here.
