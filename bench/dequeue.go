@@ -13,7 +13,8 @@ import (
 
 // dequeue confirms a bundle of 51,200 events and one of a single event in turn, again
 // and again: between two Dequeues an operator's Replay opens the bundle anew, past the
-// physics. What the hub does in the background is counted, and not timed.
+// physics. The hints that follow the answer are counted, and not timed. The price is that
+// of the first Dequeue of a bundle: later ones find their hints written.
 func dequeue(ctx context.Context, r *run) error {
 	return r.at(ctx, func(p place) error { return dequeueAt(ctx, r, p.Account) })
 }
@@ -61,8 +62,8 @@ func dequeueAt(ctx context.Context, r *run, a *account.Account) error {
 			target = figure.AtMost(100)
 		}
 		r.figure("hub", what+", p99", quantile(q.costs, 0.99, milliseconds), "ms", target)
-		r.figure("hub", what+", request units", median(q.costs, units), "RU", nil)
-		r.figure("hub", what+", requests", median(q.costs, requests), "requests", nil)
+		r.figure("hub", what+", request units, hints counted", units(q.costs[0]), "RU", nil)
+		r.figure("hub", what+", requests, hints counted", requests(q.costs[0]), "requests", nil)
 		r.percentiles("hub, "+what, q.costs)
 	}
 	r.figure("hub", "p99 of 51,200 events, of 1", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
