@@ -250,25 +250,26 @@ func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleD
 // lowerEntries points at the events of a bundle again.
 func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
-	drawers := make([]drawer, len(doc.Ranges))
+	var entries []entry
 	for i, s := range doc.Ranges {
-		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &drawers[i])
+		var d drawer
+		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
 		if client.IsNotFound(err) {
-			return client.ErrNotYetVisible
+			continue // its events were in the tail, perhaps they still are: it needs no entry
 		}
 		if err != nil {
 			return err
 		}
-	}
-	entries := make([]entry, len(doc.Ranges))
-	for i, s := range doc.Ranges {
-		first := drawers[i].FirstSequence
+		first := d.FirstSequence
 		if i == 0 {
 			first = doc.First
 		}
-		entries[i] = entry{
+		entries = append(entries, entry{
 			ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
-		}
+		})
+	}
+	if len(entries) == 0 {
+		return nil
 	}
 	return c.writeEntries(ctx, key, entries)
 }

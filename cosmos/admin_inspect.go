@@ -77,11 +77,21 @@ func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, nam
 	if err != nil {
 		return cab, err
 	}
+	t, err := last.decodeTail(cabinet)
+	if err != nil {
+		return cab, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
+	}
+	if t != nil && !slices.ContainsFunc(drawers, func(d *drawer) bool { return d.ID == t.drawer }) {
+		drawers = append(drawers, &drawer{ID: t.drawer, Ordinal: last.Ordinal, FirstSequence: t.events[0].Sequence})
+	}
 	for _, d := range drawers {
 		events := d.Count
 		switch {
 		case d.ID == last.Drawer:
 			events = last.Fill
+			if t != nil {
+				d.Weight = d.Weight.Add(weightOf(t.events))
+			}
 		case d.Ordinal > last.Ordinal:
 			continue // of a Save that is under way
 		}

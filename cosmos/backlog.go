@@ -19,8 +19,10 @@ import (
 //
 //   - The gate knows the time of the event just behind the last bundle, if that was
 //     read along with the bundle: so it is where much is left.
-//   - Else the head has marks: the times of the last few Saves of the cabinet. So it
-//     is where little is left. Of older Saves it keeps some, spaced so that the age is
+//   - Else the event may be in a tail, with its time.
+//   - Else the head has marks: the times of the last few Saves of the cabinet, or of the
+//     first events of pages that tails were flushed to. So it
+//     is where little is left. Of older ones it keeps some, spaced so that the age is
 //     never too low, and seldom more than twice as high as it should be.
 //
 // It costs no request, and about a tenth of a request unit for each Save. A Dequeue reads
@@ -58,15 +60,15 @@ const (
 
 func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
 
-// marked returns the marks of a cabinet that has received another Save. If they are
-// more than most, the one goes without which the events between its neighbours look
+// marked returns the marks of a cabinet with one more: event number was saved at saved. If
+// they are more than most, the one goes without which the events between its neighbours look
 // the least older, as a ratio. The first stays, for what comes before it has no time
 // at all, and so does the last.
-func (c received) marked(saved millis, most int) []mark {
+func (c received) marked(number int64, saved millis, most int) []mark {
 	if saved == 0 {
 		return c.Marks
 	}
-	marks := append(slices.Clone(c.Marks), mark{c.Total + 1, int64(saved)})
+	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
 	for len(marks) > most {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
@@ -85,6 +87,11 @@ func age(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)
 
 // savedAt returns when event n of the cabinet was saved, or a moment before that.
 func (c received) savedAt(n int64) millis {
+	if at := int(n - c.Total + int64(c.tailLen()) - 1); at >= 0 { // in the tail
+		if t, err := c.decodeTail(domain.CabinetKey{}); err == nil && t != nil && at < len(t.events) {
+			return millisOf(t.events[at].Saved)
+		}
+	}
 	at, found := slices.BinarySearchFunc(c.Marks, n, func(m mark, n int64) int { return cmp.Compare(m[0], n) })
 	if found {
 		at++

@@ -26,7 +26,7 @@ func TestMarksNeverMakeAnEventYounger(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "saves") {
 			now += millis(rapid.Int64Range(-500, 86_400_000).Draw(t, "gap"))
 			n := rapid.IntRange(1, 3).Draw(t, "events")
-			c.Marks = c.marked(now, most)
+			c.Marks = c.marked(c.Total+1, now, most)
 			c.Total += int64(n)
 			for range n {
 				all = append(all, now)
@@ -51,7 +51,7 @@ func TestMarksNeverMakeAnEventYounger(t *testing.T) {
 func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	var c received
 	for i := range maxMarks {
-		c.Marks = c.marked(millis(1_000_000*(i+1)), maxMarks)
+		c.Marks = c.marked(c.Total+1, millis(1_000_000*(i+1)), maxMarks)
 		c.Total += 10
 	}
 	for i := range maxMarks {
@@ -67,7 +67,7 @@ func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 	const saves = 3 * 24 * 360
 	at := func(i int) millis { return millis(1_700_000_000_000 + 10_000*i) }
 	for i := range saves {
-		c.Marks = c.marked(at(i), maxMarks)
+		c.Marks = c.marked(c.Total+1, at(i), maxMarks)
 		c.Total++
 	}
 	now, sum, worst := at(saves-1)+1000, 0.0, 0.0
@@ -99,7 +99,7 @@ func TestWhatWaitsIsToldWithoutARequest(t *testing.T) {
 		requests int
 		do       func()
 	}{
-		{"a new bundle: gates, head, entry, page, batch", 5, func() {
+		{"a new bundle: gates, head, page, batch", 4, func() {
 			var err error
 			b, err = repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
 			require.NoError(t, err)

@@ -73,7 +73,8 @@ type slotRange struct {
 	Drawer  string `json:"drawer"`
 	Ordinal int    `json:"ordinal"`
 	From    int    `json:"from"`
-	To      int    `json:"to"` // exclusive
+	To      int    `json:"to"`               // exclusive
+	InTail  bool   `json:"inTail,omitempty"` // all of it was in the tail when the bundle was opened: the drawer may have no document
 
 	Unknown client.UnknownMembers `json:",embed"`
 }

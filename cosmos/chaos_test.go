@@ -174,7 +174,7 @@ func (c *chaos) start() *chaosNode {
 	db, err := client.Connect(client.Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
 	require.NoError(c, err)
 	n := &chaosNode{line: line}
-	opts := Options{DrawerCapacity: 3, Ordering: c.order, Random: seeded(c.seed ^ uint64(c.random(1<<30))), SweepEvery: -1}
+	opts := Options{DrawerCapacity: 3, TailEvents: []int{0, 1, 2, 24}[c.seed/2%4], Ordering: c.order, Random: seeded(c.seed ^ uint64(c.random(1<<30))), SweepEvery: -1}
 	if c.sweeps {
 		opts.Retention, opts.SweepEvery = chaosRetention, time.Second
 	}

@@ -59,7 +59,6 @@ const (
 	sequenceWrong  = "sequence-wrong"
 	eventTwice     = "event-twice"
 	countWrong     = "count-wrong"
-	entryGone      = "entry-gone"
 	entryLow       = "entry-low"
 	entryHigh      = "entry-high"
 	entryStale     = "entry-stale"

@@ -2,8 +2,10 @@ package cosmos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
@@ -18,6 +20,7 @@ type scan struct {
 	name    cabinetName
 	cabinet domain.CabinetKey
 	last    received
+	tail    *tail // nil: all is in pages
 	floor   int
 	at      position
 	bundle  *bundleDoc // that is open, or nil
@@ -31,6 +34,7 @@ type drawerSeen struct {
 	id      string
 	ordinal int
 	limit   int // slots that hold visible events
+	paged   int // slots of them that are in pages; the others are in the tail
 	sealed  bool
 
 	events  int // read
@@ -46,6 +50,10 @@ func (s *scan) where(d *drawerSeen) string {
 }
 
 func (s *scan) run(ctx context.Context) error {
+	var err error
+	if s.tail, err = s.last.decodeTail(s.cabinet); err != nil {
+		return domain.Errorf(domain.Damaged, "cabinet %s: %w", s.name, err)
+	}
 	if err := s.drawers(ctx); err != nil {
 		return err
 	}
@@ -81,9 +89,13 @@ func (s *scan) drawers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.last.isPageless() && !slices.ContainsFunc(found, func(d *drawer) bool { return d.ID == s.last.Drawer }) {
+		found = append(found, &drawer{ID: s.last.Drawer, PartitionKey: key, Ordinal: s.last.Ordinal})
+		slices.SortStableFunc(found, func(a, b *drawer) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	}
 	next := s.floor
 	for _, d := range found {
-		seen := &drawerSeen{id: d.ID, ordinal: d.Ordinal, sealed: d.Sealed, limit: d.Count}
+		seen := &drawerSeen{id: d.ID, ordinal: d.Ordinal, sealed: d.Sealed, limit: d.Count, paged: d.Count}
 		switch {
 		case d.Ordinal < next:
 			s.l.found("H8", drawerTwice, s.where(seen), nil, "there is another drawer with this ordinal")
@@ -117,9 +129,9 @@ func (s *scan) missing(from, to int) {
 
 func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	if d.ID == s.last.Drawer {
-		seen.limit = s.last.Fill
-		if d.Count < s.last.Fill || d.Sealed && d.Count != s.last.Fill {
-			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, it says %d", s.last.Fill, d.Count)
+		seen.limit, seen.paged = s.last.Fill, s.last.inPages()
+		if d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill {
+			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
 	} else if !d.Sealed {
 		s.l.found("H8", drawerUnsealed, s.where(seen), func(ctx context.Context, c *call) error {
@@ -133,6 +145,9 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 		position = seen.limit
 	case d.Ordinal == s.at.Ordinal:
 		position = s.at.Slot
+	}
+	if d.ID == s.last.Drawer && d.Position < position {
+		return // events were taken from the tail; a hint that is too low costs a read
 	}
 	if d.Position != position {
 		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, c *call) error {
@@ -153,7 +168,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	slot := 0 // the next one
 	f := newFilter(d.limit)
-	for !q.IsDone() && slot < d.limit {
+	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
 		if err != nil {
 			return err
@@ -163,8 +178,8 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
-			if p.Slot >= d.limit {
-				break // of a Save that was not committed
+			if p.Slot >= d.paged {
+				break // of a Save that was not committed, or of a flush that is not in the head yet
 			}
 			if slot, err = s.page(d, &p, slot, f); err != nil {
 				return err
@@ -172,11 +187,12 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 		}
 		q.UseCall(s.l.begin().Call) // a budget for each request
 	}
+	if slot < d.paged && !s.idsOnly {
+		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
+	}
+	s.readTail(d, f)
 	if s.idsOnly {
 		return nil
-	}
-	if slot < d.limit {
-		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.limit-1)
 	}
 	s.l.mu.Lock()
 	s.l.events += int64(d.events)
@@ -185,6 +201,23 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 		return nil
 	}
 	return s.filter(ctx, d, f)
+}
+
+// readTail takes in the events of d that are in the tail.
+func (s *scan) readTail(d *drawerSeen, f filter) {
+	if s.tail == nil || s.tail.drawer != d.id {
+		return
+	}
+	ids := make([]domain.EventID, 0, len(s.tail.events))
+	for i := range s.tail.events {
+		e := &s.tail.events[i]
+		ids = append(ids, e.ID)
+		if !s.idsOnly {
+			f.add(e.ID)
+			s.event(d, "the tail of "+s.where(d), s.tail.paged+i, e.Sequence)
+		}
+	}
+	s.l.ids.add(ids)
 }
 
 // page takes in a page and returns the slot behind it. It fails only with NewerFormat.
@@ -200,7 +233,7 @@ func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) (int, error) {
 	}
 	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.most()))
 	err := p.decode(s.cabinet, func(slot int, e *storedEvent) bool {
-		if slot >= d.limit {
+		if slot >= d.paged {
 			return false
 		}
 		ids = append(ids, e.ID)
@@ -321,11 +354,18 @@ func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool
 				return err
 			}
 			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time
-				if slot < d.limit && suspects[fingerprint(e.ID)] {
+				if slot < d.paged && suspects[fingerprint(e.ID)] {
 					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), slot))
 				}
-				return slot < d.limit
+				return slot < d.paged
 			})
+		}
+	}
+	if s.tail != nil && s.tail.drawer == d.id {
+		for i := range s.tail.events {
+			if e := &s.tail.events[i]; suspects[fingerprint(e.ID)] {
+				places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), s.tail.paged+i))
+			}
 		}
 	}
 	return nil

@@ -154,9 +154,6 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		mended bool
 		damage func(d *damaged)
 	}{
-		{entryGone, true, func(d *damaged) {
-			d.deletes(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID)
-		}},
 		{entryLow, true, func(d *damaged) {
 			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 2)
 		}},
@@ -545,7 +542,7 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		_, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		s.deletes(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.entries(node, domain.TimeSeries)[0].ID)
+		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patches(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.entries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
 		line.set(func(req *http.Request) error {
 			old.Store(0)
 			if asks(req, "c.state = @open") && looked.Add(1) != 3 { // all looks but the third miss the open bundle
@@ -556,7 +553,7 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
 		require.NoError(t, err)
 		require.EqualValues(t, looks, looked.Load())
-		require.Equal(t, []string{entryGone}, kinds(report))
+		require.Equal(t, []string{entryHigh}, kinds(report))
 	})
 }
 
@@ -564,10 +561,10 @@ func TestOneRepairMendsAlsoWhatAnUnfinishedSaveHides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		d.leavesIntent()
-		d.deletes(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.drawers(d.main)[2].ID)
+		d.patches(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.drawers(d.main)[2].ID, "/nextSequence", 9)
 		report := d.checks(CheckOptions{Repair: true})
 		require.Contains(t, kinds(report), intentLeft)
-		require.Contains(t, kinds(report), entryGone)
+		require.Contains(t, kinds(report), entryHigh)
 		require.Equal(t, report.Found, report.Mended, "%v", report.Findings)
 		require.Empty(t, d.checks(CheckOptions{}).Findings)
 	})

@@ -17,8 +17,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// openOn returns a function that opens a store of its own on an embedded engine.
-func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) repositorytest.Stores {
+// openOn returns a function that opens a store of its own on an embedded engine. Its tails
+// have up to tailEvents events.
+func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {
 		var opts embedded.Options
 		if durable {
@@ -28,7 +29,7 @@ func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) reposi
 			opts.Consistency = "Session" // and no plain read is trusted
 		}
 		r := newRig(t, opts)
-		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock}
+		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, TailEvents: tailEvents}
 		if !hints {
 			options.IndexBytes = 1 // nothing is remembered from one Save to the next, either
 		}
@@ -36,18 +37,30 @@ func openOn(durable, hints bool) func(*testing.T, repositorytest.Options) reposi
 	}
 }
 
-func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true)) }
+func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true, 0)) }
 
 func TestConformanceWithoutHintsOnASessionAccount(t *testing.T) {
-	repositorytest.Run(t, openOn(false, false))
+	repositorytest.Run(t, openOn(false, false, 0))
 }
 
-func TestRandomOperationsAsInMemory(t *testing.T) {
+func TestConformanceWithTails(t *testing.T) {
+	repositorytest.Run(t, openOn(false, true, DefaultTailEvents))
+}
+
+func TestConformanceWithTailsWithoutHintsOnASessionAccount(t *testing.T) {
+	repositorytest.Run(t, openOn(false, false, 2))
+}
+
+func TestRandomOperationsAsInMemory(t *testing.T) { randomAsInMemory(t, 0) }
+
+func TestRandomOperationsWithTailsAsInMemory(t *testing.T) { randomAsInMemory(t, 3) }
+
+func randomAsInMemory(t *testing.T, tailEvents int) {
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
 		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s}
 	}
-	repositorytest.Random(t, oracle, openOn(false, true))
+	repositorytest.Random(t, oracle, openOn(false, true, tailEvents))
 }
 
 // TestConformanceOnAnAccount runs on the account that MESSAGEHUB_TEST_COSMOS_ENDPOINT

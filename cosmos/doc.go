@@ -27,15 +27,16 @@
 //	|   ^               |                 +---|----+ +--------+ +--------+
 //	|   | open          |                     v
 //	| gate  gate        |                 content store
-//	| notice  record    |                 payloads/<drawer>/<slot>-<intent>
+//	| notice  record    |                 payloads/<drawer>/<slot>-<intent>, or /<Save>
 //	+-------------------+
 //
 //	head    numbers reserved and visible; the intent of the Save in flight; for each
-//	        cabinet its last drawer, the fill of that drawer, and its retention
+//	        cabinet its last drawer, the fill of that drawer, its retention, and its
+//	        tail: the newest events, which are not in a page yet
 //	gate    the open bundle; for each cabinet the position behind the last acknowledged
 //	        event. One for each group
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
-//	page    a run of events, written once
+//	page    a run of events of one Save or of a tail, written once
 //	filter  hint: the ids that a sealed drawer may hold
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
@@ -76,6 +77,12 @@
 // The lease keeps writers from rolling each other back for ever. Correctness does not
 // depend on it.
 //
+// A Save whose events fit into the tails of their cabinets is small: it is one replace of a
+// head without an intent. A tail that leaves no room is flushed: its page is created, its
+// drawer counted, and the next write of the head notes both. What a flush writes is visible
+// already, so it needs no intent, and any writer may repeat it. No intent is reserved over a
+// tail of its own cabinets. See save_small.go and flush.go.
+//
 // # Crashes
 //
 // A process may stop between any two requests. A comment at each write describes what a
@@ -95,7 +102,8 @@
 //
 // Plain reads may be stale, each partition by itself. A reader that holds a head trusts
 //
-//   - the drawer that the head names, up to the fill that the head states,
+//   - the drawer that the head names, up to the fill that the head states: the slots in the
+//     tail from there, those below from pages. The drawer may have no document yet,
 //   - a drawer with a smaller ordinal once it is sealed. A reader that sees it unsealed
 //     seals it, by a write, which acts on the current document and returns it.
 //

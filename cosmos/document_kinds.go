@@ -21,7 +21,9 @@ import "github.com/messagehub/messagehub/cosmos/client"
 //     head, while that has no intent, then all gates and the open bundles, by conditional
 //     writes. An older node that has read one of them before is refused by the etag or by
 //     the condition of its patch.
-//   - It never lowers a number.
+//   - It never lowers a number, except that of a head whose last tail was flushed: then a
+//     version that knows no tails may serve the mailbox again. Gates and bundles need no
+//     higher number for a tail, because a Dequeue touches neither heads nor tails.
 //   - A write that changes the retention in a head changes the fence, too.
 //   - Members whose names begin with an underscore belong to Cosmos.
 //
@@ -30,7 +32,7 @@ import "github.com/messagehub/messagehub/cosmos/client"
 
 // The kinds of documents, with the highest format that this version knows.
 var (
-	headDocument   = client.DocumentKind{Name: "head", Format: 1}
+	headDocument   = client.DocumentKind{Name: "head", Format: tailFormat}
 	entryDocument  = client.DocumentKind{Name: "entry", Format: 1}
 	drawerDocument = client.DocumentKind{Name: "drawer", Format: 1}
 	pageDocument   = client.DocumentKind{Name: "page", Format: 1}

@@ -27,16 +27,32 @@ type extent struct {
 // events if most is not 0.
 //
 // What may be trusted: of the drawer that the head names, the fill that the head
-// states, whatever the drawer says of itself. Of one with a smaller ordinal all
+// states, whatever the drawer says of itself. It is taken from the head, because it may
+// have no document yet. Of one with a smaller ordinal all
 // that it holds, once it is sealed; one that is seen unsealed is sealed here. A
 // count proves nothing: it may belong to a Save that is still to be undone.
 func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
-	if from > last.Ordinal {
-		return nil, nil
+	var found []extent
+	until := last.Ordinal + 1 // of the drawers that are looked up
+	if last.Drawer != "" {
+		until = last.Ordinal
 	}
-	if from == last.Ordinal && last.Drawer != "" {
-		return []extent{{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill}}, nil
+	filled := 0
+	if from < until {
+		var err error
+		if found, filled, err = c.leftExtents(ctx, cabinet, last, from, until, most); err != nil {
+			return nil, err
+		}
 	}
+	if from+len(found) == last.Ordinal && last.Drawer != "" && (most == 0 || filled < most) {
+		found = append(found, extent{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill})
+	}
+	return found, nil
+}
+
+// leftExtents returns what may be trusted of the drawers with ordinals from from to until,
+// which the head does not name, and how many of them hold events.
+func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, until, most int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
@@ -44,25 +60,23 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 	if most > 0 {
 		size = most // each drawer that is loaded is paid for
 	}
-	var found []extent
-	filled := 0
 	for !q.IsDone() {
 		items, err := q.Next(ctx, size)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		size = min(2*size, 1000) // rollbacks leave empty ones
 		for _, item := range items {
 			var d drawer
 			if err := c.Decode(item, key, &d); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
-			if d.Ordinal != from || d.Ordinal > last.Ordinal {
-				return found, nil
+			if d.Ordinal != from || d.Ordinal >= until {
+				return found, filled, nil
 			}
-			e, err := c.extentOf(ctx, key, &d, last)
+			e, err := c.extentOf(ctx, key, &d)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			found = append(found, e)
 			from++
@@ -70,19 +84,15 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 				filled++
 			}
 			if most > 0 && filled == most {
-				return found, nil
+				return found, filled, nil
 			}
 		}
 	}
-	return found, nil
+	return found, filled, nil
 }
 
-func (c *call) extentOf(ctx context.Context, key string, d *drawer, last received) (extent, error) {
+func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, error) {
 	e := extent{drawer: d.ID, ordinal: d.Ordinal, weight: d.Weight, count: d.Count}
-	if d.ID == last.Drawer {
-		e.limit = last.Fill
-		return e, nil
-	}
 	if !d.Sealed {
 		// A crash after this write leaves the drawer sealed. It is not the drawer that the head
 		// names, so no Save is going to fill it.
@@ -106,16 +116,31 @@ type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey
 	slots   slotRange
-	at      int  // the next slot
-	size    int  // pages in the next result page
-	patient bool // wait for slots that are missing: they belong to a bundle, so they are there
+	tail    *tail // of the drawer in the head that the slots were taken from, or nil
+	at      int   // the next slot
+	size    int   // pages in the next result page
+	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
 	query   *client.Query
 }
 
 const firstPages = 2
 
-func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange) *drawerReader {
-	return &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
+// readDrawer returns a reader of slots, those in t from there. t is the tail of the
+// cabinet, or nil.
+func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange, t *tail) *drawerReader {
+	d := &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
+	if t != nil && t.drawer == s.Drawer {
+		d.tail = t
+	}
+	return d
+}
+
+// pagesEnd returns the slot up to which the reader takes events from pages.
+func (d *drawerReader) pagesEnd() int {
+	if d.tail == nil {
+		return d.slots.To
+	}
+	return min(d.slots.To, d.tail.paged)
 }
 
 // done reports that the whole run has been read.
@@ -142,6 +167,11 @@ func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 
 // resultPage returns the events of the next result page that has any.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
+	if d.at >= d.pagesEnd() {
+		events := d.tail.slots(d.at, d.slots.To)
+		d.at = d.slots.To
+		return events, nil
+	}
 	if d.query == nil {
 		d.query = d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 			azcosmos.QueryParameter{Name: "@from", Value: d.at})
@@ -169,15 +199,15 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				}
 				return nil, client.ErrNotYetVisible
 			}
-			if p.Until <= d.at || d.done() {
+			if p.Until <= d.at || d.at >= d.pagesEnd() {
 				continue // a page that a rolled-back Save left behind may begin where another ends
 			}
 			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
-				if slot == d.at && slot < d.slots.To {
+				if slot == d.at && slot < d.pagesEnd() {
 					events = append(events, *e)
 					d.at++
 				}
-				return slot+1 < d.slots.To
+				return slot+1 < d.pagesEnd()
 			})
 			if domain.KindOf(err) == domain.NewerFormat {
 				d.call.r.newer.Newer(d.cabinet.Recipient.String(), p.ID, err)
@@ -201,5 +231,5 @@ func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error)
 		}
 		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))
 	}
-	return pages, min(most, d.slots.To-d.at), nil
+	return pages, min(most, d.pagesEnd()-d.at), nil
 }

@@ -288,6 +288,9 @@ func repairKeepsMembers(t *testing.T) {
 	v.keeps("check --repair", func() error { return d.mended(d.actor) })
 }
 
+// newerFormat is a format that this version knows of no document.
+const newerFormat = 9
+
 // raise gives documents of the mailbox a format that this version does not know.
 func (v *versions) raise(isRaised func(id string) bool) {
 	for name, doc := range v.items() {
@@ -295,7 +298,7 @@ func (v *versions) raise(isRaised func(id string) bool) {
 		if key = v.keyOf(container, doc); strings.HasPrefix(key, "|") || !isRaised(id) {
 			continue
 		}
-		doc["v"] = 2
+		doc["v"] = newerFormat
 		if id == headID {
 			doc["cabinets"] = "stored in another way"
 		}
@@ -468,7 +471,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 	}{
 		{
 			&head{
-				ID: headID, PartitionKey: "a", WriteID: "o", Reserved: 2, Watermark: 1, etag: "e",
+				ID: headID, PartitionKey: "a", WriteID: headWriteID{ID: "o"}, Reserved: 2, Watermark: 1, etag: "e",
 				Intent:   &intent{ID: "i", Owner: "me", First: 2, Last: 2, Parts: []part{{Cabinet: "c", Drawer: "d", Ordinal: 1, Slot: 1, Count: 1, First: 2, Last: 2}}},
 				Cabinets: map[cabinetName]received{"b": {Fill: 1, Marks: []mark{{1, 2}}}, "a": {}},
 			},
@@ -508,7 +511,7 @@ func TestDocumentsOfAllRecipientsInANewerFormat_AreNotWritten(t *testing.T) {
 	require.NoError(t, v.node.AdoptGroups(t.Context()))
 	require.True(t, v.node.isDue(t.Context()))
 	for name, doc := range v.items() {
-		doc["v"] = 2
+		doc["v"] = newerFormat
 		text, err := json.Marshal(doc)
 		require.NoError(t, err)
 		key := doc["partitionKey"].(string)

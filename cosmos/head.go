@@ -19,7 +19,7 @@ import (
 type head struct {
 	ID           string                   `json:"id"` // always "head"
 	PartitionKey string                   `json:"partitionKey"`
-	WriteID      string                   `json:"operation"` // id of the last write
+	WriteID      headWriteID              `json:"operation"` // id of the last write
 	Reserved     domain.Sequence          `json:"reserved"`  // the highest number ever given away
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
@@ -39,6 +39,8 @@ const headID = "head"
 type received struct {
 	Drawer   string                `json:"drawer,omitempty"` // the last one; "" after a rollback or a closing: the next Save begins a new one
 	Fill     int                   `json:"fill"`             // events in Drawer
+	Paged    int                   `json:"paged,omitempty"`  // those of them that are in pages, if there is a Tail; else all are
+	Tail     packed                `json:"tail,omitempty"`   // the others; see decodeTail
 	Ordinal  int                   `json:"ordinal"`          // the highest one used, Drawer's if there is one
 	Sequence domain.Sequence       `json:"sequence"`         // of the last event
 	Total    int64                 `json:"total"`            // events ever
@@ -106,10 +108,59 @@ func (h *head) commit() *head {
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
-			Marks:   before.marked(h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Marks:   before.marked(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
 			Unknown: before.Unknown,
 		}
 	}
+	return c
+}
+
+// appendTails returns h with the events of a small Save in its tails, and visible. h has no
+// intent.
+func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedEvent) (*head, error) {
+	c := h.clone()
+	c.Reserved, c.Watermark = p.intent.Last, p.intent.Last
+	if c.Wanted == "" {
+		c.Undone = 0
+	}
+	c.Wanted = ""
+	for i := range p.intent.Parts {
+		part := &p.intent.Parts[i]
+		last := c.Cabinets[part.Cabinet]
+		cabinet, err := cabinetOf(recipient, part.Cabinet)
+		if err != nil {
+			return nil, err
+		}
+		t, err := last.decodeTail(cabinet)
+		if err != nil {
+			return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
+		}
+		all := events[i]
+		if t != nil { // then the drawer is the same
+			all = append(t.events, all...)
+		} else {
+			last.Paged = part.Slot
+		}
+		last.Drawer, last.Fill, last.Ordinal = part.Drawer, part.end(), part.Ordinal
+		last.Sequence, last.Total = part.Last, last.Total+int64(part.Count)
+		last.Tail = last.encodeTail(all)
+		c.Cabinets[part.Cabinet] = last
+	}
+	return c, nil
+}
+
+// flushed returns h with the events of a tail, which is t, in pages up to a slot.
+func (h *head) flushed(name cabinetName, t *tail, until int) *head {
+	c := h.clone()
+	last := c.Cabinets[name]
+	last.Marks = last.marked(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksOf(len(c.Cabinets)))
+	rest := t.slots(until, last.Fill)
+	last.Paged = until
+	last.Tail = last.encodeTail(rest)
+	if len(rest) == 0 {
+		last.Paged = 0
+	}
+	c.Cabinets[name] = last
 	return c
 }
 
@@ -140,22 +191,24 @@ func (h *head) clear() *head {
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
 		last := c.Cabinets[p.Cabinet]
-		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
+		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal) // it has no tail
 		c.Cabinets[p.Cabinet] = last
 	}
 	return c
 }
 
 // setRetention returns h with another retention, which is known by its fence. The
-// next Save to a cabinet in closed begins a new drawer.
+// next Save to a cabinet in closed begins a new drawer; its tail, all of which is
+// acknowledged, is dropped.
 func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed []cabinetName) *head {
 	c := h.clone()
 	c.Retention, c.Fence = kept, fence
 	for _, name := range closed {
 		last := c.Cabinets[name]
-		last.Drawer, last.Fill = "", 0
+		last.Drawer, last.Fill, last.Paged, last.Tail = "", 0, 0, nil
 		c.Cabinets[name] = last
 	}
+	c.setWriteID(c.WriteID.ID)
 	return c
 }
 
@@ -177,4 +230,13 @@ func (h *head) isFilling(name cabinetName) bool {
 		}
 	}
 	return false
+}
+
+// setWriteID gives h the id of the write that is going to store it, and the format that it
+// has then.
+func (h *head) setWriteID(id string) {
+	h.WriteID, h.StoredFormat = headWriteID{ID: id}, 0
+	if h.hasTail() {
+		h.WriteID.Format, h.StoredFormat = tailFormat, tailFormat
+	}
 }

@@ -12,7 +12,7 @@ import (
 // 4 and begins drawer 5.
 func transitionHead() *head {
 	return &head{
-		ID: headID, PartitionKey: "a", WriteID: "read", Reserved: 13, Watermark: 10, Undone: 1,
+		ID: headID, PartitionKey: "a", WriteID: headWriteID{ID: "read"}, Reserved: 13, Watermark: 10, Undone: 1,
 		Cabinets: map[cabinetName]received{
 			"c": {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 10, Total: 9},
 			"d": {Drawer: "other", Fill: 1, Ordinal: 1, Sequence: 5, Total: 1},
@@ -83,7 +83,7 @@ func TestHeadSetRetention_ClosesLastDrawersAndKeepsTheWriteID(t *testing.T) {
 	next := transitionHead().setRetention(kept, "f", []cabinetName{"c"})
 	assert.Equal(t, kept, next.Retention)
 	assert.Equal(t, "f", next.Fence)
-	assert.Equal(t, "read", next.WriteID, "a Save recognizes its own write by it")
+	assert.Equal(t, "read", next.WriteID.ID, "a Save recognizes its own write by it")
 	assert.Equal(t, received{Ordinal: 4, Sequence: 10, Total: 9}, next.Cabinets["c"])
 	assert.Equal(t, "other", next.Cabinets["d"].Drawer)
 }

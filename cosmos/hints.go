@@ -188,10 +188,15 @@ func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 }
 
 // afterDequeue moves the positions of a bundle's drawers and the entries that
-// point into them.
+// point into them, apart from drawers of which the bundle had events of the tail only: they
+// have no entries for these, and perhaps no document.
 func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at position) {
+	paged := slices.DeleteFunc(slices.Clone(d.Ranges), func(s slotRange) bool { return s.InTail })
+	if len(paged) == 0 {
+		return
+	}
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
-		count := c.movePositions(ctx, cabinet, d.Ranges)
+		count := c.movePositions(ctx, cabinet, paged)
 		c.moveEntries(ctx, cabinet, d, at, count)
 	})
 }
@@ -231,7 +236,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 		return
 	}
 	entries = slices.DeleteFunc(entries, func(e *entry) bool {
-		known := e.Ordinal < at.Ordinal || d.Next > 0 || count == at.Slot
+		known := e.Ordinal < at.Ordinal || d.Next > 0 || 0 <= count && count <= at.Slot
 		return e.NextSequence > d.Last || !known // moved already, or nothing to move it by
 	})
 	if len(entries) == 0 {

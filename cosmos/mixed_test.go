@@ -32,17 +32,17 @@ var counting = []edit{
 	{"head.go", "	Marks    []mark                `json:\"marks,omitempty\"`", "	Writes   int64                 `json:\"writes,omitempty\"`\n	Marks    []mark                `json:\"marks,omitempty\"`"},
 	{"gate.go", "	First      domain.Sequence          `json:\"first,omitempty\"`", "	Writes     int64                    `json:\"writes,omitempty\"`\n	First      domain.Sequence          `json:\"first,omitempty\"`"},
 	{"gate.go", "	Doubt domain.Sequence `json:\"doubt,omitempty\"`", "	Writes int64 `json:\"writes,omitempty\"`\n	Doubt domain.Sequence `json:\"doubt,omitempty\"`"},
-	{"save.go", "	h.WriteID = w.r.client.NewID()\n", "	h.WriteID, h.Writes = w.r.client.NewID(), w.head.Writes+1\n"},
+	{"save.go", "	h.setWriteID(w.r.client.NewID())\n", "	h.setWriteID(w.r.client.NewID())\n	h.Writes = w.head.Writes + 1\n"},
 	{"head.go", "			Unknown: before.Unknown,\n", "			Unknown: before.Unknown,\n			Writes:  before.Writes + 1,\n"},
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.Writes = \"\", g.Writes+1\n"},
 	{"gate.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
 }
 
-// raising is a version that stores head and gate in format 2.
+// raising is a version that stores head and gate in a newer format.
 var raising = []edit{
-	{"document_kinds.go", "Name: \"head\", Format: 1", "Name: \"head\", Format: 2"},
+	{"document_kinds.go", "Name: \"head\", Format: tailFormat", "Name: \"head\", Format: 3"},
 	{"document_kinds.go", "Name: \"gate\", Format: 1", "Name: \"gate\", Format: 2"},
-	{"save.go", "	h.WriteID = w.r.client.NewID()\n", "	h.WriteID, h.StoredFormat = w.r.client.NewID(), 2\n"},
+	{"save.go", "	h.setWriteID(w.r.client.NewID())\n", "	h.setWriteID(w.r.client.NewID())\n	h.StoredFormat = 3\n"},
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 

@@ -14,5 +14,5 @@ const raced = false
 // differs is below the engine, which has tests of its own.
 func TestConformanceOnDisk(t *testing.T) {
 	t.Parallel() // it waits for the disk
-	repositorytest.Run(t, openOn(true, true))
+	repositorytest.Run(t, openOn(true, true, 0))
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A page is a run of consecutive slots of a drawer, as one Save wrote it. It is
-// never changed.
+// A page is a run of consecutive slots of a drawer, as one Save wrote it or as a tail was
+// flushed. It is never changed.
 type page struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"` // the drawer
-	Intent        string          `json:"intent"`       // the Save that wrote it
+	Intent        string          `json:"intent"`       // the Save or the flush that wrote it
 	Slot          int             `json:"slot"`
 	Until         int             `json:"until"` // the slot after the last
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Payloads      string          `json:"payloads,omitempty"` // object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
-	Saved         millis          `json:"saved,omitempty"` // the time of the Save
+	Saved         millis          `json:"saved,omitempty"` // the time of the Save, or of the first one
 	Events        packed          `json:"events"`          // see encodePage
 	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
 	client.FormatNumber
@@ -157,58 +157,23 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 	if p.Sum != 0 && p.Sum != p.sum() {
 		return errPage
 	}
-	d := decoder{b: p.Events[:end]}
-	switch v, err := d.byte(); {
-	case err == nil && v > eventsVersion:
+	data := p.Events[:end]
+	switch {
+	case len(data) > 0 && data[0] > tailEventsVersion:
 		return domain.Errorf(domain.NewerFormat, "the events of page %s in drawer %s have version %d, and this version of the hub knows versions up to %d: upgrade this node, or use one of the newer version",
-			p.ID, p.PartitionKey, v, eventsVersion)
-	case err != nil || v != eventsVersion:
+			p.ID, p.PartitionKey, data[0], tailEventsVersion)
+	case len(data) == 0 || data[0] < eventsVersion:
 		return errPage
 	}
-	var types []domain.DocumentType
-	sequence, payloadAt, saved := p.FirstSequence, p.PayloadsFrom, p.Saved.time()
-	var e storedEvent
-	for slot := p.Slot; slot < p.Until; slot++ {
-		e = storedEvent{}
-		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
-		d.copy(e.ID[:])
-		d.copy(e.digest[:])
-		sequence += domain.Sequence(d.uvarint()) //nolint:gosec // written from an int64
-		e.Sequence, e.Saved = sequence, saved
-		e.Weight = domain.Weight(d.uvarint()) //nolint:gosec // written from an int64
-		flags, _ := d.byte()
-		e.SupportsBundling = flags&flagBundling != 0
-		if flags&flagNewType != 0 {
-			t, err := domain.ParseDocumentType(string(d.text()))
-			if err != nil {
-				return errPage
-			}
-			types = append(types, t)
-			e.DocumentType = t
-		} else if at := d.uvarint(); at < uint64(len(types)) {
-			e.DocumentType = types[at]
-		} else {
-			return errPage
-		}
-		if flags&flagPayload != 0 {
-			length := int64(d.uvarint()) //nolint:gosec // written from a length
-			if length < 0 {
-				return errPage
-			}
-			e.PayloadAt = repository.Section{Object: p.Payloads, Offset: payloadAt, Length: length, Sum: d.uint32()}
-			payloadAt += length
-		}
-		if d.failed || e.Weight < 1 || e.Sequence < p.FirstSequence {
-			return errPage
-		}
-		if !yield(slot, &e) {
-			return nil
-		}
+	return decodeEvents(data, p.Slot, p.Until, p.base(), cabinet, yield)
+}
+
+// base returns what the first event of p is relative to.
+func (p *page) base() packedBase {
+	return packedBase{
+		folder: payloadFolder(p.PartitionKey), object: p.Payloads, offset: p.PayloadsFrom,
+		sequence: p.FirstSequence, saved: p.Saved,
 	}
-	if len(d.b) > 0 {
-		return errPage
-	}
-	return nil
 }
 
 // A decoder takes values off the front of b. Once it has failed it yields zeros.
@@ -238,6 +203,16 @@ func (d *decoder) copy(to []byte) {
 
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.failed, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
 	if n <= 0 {
 		d.failed, d.b = true, nil
 		return 0

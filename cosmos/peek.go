@@ -18,9 +18,9 @@ import (
 // A Peek reads the gates and the head side by side. It returns an open bundle. Otherwise
 // the candidates are the cabinets of which the head has more events than the gate has
 // acknowledged. Without a candidate there is no data, after two requests; a single
-// candidate is read at once. Of several, the entries in the catalog indicate the one with
-// the smallest number, and its first event, read from the position of the gate, confirms
-// or corrects that. Add then opens the bundle in one batch with the gate.
+// candidate is read at once. Of several, the head or the entries in the catalog indicate the
+// one with the smallest number, and its first event, read from the position of the gate,
+// confirms or corrects that. Add then opens the bundle in one batch with the gate.
 //
 // The seals and the repaired entries that a Peek writes before that batch are valid
 // without it.
@@ -89,7 +89,10 @@ func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*
 	if err != nil {
 		return repository.Next{}, err
 	}
-	run := c.runOf(&b, doc)
+	run, err := c.runOf(&b, doc, h)
+	if err != nil {
+		return repository.Next{}, err
+	}
 	run.head, run.asked = h, asked
 	return repository.Next{Open: &b, Run: run}, nil
 }
@@ -125,13 +128,23 @@ func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.Bun
 	return repository.Next{}, c.whyNotOpen(ctx, recipient, id, gates)
 }
 
-// runOf returns the run of a bundle that is open.
-func (c *call) runOf(b *domain.Bundle, doc *bundleDoc) *run {
+// runOf returns the run of a bundle that is open. A part of it may be in the tail of h:
+// any head that knows the slots of the bundle says where they are. One that does not is
+// older than the bundle.
+func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*run, error) {
 	r := &run{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
+	last := h.Cabinets[doc.Cabinet]
 	for _, s := range doc.Ranges {
+		if s.Ordinal > last.Ordinal || s.Drawer == last.Drawer && s.To > last.Fill {
+			return nil, client.ErrNotYetVisible
+		}
 		r.parts = append(r.parts, stretch{slotRange: s})
 	}
-	return r
+	var err error
+	if r.tail, err = last.decodeTail(b.Cabinet); err != nil {
+		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(b.Cabinet), err)
+	}
+	return r, nil
 }
 
 // A candidate is a cabinet that has visible events which are not acknowledged.
@@ -187,15 +200,24 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
-		return c.onlyOne(ctx, candidates[0])
+		err := candidates[0].look(ctx, c) // it is to be read whatever its entry says
+		return candidates[0].run, err
 	}
-	if err := c.readEntries(ctx, candidates); err != nil {
+	if err := c.readEntries(ctx, slices.DeleteFunc(slices.Clone(candidates), (*candidate).isInTail)); err != nil {
 		return nil, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for _, cand := range candidates {
-		if cand.entry != nil && cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt {
+		if cand.isInTail() {
+			first, err := cand.firstOfTail()
+			if err != nil {
+				return nil, err
+			}
+			cand.first = first
+			continue
+		}
+		if cand.believesEntry() {
 			cand.first = cand.entry.NextSequence
 			continue
 		}
@@ -215,17 +237,35 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 	}
 }
 
-// onlyOne returns the run of the one candidate that there is. Its first event is to be
-// read whatever the catalog says, so that is not waited for.
-func (c *call) onlyOne(ctx context.Context, cand *candidate) (*run, error) {
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.readEntries(gctx, []*candidate{cand}) })
-	g.Go(func() error { return cand.look(gctx, c) })
-	if err := g.Wait(); err != nil {
-		return nil, err
+// isInTail reports whether the first event that waits behind at is in the tail: all that is
+// in pages is acknowledged. Then nothing waits in the drawers before the last one.
+func isInTail(last received, at position) bool {
+	return len(last.Tail) > 0 && at.Total >= last.Total-int64(last.tailLen())
+}
+
+// isInTail reports whether the candidate's first event is in the tail.
+func (cand *candidate) isInTail() bool { return isInTail(cand.last, cand.at) }
+
+// firstOfTail returns the number of the first event of the tail that waits.
+func (cand *candidate) firstOfTail() (domain.Sequence, error) {
+	t, err := cand.last.decodeTail(cand.cabinet)
+	if err != nil {
+		return 0, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cand.cabinet), err)
 	}
-	cand.mend(ctx, c)
-	return cand.run, nil
+	for i := range t.events {
+		if t.events[i].Sequence > cand.at.Sequence {
+			return t.events[i].Sequence, nil
+		}
+	}
+	return 0, domain.Errorf(domain.Damaged, "cabinet %s: its last number %d is not in its tail", cabinetKey(cand.cabinet), cand.last.Sequence)
+}
+
+// believesEntry reports whether the candidate's entry may say what its first event is. Only
+// an entry for the drawer in which the gate stands may: a flush writes none, so the entry of
+// a later drawer does not prove that nothing waits before it.
+func (cand *candidate) believesEntry() bool {
+	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
+		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt
 }
 
 // oldest returns the candidate whose first event has the smallest number.
@@ -302,8 +342,12 @@ func (cand *candidate) lookAndMend(ctx context.Context, c *call) error {
 	return nil
 }
 
-// mend makes the candidate's entry point at its first event, which has been read.
+// mend makes the candidate's entry point at its first event, which has been read. An event
+// of the tail needs none.
 func (cand *candidate) mend(ctx context.Context, c *call) {
+	if cand.isInTail() {
+		return
+	}
 	if cand.entry == nil || cand.entry.NextSequence < cand.first {
 		c.mendEntry(ctx, cand.cabinet, cand.entry, cand.run.parts[0].slotRange, cand.first)
 	}

@@ -22,6 +22,8 @@ type run struct {
 	cabinet domain.CabinetKey
 	parts   []stretch // at most six
 
+	tail *tail // of the cabinet in the head that the run is of, or nil
+
 	gate *gate // as of which a new bundle may be opened; nil for an open bundle
 
 	first *chunk // what was read to find the first event, to be used once more
@@ -63,11 +65,18 @@ func (r *run) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 // nothing to look for.
 func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate) (*run, error) {
 	at := g.At[nameOf(cabinet)]
-	extents, err := c.extents(ctx, cabinet, last, max(at.Ordinal, floor, 1), drawersPerBundle+1)
+	from := max(at.Ordinal, floor, 1)
+	if isInTail(last, at) {
+		from = last.Ordinal
+	}
+	extents, err := c.extents(ctx, cabinet, last, from, drawersPerBundle+1)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{call: c, group: group, cabinet: cabinet, gate: g}
+	if r.tail, err = last.decodeTail(cabinet); err != nil {
+		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
+	}
 	for _, e := range extents {
 		s := stretch{slotRange: slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}, weight: e.weight}
 		if e.ordinal == at.Ordinal {
@@ -88,7 +97,7 @@ func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, client.ErrNotYetVisible
 	}
-	read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange)
+	read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange, r.tail)
 	events, err := read.next(ctx)
 	if err != nil {
 		return nil, err
@@ -153,7 +162,7 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	begin := r.first
 	r.first = nil
 	if begin == nil {
-		read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange)
+		read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange, r.tail)
 		read.patient = r.gate == nil
 		events, err := read.next(ctx)
 		if err != nil {
@@ -230,7 +239,7 @@ func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
 			d.need -= min(begun, d.need)
 			before = max(begun, s.weight)
 		} else {
-			d.read = r.call.readDrawer(r.cabinet, s.slotRange)
+			d.read = r.call.readDrawer(r.cabinet, s.slotRange, r.tail)
 			d.read.size = aheadPages
 			d.read.patient = r.gate == nil
 			before = before.Add(s.weight)
@@ -285,7 +294,8 @@ func (r *run) ranges(n int) []slotRange {
 			break
 		}
 		take := min(n, s.To-s.From)
-		found = append(found, slotRange{Drawer: s.Drawer, Ordinal: s.Ordinal, From: s.From, To: s.From + take})
+		inTail := r.tail != nil && r.tail.drawer == s.Drawer && s.From >= r.tail.paged
+		found = append(found, slotRange{Drawer: s.Drawer, Ordinal: s.Ordinal, From: s.From, To: s.From + take, InTail: inTail})
 		n -= take
 	}
 	return found

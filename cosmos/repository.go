@@ -30,7 +30,12 @@ type Options struct {
 	Retention time.Duration
 	// Shared is the content store that hub and domains share, if there is one. The
 	// folder of a drawer is removed there, too, when the drawer is.
-	Shared     repository.Content
+	Shared repository.Content
+	// TailEvents is how many events of a cabinet may stay in the head until they are written
+	// to a page, at most 200; DefaultTailEvents is right. 0: none, so every Save is large.
+	// Events that are in a head are read whatever it is, and a large Save flushes those of its
+	// cabinets. Nodes need not agree on it, but all of them must know tails.
+	TailEvents int
 	SweepEvery time.Duration         // how often one of the nodes sweeps; default 1 h, negative: never by itself
 	IndexBytes int                   // memory for the ids of received events, but for a recipient who needs more; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
@@ -65,6 +70,13 @@ var (
 // hold more than the heaviest bundle of events of 1 KB.
 const drawersPerBundle = 6
 
+// DefaultTailEvents costs the least over the whole life of an event; 16 costs the same within
+// a hundredth.
+const DefaultTailEvents = 24
+
+// maxTailEvents leaves room below what a reader takes for damage.
+const maxTailEvents = 200
+
 // New returns a Repository over db that keeps payloads in content. It makes no
 // call and starts nothing; Run does.
 func New(db *client.Database, content repository.Content, opts Options) *Repository {
@@ -72,6 +84,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 		opts.Groups = domain.DefaultGroups()
 	}
 	opts.DrawerCapacity = min(cmp.Or(opts.DrawerCapacity, 10_000), maxSlots)
+	opts.TailEvents = min(opts.TailEvents, maxTailEvents)
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
 	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, time.Hour)

@@ -54,6 +54,7 @@ import (
 type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
+	Closed     string      `json:"closed,omitempty"`     // the drawer below the floor that was last when the floor rose, until it is gone; it may have no document
 	Milestones []milestone `json:"milestones,omitempty"` // oldest first
 
 	Unknown client.UnknownMembers `json:",embed"`
@@ -96,7 +97,7 @@ func (t retained) isDue(now time.Time, grace time.Duration) bool {
 // longer, and nothing worse.
 func (t retained) advanced(last received, at position, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
-	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Unknown: t.Unknown}
+	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
 	latest := next.Floor
 	for _, m := range t.Milestones {
 		if m.Filled != 0 && m.Filled != last.Total {
@@ -128,7 +129,7 @@ func (t retained) advanced(last received, at position, now time.Time, grace time
 
 // same reports whether t and u say the same.
 func (t retained) same(u retained) bool {
-	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || len(t.Milestones) != len(u.Milestones) {
+	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || t.Closed != u.Closed || len(t.Milestones) != len(u.Milestones) {
 		return false
 	}
 	for i := range t.Milestones {
@@ -150,6 +151,8 @@ type retention struct {
 	raised map[domain.Group]bool // groups with a floor that rises: their gates have to be proved first
 	closed []cabinetName         // cabinets whose last drawer is closed, so that no Save fills it from now on
 	fresh  bool                  // it differs from what the head says
+
+	flushed []cabinetName // of closed: those whose tails are to be flushed before
 }
 
 // planRetention decides from a head and gates, either of which may be old, what
@@ -176,13 +179,17 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		before, at := h.Retention[name], gates[group].At[name]
 		mayClose := mayClose && !h.isFilling(name)
 		if mayClose && last.Drawer != "" && at.Ordinal == last.Ordinal && before.isDue(now, grace) {
-			last.Drawer, last.Fill = "", 0
+			if len(last.Tail) > 0 { // whose ids are to be known for as long as those in pages
+				p.flushed = append(p.flushed, name)
+			}
+			last.Drawer, last.Fill, last.Paged, last.Tail = "", 0, 0, nil
 			p.closed = append(p.closed, name)
 			p.fresh = true
 		}
 		next := before.advanced(last, at, now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
-			if mayClose {
+			if mayClose && before.Closed == "" {
+				next.Closed = last.Drawer
 				p.closed = append(p.closed, name)
 			} else {
 				next.Floor = max(before.Floor, last.Ordinal) // that one another time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -116,6 +117,13 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, mayClo
 			return nil, err
 		}
 	}
+	for _, name := range p.flushed {
+		for len(h.Cabinets[name].Tail) > 0 {
+			if h, err = c.flush(ctx, recipient, h, name); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return c.writeRetention(ctx, h, p)
 }
 
@@ -181,10 +189,10 @@ func (c *call) clear(ctx context.Context, recipient domain.ActorID, h *head) (Sw
 			if err != nil {
 				return swept, err
 			}
-			if err := c.clearCabinet(ctx, cabinet, t.Floor, &swept); err != nil {
+			if err := c.clearCabinet(ctx, cabinet, t, &swept); err != nil {
 				return swept, err
 			}
-			t.Cleared, fresh = t.Floor, true
+			t.Cleared, t.Closed, fresh = t.Floor, "", true
 		}
 		cleared[name] = t
 	}
@@ -200,12 +208,17 @@ func (c *call) clear(ctx context.Context, recipient domain.ActorID, h *head) (Sw
 	return swept, err
 }
 
-func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, floor int, swept *Swept) error {
+// clearCabinet removes the drawers below the floor of t: those that have a document, and
+// the one that was closed, which may have none.
+func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retained, swept *Swept) error {
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
-		azcosmos.QueryParameter{Name: "@floor", Value: floor}))
+		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}))
 	if err != nil {
 		return err
+	}
+	if t.Closed != "" && !slices.ContainsFunc(drawers, func(d *drawer) bool { return d.ID == t.Closed }) {
+		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
 		n, err := c.r.begin("sweep").clearDrawer(ctx, cabinet, d.ID) // with a budget of its own

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,6 +42,7 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 // round carries out the Saves of one batch.
 func (w *writer) round(ctx context.Context) {
 	if w.reserved == nil {
+		w.gather(ctx)
 		w.take()
 	}
 	if w.yields { // to a process that has asked for the head
@@ -71,7 +73,10 @@ func (w *writer) oneByOne(ctx context.Context) {
 // saveBatch takes the batch to its commit. It retries within the budget of one call.
 func (w *writer) saveBatch(ctx context.Context) error {
 	c := w.r.begin("save")
-	return c.Outcome("save for "+w.recipient.String(), c.Retry(ctx, func() error { return w.try(ctx, c) }))
+	w.refusals = 0
+	err := c.Retry(ctx, func() error { return w.try(ctx, c) })
+	w.dropObjects(ctx, c)
+	return c.Outcome("save for "+w.recipient.String(), err)
 }
 
 // fail completes every Save of the batch with err; a nil err does nothing. The next writer
@@ -116,8 +121,18 @@ func (w *writer) try(ctx context.Context, c *call) error {
 			w.batch = nil
 			return nil
 		}
-		p = w.plan(w.head, fresh)
-		if err := w.reserve(ctx, c, p); err != nil {
+		var base, appended *head
+		base, p, appended, err = w.makeRoom(ctx, c, fresh)
+		if err != nil {
+			if errors.Is(err, client.ErrStale) {
+				w.head = nil
+			}
+			return err
+		}
+		if appended != nil {
+			return w.saveSmall(ctx, c, base, p)
+		}
+		if err := w.reserve(ctx, c, base, p); err != nil {
 			return err
 		}
 	}
@@ -142,10 +157,11 @@ func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
 	})
 }
 
-// reserve stores the payloads of p, and then the intent. In this order a content store
+// reserve stores the payloads of p, and then the intent, on base: w.head, perhaps with tails
+// flushed. In this order a content store
 // that is unavailable makes the Save fail and leaves no intent, whose rollback would seal a
 // drawer.
-func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
+func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) error {
 	// A crash after this write leaves objects that no document refers to. The sweep deletes
 	// them with their drawer; those of a drawer that was never created stay.
 	if err := w.putPayloads(ctx, p); err != nil {
@@ -154,7 +170,7 @@ func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 	// A crash after the write of the head leaves the intent. The next writer rolls it back.
 	var cutting sync.WaitGroup
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
-	err := w.writeHead(ctx, c, w.head.reserve(p))
+	err := w.writeHead(ctx, c, base.reserve(p))
 	cutting.Wait()
 	if errors.Is(err, client.ErrStale) {
 		w.dropPayloads(ctx, p)
@@ -162,18 +178,16 @@ func (w *writer) reserve(ctx context.Context, c *call, p *plan) error {
 	return err
 }
 
-// commit makes p visible. If more Saves have gathered, the same write reserves
-// for them, unless another process waits for the head.
+// commit makes p visible. If more Saves have gathered, the same write appends them to the
+// tails if they are small, or reserves for them, unless another process waits for the head.
 func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.batch = nil
 	next := w.head.commit()
-	var following *plan
+	var following, appended *plan
 	if !wanted && !w.alone {
 		w.take()
-		if following = w.planNext(next, p); following != nil {
-			next = next.reserve(following)
-		}
+		next, following, appended = w.planNext(next, p)
 	}
 	// A crash before this write leaves the intent, which the next writer rolls back. A crash
 	// after it leaves visible events, which count as duplicates when they are sent again, and
@@ -181,13 +195,18 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	for _, save := range done {
 		save.attempt()
 	}
+	if appended != nil {
+		for _, save := range w.batch {
+			save.attempt()
+		}
+	}
 	err := w.writeHead(ctx, c, next)
 	for errors.Is(err, errIntentUnchanged) {
 		if !c.Pause(ctx, 0) { // what was read may be the very head that was refused, for a while
 			w.head, err = nil, client.ErrStale
 			break
 		}
-		wanted, following = w.head.Wanted != "", nil
+		wanted, following, appended = w.head.Wanted != "", nil, nil
 		err = w.writeHead(ctx, c, w.head.commit())
 	}
 	if err != nil {
@@ -195,29 +214,44 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		return err
 	}
 	w.index.add(w.r, p)
+	w.savedSmall = time.Time{}
+	if appended != nil {
+		w.index.add(w.r, appended)
+		w.savedSmall = time.Now()
+		done, w.batch = append(done, w.batch...), nil
+	}
 	w.reserved, w.yields = following, wanted
 	w.complete(done, nil)
 	return nil
 }
 
 // planNext plans the Saves that have gathered while p was carried out, if that needs no
-// request, because the commit of p waits for it.
-func (w *writer) planNext(committed *head, p *plan) *plan {
+// request, because the commit of p waits for it. It returns committed, with what these Saves
+// add to it: an intent that follows, or events that are appended to its tails.
+func (w *writer) planNext(committed *head, p *plan) (next *head, following, appended *plan) {
 	if len(w.batch) == 0 {
-		return nil
+		return committed, nil, nil
 	}
 	for _, save := range w.batch {
 		for i := range save.events {
 			if save.events[i].Payload != nil {
-				return nil
+				return committed, nil, nil
 			}
 		}
 	}
 	fresh, err := w.sift(w.batch, p, w.index.recall)
 	if err != nil || len(fresh) == 0 {
-		return nil
+		return committed, nil, nil
 	}
-	return w.plan(committed, fresh)
+	plan := w.plan(committed, fresh)
+	small, full, err := w.fitTails(committed, plan)
+	switch {
+	case err != nil || full != "":
+		return committed, nil, nil
+	case small != nil:
+		return small, nil, plan
+	}
+	return committed.reserve(plan), plan, nil
 }
 
 // plan gives fresh events their numbers and slots behind those in h.
@@ -272,7 +306,7 @@ var errIntentUnchanged = errors.New("the head has changed under an intent that s
 // read, because the retention may have moved since. If the intent in w.head is unchanged,
 // w.head becomes the head that was read, too, and the error is errIntentUnchanged.
 func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
-	h.WriteID = w.r.client.NewID()
+	h.setWriteID(w.r.client.NewID())
 	before := w.head
 	etag, err := c.Put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
 	if client.IsRefused(err) {
@@ -280,7 +314,7 @@ func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 		switch {
 		case rerr != nil:
 			err = rerr
-		case stored.WriteID == h.WriteID:
+		case stored.WriteID.ID == h.WriteID.ID:
 			h, etag, err = stored, stored.etag, nil
 		case before.intentStands(stored):
 			w.head = stored

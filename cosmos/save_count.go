@@ -112,13 +112,15 @@ func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOper
 // weigh adds up weights, as far as Cosmos can count: numbers there are floating
 // point, and beyond 2^53 the sum, an estimate for reading ahead, says enough.
 func weigh(events []numbered) domain.Weight {
-	const most = 1 << 38 // ten thousand of them stay exact
 	var sum domain.Weight
 	for _, e := range events {
-		sum = min(sum.Add(e.Weight), most)
+		sum = min(sum.Add(e.Weight), maxWeighed)
 	}
 	return sum
 }
+
+// maxWeighed is the weight that a sum of weights stops at: ten thousand of them stay exact.
+const maxWeighed = 1 << 38
 
 // point writes entries for the parts of p that begin what is unacknowledged in
 // their drawer, one batch for each origin.

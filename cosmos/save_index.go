@@ -111,11 +111,15 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, last received) er
 	if err != nil {
 		return err
 	}
+	newest, err := last.decodeTail(cab.cabinet)
+	if err != nil {
+		return domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cab.cabinet), err)
+	}
 	if len(extents) != last.Ordinal-cab.next()+1 {
 		return client.ErrNotYetVisible // a stale read: not every drawer was seen
 	}
 	if len(extents) > 0 && cab.drawer != "" && extents[0].drawer == cab.drawer { // first, so that what is read behind it can be kept
-		if err := cab.readTo(ctx, c, extents[0]); err != nil {
+		if err := cab.readTo(ctx, c, extents[0], newest); err != nil {
 			return err
 		}
 		extents = extents[1:]
@@ -145,7 +149,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, last received) er
 	for i, e := range extents {
 		if e.sealed {
 			cab.seal(e.drawer, e.limit, filters[i])
-		} else if err := cab.readTo(ctx, c, e); err != nil {
+		} else if err := cab.readTo(ctx, c, e, newest); err != nil {
 			return err
 		}
 	}
@@ -166,12 +170,12 @@ func (cab *cabinetIndex) keep(extents []extent, filters []filter) {
 
 // readTo adds the events of e that are not known yet, and seals it if nothing more
 // will come into it.
-func (cab *cabinetIndex) readTo(ctx context.Context, c *call, e extent) error {
+func (cab *cabinetIndex) readTo(ctx context.Context, c *call, e extent, newest *tail) error {
 	if cab.drawer != e.drawer {
 		cab.drawer, cab.fill, cab.open = e.drawer, 0, make(map[domain.EventID]domain.Digest)
 	}
 	if cab.fill < e.limit {
-		if err := cab.readOn(ctx, c, e); err != nil {
+		if err := cab.readOn(ctx, c, e, newest); err != nil {
 			return err
 		}
 	}
@@ -181,8 +185,8 @@ func (cab *cabinetIndex) readTo(ctx context.Context, c *call, e extent) error {
 	return nil
 }
 
-func (cab *cabinetIndex) readOn(ctx context.Context, c *call, e extent) error {
-	read := c.readDrawer(cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: cab.fill, To: e.limit})
+func (cab *cabinetIndex) readOn(ctx context.Context, c *call, e extent, newest *tail) error {
+	read := c.readDrawer(cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: cab.fill, To: e.limit}, newest)
 	for cab.fill < e.limit {
 		events, err := read.next(ctx)
 		if err != nil {
@@ -234,7 +238,7 @@ func (c *call) readFilter(ctx context.Context, cabinet domain.CabinetKey, e exte
 // readIDs reads the ids of a run of slots.
 func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange) (map[domain.EventID]domain.Digest, error) {
 	ids := make(map[domain.EventID]domain.Digest, s.To-s.From)
-	read := c.readDrawer(cabinet, s)
+	read := c.readDrawer(cabinet, s, nil) // of a drawer that the head has left
 	for !read.done() {
 		events, err := read.next(ctx)
 		if err != nil {

@@ -45,6 +45,13 @@ func (p *pending) attempt() {
 	}
 }
 
+// withdraw notes that the attempt was refused, and did not decide about the fresh events.
+func (p *pending) withdraw() {
+	for _, i := range p.fresh {
+		p.attempted[i] = false
+	}
+}
+
 // A writer saves for one recipient.
 type writer struct {
 	r         *Repository
@@ -61,6 +68,12 @@ type writer struct {
 	undoing  undoing
 	yields   bool // the next round waits for another process
 	alone    bool // this round saves for one caller only
+
+	// Of small Saves:
+	objects    map[cabinetName]payloadObject // stored for the batch, and not known to be referred to
+	superseded []string                      // objects that later attempts do not use
+	refusals   int                           // of this batch
+	savedSmall time.Time                     // when the last one was done, if no other Save followed
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
@@ -92,6 +105,7 @@ func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error)
 func (w *writer) reset() {
 	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient)
 	w.alone = false
+	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
 
 // take moves what waits into the batch of the next round.

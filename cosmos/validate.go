@@ -30,15 +30,19 @@ func (h *head) Validate() error {
 			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
 		}
 	}
-	if h.Intent == nil {
-		return nil
-	}
-	for i := range h.Intent.Parts {
-		if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) {
-			return fmt.Errorf("its intent is to fill %d slots from %d on", p.Count, p.Slot)
+	for name, t := range h.Retention {
+		if !isName(t.Closed) {
+			return fmt.Errorf("cabinet %q has closed drawer %q", name, t.Closed)
 		}
 	}
-	return nil
+	if h.Intent != nil {
+		for i := range h.Intent.Parts {
+			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) {
+				return fmt.Errorf("its intent is to fill %d slots from %d on", p.Count, p.Slot)
+			}
+		}
+	}
+	return h.validateTails()
 }
 
 func (d *drawer) Validate() error {

@@ -83,6 +83,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Exclusive: cfg.Embedded(),
 		Ordering:  cfg.Ordering,
 
+		TailEvents:     cfg.Cosmos.TailEvents,
 		DrawerCapacity: opts.DrawerCapacity,
 		SweepEvery:     opts.SweepEvery,
 

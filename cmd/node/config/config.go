@@ -45,6 +45,7 @@ type Cosmos struct {
 	Key         Secret // for emulators; without it, the default credential of azidentity
 	Database    string
 	Consistency string // "" means what the account says of itself
+	TailEvents  int    // how many events of a kind may stay in the head of a recipient; 0: none
 }
 
 // Admin says who may operate the hub over HTTP.

@@ -1,0 +1,174 @@
+package cosmos
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Version 2 of packed events stands in tails and in the pages that are made of them. It
+// differs from version 1 (see encodePage) in that its events may be of several Saves: two
+// more flags stand for what is the same for all events of a Save.
+//
+//	flags     8 the payload is in another object, or not behind the one before;
+//	          16 the Save was at another time
+//
+// and two more values follow the document type:
+//
+//	object    16 bytes, the id in the object's name; and a uvarint, the offset of the payload
+//	time      varint, milliseconds since the time of the event before
+//
+// What the first event is relative to is a packedBase.
+const tailEventsVersion = 2
+
+const (
+	flagOtherObject = 1 << (3 + iota)
+	flagOtherTime
+)
+
+// A packedBase is what the first of some packed events is relative to.
+type packedBase struct {
+	folder   string // of the payloads of their drawer; only in version 2
+	object   string // the payload of the first event is in it
+	offset   int64
+	sequence domain.Sequence
+	saved    millis
+}
+
+// appendEvents appends events of one drawer in version 2, without a checksum.
+func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
+	data = append(data, tailEventsVersion)
+	types := make(map[domain.DocumentType]int)
+	for i := range events {
+		e := &events[i]
+		data = append(data, e.ID[:]...)
+		data = append(data, e.digest[:]...)
+		data = binary.AppendUvarint(data, uint64(e.Sequence-base.sequence)) //nolint:gosec // ascending
+		base.sequence = e.Sequence
+		data = binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
+		var flags byte
+		if e.SupportsBundling {
+			flags |= flagBundling
+		}
+		at, seen := types[e.DocumentType]
+		if !seen {
+			flags |= flagNewType
+			types[e.DocumentType] = len(types)
+		}
+		payload := e.PayloadAt
+		if !payload.IsZero() {
+			flags |= flagPayload
+			if payload.Object != base.object || payload.Offset != base.offset {
+				flags |= flagOtherObject
+			}
+		}
+		if millisOf(e.Saved) != base.saved {
+			flags |= flagOtherTime
+		}
+		data = append(data, flags)
+		if seen {
+			data = binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
+		} else {
+			text := e.DocumentType.String()
+			data = binary.AppendUvarint(data, uint64(len(text)))
+			data = append(data, text...)
+		}
+		if flags&flagOtherObject != 0 {
+			data = append(data, objectNumber(payload.Object)...)
+			data = binary.AppendUvarint(data, uint64(payload.Offset)) //nolint:gosec // not negative
+			base.object, base.offset = payload.Object, payload.Offset
+		}
+		if flags&flagOtherTime != 0 {
+			data = binary.AppendVarint(data, int64(millisOf(e.Saved)-base.saved))
+			base.saved = millisOf(e.Saved)
+		}
+		if flags&flagPayload != 0 {
+			data = binary.AppendUvarint(data, uint64(payload.Length)) //nolint:gosec // not negative
+			data = binary.LittleEndian.AppendUint32(data, payload.Sum)
+			base.offset += payload.Length
+		}
+	}
+	return data
+}
+
+// objectNumber returns the 16 bytes of the id that ends the name of an object.
+func objectNumber(object string) []byte {
+	id := strings.ReplaceAll(object[strings.LastIndexByte(object, '/')+1:], "-", "")
+	number, err := hex.DecodeString(id)
+	if err != nil || len(number) != 16 {
+		panic("the payloads of a tail are in object " + object) // which the writer has named
+	}
+	return number
+}
+
+// objectName returns the name of the object in folder with a number.
+func objectName(folder string, number [16]byte) string {
+	t := hex.EncodeToString(number[:])
+	return folder + "/" + t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
+}
+
+// decodeEvents yields the events of slots from to until, which data has packed in a known
+// version; they belong to cabinet. data ends before its checksum.
+func decodeEvents(data []byte, from, until int, base packedBase, cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
+	d := decoder{b: data}
+	version, _ := d.byte()
+	first := base.sequence
+	var types []domain.DocumentType
+	var e storedEvent
+	for slot := from; slot < until; slot++ {
+		e = storedEvent{}
+		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
+		d.copy(e.ID[:])
+		d.copy(e.digest[:])
+		base.sequence += domain.Sequence(d.uvarint()) //nolint:gosec // written from an int64
+		e.Sequence = base.sequence
+		e.Weight = domain.Weight(d.uvarint()) //nolint:gosec // written from an int64
+		flags, _ := d.byte()
+		if version == eventsVersion {
+			flags &^= flagOtherObject | flagOtherTime
+		}
+		e.SupportsBundling = flags&flagBundling != 0
+		if flags&flagNewType != 0 {
+			t, err := domain.ParseDocumentType(string(d.text()))
+			if err != nil {
+				return errPage
+			}
+			types = append(types, t)
+			e.DocumentType = t
+		} else if at := d.uvarint(); at < uint64(len(types)) {
+			e.DocumentType = types[at]
+		} else {
+			return errPage
+		}
+		if flags&flagOtherObject != 0 {
+			var number [16]byte
+			d.copy(number[:])
+			base.object, base.offset = objectName(base.folder, number), int64(d.uvarint()) //nolint:gosec // written from an int64
+		}
+		if flags&flagOtherTime != 0 {
+			base.saved += millis(d.varint())
+		}
+		e.Saved = base.saved.time()
+		if flags&flagPayload != 0 {
+			length := int64(d.uvarint()) //nolint:gosec // written from a length
+			if length < 0 || base.offset < 0 {
+				return errPage
+			}
+			e.PayloadAt = repository.Section{Object: base.object, Offset: base.offset, Length: length, Sum: d.uint32()}
+			base.offset += length
+		}
+		if d.failed || e.Weight < 1 || e.Sequence < first {
+			return errPage
+		}
+		if !yield(slot, &e) {
+			return nil
+		}
+	}
+	if len(d.b) > 0 {
+		return errPage
+	}
+	return nil
+}

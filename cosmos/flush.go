@@ -1,0 +1,121 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"net/http"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A flush moves the events of a tail to a page. Any writer may do so at any time: what it
+// writes is visible and immutable already, so that it needs no intent. It creates the page,
+// counts the drawer, and then replaces the head; the last step is part of another write of
+// the head. Two flushes of tails of different lengths agree on the page that was created
+// first.
+
+// flush writes the page and the count for the tail of a cabinet of h, and returns h as it is
+// to be written. It fails with client.ErrStale if h is older than the page.
+func (c *call) flush(ctx context.Context, recipient domain.ActorID, h *head, name cabinetName) (*head, error) {
+	cabinet, err := cabinetOf(recipient, name)
+	if err != nil {
+		return nil, err
+	}
+	last := h.Cabinets[name]
+	t, err := last.decodeTail(cabinet)
+	if err != nil {
+		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
+	}
+	id := c.r.client.NewID()
+	until, err := c.createFlushedPage(ctx, cabinet, t, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.countFlushed(ctx, cabinet, last.Ordinal, t, until, id); err != nil {
+		return nil, err
+	}
+	return h.flushed(name, t, until), nil
+}
+
+// createFlushedPage creates the page of a tail, and returns the slot behind it. If the page
+// exists, it is of another flush, and keeps its length.
+func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey, t *tail, id string) (until int, err error) {
+	p := t.page(id)
+	// A crash after this write leaves a page that equals a prefix of the tail. No reader uses
+	// it before the head says that it is there. The next flush adopts it.
+	_, err = c.Put(ctx, c.r.db.cabinets, t.drawer, p.ID, "", p)
+	if err == nil {
+		return p.Until, nil
+	}
+	if !client.IsRefused(err) {
+		return 0, err
+	}
+	var made page
+	if _, err = c.Read(ctx, c.r.db.cabinets, t.drawer, p.ID, &made); err != nil {
+		if client.IsNotFound(err) {
+			err = client.ErrNotYetVisible
+		}
+		return 0, err
+	}
+	if made.Until > p.Until {
+		return 0, client.ErrStale // the tail is an old one
+	}
+	same := true
+	err = made.decode(cabinet, func(slot int, e *storedEvent) bool {
+		of := &t.slots(slot, slot+1)[0]
+		same = e.ID == of.ID && e.Sequence == of.Sequence && e.digest == of.digest
+		return same
+	})
+	if err == nil && (!same || made.Slot != t.paged || made.Until <= made.Slot) {
+		err = errPage
+	}
+	if err != nil {
+		return 0, domain.Errorf(domain.Damaged, "page %s of drawer %s is not that of the events from slot %d on: %w", p.ID, t.drawer, t.paged, err)
+	}
+	return made.Until, nil
+}
+
+// page returns the page that t is flushed to.
+func (t *tail) page(id string) *page {
+	first := &t.events[0]
+	p := &page{
+		ID: pageID(t.paged), PartitionKey: t.drawer, Intent: id, Slot: t.paged, Until: t.paged + len(t.events),
+		FirstSequence: first.Sequence, Saved: millisOf(first.Saved),
+	}
+	data := appendEvents(make([]byte, 0, 64*len(t.events)+64), t.events, p.base())
+	p.Events = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+	p.Sum = p.sum()
+	return p
+}
+
+// countFlushed makes the document of a drawer count the events of t up to a slot. The
+// document is created with the first page.
+func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordinal int, t *tail, until int, id string) error {
+	key := cabinetKey(cabinet)
+	weight := weightOf(t.slots(t.paged, until))
+	var err error
+	// A crash after either write leaves a count that is higher than what the head says to be
+	// in pages. Readers use the head; the next flush finds the count as it is to be.
+	if t.paged == 0 {
+		_, err = c.Put(ctx, c.r.db.cabinets, key, t.drawer, "", &drawer{
+			ID: t.drawer, PartitionKey: key, Ordinal: ordinal, FirstSequence: t.events[0].Sequence,
+			Count: until, Weight: weight, WriteID: id,
+		})
+	} else {
+		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&part{Slot: t.paged, Count: until - t.paged}, weight, id), &drawer{})
+	}
+	if !client.IsRefused(err) && client.StatusOf(err) != http.StatusNotFound {
+		return err
+	}
+	// Refused: an earlier attempt of this write or another flush has counted already, or the
+	// head is old.
+	var d drawer
+	_, err = c.Read(ctx, c.r.db.cabinets, key, t.drawer, &d)
+	switch {
+	case client.IsNotFound(err), err == nil && d.Count < until:
+		return client.ErrStale
+	}
+	return err
+}

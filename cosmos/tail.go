@@ -1,0 +1,134 @@
+package cosmos
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The newest events of a cabinet may stay in the head, until there are enough for a page.
+// They are its tail: the slots from Paged to Fill of the drawer that the head names. What is
+// in a tail is committed and never changes. A drawer of which all events are in a tail has
+// no document yet.
+
+// A tail is the decoded tail of a cabinet. A nil *tail has no events.
+type tail struct {
+	drawer string
+	paged  int // slot of the first event
+	events []storedEvent
+}
+
+// maxTail is how many events a tail may have that a node reads. A node that writes keeps to
+// Options.TailEvents.
+const maxTail = 256
+
+// inPages returns the slot up to which the events of the last drawer are in pages.
+func (c received) inPages() int {
+	if len(c.Tail) == 0 {
+		return c.Fill
+	}
+	return c.Paged
+}
+
+// tailLen returns how many events are in the tail.
+func (c received) tailLen() int { return c.Fill - c.inPages() }
+
+// isPageless reports whether all events of the last drawer are in the tail: it need not
+// have a page, nor a document.
+func (c received) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
+
+// decodeTail returns the tail of a cabinet, nil if it has none.
+func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
+	if len(c.Tail) == 0 {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	end := len(c.Tail) - 4
+	n := c.Fill - c.Paged
+	if end < 1 || n < 1 || n > maxTail || c.Tail[0] != tailEventsVersion ||
+		c.tailSum(c.Tail[:end]) != binary.LittleEndian.Uint32(c.Tail[end:]) {
+		return nil, errTail
+	}
+	t := &tail{drawer: c.Drawer, paged: c.Paged, events: make([]storedEvent, 0, n)}
+	base := packedBase{folder: payloadFolder(c.Drawer)}
+	last := domain.Sequence(0)
+	ascending := true
+	err := decodeEvents(c.Tail[:end], c.Paged, c.Fill, base, cabinet, func(_ int, e *storedEvent) bool {
+		ascending = ascending && e.Sequence > last
+		last = e.Sequence
+		t.events = append(t.events, *e)
+		return true
+	})
+	if err != nil || !ascending || last != c.Sequence {
+		return nil, errTail
+	}
+	return t, nil
+}
+
+var errTail = errors.New("the events in a head cannot be decoded")
+
+// encodeTail returns the packed events from slot paged of c's drawer on.
+func (c received) encodeTail(events []storedEvent) packed {
+	if len(events) == 0 {
+		return nil
+	}
+	data := appendEvents(make([]byte, 0, 64*len(events)+64), events, packedBase{folder: payloadFolder(c.Drawer)})
+	return binary.LittleEndian.AppendUint32(data, c.tailSum(data))
+}
+
+// tailSum is the CRC-32C of packed events and of what gives them their places.
+func (c received) tailSum(data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, fmt.Appendf(nil, "|%s|%d", c.Drawer, c.Paged))
+}
+
+// tailBytes returns how many bytes the tails of h take in its document.
+func (h *head) tailBytes() int {
+	n := 0
+	for _, c := range h.Cabinets {
+		n += (len(c.Tail) + 2) / 3 * 4
+	}
+	return n
+}
+
+// hasTail reports whether a cabinet of h has a tail.
+func (h *head) hasTail() bool {
+	for _, c := range h.Cabinets {
+		if len(c.Tail) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// validateTails returns what is wrong with the tails of h.
+func (h *head) validateTails() error {
+	for name, c := range h.Cabinets {
+		if len(c.Tail) == 0 {
+			continue
+		}
+		if !areSlots(c.Paged, c.Fill) || c.Drawer == "" || c.Sequence > h.Watermark {
+			return fmt.Errorf("cabinet %q has a tail from slot %d to %d of drawer %q, up to number %d", name, c.Paged, c.Fill, c.Drawer, c.Sequence)
+		}
+		if _, err := c.decodeTail(domain.CabinetKey{}); err != nil {
+			return fmt.Errorf("cabinet %q: %w", name, err)
+		}
+		if h.isFilling(name) {
+			return fmt.Errorf("cabinet %q has a tail, and the intent fills it", name)
+		}
+	}
+	return nil
+}
+
+// slots returns the events of slots from to until, which are all in t.
+func (t *tail) slots(from, until int) []storedEvent { return t.events[from-t.paged : until-t.paged] }
+
+// weight returns the sum of the weights of events.
+func weightOf(events []storedEvent) domain.Weight {
+	var sum domain.Weight
+	for i := range events {
+		sum = min(sum.Add(events[i].Weight), maxWeighed)
+	}
+	return sum
+}

@@ -1,0 +1,434 @@
+package cosmos
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestATail_IsReadBackAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, maxTail).Draw(t, "events")
+		c := received{Drawer: "d", Paged: rapid.IntRange(0, 100).Draw(t, "paged")}
+		c.Fill = c.Paged + n
+		var in []storedEvent
+		object, offset := "", int64(0)
+		for _, e := range repositorytest.Events(n, repositorytest.NewActor()) {
+			e.Weight = domain.Weight(rapid.Int64Range(1, 1<<62).Draw(t, "weight"))
+			s := storedEvent{digest: e.Digest()}
+			s.Event = e
+			c.Sequence += domain.Sequence(rapid.IntRange(1, 300).Draw(t, "gap"))
+			s.Sequence = c.Sequence
+			s.Saved = time.UnixMilli(rapid.Int64Range(1, 1<<41).Draw(t, "saved")).UTC()
+			if rapid.Bool().Draw(t, "payload") {
+				if object == "" || rapid.Bool().Draw(t, "another object") {
+					var number [16]byte
+					copy(number[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "object"))
+					object, offset = objectName(payloadFolder("d"), number), rapid.Int64Range(0, 1<<40).Draw(t, "offset")
+				}
+				s.PayloadAt = repository.Section{Object: object, Offset: offset, Length: rapid.Int64Range(1, 1<<40).Draw(t, "length"), Sum: 7}
+				offset += s.PayloadAt.Length
+			}
+			in = append(in, s)
+		}
+		c.Tail = c.encodeTail(in)
+		out, err := c.decodeTail(in[0].Cabinet())
+		require.NoError(t, err)
+		require.Equal(t, &tail{drawer: "d", paged: c.Paged, events: in}, out)
+		require.Equal(t, in, decodeAll(t, out.page("flush"), in[0].Cabinet()), "and so is the page that it is flushed to")
+	})
+}
+
+func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
+	h := tailHead(t, 3)
+	require.NoError(t, h.Validate())
+	for name, change := range map[string]func(*received){
+		"another drawer":          func(c *received) { c.Drawer = "other" },
+		"another slot":            func(c *received) { c.Paged++; c.Fill++ },
+		"fewer events":            func(c *received) { c.Fill-- },
+		"more events":             func(c *received) { c.Fill++ },
+		"another number":          func(c *received) { c.Sequence++ },
+		"a number not visible":    func(c *received) { c.Sequence += 10 },
+		"a bit that flipped":      func(c *received) { c.Tail[7] ^= 1 },
+		"a version not known":     func(c *received) { c.Tail[0]++ },
+		"less than nothing paged": func(c *received) { c.Paged = -1 },
+		"no drawer":               func(c *received) { c.Drawer = "" },
+		"hardly anything":         func(c *received) { c.Tail = packed{2} },
+	} {
+		h := tailHead(t, 3)
+		c := h.Cabinets["TimeSeries|x"]
+		change(&c)
+		h.Cabinets["TimeSeries|x"] = c
+		require.Error(t, h.Validate(), name)
+	}
+	filling := tailHead(t, 3)
+	filling.Intent = &intent{Parts: []part{{Cabinet: "TimeSeries|x"}}}
+	require.Error(t, filling.Validate(), "an intent over a tail")
+}
+
+// tailHead returns a head with a tail of n events behind two in a page.
+func tailHead(t *testing.T, n int) *head {
+	actor := repositorytest.NewActor()
+	events := repositorytest.Events(n, actor, repositorytest.From(domain.TimeSeries), repositorytest.Typed("x"))
+	h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]received{
+		"TimeSeries|x": {Drawer: "d", Fill: 2, Ordinal: 1, Sequence: 7, Total: 2},
+	}}
+	w := &writer{r: &Repository{}, recipient: actor}
+	p := planSave(h, numberedEvents(events, 0, func() domain.Sequence { return 0 }), 10_000, "me", func() string { return "00000000-0000-4000-8000-000000000000" })
+	next, err := h.appendTails(actor, p, w.storedEvents(p))
+	require.NoError(t, err)
+	return next
+}
+
+func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
+	h := tailHead(t, 3)
+	h.setWriteID("id")
+	require.Contains(t, string(client.Encode(h)), `"operation":{"id":"id","format":2}`)
+	require.Contains(t, string(client.Encode(h)), `"v":2`)
+	c := h.Cabinets["TimeSeries|x"]
+	part, err := c.decodeTail(domain.CabinetKey{})
+	require.NoError(t, err)
+	flushed := h.flushed("TimeSeries|x", part, 4)
+	require.Equal(t, 1, flushed.Cabinets["TimeSeries|x"].tailLen(), "a flush of a shorter tail")
+	require.NoError(t, flushed.Validate())
+	require.Equal(t, 3, h.Cabinets["TimeSeries|x"].tailLen(), "the receiver stays")
+	flushed = h.flushed("TimeSeries|x", part, 5)
+	flushed.setWriteID("next")
+	require.Contains(t, string(client.Encode(flushed)), `"operation":"next"`)
+	require.NotContains(t, string(client.Encode(flushed)), `"v":`)
+	require.Equal(t, received{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
+}
+
+// tails is a store whose nodes leave events in the head.
+type tails struct {
+	*testing.T
+	*rig
+	actor domain.ActorID
+}
+
+func newTails(t *testing.T) *tails {
+	return &tails{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+}
+
+func (s *tails) saves(node *Repository, events []domain.Event) {
+	s.Helper()
+	saved, err := node.Save(context.Background(), s.actor, events)
+	require.NoError(s, err)
+	require.Equal(s, repository.Saved{Accepted: len(events)}, saved)
+}
+
+func (s *tails) head(node *Repository) *head {
+	s.Helper()
+	h, err := node.begin("test").readHead(context.Background(), s.actor)
+	require.NoError(s, err)
+	return h
+}
+
+func (s *tails) drains(node *Repository, want ...domain.Event) {
+	s.Helper()
+	bundles, err := repositorytest.Drain(context.Background(), s.stores(node), s.actor, allGroups)
+	require.NoError(s, err)
+	var got []domain.EventID
+	for _, b := range bundles {
+		for i := range b.Events {
+			got = append(got, b.Events[i].ID)
+		}
+	}
+	require.Len(s, got, len(want))
+	for i := range want {
+		require.Equal(s, want[i].ID, got[i])
+	}
+	require.NoError(s, s.audit(s.actor))
+}
+
+func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		node := s.node(Options{TailEvents: 4}, false)
+		events := repositorytest.Events(9, s.actor)
+		requests := []int{2, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads the head; two more flush
+		for i := range events {
+			s.line.Break(nil)
+			s.saves(node, events[i:i+1])
+			require.Equal(t, requests[i], s.line.Calls(), "event %d", i)
+			require.NoError(t, s.audit(s.actor))
+		}
+		require.Equal(t, 1, s.head(node).Cabinets[nameOf(events[0].Cabinet())].tailLen())
+		s.drains(node, events...)
+	})
+}
+
+func TestAPeekOfATail_ReadsNoPage(t *testing.T) {
+	s := newTails(t)
+	node := s.node(Options{TailEvents: 4}, true)
+	events := repositorytest.Events(3, s.actor)
+	s.saves(node, events[:2])
+	s.line.Break(nil)
+	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	require.Len(t, b.Events, 2)
+	require.Equal(t, 3, s.line.Calls(), "gates, head, batch")
+	s.saves(node, events[2:])
+	again, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	require.Equal(t, b.ID, again.ID)
+	require.Equal(t, b.Events, again.Events)
+	s.line.Break(nil)
+	_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
+	require.NoError(t, err)
+	node.Settle(t.Context(), s.actor)
+	require.Equal(t, 3, s.line.Calls(), "gates, bundle, batch; and no hints")
+	s.drains(node, events[2:]...)
+}
+
+func TestABundleOfATail_IsReadAgainWhenItIsInPages(t *testing.T) {
+	s := newTails(t)
+	node := s.node(Options{TailEvents: 3, DrawerCapacity: 4}, true)
+	events := repositorytest.Events(8, s.actor)
+	s.saves(node, events[:2])
+	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	for i := 2; i < len(events); i++ {
+		s.saves(node, events[i:i+1])
+		again, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		require.Equal(t, b.Events, again.Events)
+		require.NoError(t, s.audit(s.actor))
+	}
+	s.drains(node, events...)
+}
+
+func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
+	s := newTails(t)
+	node := s.node(Options{TailEvents: 4}, true)
+	small := repositorytest.Events(2, s.actor)
+	other := repositorytest.Events(1, s.actor, repositorytest.Typed("other"))
+	large := repositorytest.Events(7, s.actor)
+	s.saves(node, small)
+	s.saves(node, other)
+	s.saves(node, large)
+	h := s.head(node)
+	require.Zero(t, h.Cabinets[nameOf(small[0].Cabinet())].tailLen())
+	require.Equal(t, 1, h.Cabinets[nameOf(other[0].Cabinet())].tailLen(), "the others keep theirs")
+	require.NoError(t, s.audit(s.actor))
+	without := s.node(Options{}, true)
+	last := repositorytest.Events(1, s.actor, repositorytest.Typed("other"))
+	s.saves(without, last)
+	require.False(t, s.head(node).hasTail(), "a node that writes none flushes those in its way")
+	require.NoError(t, s.audit(s.actor))
+}
+
+func TestFlushersOfTailsOfDifferentLengths_AgreeOnTheFirstPage(t *testing.T) {
+	s := newTails(t)
+	node := s.node(Options{TailEvents: 4}, true)
+	events := repositorytest.Events(5, s.actor)
+	s.saves(node, events[:2])
+	slow := s.node(Options{TailEvents: 4}, false)
+	older := s.head(slow)
+	s.saves(node, events[2:4])
+	_, err := slow.begin("test").flush(t.Context(), s.actor, older, nameOf(events[0].Cabinet()))
+	require.NoError(t, err)
+	s.saves(node, events[4:])
+	last := s.head(node).Cabinets[nameOf(events[0].Cabinet())]
+	require.Equal(t, []int{2, 5}, []int{last.Paged, last.Fill}, "the page has the events of the slower flush")
+	require.NoError(t, s.audit(s.actor))
+	s.drains(node, events...)
+}
+
+func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		node, line := s.tapped(Options{TailEvents: 4})
+		other := s.node(Options{TailEvents: 4}, false)
+		first := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"first"`))
+		second := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"second"`))
+		s.saves(node, repositorytest.Events(1, s.actor))
+		replaced := 0
+		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if replacesHead(req) {
+				if replaced++; replaced == 1 {
+					return faulty.ReplyLostAfter
+				}
+			}
+			return faulty.None
+		})
+		line.set(at(2, replacesHead, func() error { // before it is sent again
+			s.saves(other, second)
+			return nil
+		}))
+		s.saves(node, first)
+		require.Greater(t, replaced, 2)
+		bundles, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+		require.NoError(t, err)
+		var payloads []string
+		for _, b := range bundles {
+			for i := range b.Events {
+				if at := b.Events[i].PayloadAt; !at.IsZero() {
+					payload, err := repositorytest.ReadPayload(t.Context(), s.stores(node), at)
+					require.NoError(t, err)
+					payloads = append(payloads, string(payload))
+				}
+			}
+		}
+		require.Equal(t, []string{`"first"`, `"second"`}, payloads)
+		require.NoError(t, s.audit(s.actor))
+	})
+}
+
+func TestARefusedSmallSave_LeavesNoPayloads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		content := &namedContent{Content: s.content, names: make(map[string]bool)}
+		s.content = content
+		node, line := s.tapped(Options{TailEvents: 4})
+		other := s.node(Options{TailEvents: 4}, false)
+		s.saves(node, repositorytest.Events(1, s.actor))
+		event := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"once"`))
+		line.set(at(1, replacesHead, func() error {
+			s.saves(other, event)
+			return nil
+		}))
+		saved, err := node.Save(t.Context(), s.actor, event)
+		require.NoError(t, err)
+		require.Equal(t, 1, saved.Duplicates)
+		require.Len(t, content.names, 1, "only that of the other node is left: %v", content.names)
+	})
+}
+
+// A namedContent counts the objects that are put under each name and not deleted.
+type namedContent struct {
+	repository.Content
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (c *namedContent) Put(ctx context.Context, name string, r io.Reader) error {
+	err := c.Content.Put(ctx, name, r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names[name] = c.names[name] || err == nil
+	return err
+}
+
+func (c *namedContent) Delete(ctx context.Context, name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.names, name)
+	return c.Content.Delete(ctx, name)
+}
+
+func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
+	for name, flushed := range map[string]bool{"without a page": false, "with the page of a flush that died": true} {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t, 10)
+			k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true)
+			k.saves(2)
+			h, err := k.node.begin("test").readHead(t.Context(), k.actor)
+			require.NoError(t, err)
+			var drawer string
+			for name, last := range h.Cabinets {
+				drawer = last.Drawer
+				if flushed {
+					cabinet, err := cabinetOf(k.actor, name)
+					require.NoError(t, err)
+					tail, err := last.decodeTail(cabinet)
+					require.NoError(t, err)
+					_, err = k.node.begin("test").createFlushedPage(t.Context(), cabinet, tail, "dead")
+					require.NoError(t, err)
+				}
+			}
+			k.takes()
+			for range 12 {
+				k.passes(4 * day)
+				_, err := k.node.Sweep(t.Context())
+				require.NoError(t, err)
+			}
+			pages, err := k.node.begin("test").idsOf(nil, drawer)
+			require.NoError(t, err)
+			require.Empty(t, pages)
+			_, err = k.node.begin("test").Read(t.Context(), k.node.db.cabinets, drawer, pageID(0), &page{})
+			require.Error(t, err)
+			h, err = k.node.begin("test").readHead(t.Context(), k.actor)
+			require.NoError(t, err)
+			require.False(t, h.hasTail())
+			for _, kept := range h.Retention {
+				require.Empty(t, kept.Closed)
+				require.Equal(t, 2, kept.Cleared)
+			}
+			k.saves(1)
+			k.takes()
+			require.NoError(t, k.audit(k.actor))
+		})
+	}
+}
+
+func TestAReplay_OfABundleFromATail(t *testing.T) {
+	s := newTails(t)
+	node := s.node(Options{TailEvents: 4}, true)
+	events := repositorytest.Events(3, s.actor)
+	s.saves(node, events[:2])
+	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	require.NoError(t, err)
+	_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
+	require.NoError(t, err)
+	_, err = node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
+	require.NoError(t, err)
+	s.saves(node, events[2:])
+	in, err := node.Inspect(t.Context(), s.actor)
+	require.NoError(t, err)
+	require.Len(t, in.Cabinets[0].Drawers, 1)
+	require.Equal(t, 3, in.Cabinets[0].Drawers[0].Events)
+	s.drains(node, events...)
+}
+
+func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
+	s := newTails(t)
+	node := s.node(Options{TailEvents: DefaultTailEvents}, true)
+	var all []domain.Event
+	for i := range 150 {
+		e := repositorytest.Event(s.actor, repositorytest.Typed(string(rune('a'+i%7))))
+		all = append(all, e)
+		s.saves(node, all[i:])
+		require.LessOrEqual(t, s.head(node).tailBytes(), maxAllTails)
+	}
+	require.NoError(t, s.audit(s.actor))
+	bundles, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
+	require.NoError(t, err)
+	n := 0
+	for _, b := range bundles {
+		n += len(b.Events)
+	}
+	require.Equal(t, len(all), n)
+}
+
+func TestASmallSave_CostsWhatItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
+		s.saves(node, repositorytest.Events(1, s.actor))
+		const n = 480
+		units, requests := s.engine.RequestUnits(), s.engine.Requests()
+		for range n {
+			s.saves(node, repositorytest.Events(1, s.actor))
+			time.Sleep(time.Second)
+		}
+		units, requests = s.engine.RequestUnits()-units, s.engine.Requests()-requests
+		t.Logf("%.2f RU, %.3f requests", units/n, float64(requests)/n)
+		require.LessOrEqual(t, units/n, 12.5)
+		require.LessOrEqual(t, float64(requests)/n, 1.1)
+	})
+}
