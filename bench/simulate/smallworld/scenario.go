@@ -20,6 +20,7 @@ type Scenario struct {
 	Text     string // what it is about
 	Quick    bool   // it is gone through in a moment
 	Capacity int    // of a drawer; default 3
+	Tail     int    // events of a cabinet in the head, at most
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
 	Parties  []Party
@@ -159,7 +160,7 @@ func (s *Scenario) capacity() int {
 
 func (s *Scenario) options(seed uint64) cosmos.Options {
 	return cosmos.Options{
-		DrawerCapacity: s.capacity(), Exclusive: !s.Leases, SweepEvery: -1,
+		DrawerCapacity: s.capacity(), TailEvents: s.Tail, Exclusive: !s.Leases, SweepEvery: -1,
 		Clock: func() time.Time { return now }, Random: seeded(seed),
 	}
 }

@@ -25,9 +25,10 @@ const (
 	Reserve     Name = "reserve"      // a Save announces what it will write, and perhaps commits the one before
 	Want        Name = "want"         // a process asks the owner of an intent to make way
 	Insert      Name = "insert"       // pages
+	Flush       Name = "flush"        // the page of a tail
 	Count       Name = "count"        // what drawers hold, or the drawers themselves
 	Point       Name = "point"        // catalog entries
-	Commit      Name = "commit"       // a Save is done
+	Commit      Name = "commit"       // a Save is done; a small one has no other step
 	Claim       Name = "claim"        // the intent of another is to be rolled back
 	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
 	Clear       Name = "clear"        // a rollback is done
@@ -197,11 +198,13 @@ func (r *request) cabinetWrite() Name {
 		return Remove
 	case !isDrawer && r.has(`"filter"`):
 		return LeaveFilter
+	case !isDrawer && !r.isBatch:
+		return Flush
 	case !isDrawer:
 		return Insert
 	case r.has("/position"):
 		return Position
-	case r.has("/count") && r.has("/sealed"), r.method == http.MethodPost && !r.isBatch:
+	case r.has("/count") && r.has("/sealed"), r.method == http.MethodPost && !r.isBatch && r.has(`"sealed":true`):
 		return Bar
 	case r.has("/sealed"):
 		return Seal

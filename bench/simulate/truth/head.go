@@ -20,11 +20,14 @@ type received struct {
 	Ordinal  int    `json:"ordinal"`
 	Sequence int64  `json:"sequence"`
 	Total    int64  `json:"total"`
+	Paged    int    `json:"paged"`
+	Tail     string `json:"tail"`
 }
 
 type retained struct {
-	Floor   int `json:"floor"`
-	Cleared int `json:"cleared"`
+	Floor   int    `json:"floor"`
+	Cleared int    `json:"cleared"`
+	Closed  string `json:"closed"`
 }
 
 type intent struct {
@@ -80,21 +83,24 @@ func (o *Observer) headChanged(key Key, c change) {
 	if after.Watermark < before.Watermark || after.Watermark > after.Reserved {
 		o.violated("H5", key, "the watermark went from %d to %d, with %d reserved", before.Watermark, after.Watermark, after.Reserved)
 	}
-	expected := before.Cabinets
+	expected, watermark := before.Cabinets, before.Watermark
 	standing := before.Intent
 	switch it := before.Intent; {
-	case it == nil && after.Watermark != before.Watermark:
-		o.violated("H5", key, "the watermark moved to %d without an intent that stood", after.Watermark)
 	case it == nil:
 	case after.Watermark != before.Watermark:
-		o.committed(key, it, after.Watermark)
+		watermark = it.Last
+		o.committed(key, it, min(after.Watermark, watermark))
 		expected, standing = afterCommit(expected, it), nil
 	case after.Intent == nil || after.Intent.ID != it.ID:
 		o.cleared(key, it)
 		expected, standing = afterClear(expected, it), nil
 	}
-	o.intentChanged(r, key, before, standing)
-	o.cabinetsChanged(r, key, expected)
+	isSmall := after.Watermark != watermark
+	if isSmall && (after.Intent != nil || after.Watermark != after.Reserved || after.Reserved <= before.Reserved) {
+		o.violated("H5", key, "the watermark moved to %d, with %d reserved, and neither an intent nor a small Save says so", after.Watermark, after.Reserved)
+	}
+	o.intentChanged(r, key, before, standing, isSmall)
+	o.cabinetsChanged(r, key, before, expected, isSmall)
 	o.retentionChanged(r, key, before)
 }
 
@@ -171,11 +177,11 @@ func afterClear(cabinets map[string]received, it *intent) map[string]received {
 
 // intentChanged looks at the intent of a new head, if it has one: it is the one
 // that stood, or a new one behind all that was reserved before.
-func (o *Observer) intentChanged(r *recipient, key Key, before head, standing *intent) {
+func (o *Observer) intentChanged(r *recipient, key Key, before head, standing *intent, isSmall bool) {
 	it := r.head.Intent
 	switch {
 	case it == nil:
-		if r.head.Reserved != before.Reserved {
+		if r.head.Reserved != before.Reserved && !isSmall {
 			o.violated("H3", key, "the reserved number moved to %d without an intent", r.head.Reserved)
 		}
 	case standing != nil:
@@ -204,6 +210,8 @@ func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
 		count += int64(p.Count)
 		last := next[p.Cabinet]
 		switch {
+		case last.Tail != "":
+			o.violated("H3", key, "the intent %s is reserved over the tail of %s", it.ID, p.Cabinet)
 		case p.Count < 1 || p.First < it.First || p.Last > it.Last || p.Last-p.First+1 < int64(p.Count) || p.First <= last.Sequence:
 			o.violated("H3", key, "the intent %s gives %d events of %s numbers %d to %d", it.ID, p.Count, p.Cabinet, p.First, p.Last)
 		case p.end() > o.capacity:
@@ -223,26 +231,37 @@ func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
 }
 
 // cabinetsChanged demands that a head says of its cabinets what follows from the
-// head before; only a sweep may close a drawer, and only one that no intent fills.
-func (o *Observer) cabinetsChanged(r *recipient, key Key, expected map[string]received) {
+// head before, and from what a flush and a small Save have written with it; only a sweep may
+// close a drawer, and only one that no intent fills.
+func (o *Observer) cabinetsChanged(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
 	for name, want := range expected {
 		if _, ok := r.head.Cabinets[name]; !ok {
 			o.violated("H8", key, "cabinet %s is gone; it was %+v", name, want)
 		}
 	}
+	added := int64(0)
 	for name, is := range r.head.Cabinets {
 		want := expected[name]
 		if is == want {
 			continue
 		}
 		closed := want
-		closed.Drawer, closed.Fill = "", 0
+		closed.Drawer, closed.Fill, closed.Paged, closed.Tail = "", 0, 0, ""
 		switch {
-		case is != closed:
-			o.violated("H8", key, "cabinet %s is %+v, but must be %+v", name, is, want)
-		case r.head.Intent.fills(name):
-			o.violated("retention", key, "the last drawer of cabinet %s was closed while an intent fills it", name)
+		case is == closed && want.Drawer != "":
+			if r.head.Intent.fills(name) {
+				o.violated("retention", key, "the last drawer of cabinet %s was closed while an intent fills it", name)
+			}
+			o.tailDropped(r, key, name, want)
+		default:
+			added += o.tailChanged(r, key, before, name, want, is, isSmall)
 		}
+	}
+	if isSmall && added == 0 {
+		o.violated("H5", key, "the watermark moved to %d without an intent that stood, and without a small Save", r.head.Watermark)
+	}
+	if isSmall && added != r.head.Reserved-before.Reserved {
+		o.violated("H3", key, "a small Save has %d numbers for %d events", r.head.Reserved-before.Reserved, added)
 	}
 }
 
