@@ -33,7 +33,7 @@ const (
 	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
 	Clear       Name = "clear"        // a rollback is done
 	Seal        Name = "seal"         // a drawer takes no more
-	LeaveFilter Name = "leave filter" // the ids of a sealed drawer
+	LeaveFilter Name = "leave filter" // the ids of a drawer, or of several
 	Mend        Name = "mend"         // a catalog entry is put right, or away
 	OpenBundle  Name = "open bundle"
 	Prove       Name = "prove" // a write that changes nothing proves what is so
@@ -196,7 +196,7 @@ func (r *request) cabinetWrite() Name {
 	switch isDrawer := strings.Contains(r.key, "|"); {
 	case r.method == http.MethodDelete || r.isBatch && r.has(`"Delete"`):
 		return Remove
-	case !isDrawer && r.has(`"filter"`):
+	case r.has(`"fingerprints"`):
 		return LeaveFilter
 	case !isDrawer && !r.isBatch:
 		return Flush

@@ -120,9 +120,10 @@ func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
 			return
 		}
 		switch {
+		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
 			o.drawerChanged(key, c)
-		case key.ID != "filter":
+		default:
 			o.pageChanged(key, c)
 		}
 	case containers.Bundles:
