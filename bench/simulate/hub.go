@@ -85,6 +85,16 @@ func (w *world) settings() config.Config {
 // secure makes an endpoint one that a hub may call: nobody listens on these lines.
 func secure(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
 
+// tailEvents is how many events a hub leaves in a head. Those of a world need not agree, and
+// in some worlds none of them leaves any.
+func (h *hub) tailEvents() int {
+	if newDice(h.w.o.Seed, 403).n(4) == 0 {
+		return 0
+	}
+	own := newDice(h.w.o.Seed, uint64(410+100*h.index+h.life)) //nolint:gosec // positive
+	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.n(8)]
+}
+
 // live opens the node and runs it to its end.
 func (h *hub) live() {
 	ctx, cancel := context.WithCancel(h.w.ctx)
@@ -94,6 +104,7 @@ func (h *hub) live() {
 	h.w.mu.Unlock()
 	cfg, random := h.w.settings(), newDice(h.w.o.Seed, uint64(1000*(h.index+1)+h.life)) //nolint:gosec // positive
 	h.missets(random, &cfg)
+	cfg.Cosmos.TailEvents = h.tailEvents()
 	options := node.Options{
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Logger:   h.logger(), Listener: h.listener, Grace: 3 * time.Second,

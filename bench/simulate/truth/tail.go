@@ -177,8 +177,9 @@ func (o *Observer) flushed(key Key, d *drawer, is *page) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpack(is.Events, is.Until-is.Slot, is.FirstSequence)
 	tail := o.tail(d.r.key, d.cabinet, last)
-	if last.Drawer != is.PartitionKey || is.Slot != last.Paged || is.Until > last.Fill || err != nil || len(events) == 0 ||
-		len(tail) < len(events) || !slices.Equal(tail[:len(events)], events) {
+	begin := is.Slot - last.Paged // more than 0 if the pages before it are of flushes that the head does not show yet
+	if last.Drawer != is.PartitionKey || begin < 0 || !o.isPaged(last, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
+		len(tail) < begin+len(events) || !slices.Equal(tail[begin:begin+len(events)], events) {
 		o.violated("H8", key, "it has the slots %d to %d of drawer %d of %s, but is not the beginning of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
 	}
 }
