@@ -49,7 +49,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 				require.Equal(t, 0, runWith(t, environ, "queue", "show", "--url", url, actorA).status)
 				require.Equal(t, 0, runWith(t, environ, "check", "--url", url).status)
 			}
-			require.Equal(t, 0, runWith(t, nil, "queue", "freeze", "--url", url, "--data", data, "--why", "x", actorA).status)
+			require.Equal(t, 0, runWith(t, nil, "queue", "show", "--url", url, "--data", data, actorA).status)
 			require.Equal(t, 0, runWith(t, nil, "check", "--url", url, "--data", data).status)
 
 			t.Chdir(t.TempDir()) // where the usual folder is not

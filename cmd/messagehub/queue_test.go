@@ -134,7 +134,7 @@ func TestTheTokenOfAnOperatorComesFromTheEnvironment(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	require.Equal(t, 0, withToken(t, token, "queue", "freeze", "--url", url, "--why", "x", actorA).status)
+	require.Equal(t, 0, withToken(t, token, "queue", "show", "--url", url, actorA).status)
 	withToken(t, token, "peek", "--url", url, "--actor", actorA)
 	require.Equal(t, []string{"Bearer " + token, ""}, shown, "and is for operators only")
 	require.NotContains(t, messagehub(t, "", "queue", "show", "--help").out, "--token")

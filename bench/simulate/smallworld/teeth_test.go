@@ -38,6 +38,18 @@ func without(names ...steps.Name) func(*request) {
 	}
 }
 
+var patchCondition = regexp.MustCompile(`"condition":"(\\.|[^"\\])*",?`)
+
+// withoutPatches takes the condition out of what a step patches, too.
+func withoutPatches(name steps.Name) func(*request) {
+	return func(r *request) {
+		without(name)(r)
+		if r.name == name {
+			r.body = patchCondition.ReplaceAll(r.body, nil)
+		}
+	}
+}
+
 // TestTheExplorerHasTeeth breaks the hub on its way to the store, and demands that
 // the explorer finds it.
 func TestTheExplorerHasTeeth(t *testing.T) {
@@ -71,16 +83,16 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 			}, "H6: ",
 		},
 		{
-			"no condition on the gate, when a bundle is dequeued", "dequeue-dequeue-lost",
-			func(s *Scenario) { s.mutate = without(steps.Dequeue) }, "H7: ",
+			"no condition on bundle and gate, when a bundle is dequeued", "dequeue-dequeue-lost",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Dequeue) }, "H7: ",
 		},
 		{
 			"an account that says Strong and shows an old gate", "dequeue-then-peek-stale",
 			func(s *Scenario) { s.Session = false }, "which had been dequeued",
 		},
 		{
-			"a gate that is proved without a condition", "dequeue-then-peek-stale",
-			func(s *Scenario) { s.mutate = without(steps.Prove) }, "H",
+			"a bundle that is proved without a condition", "dequeue-then-peek-stale",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Prove) }, "is open, and gate.timeseries has",
 		},
 		{
 			"a rollback that does not seal", "save-save",

@@ -214,7 +214,7 @@ func (r *request) cabinetWrite() Name {
 
 func (r *request) bundlesRead() Name {
 	switch {
-	case r.isQuery && r.has(`"gate"`):
+	case r.isQuery && r.has(`"gate.`):
 		return ReadGates
 	case r.isQuery:
 		return ReadOther
@@ -232,7 +232,7 @@ func (r *request) bundlesWrite() Name {
 		return Deliver
 	case r.isBatch && r.has(`"state":"open"`) && r.has(`"Create"`):
 		return OpenBundle
-	case r.isBatch && r.has(`"state":"dequeued"`):
+	case r.isBatch && r.has(`"dequeued"`):
 		return Dequeue
 	case r.has("/object") || r.has("/trouble"):
 		return Answer
