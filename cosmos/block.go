@@ -79,11 +79,11 @@ func (b block) buckets() int { return b.allBuckets() / b.segments() }
 func (b block) allBuckets() int { return 1 << (fingerprintBits - 32 + fanOutBits*b.level) }
 
 func (b block) bucketOf(key fingerprintKey) int {
-	return int(key>>32) & (b.buckets() - 1) //nolint:gosec // at most 26 bits
+	return int(key>>32) & (b.buckets() - 1)
 }
 
 func (b block) segmentOfKey(key fingerprintKey) int {
-	return int(key>>32) / b.buckets() //nolint:gosec // at most 26 bits
+	return int(key>>32) / b.buckets()
 }
 
 // segmentOf returns the segment of the event with a hash.

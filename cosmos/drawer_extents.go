@@ -40,7 +40,7 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 	filled := 0
 	if from < until {
 		var err error
-		if found, filled, err = c.leftExtents(ctx, cabinet, last, from, until, most); err != nil {
+		if found, filled, err = c.leftExtents(ctx, cabinet, from, until, most); err != nil {
 			return nil, err
 		}
 	}
@@ -52,7 +52,7 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 
 // leftExtents returns what may be trusted of the drawers with ordinals from from to until,
 // which the head does not name, and how many of them hold events.
-func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, until, most int) (found []extent, filled int, err error) {
+func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, most int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})

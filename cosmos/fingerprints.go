@@ -116,8 +116,8 @@ func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 			continue
 		}
 		for _, key := range child.keys() {
-			drawer := i<<below | int(key&(1<<below-1)) //nolint:gosec // few bits
-			moved := key>>below<<(below+fanOutBits) | fingerprintKey(drawer)
+			drawer := i<<below | int(key&(1<<below-1))                       //nolint:gosec // few bits
+			moved := key>>below<<(below+fanOutBits) | fingerprintKey(drawer) //nolint:gosec // few bits, not negative
 			at := b.segmentOfKey(moved) - first
 			keys[at] = append(keys[at], moved)
 		}

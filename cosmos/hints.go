@@ -92,7 +92,10 @@ func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)
 	}
 }
 
-// start starts a writer for hints that wait for one. The caller holds mu.
+// start starts a writer for hints that wait for one. The caller holds mu. The writer belongs
+// to run, and ends with its context.
+//
+//nolint:contextcheck,nolintlint // a caller's context ends before the hint is written
 func (h *hints) start(of *recipientHints) {
 	h.queue.Remove(of.queued)
 	of.queued = nil

@@ -179,7 +179,7 @@ func (ws *writers) release(w *writer) {
 	ws.resize(w)
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*writer), e.Prev()
-		if idle.users == 0 && !(idle.bytes > smallIndex && ws.forgetFilters(idle)) {
+		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {
 			ws.bytes -= idle.bytes
 			delete(ws.of, idle.recipient)
 			ws.order.Remove(e)

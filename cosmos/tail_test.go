@@ -424,7 +424,7 @@ func TestASmallSave_CostsWhatItMay(t *testing.T) {
 		units, requests := s.engine.RequestUnits(), s.engine.Requests()
 		for range n {
 			s.saves(node, repositorytest.Events(1, s.actor))
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		units, requests = s.engine.RequestUnits()-units, s.engine.Requests()-requests
 		t.Logf("%.2f RU, %.3f requests", units/n, float64(requests)/n)

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -35,7 +36,7 @@ func (s *shelf) scatter(n, size int) string {
 // opensIn makes each opening of an object take as long.
 func (s *shelf) opensIn(d time.Duration) {
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
-		time.Sleep(d)
+		<-time.After(d)
 		return s.store.Open(s.ctx, at)
 	}
 }
@@ -90,7 +91,7 @@ func TestBody_ReadsAheadOnlyAsMuchAsMemoryAllows(t *testing.T) {
 				for {
 					n, err := body.Read(read)
 					got = append(got, read[:n]...)
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						break
 					}
 					require.NoError(t, err)

@@ -200,11 +200,11 @@ func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 		done := make(chan error, 1)
 		l := b.loopOf(queue, m, alone{})
 		go func() { done <- b.runs(ctx, l) }()
-		time.Sleep(2 * time.Second) // in the bubble: the first store waits at the gate
+		<-time.After(2 * time.Second) // in the bubble: the first store waits at the gate
 		for n := range 14 {
 			b.sends(queue, strconv.Itoa(n+1))
 		}
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		stop() // what is in hand is stored all the same
 		close(m.gate)
 		require.NoError(b, <-done)
