@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -166,7 +167,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	slot := 0 // the next one
-	hashes := make([]uint64, 0, d.limit)
+	f := newFilter(d.limit)
 	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
 		if err != nil {
@@ -180,7 +181,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 			if p.Slot >= d.paged {
 				break // of a Save that was not committed, or of a flush that is not in the head yet
 			}
-			if slot, err = s.page(d, &p, slot, &hashes); err != nil {
+			if slot, err = s.page(d, &p, slot, f); err != nil {
 				return err
 			}
 		}
@@ -189,21 +190,21 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	if slot < d.paged && !s.idsOnly {
 		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
 	}
-	s.readTail(d, &hashes)
+	s.readTail(d, f)
 	if s.idsOnly {
 		return nil
 	}
 	s.l.mu.Lock()
 	s.l.events += int64(d.events)
 	s.l.mu.Unlock()
-	if d.events != d.limit {
+	if !d.sealed || d.events != d.limit {
 		return nil
 	}
-	return s.filters(ctx, d, hashes)
+	return s.filter(ctx, d, f)
 }
 
-// readTail takes in the events of d that are in the tail, and appends the hashes of their ids.
-func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
+// readTail takes in the events of d that are in the tail.
+func (s *scan) readTail(d *drawerSeen, f filter) {
 	if s.tail == nil || s.tail.drawer != d.id {
 		return
 	}
@@ -212,15 +213,15 @@ func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 		e := &s.tail.events[i]
 		ids = append(ids, e.ID)
 		if !s.idsOnly {
-			*hashes = append(*hashes, hashOf(e.ID))
+			f.add(e.ID)
 			s.event(d, "the tail of "+s.where(d), s.tail.paged+i, e.Sequence)
 		}
 	}
 	s.l.ids.add(ids)
 }
 
-// page takes in a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
-func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, error) {
+// page takes in a page and returns the slot behind it. It fails only with NewerFormat.
+func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
 	if !s.idsOnly {
 		switch {
@@ -237,7 +238,7 @@ func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, er
 		}
 		ids = append(ids, e.ID)
 		if !s.idsOnly {
-			*hashes = append(*hashes, hashOf(e.ID))
+			f.add(e.ID)
 			s.event(d, where, slot, e.Sequence)
 		}
 		return true
@@ -288,6 +289,28 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 		s.l.found("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
 			s.bundle.First, s.bundle.Last, slot, d.ordinal, sequence)
 	}
+}
+
+// filter holds the filter of a sealed drawer, if somebody has left one, to the
+// ids that were read.
+func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
+	c := s.l.begin()
+	var doc filterDoc
+	etag, err := c.Read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
+	if client.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
+		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, c *call) error {
+			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, Document: doc.Document}
+			_, err := c.Put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
+			return err
+		}, "it does not say which events the drawer holds")
+	}
+	return nil
 }
 
 // whole holds what was read of all drawers to the head and the gate.

@@ -37,8 +37,7 @@
 //	        event. One for each group
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
 //	page    a run of events of one Save or of a tail, written once
-//	filter  hint: the ids that a drawer or a block of drawers may hold, beside the drawers;
-//	        filters of older versions lie beside the pages
+//	filter  hint: the ids that a sealed drawer may hold
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
 //	notice  a domain is to be notified that a bundle was dequeued
@@ -123,8 +122,7 @@
 //
 // These differ from the obvious design; a comment at each gives the reason:
 //
-//   - A filter takes 33 bits an event rather than 8, and is none of the usual kinds, so that
-//     filters can be merged and cut; see fingerprintBits.
+//   - A filter takes 64 bits an event rather than 8; see filter.
 //   - Counting is a patch with a condition on count and seal rather than on the etag; see
 //     countUp.
 //   - A waiting writer marks the head as wanted, so that a busy node yields; see

@@ -121,8 +121,6 @@ type drawerReader struct {
 	size    int   // pages in the next result page
 	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
 	query   *client.Query
-
-	pagesRead int // whose events were returned
 }
 
 const firstPages = 2
@@ -204,7 +202,6 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			if p.Until <= d.at || d.at >= d.pagesEnd() {
 				continue // a page that a rolled-back Save left behind may begin where another ends
 			}
-			d.pagesRead++
 			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
 				if slot == d.at && slot < d.pagesEnd() {
 					events = append(events, *e)

@@ -37,7 +37,7 @@ type Options struct {
 	// cabinets. Nodes need not agree on it, but all of them must know tails.
 	TailEvents int
 	SweepEvery time.Duration         // how often one of the nodes sweeps; default 1 h, negative: never by itself
-	IndexBytes int                   // memory for the ids of received events, of which one recipient gets up to a half; default 64 MB
+	IndexBytes int                   // memory for the ids of received events, but for a recipient who needs more; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
 	Logger     *slog.Logger          // default: none

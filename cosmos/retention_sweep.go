@@ -229,10 +229,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		swept.Drawers++
 		c.r.metrics.swept.WithLabelValues("drawer").Inc()
 	}
-	n, err := c.r.begin("sweep").clearItems(ctx, cabinetKey(cabinet), "SELECT c.id, c.v FROM c WHERE c.until <= @floor",
-		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}) // the filters
-	swept.Documents += n
-	return err
+	return nil
 }
 
 // clearDrawer removes a drawer and all that belongs to it, the drawer itself
@@ -251,7 +248,7 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 	if err := c.Discard(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
 		return 0, err
 	}
-	n, err := c.clearItems(ctx, id, "SELECT c.id, c.v FROM c")
+	n, err := c.clearPages(ctx, id)
 	if err != nil {
 		return n, err
 	}
@@ -261,25 +258,24 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 // maxBatch is how many operations Cosmos takes in one batch.
 const maxBatch = 100
 
-// clearItems deletes the pages and filters that a query finds in a partition.
-func (c *call) clearItems(ctx context.Context, key, query string, params ...azcosmos.QueryParameter) (int, error) {
+// clearPages empties the partition of a drawer.
+func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 	n := 0
 	for q := (*client.Query)(nil); ; {
 		if q == nil {
-			q = c.Query(c.r.db.cabinets, key, query, params...)
+			q = c.Query(c.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
 		}
 		items, err := q.Next(ctx, maxBatch)
 		if err != nil {
 			return n, err
 		}
-		ids, err := c.idsOf(items, key)
+		ids, err := c.idsOf(items, id)
 		if err != nil {
 			return n, err
 		}
 		if len(ids) > 0 {
-			// A crash after this write leaves a part of the documents. The next sweep finds the drawer,
-			// or the cabinet that is not marked as cleared, and deletes the rest.
-			_, err = c.Batch(ctx, c.r.db.cabinets, key, false, func(b *azcosmos.TransactionalBatch) {
+			// A crash after this write leaves a part of the pages, and the drawer.
+			_, err = c.Batch(ctx, c.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
 				}
@@ -288,7 +284,7 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 		switch {
 		case client.IsRefused(err): // another sweep is at it, or this very batch was carried out before
 			if !c.Pause(ctx, 0) {
-				return n, domain.Errorf(domain.Busy, "sweep partition %s: others sweep it too: %w", key, err)
+				return n, domain.Errorf(domain.Busy, "sweep drawer %s: others sweep it too: %w", id, err)
 			}
 			q = nil
 			continue

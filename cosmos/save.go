@@ -55,7 +55,7 @@ func (w *writer) round(ctx context.Context) {
 	} else {
 		w.fail(err)
 	}
-	w.index.endSave()
+	w.index.forget()
 }
 
 // oneByOne saves each Save of the batch by itself, after they have failed together: one of
@@ -149,17 +149,11 @@ func (w *writer) try(ctx context.Context, c *call) error {
 
 // fresh returns the events of the batch that are new to the recipient.
 func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
-	ids := idsOf(w.batch)
-	if err := w.index.refresh(ctx, c, w.head, ids); err != nil {
-		return nil, err
-	}
-	received, err := w.index.find(ctx, c, ids)
-	if err != nil {
+	if err := w.index.refresh(ctx, c, w.head); err != nil {
 		return nil, err
 	}
 	return w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
-		digest, ok := received[id]
-		return digest, ok, nil
+		return w.index.lookup(ctx, c, id)
 	})
 }
 
@@ -219,10 +213,10 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		w.batch = append(done, w.batch...)
 		return err
 	}
-	w.index.add(w.r, p, false)
+	w.index.add(w.r, p)
 	w.savedSmall = time.Time{}
 	if appended != nil {
-		w.index.add(w.r, appended, true)
+		w.index.add(w.r, appended)
 		w.savedSmall = time.Now()
 		done, w.batch = append(done, w.batch...), nil
 	}

@@ -87,7 +87,7 @@ const maxRound = 10_000
 
 // newWriter returns a writer that knows nothing of its recipient yet.
 func newWriter(r *Repository, recipient domain.ActorID) *writer {
-	w := &writer{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
+	w := &writer{r: r, recipient: recipient, index: newIndex(recipient)}
 	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.round, w.reset)
 	return w
 }
@@ -103,7 +103,7 @@ func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error)
 
 // reset forgets what the leader knew, after a panic.
 func (w *writer) reset() {
-	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
+	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient)
 	w.alone = false
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
@@ -158,16 +158,12 @@ func (ws *writers) acquire(recipient domain.ActorID) *writer {
 	return w
 }
 
-// indexLimit is how much memory the index of one recipient may keep from one Save to the
-// next, in bytes.
-func (r *Repository) indexLimit() int { return r.opts.IndexBytes / 2 }
+// lastMayTake is how many times the bound the writer that was used last may take:
+// it is the likeliest to be used next, and what it knows is dear to read again.
+const lastMayTake = 4
 
-// smallIndex is the size, in bytes, of an index that is dropped with its writer rather than
-// filter by filter.
-const smallIndex = 64 << 10
-
-// release gives w back. While the writers take too much memory together, those that were not
-// used for longest forget their filters first, and are dropped the next time.
+// release gives w back and drops the writers that have not been used for longest
+// while they take too much memory together.
 func (ws *writers) release(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -175,30 +171,17 @@ func (ws *writers) release(w *writer) {
 	if w.users > 0 {
 		return
 	}
-	w.index.shrink(w.r.indexLimit()) // no other caller leads, so none changes it
-	ws.resize(w)
+	size := w.index.size() // nobody leads, so nobody changes it
+	ws.bytes += size - w.bytes
+	w.bytes = size
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*writer), e.Prev()
-		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {
+		last := e == ws.order.Front() && idle.bytes <= lastMayTake*ws.r.opts.IndexBytes
+		if idle.users == 0 && !last {
 			ws.bytes -= idle.bytes
 			delete(ws.of, idle.recipient)
 			ws.order.Remove(e)
 		}
 		e = before
 	}
-}
-
-// forgetFilters reports whether idle is small once its filters are forgotten. Otherwise it is
-// dropped as well.
-func (ws *writers) forgetFilters(idle *writer) bool {
-	idle.index.shrink(smallIndex)
-	ws.resize(idle)
-	return idle.bytes <= smallIndex
-}
-
-// resize notes the memory that an idle writer takes.
-func (ws *writers) resize(w *writer) {
-	size := w.index.size()
-	ws.bytes += size - w.bytes
-	w.bytes = size
 }

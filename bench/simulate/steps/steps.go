@@ -33,7 +33,7 @@ const (
 	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
 	Clear       Name = "clear"        // a rollback is done
 	Seal        Name = "seal"         // a drawer takes no more
-	LeaveFilter Name = "leave filter" // the ids of a drawer, or of several
+	LeaveFilter Name = "leave filter" // the ids of a sealed drawer
 	Mend        Name = "mend"         // a catalog entry is put right, or away
 	OpenBundle  Name = "open bundle"
 	Prove       Name = "prove" // a write that changes nothing proves what is so
@@ -196,7 +196,7 @@ func (r *request) cabinetWrite() Name {
 	switch isDrawer := strings.Contains(r.key, "|"); {
 	case r.method == http.MethodDelete || r.isBatch && r.has(`"Delete"`):
 		return Remove
-	case r.has(`"fingerprints"`):
+	case !isDrawer && r.has(`"filter"`):
 		return LeaveFilter
 	case !isDrawer && !r.isBatch:
 		return Flush

@@ -120,10 +120,9 @@ func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
 			return
 		}
 		switch {
-		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
 			o.drawerChanged(key, c)
-		default:
+		case key.ID != "filter":
 			o.pageChanged(key, c)
 		}
 	case containers.Bundles:
