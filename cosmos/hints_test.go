@@ -154,10 +154,12 @@ func TestHints_AreBoundedAndGivenUpWhenTheNodeStops(t *testing.T) {
 		running.Go(func() { _ = node.hints.run(ctx) })
 		synctest.Wait()
 		actor := repositorytest.NewActor()
-		for range maxHints + hintWriters {
-			node.hints.add(repositorytest.NewActor(), func(ctx context.Context, _ *call) { <-ctx.Done() })
+		for _, n := range []int{hintWriters, maxHints + 1} { // under way, waiting
+			for range n {
+				node.hints.add(repositorytest.NewActor(), func(ctx context.Context, _ *call) { <-ctx.Done() })
+			}
+			synctest.Wait()
 		}
-		synctest.Wait()
 		node.hints.add(actor, func(context.Context, *call) { panic("it has no room") })
 		require.Equal(t, maxHints, node.hints.count)
 		require.NotZero(t, testutil.ToFloat64(node.metrics.dropped))
