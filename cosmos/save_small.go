@@ -149,10 +149,11 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 	// sent again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
-			if !c.InDoubt() {
-				for _, save := range w.batch {
-					save.withdraw()
-				}
+			// If the outcome is unknown, another node has written the head since. An event that
+			// turns out to be saved then counts as a duplicate: this write may have been made on an
+			// old head, to which the event was new although it had been received.
+			for _, save := range w.batch {
+				save.withdraw()
 			}
 			w.askForHead(ctx, c)
 		}

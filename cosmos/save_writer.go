@@ -45,7 +45,7 @@ func (p *pending) attempt() {
 	}
 }
 
-// withdraw notes that the attempt was refused, and did not decide about the fresh events.
+// withdraw notes that the attempt no longer decides about the fresh events.
 func (p *pending) withdraw() {
 	for _, i := range p.fresh {
 		p.attempted[i] = false
