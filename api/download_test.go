@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +9,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/messagehub/messagehub/repository"
 )
 
 // opened returns a fixture with an open bundle, and the answer to its first Peek.
@@ -312,24 +308,15 @@ func TestGzipIsNegotiated(t *testing.T) {
 
 func TestAPartThatFailsBreaksOff(t *testing.T) {
 	f := serve(t)
-	for n := range 20 { // each in an object of its own
-		f.post(202, newEvent(n+1, "weight", 100, "payload", strings.Repeat("x", 50_000)))
-	}
-	var reads atomic.Int32 // that are left
-	f.store.open = func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
-		if reads.Add(-1) < 0 {
-			return nil, errors.New("disk gone")
-		}
-		return f.store.Store.Open(ctx, s)
-	}
+	sound := objectsOfTheirOwn(f, 20)
 	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // nothing was sent yet
 	f.do("GET", "/v1/peek", "", "Accept-Encoding", "gzip").problem(500, "internal")
 	for _, tc := range []struct {
 		header, value string
-		reads         int32
+		sound         int32
 	}{{"Range", "bytes=0-9, 500000-", 1}, {"Range", "bytes=500000-500009, 0-9", 0}, {"Range", "bytes=1000-", 5}, {"Accept-Encoding", "gzip", 5}} {
 		t.Run(tc.value, func(t *testing.T) {
-			reads.Store(tc.reads)
+			sound.Store(tc.sound)
 			req := f.newRequest("GET", "/v1/peek", http.NoBody)
 			req.Header.Set(tc.header, tc.value)
 			resp, err := f.client.Do(req)

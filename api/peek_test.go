@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,16 +164,8 @@ func TestAContentThatCannotBeOpenedIsAProblemAndNoBody(t *testing.T) {
 
 func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 	f := serve(t)
-	for n := range 20 { // each in an object of its own
-		f.post(202, newEvent(n+1, "weight", 100, "payload", strings.Repeat("x", 50_000)))
-	}
-	opened := 0
-	f.store.open = func(context.Context, repository.Section) (io.ReadCloser, error) {
-		if opened++; opened > 10 {
-			return nil, errors.New("disk gone")
-		}
-		return io.NopCloser(strings.NewReader(`"` + strings.Repeat("x", 50_000) + `"`)), nil
-	}
+	sound := objectsOfTheirOwn(f, 20)
+	sound.Store(10)
 	resp, err := f.client.Do(f.newRequest("GET", "/v1/peek", nil))
 	require.NoError(t, err)
 	defer resp.Body.Close()
@@ -180,6 +174,36 @@ func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "the body must not look whole")
 	f.logs.wait(t, `"status":"aborted"`)
 	require.Contains(t, f.logs.String(), "the body broke off")
+}
+
+// objectsOfTheirOwn saves n payloads, each in an object of its own, of which only the
+// first can be opened: as many as the result says, at first none. A body opens them side
+// by side, so that the order in which they are opened tells nothing.
+func objectsOfTheirOwn(f *fixture, n int) *atomic.Int32 {
+	for number := range n {
+		f.post(202, newEvent(number+1, "weight", 100, "payload", fmt.Sprintf("%d%s", number, strings.Repeat("x", 50_000))))
+	}
+	var sound atomic.Int32
+	f.store.open = func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+		r, err := f.store.Store.Open(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		payload, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		var number int32
+		if _, err := fmt.Sscanf(string(payload), `"%dx`, &number); err != nil {
+			return nil, err
+		}
+		if number >= sound.Load() {
+			return nil, errors.New("disk gone")
+		}
+		return io.NopCloser(bytes.NewReader(payload)), nil
+	}
+	return &sound
 }
 
 func TestTheHeaderMessageTypeStaysShort(t *testing.T) {
