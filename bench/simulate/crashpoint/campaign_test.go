@@ -115,7 +115,7 @@ func (c *campaign) add(r *record) (done, of int, err error) {
 	}
 	_, err = file.Write(append(line, '\n'))
 	for _, p := range []place{embedded, apart} {
-		for _, s := range []stage{living, sweeping} {
+		for _, s := range stages {
 			for _, cell := range cells(p, s) {
 				done += min(c.counts[cell], c.target)
 				of += c.target
@@ -168,11 +168,14 @@ How often a hub has died just before and just after each step:
 |---|---|---|---|---|
 `, strings.Join(commits, ", "), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
 		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, orNone(failed))
-	for _, s := range []stage{living, sweeping} {
+	for _, s := range stages {
 		for _, step := range stepsOf(apart, s) {
 			name := string(step)
-			if s == sweeping {
+			switch s {
+			case sweeping:
 				name += ", of a sweep"
+			case tailing:
+				name += ", with tails"
 			}
 			fmt.Fprintf(&b, "| %s |", name)
 			for _, p := range []place{embedded, apart} {

@@ -22,7 +22,10 @@ type stage string
 const (
 	living   stage = "living"   // events come, by HTTP and by the bus, and are fetched
 	sweeping stage = "sweeping" // what was acknowledged is removed, and nothing comes
+	tailing  stage = "tailing"  // as living, and heads have tails: small Saves and flushes
 )
+
+var stages = []stage{living, tailing, sweeping}
 
 // A cell is one point at which a process is to be killed.
 type cell struct {
@@ -40,6 +43,9 @@ func (c cell) String() string { return string(c.Place) + ", " + string(c.Step) +
 func stepsOf(p place, s stage) []steps.Name {
 	if s == sweeping {
 		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
+	}
+	if s == tailing {
+		return []steps.Name{steps.Flush, steps.Count, steps.Reserve, steps.Commit}
 	}
 	all := []steps.Name{
 		receive, steps.ReadHead, steps.Reserve, steps.Insert, steps.Count, steps.Point, steps.Commit, settle,

@@ -17,7 +17,7 @@ func (w *world) cell(ctx context.Context, c cell) error {
 		}
 	}
 	nth := int64(1)
-	if _, ok := leadsTo(c.Step); !ok && c.Stage == living {
+	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping {
 		nth += w.random.Int64N(4)
 	}
 	return w.die(ctx, c, nth)

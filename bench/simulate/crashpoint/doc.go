@@ -25,7 +25,8 @@
 // there; then it is drained and checked. Some steps are taken only where a death has
 // left something undone: that death comes first. Steps of a sweep have worlds of
 // their own, in which all was fetched before, for what is swept is not known any more
-// and must not be sent again.
+// and must not be sent again. Where heads have tails, small Saves and flushes have worlds
+// of their own, and so have the sweeps of every second world.
 //
 // A step that a hub does not come to within a minute is missed, and is another world's.
 // The campaign goes on until each cell has had its deaths; a world that misses all of

@@ -41,6 +41,10 @@ const (
 // drawerCapacity is so small that drawers are filled, sealed and left all the time.
 const drawerCapacity = 3
 
+// tailEvents is how many events a tail has at most, where there are any: so few that
+// tails are flushed all the time.
+const tailEvents = 2
+
 // orders are what a hub process is to be.
 type orders struct {
 	Data                  string
@@ -49,6 +53,8 @@ type orders struct {
 	Cosmos, Bus, BusAddress, Blob string // where they are if they are apart
 
 	Retention, SweepEvery time.Duration
+
+	TailEvents int // of a cabinet in a head, at most
 
 	Step     steps.Name // at which it dies; "": none
 	When     When
@@ -60,6 +66,7 @@ type orders struct {
 func (o *orders) settings() (config.Config, error) {
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen, cfg.Retention = o.Data, o.BusListen, o.BlobListen, o.Retention
+	cfg.Cosmos.TailEvents = o.TailEvents
 	cfg.Admin.Token = "token-of-the-operators"
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey

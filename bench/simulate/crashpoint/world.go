@@ -138,6 +138,9 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 		w.orders.Cosmos, w.orders.Bus, w.orders.BusAddress, w.orders.Blob = w.engines.cosmos, w.engines.bus, w.engines.busAddress, w.engines.account
 		w.orders.BusListen, w.orders.BlobListen = "", ""
 	}
+	if w.stage == tailing || w.stage == sweeping && w.seed%2 == 0 {
+		w.orders.TailEvents = tailEvents
+	}
 	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
 	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
 	return nil
