@@ -234,5 +234,82 @@ func Scenarios() []*Scenario {
 			Prepare: with(list{apart(1, 2)}),
 			Parties: []Party{saves("save", apart(3, 4)), takes("take", 2)},
 		},
+		{
+			Name: "tail-save-save", Quick: true, Text: "two processes save one event each into a tail; a crash, a lost reply",
+			Tail: 2, Crashes: 1, Lost: 1,
+			Prepare: with(list{events(1)}),
+			Parties: []Party{saves("save a", events(3)), saves("save b", events(5))},
+		},
+		{
+			Name: "tail-save-same", Quick: true, Text: "two processes save the same event into a tail; a crash, a lost reply",
+			Tail: 2, Crashes: 1, Lost: 1,
+			Parties: []Party{saves("save a", events(1)), saves("save b", events(1, 3))},
+		},
+		{
+			Name: "tail-flush-flush", Quick: true, Text: "two processes flush a full tail and save; a crash",
+			Tail: 2, Crashes: 1,
+			Prepare: with(list{events(1, 3)}),
+			Parties: []Party{saves("save a", events(5)), saves("save b", events(7))},
+		},
+		{
+			Name: "tail-flush-flush-lost", Quick: true, Text: "the same with a lost reply",
+			Tail: 2, Crashes: 1, Lost: 1,
+			Prepare: with(list{events(1, 3)}),
+			Parties: []Party{saves("save a", events(5)), saves("save b", events(7))},
+		},
+		{
+			Name: "tail-flush-counted", Quick: true, Text: "two processes flush a tail whose drawer has pages; a crash, a lost reply",
+			Tail: 2, Capacity: 6, Crashes: 1, Lost: 1,
+			Prepare: with(list{events(1, 3), events(5, 7)}),
+			Parties: []Party{saves("save a", events(9)), saves("save b", events(11))},
+		},
+		{
+			Name: "tail-flush-full", Quick: true, Text: "two processes flush the tail of a full drawer and begin another; a crash",
+			Tail: 2, Capacity: 2, Crashes: 1,
+			Prepare: with(list{events(1, 3)}),
+			Parties: []Party{saves("save a", events(5)), saves("save b", events(7))},
+		},
+		{
+			Name: "tail-small-large", Quick: true, Text: "a large Save flushes the tail to which another process saves; a crash",
+			Tail: 2, Crashes: 1,
+			Prepare: with(list{events(1)}),
+			Parties: []Party{saves("large save", events(3, 5, 7)).patient(), saves("small save", events(9)).patient()},
+		},
+		{
+			Name: "tail-large-crash-small", Text: "a large Save dies over a cabinet that had a tail, a small one undoes it",
+			Tail: 2, Crashes: 1, Claims: 1,
+			Prepare: with(list{events(1)}),
+			Parties: []Party{saves("large save", events(3, 5, 7)).patient(), saves("small save", events(2))},
+		},
+		{
+			Name: "tail-flush-take", Quick: true, Text: "an actor takes what lies in a tail that is flushed",
+			Tail:    2,
+			Prepare: with(list{events(1, 3)}),
+			Parties: []Party{saves("save", events(5)), takes("take", 2)},
+		},
+		{
+			Name: "tail-flush-take-stale", Quick: true, Text: "the same on a Session account, a stale read; a crash",
+			Tail: 2, Session: true, Stale: 1, Behind: 3, Crashes: 1,
+			Prepare: with(list{events(1, 3)}),
+			Parties: []Party{saves("save", events(5)), takes("take", 2)},
+		},
+		{
+			Name: "tail-flush-dequeue", Quick: true, Text: "a bundle of a tail is dequeued while the tail is flushed; a crash, a lost reply",
+			Tail: 2, Crashes: 1, Lost: 1,
+			Prepare: with(list{events(1, 3)}, open),
+			Parties: []Party{saves("save", events(5)), dequeues("dequeue")},
+		},
+		{
+			Name: "tail-choice", Quick: true, Text: "an actor takes from two cabinets, of which one is flushed",
+			Tail:    2,
+			Prepare: with(list{events(1, 3), events(2)}),
+			Parties: []Party{saves("save", events(5)), takes("take", 3)},
+		},
+		{
+			Name: "tail-save-flush-take-lost", Text: "two processes save and flush, an actor takes on a Session account; a crash, a lost reply, a stale read",
+			Tail: 2, Session: true, Stale: 1, Behind: 2, Crashes: 1, Lost: 1,
+			Prepare: with(list{events(1)}),
+			Parties: []Party{saves("save a", events(3), events(5)), saves("save b", events(3)), takes("take", 2)},
+		},
 	}
 }

@@ -114,6 +114,24 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 				}
 			}, "was lost",
 		},
+		{
+			"no condition on a small Save", "tail-save-save",
+			func(s *Scenario) { s.mutate = without(steps.Commit) }, "H2: slot 1 of the tail",
+		},
+		{
+			"a page of a flush that is answered and not written", "tail-flush-flush",
+			func(s *Scenario) {
+				s.mutate = func(r *request) {
+					if r.name == steps.Flush {
+						r.method, r.body = http.MethodGet, nil
+					}
+				}
+			}, "H8: ",
+		},
+		{
+			"no condition on the count of a flush", "tail-flush-counted",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Count) }, "H8: ",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := find(t, tc.scenario)
