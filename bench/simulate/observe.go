@@ -21,6 +21,8 @@ type witness struct {
 	opens map[string]string // by recipient: the hub that shows bundles
 	asks  map[string]string // by recipient: the hub that has committed, and does not know it
 
+	flushing map[string]bool // by hub: it has written a page of a tail, and no head since
+
 	letsGo chan struct{} // holds one when a sweep is about to let something go
 }
 
@@ -28,7 +30,7 @@ func newWitness(w *world) *witness {
 	return &witness{
 		w: w, owner: make(map[string]string), lost: make(map[string]string), gates: make(map[string]string),
 		owes: make(map[string]bool), opens: make(map[string]string), asks: make(map[string]string),
-		letsGo: make(chan struct{}, 1),
+		flushing: make(map[string]bool), letsGo: make(chan struct{}, 1),
 	}
 }
 
@@ -54,6 +56,9 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 			v.w.reached("a commit was carried out, and its answer was lost")
 			v.asks[key] = who
 		}
+		if name == steps.Commit && v.owner[key] == "" {
+			v.w.reached("a small Save was carried out, and its answer was lost")
+		}
 		if name == steps.Dequeue {
 			v.w.reached("a Dequeue was carried out, and its answer was lost")
 		}
@@ -63,16 +68,30 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 			v.w.reached("a 409 or 412 that was one's own doing")
 		} else {
 			v.w.reached("a 409 or 412 that was another's doing")
+			v.refusedByAnother(name, key)
 		}
 	}
 	switch name { //nolint:exhaustive // the others say nothing
 	case steps.Reserve:
 		if written {
-			v.owner[key] = who
+			v.owner[key], v.flushing[who] = who, false
+		}
+	case steps.Commit:
+		if written {
+			delete(v.owner, key)
+			v.flushing[who] = false
+		}
+	case steps.Flush:
+		if written {
+			v.w.reached("a tail was flushed")
+			v.flushing[who] = true
 		}
 	case steps.Clear:
 		if owner := v.owner[key]; written && owner != "" && owner != who {
 			v.w.reached("an intent of another process was rolled back")
+		}
+		if written {
+			delete(v.owner, key)
 		}
 	case steps.OpenBundle, steps.Dequeue:
 		if refused && name == steps.OpenBundle {
@@ -117,8 +136,22 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 	}
 }
 
+// refusedByAnother notes a write that was refused because of what another hub has written.
+func (v *witness) refusedByAnother(name steps.Name, recipient string) {
+	switch {
+	case name == steps.Flush:
+		v.w.reached("two hubs flushed one tail")
+	case name == steps.Commit && v.owner[recipient] == "":
+		v.w.reached("a small Save was refused, because another hub had saved")
+	}
+}
+
 // died notes that a hub is no more.
 func (v *witness) died(who string) {
+	if v.flushing[who] {
+		v.w.reached("a hub died between the page of a flush and its head")
+		v.flushing[who] = false
+	}
 	if v.owes[who] {
 		v.w.reached("a hub died between a Dequeue and its hints")
 	}

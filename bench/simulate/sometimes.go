@@ -73,6 +73,11 @@ var rare = []string{
 	"an answer was that something is damaged",
 	"a check has named damage",
 	"a hub called a receiver by a connection of its own",
+	"a tail was flushed",
+	"two hubs flushed one tail",
+	"a small Save was carried out, and its answer was lost",
+	"a small Save was refused, because another hub had saved",
+	"a hub died between the page of a flush and its head",
 }
 
 func newSometimes() sometimes {
