@@ -12,7 +12,7 @@ const (
 	smallAnswer = megabyte
 
 	// What an answer takes in memory.
-	answerMemory = 128 * kilobyte // buffers, and the payloads that are read ahead without asking
+	answerMemory = 128 * kilobyte // buffers, and the payloads that are read ahead without a reservation
 	gzipMemory   = 512 * kilobyte
 	readMemory   = 300 // bytes, of one event while the events of a bundle are read
 	listMemory   = 72  // bytes, of one event once they are read

@@ -78,7 +78,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 		case so := <-said:
 			broken = lines.progress(&so)
 		case <-tick.C: // shows that the check lives, and finds out whether the client does
-			broken = lines.again()
+			broken = lines.repeatLast()
 		case err := <-over:
 			return lines.end(ctx, &report, err)
 		}
@@ -145,10 +145,10 @@ func (l *checkLines) progress(report *hub.CheckReport) error {
 		return err
 	}
 	l.last = checkLine{Progress: &checkProgress{CheckReport: *report}}
-	return l.again()
+	return l.repeatLast()
 }
 
-func (l *checkLines) again() error { return l.write(&l.last) }
+func (l *checkLines) repeatLast() error { return l.write(&l.last) }
 
 func (l *checkLines) findings(report *hub.CheckReport) error {
 	for ; l.told < len(report.Findings); l.told++ {

@@ -10,10 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// cold saves one event for each of many recipients that a node has not met before, and
-// one more that it has met by then. Events that came singly are stored for each.
+// cold saves one event for each of many recipients whose heads a node has not read yet, and
+// then one more, when it has read them. Each recipient has stored events, which were saved
+// one by one.
 func cold(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error {
+	return r.inNewPlace(ctx, func(p place) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func cold(ctx context.Context, r *run) error {
 	})
 }
 
-// A coldStage is how many recipients are met, and how many events are stored for each.
+// A coldStage is the number of recipients, and of events that are stored for each.
 type coldStage struct{ recipients, stored int }
 
 func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l layout.Layout, src *source) error {
@@ -82,8 +83,9 @@ func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l la
 	return nil
 }
 
-// fill saves the stored events past the physics. They come singly where the layout saves
-// them as they come; where it has a document for each event anyway, they come together.
+// fill saves the stored events without the modelled latency and charges. For the hub it saves
+// them one by one, because its documents depend on that; the other layouts have a document for
+// each event, so they save all at once.
 func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout, src *source, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // physics. The hints that follow the answer are counted, and not timed. The price is that
 // of the first Dequeue of a bundle: later ones find their hints written.
 func dequeue(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error { return dequeueAt(ctx, r, p.Account) })
+	return r.inNewPlace(ctx, func(p place) error { return dequeueAt(ctx, r, p.Account) })
 }
 
 func dequeueAt(ctx context.Context, r *run, a *account.Account) error {

@@ -15,7 +15,7 @@ const drainBundle = 2000
 
 // drain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
 func drain(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error { return drainAt(ctx, r, p.Account) })
+	return r.inNewPlace(ctx, func(p place) error { return drainAt(ctx, r, p.Account) })
 }
 
 func drainAt(ctx context.Context, r *run, a *account.Account) error {

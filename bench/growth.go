@@ -18,7 +18,7 @@ const growthBundle = 128
 // growth does the same few operations on a queue of a thousand events, of ten thousand,
 // and so on: what is stored already must not make them dearer.
 func growth(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error { return growthAt(ctx, r, p.Account) })
+	return r.inNewPlace(ctx, func(p place) error { return growthAt(ctx, r, p.Account) })
 }
 
 func growthAt(ctx context.Context, r *run, a *account.Account) error {
@@ -92,7 +92,7 @@ func (g *growing) measure(ctx context.Context, size, times int) error {
 		id := g.src.id()
 		events := g.src.events(growthBundle, g.actor, growthWeight)
 		for _, operation := range growthOperations {
-			took, err := g.once(ctx, operation, id, events)
+			took, err := g.measureOnce(ctx, operation, id, events)
 			if err != nil {
 				return fmt.Errorf("%s with %d events: %w", operation, size, err)
 			}
@@ -107,7 +107,7 @@ func (g *growing) measure(ctx context.Context, size, times int) error {
 	return nil
 }
 
-func (g *growing) once(ctx context.Context, operation string, id domain.BundleID, events []domain.Event) (cost, error) {
+func (g *growing) measureOnce(ctx context.Context, operation string, id domain.BundleID, events []domain.Event) (cost, error) {
 	before := g.line.Count()
 	took, err := measure(g.line, func() error {
 		switch operation {

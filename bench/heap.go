@@ -28,16 +28,16 @@ func (h *heapSize) look(context.Context) load.Outcome {
 }
 
 // end is the size in the last tenth of the time.
-func (h *heapSize) end() float64 { return h.around(0.9, 1) }
+func (h *heapSize) end() float64 { return h.median(0.9, 1) }
 
 // growsFrom is by how many per cent the size in the last tenth is above that in the
 // tenth that begins at a part of the time. Both are medians: when the collector looks,
 // this or that big answer may be under way.
 func (h *heapSize) growsFrom(part float64) float64 {
-	return 100 * (h.end()/h.around(part, part+0.1) - 1)
+	return 100 * (h.end()/h.median(part, part+0.1) - 1)
 }
 
-func (h *heapSize) around(from, to float64) float64 {
+func (h *heapSize) median(from, to float64) float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := float64(len(h.sizes))

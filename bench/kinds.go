@@ -12,7 +12,7 @@ import (
 )
 
 // kinds saves single events of ever more kinds for one recipient, without physics. Then
-// the hub delivers and removes all of it, and saves again: kinds that are gone must cost
+// the hub delivers and removes all of them, and saves again: kinds without events must cost
 // nothing.
 func kinds(ctx context.Context, r *run) error {
 	modelled := *r
@@ -104,7 +104,7 @@ func (k *kindSaver) raise(ctx context.Context, n int) error {
 	return nil
 }
 
-// report tells what a Save of one event of a known kind costs, and how large the head is.
+// report reports the cost of a Save of one event of a known kind, and the size of the head.
 func (k *kindSaver) report(ctx context.Context, r *run, a *account.Account, l layout.Layout, when string) error {
 	const times = 20
 	before := k.line.Count()

@@ -66,7 +66,7 @@ func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
 	}
 	r.figure(hub.Name, "save of one event, requests, most of least", slices.Max(requestsOf)/slices.Min(requestsOf), "times", figure.AtMost(1.1))
 
-	// Two recipients of this size exceed the memory for ids together, and one does not.
+	// The ids of one recipient of this size fit into the memory for ids; those of two do not.
 	size := pick(r, 40_000, 4_000)
 	r.progress(0.9, "two recipients of %d events in turn", size)
 	third := b.src.actor()
@@ -94,7 +94,7 @@ func reportSaves(r *run, what string, costs []cost) {
 	r.figure(hub.Name, what+", requests", median(costs, requests), "requests", nil)
 }
 
-// A backlog is what waits for recipients, who fetch nothing.
+// A backlog is the waiting events of recipients that fetch nothing.
 type backlog struct {
 	filler     *cosmos.Repository // another node, which has memory for all ids
 	repository *cosmos.Repository // the node that is measured

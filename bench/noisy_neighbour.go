@@ -42,7 +42,7 @@ func (r *run) noisyNeighbour(ctx context.Context, m market.Market, rounds int) e
 			return err
 		}
 		beset := m
-		beset.Around, beset.Beside = noise.Around, []load.Stream{noise.From(m.Settle / 2), noise.Until(m.Lasts)}
+		beset.Around, beset.Beside = noise.Around, []load.Stream{noise.TurnOnAt(m.Settle / 2), noise.TurnOffBefore(m.Lasts)}
 		d, err = r.hold(ctx, beset, "with the noisy one", done+0.5/float64(rounds), done+1/float64(rounds))
 		if err == nil {
 			err = with.add(d)

@@ -16,16 +16,16 @@ type place struct {
 	folder string
 }
 
-// at has a scenario measure at a place, which is gone afterwards. The documents of a
-// modelled account are on disk: so the heap of this process is that of whoever is
-// measured, and its collector has no more to do than theirs would. From another account
-// the databases of the layouts are removed.
-func (r *run) at(ctx context.Context, measure func(p place) error) error {
-	return r.atWith(ctx, "", measure)
+// inNewPlace calls measure with a new place, and removes the place afterwards. The documents
+// of a modelled account are on disk: so the heap of this process is that of the code that is
+// measured, and the collector works as it would for that code alone. From another account the
+// databases of the layouts are removed.
+func (r *run) inNewPlace(ctx context.Context, measure func(p place) error) error {
+	return r.inNewPlaceWith(ctx, "", measure)
 }
 
-// atWith is at with a consistency level of the modelled account.
-func (r *run) atWith(ctx context.Context, consistency string, measure func(p place) error) (err error) {
+// inNewPlaceWith is inNewPlace with a consistency level of the modelled account.
+func (r *run) inNewPlaceWith(ctx context.Context, consistency string, measure func(p place) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err

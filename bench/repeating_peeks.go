@@ -18,10 +18,10 @@ import (
 func repeatingPeeks(ctx context.Context, r *run) error {
 	levels := []string{"Strong", "Session"}
 	if r.Endpoint != "" {
-		levels = []string{""} // an account that is there has a level of its own
+		levels = []string{""} // a real account has a level of its own
 	}
 	for i, level := range levels {
-		err := r.atWith(ctx, level, func(p place) error {
+		err := r.inNewPlaceWith(ctx, level, func(p place) error {
 			if err := r.provisionAll(ctx, p.Account); err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 // save measures the first Save of a full bundle's events with each layout, and a Save
 // of 10,000 more of them beside the least that the hub's protocol asks for.
 func save(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error { return saveAt(ctx, r, p.Account) })
+	return r.inNewPlace(ctx, func(p place) error { return saveAt(ctx, r, p.Account) })
 }
 
 func saveAt(ctx context.Context, r *run, a *account.Account) error {

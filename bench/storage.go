@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// A storage is what containers hold.
+// A storage is the content of some containers.
 type storage struct {
 	documents, bytes int
 	largest          int // bytes of the largest document
 }
 
-// readStorage reads, past the physics, every document of containers.
+// readStorage reads every document of containers, without the modelled latency and charges.
 func readStorage(ctx context.Context, a *account.Account, database string, containers ...string) (found storage, err error) {
 	client, err := a.Client(a.Unmetered())
 	if err != nil {

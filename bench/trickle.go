@@ -10,15 +10,15 @@ import (
 )
 
 // trickle sends single events to many recipients in turn, and then has each of them
-// fetch and confirm what there is for it: the traffic for which nothing is laid out. It
-// does so without payloads, with them, and on a Session account.
+// fetch and confirm what there is for it. No layout is designed for this traffic. It is
+// measured without payloads, with them, and on a Session account.
 func trickle(ctx context.Context, r *run) error {
 	variants := []trickleVariant{{}, {name: ", with payloads", payload: 300}, {name: ", on a Session account", consistency: "Session"}}
 	if r.Endpoint != "" {
-		variants = variants[:2] // an account that is there has a level of its own
+		variants = variants[:2] // a real account has a level of its own
 	}
 	for i, v := range variants {
-		err := r.atWith(ctx, v.consistency, func(p place) error {
+		err := r.inNewPlaceWith(ctx, v.consistency, func(p place) error {
 			return v.measure(ctx, r, p.Account, float64(i)/float64(len(variants)), 1/float64(len(variants)))
 		})
 		if err != nil {
@@ -30,7 +30,7 @@ func trickle(ctx context.Context, r *run) error {
 
 // A trickleVariant is a way in which events trickle.
 type trickleVariant struct {
-	name        string // of its figures, behind that of the operation
+	name        string // of its figures, after that of the operation
 	payload     int    // bytes of each event's payload; 0: none
 	consistency string
 }

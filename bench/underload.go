@@ -18,7 +18,7 @@ import (
 func (r *run) hold(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.Tell = func(done float64) { r.progress(from+(to-from)*done, "%s", step) }
-	err = r.at(ctx, func(p place) error {
+	err = r.inNewPlace(ctx, func(p place) error {
 		database := "messagehub-bench-" + r.scenario
 		d, err = m.Hold(ctx, p.Account, database, filepath.Join(p.folder, "hub"))
 		return errors.Join(err, p.Drop(context.WithoutCancel(ctx), database))
@@ -29,7 +29,7 @@ func (r *run) hold(ctx context.Context, m market.Market, step string, from, to f
 // latencies tells how long the operations of a kind took; p99 is the target, nil if
 // there is none.
 func (r *run) latencies(d *market.Day, kind string, p99 *figure.Target) {
-	l := d.Of(kind)
+	l := d.LatenciesOf(kind)
 	p := l.Percentiles()
 	r.figure("hub", kind+" p50", inMS(p.P50), "ms", nil)
 	r.figure("hub", kind+" p90", inMS(p.P90), "ms", nil)
@@ -39,7 +39,7 @@ func (r *run) latencies(d *market.Day, kind string, p99 *figure.Target) {
 	var points []figure.Point
 	for _, percent := range []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99} {
 		if float64(l.Count())*(1-percent/100) >= 1 { // one operation at least is beyond
-			points = append(points, figure.Point{X: percent / 100, Y: inMS(l.At(percent))})
+			points = append(points, figure.Point{X: percent / 100, Y: inMS(l.Percentile(percent))})
 		}
 	}
 	r.curve(figure.Percentiles, "hub "+kind, "ms", points...)
@@ -47,11 +47,11 @@ func (r *run) latencies(d *market.Day, kind string, p99 *figure.Target) {
 
 // p99 is that of the operations of a kind, of which there must be some to compare.
 func p99(d *market.Day, kind string) (time.Duration, error) {
-	l := d.Of(kind)
+	l := d.LatenciesOf(kind)
 	if l.Count() == 0 {
 		return 0, fmt.Errorf("there was no %s that could be measured", kind)
 	}
-	return l.At(99), nil
+	return l.Percentile(99), nil
 }
 
 // generator tells whether the load came as it was planned, and what failed.

@@ -24,7 +24,7 @@ const perContainer = 60_000
 // again over HTTP with a domain that makes the content; and again without physics, for
 // the request units of the other profile.
 func worstPeek(ctx context.Context, r *run) error {
-	return r.at(ctx, func(p place) error { return worstPeekAt(ctx, r, p.Account) })
+	return r.inNewPlace(ctx, func(p place) error { return worstPeekAt(ctx, r, p.Account) })
 }
 
 func worstPeekAt(ctx context.Context, r *run, a *account.Account) error {

@@ -17,8 +17,8 @@ import (
 // retentionDays is how long the hub keeps acknowledged events by default.
 const retentionDays = 7
 
-// year has a recipient get single events for a year of simulated time, which it fetches
-// and confirms at once, while the hub sweeps every hour. What is stored at the end, what
+// year saves single events for a recipient for a year of simulated time. The recipient
+// fetches and confirms each at once, and the hub sweeps every hour. What is stored at the end, what
 // a day costs, and how large the head is must not depend on the year.
 func year(ctx context.Context, r *run) error {
 	modelled := *r
@@ -35,7 +35,7 @@ func year(ctx context.Context, r *run) error {
 	return nil
 }
 
-// A simulatedYear is days of a recipient.
+// A simulatedYear is the simulated time of one recipient, in days.
 type simulatedYear struct {
 	every time.Duration // between two events
 	days  int

@@ -255,7 +255,7 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 		var d drawer
 		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
 		if client.IsNotFound(err) {
-			continue // its events were in the tail, perhaps they still are: it needs no entry
+			continue // its events were in the tail, where they may still be: it needs no entry
 		}
 		if err != nil {
 			return err

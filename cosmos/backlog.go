@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// How much waits behind a bundle, and since when, is worked out from what Peek
-// and Dequeue read anyhow: the head says how many events a cabinet has received,
-// the gate how many are acknowledged. The number of the oldest that is left, among
-// all events of its cabinet, leads to its time:
+// The backlog after a bundle, and its age, follow from what Peek and Dequeue read anyway:
+// the head has the number of events that a cabinet has received, the gate the number of
+// those that are acknowledged. The number of the oldest unacknowledged event, among all
+// events of its cabinet, leads to its time:
 //
-//   - The gate knows the time of the event just behind the last bundle, if that was
-//     read along with the bundle: so it is where much is left.
+//   - The gate has the time of the event after the last bundle, if that was read together
+//     with the bundle, which is usual in a large backlog.
 //   - Else the event may be in a tail, with its time.
 //   - Else the head has marks: the times of the last few Saves of the cabinet, or of the
-//     first events of pages that tails were flushed to. So it
-//     is where little is left. Of older ones it keeps some, spaced so that the age is
-//     never too low, and seldom more than twice as high as it should be.
+//     first events of pages that tails were flushed to, which is usual in a small backlog.
+//     Of older marks it keeps some, spaced so that the age is never too low, and seldom
+//     more than twice as high as it should be.
 //
 // It costs no request, and about a tenth of a request unit for each Save. A Dequeue reads
 // no head: it counts from the newest head that this node has seen or, if that is older
@@ -61,15 +61,15 @@ const (
 func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
 
 // marked returns the marks of a cabinet with one more: event number was saved at saved. If
-// they are more than most, the one goes without which the events between its neighbours look
-// the least older, as a ratio. The first stays, for what comes before it has no time
-// at all, and so does the last.
-func (c received) marked(number int64, saved millis, most int) []mark {
+// there are more than limit, it removes the mark that changes the age of the events between
+// its neighbours by the smallest ratio. It keeps the last mark, and the first, because events
+// before the first have no time.
+func (c received) marked(number int64, saved millis, limit int) []mark {
 	if saved == 0 {
 		return c.Marks
 	}
 	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
-	for len(marks) > most {
+	for len(marks) > limit {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
 			if ratio := age(marks[i-1], saved) / age(marks[i+1], saved); ratio < least {
@@ -106,8 +106,8 @@ func (c received) savedAt(n int64) millis {
 	return millis(saved)
 }
 
-// behind returns what a cabinet has behind a place.
-func (c received) behind(at position) domain.Backlog {
+// backlogAfter returns the events of a cabinet after a position.
+func (c received) backlogAfter(at position) domain.Backlog {
 	n := c.Total - at.Total
 	if n <= 0 {
 		return domain.Backlog{}
@@ -119,14 +119,13 @@ func (c received) behind(at position) domain.Backlog {
 	return domain.Backlog{Events: n, Oldest: oldest.time()}
 }
 
-// behindGates returns what h shows behind the gates of the groups that are asked
-// for.
-func (r *Repository) behindGates(h *head, gates map[domain.Group]*gate) domain.Backlog {
+// backlogAfterGates returns the events that h shows after the positions of the gates.
+func (r *Repository) backlogAfterGates(h *head, gates map[domain.Group]*gate) domain.Backlog {
 	var sum domain.Backlog
 	for name, c := range h.Cabinets {
 		group, err := r.groupOf(name)
 		if g, asked := gates[group]; err == nil && asked {
-			sum = sum.Plus(c.behind(g.At[name]))
+			sum = sum.Plus(c.backlogAfter(g.At[name]))
 		}
 	}
 	return sum
@@ -142,15 +141,15 @@ func (r *Repository) groupOf(name cabinetName) (domain.Group, error) {
 	return r.opts.Groups.Of(origin)
 }
 
-// Behind implements repository.Run.
-func (r *run) Behind(n int) domain.Backlog {
-	b, _ := r.behind(n)
+// BacklogAfter implements repository.Run.
+func (r *run) BacklogAfter(n int) domain.Backlog {
+	b, _ := r.backlogAndWatermark(n)
 	return b
 }
 
-// behind also returns the watermark of the head that it is counted from: the
+// backlogAndWatermark also returns the watermark of the head that it is counted from: the
 // newest that this node has seen.
-func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
+func (r *run) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	h := r.call.r.known.head(r.cabinet.Recipient)
 	if h == nil { // forgotten, because of many others
 		h = r.head
@@ -166,7 +165,7 @@ func (r *run) behind(n int) (domain.Backlog, domain.Sequence) {
 		nextSaved = millisOf(next.Saved)
 	}
 	gates[r.group] = gates[r.group].assumeAcknowledged(nameOf(r.cabinet), n, nextSaved)
-	return r.call.r.behindGates(h, gates), h.Watermark
+	return r.call.r.backlogAfterGates(h, gates), h.Watermark
 }
 
 // next returns the event behind the first n, if it was read along with them.
@@ -193,7 +192,7 @@ type behind struct {
 
 // behindNew returns what waits behind a new bundle, as its document remembers it.
 func (r *run) behindNew(n int) behind {
-	backlog, seen := r.behind(n)
+	backlog, seen := r.backlogAndWatermark(n)
 	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
 	if all := r.call.r.opts.Groups.All(); len(r.asked) < len(all) {
 		for _, group := range all {
@@ -222,5 +221,5 @@ func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gate
 		}
 		asked[group] = g
 	}
-	return r.behindGates(h, asked)
+	return r.backlogAfterGates(h, asked)
 }

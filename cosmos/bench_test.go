@@ -168,7 +168,7 @@ func BenchmarkBehind(b *testing.B) {
 			require.NoError(b, err)
 			before := m.engine.Requests()
 			for b.Loop() {
-				require.Equal(b, int64(cabinets-1), next.Run.Behind(1).Events)
+				require.Equal(b, int64(cabinets-1), next.Run.BacklogAfter(1).Events)
 			}
 			require.Equal(b, before, m.engine.Requests())
 		})

@@ -168,7 +168,7 @@ func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azco
 	ops.AppendSet("/state", state)
 	ops.AppendSet("/operation", writeID)
 	if retention > 0 {
-		ops.AppendSet("/ttl", max(retention.Round(time.Second)/time.Second, 1)) // 0 means for ever in Cosmos
+		ops.AppendSet("/ttl", max(retention.Round(time.Second)/time.Second, 1)) // 0 means without limit in Cosmos
 	}
 	return ops
 }

@@ -64,7 +64,7 @@ func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 		b.ReadItem(g.ID, nil)
 	})
 	switch {
-	case client.StatusOf(err) == http.StatusPreconditionFailed: // closed since g was read, or its format is newer
+	case client.StatusOf(err) == http.StatusPreconditionFailed: // closed since g was read, or of a newer format
 		if _, err = c.readOpen(ctx, g); err == nil {
 			err = client.ErrStale
 		}
@@ -125,7 +125,7 @@ func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id doma
 	}
 	for _, g := range gates {
 		if g.Open == id.String() {
-			return client.ErrStale // the two contradict each other: they were read at different times
+			return client.ErrStale // bundle and gate contradict each other: they were read at different times
 		}
 	}
 	return errNotOpen(id)

@@ -203,7 +203,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	return s.filter(ctx, d, f)
 }
 
-// readTail takes in the events of d that are in the tail.
+// readTail adds the events of d that are in the tail.
 func (s *scan) readTail(d *drawerSeen, f filter) {
 	if s.tail == nil || s.tail.drawer != d.id {
 		return

@@ -129,7 +129,7 @@ func (l *look) everything(ctx context.Context) error {
 		return err
 	}
 	for l.ids != nil {
-		if err := l.twice(ctx, scans); err != nil {
+		if err := l.findDuplicates(ctx, scans); err != nil {
 			return err
 		}
 		if l.ids = l.ids.next(); l.ids == nil {
@@ -139,13 +139,13 @@ func (l *look) everything(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.again(ctx)
+	return l.checkUnchanged(ctx)
 }
 
 func (l *look) begin() *call { return l.c.r.begin("check") }
 
-// again looks whether head and gates are still what they were.
-func (l *look) again(ctx context.Context) error {
+// checkUnchanged looks whether head and gates are still what they were.
+func (l *look) checkUnchanged(ctx context.Context) error {
 	if len(l.findings) == 0 {
 		return nil
 	}
@@ -320,8 +320,8 @@ func (l *look) isIntended(drawer string) bool {
 	return slices.ContainsFunc(l.h.Intent.Parts, func(p part) bool { return p.Drawer == drawer })
 }
 
-// twice finds the events behind the ids that seem to be there twice.
-func (l *look) twice(ctx context.Context, scans map[cabinetName]*scan) error {
+// findDuplicates finds the events behind the ids that seem to be there twice.
+func (l *look) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) error {
 	suspects := l.ids.suspects
 	if len(suspects) == 0 {
 		return nil

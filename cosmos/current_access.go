@@ -10,8 +10,8 @@ import (
 )
 
 // Reads may be stale; a write acts on the current document. So a patch that changes nothing
-// returns the current document, and one whose condition is false, which is never applied,
-// tells whether the document exists.
+// returns the current document. A patch whose condition is false is never applied, and its
+// failure states whether the document exists.
 
 // changesNothing is a patch that leaves a document of a kind as it is.
 func changesNothing(kind client.DocumentKind, conditions ...string) azcosmos.PatchOperations {

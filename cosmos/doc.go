@@ -74,7 +74,7 @@
 //	clear    remove the intent; its cabinets continue in new drawers, so no slot, ordinal
 //	         or number is used twice
 //
-// The lease keeps writers from rolling each other back for ever. Correctness does not
+// The lease keeps writers from rolling each other back without end. Correctness does not
 // depend on it.
 //
 // A Save whose events fit into the tails of their cabinets is small: it is one replace of a

@@ -95,7 +95,7 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 	e := extent{drawer: d.ID, ordinal: d.Ordinal, weight: d.Weight, count: d.Count}
 	if !d.Sealed {
 		// A crash after this write leaves the drawer sealed. It is not the drawer that the head
-		// names, so no Save is going to fill it.
+		// names, so no later Save fills it.
 		truth, err := c.seal(ctx, key, d.ID)
 		if client.IsRefused(err) {
 			return e, client.ErrStale

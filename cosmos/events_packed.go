@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Version 2 of packed events stands in tails and in the pages that are made of them. It
+// Version 2 of packed events is used in tails and in the pages that are made of them. It
 // differs from version 1 (see encodePage) in that its events may be of several Saves: two
-// more flags stand for what is the same for all events of a Save.
+// more flags say that an event differs from the one before in what a Save has once.
 //
-//	flags     8 the payload is in another object, or not behind the one before;
+//	flags     8 the payload is in another object, or does not follow the one before;
 //	          16 the Save was at another time
 //
 // and two more values follow the document type:

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readGatesAndHead reads the two truths, side by side. A group that nothing was ever
-// acknowledged in has a gate without an etag.
+// readGatesAndHead reads the gates and the head at the same time. A group in which nothing
+// was ever acknowledged has a gate without an etag.
 func (c *call) readGatesAndHead(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (map[domain.Group]*gate, *head, error) {
 	gates := make(map[domain.Group]*gate, len(groups))
 	var h *head

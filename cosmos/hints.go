@@ -17,9 +17,8 @@ import (
 // Hints make later reads short: positions, catalog entries, seals, filters. They
 // are written after the answer they follow from, by writers that are started as they are
 // needed and only as long as run runs. One writer writes the hints of a recipient in
-// order, so that none of them meets another in its partitions. A hint that is lost costs
-// the next reader a repair, so failures are ignored and, when too many wait, new ones are
-// dropped.
+// order, so that they do not conflict in its partitions. A hint that is lost costs the next
+// reader a repair, so failures are ignored and, when too many wait, new ones are dropped.
 type hints struct {
 	r       *Repository
 	writers sync.WaitGroup
@@ -32,7 +31,7 @@ type hints struct {
 	queue   *list.List // of *recipientHints that have no writer, the oldest in front
 }
 
-// recipientHints are the hints of one recipient that are still to be written.
+// recipientHints are the hints of one recipient that are not written yet.
 type recipientHints struct {
 	recipient domain.ActorID
 	pending   []func(context.Context, *call)
@@ -47,7 +46,7 @@ const (
 	maxHints    = 4096
 	hintTimeout = 10 * time.Second
 	// hintPatience is how long a Peek waits for the hints of its own recipient: to
-	// repair what a Dequeue is just about to write costs more than to wait for it.
+	// repair what a Dequeue is going to write costs more than to wait for it.
 	hintPatience = 100 * time.Millisecond
 )
 

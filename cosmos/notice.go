@@ -32,7 +32,7 @@ func noticeID(group string, number int64) string {
 	return fmt.Sprintf("%s%020d", noticePrefix(group), number)
 }
 
-// noticePrefix is what the ids of the notices of a group begin with; noticePrefixEnd is
+// noticePrefix is the beginning of the ids of the notices of a group; noticePrefixEnd is
 // greater than all of them.
 func noticePrefix(group string) string { return noticeKind + "|" + group + "|" }
 

@@ -85,8 +85,8 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
-// waiting also returns notices in a partition of no recipient, as an error that stops no
-// other notice.
+// waiting also returns notices in a partition of no recipient, as an error. The other
+// notices are delivered all the same.
 func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := r.begin("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",

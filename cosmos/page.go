@@ -126,8 +126,9 @@ func (p *packed) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// sum is the CRC-32C of what stands around the events and gives them their places:
-// with another first number, say, the events are as sound as before, but not the same.
+// sum is the CRC-32C of the members beside the events that decide on their numbers and
+// slots. With another first number, for example, the events can be decoded, with wrong
+// numbers.
 func (p *page) sum() uint32 {
 	text := fmt.Sprintf("%s|%s|%d|%d|%d|%d|%d|%s", p.ID, p.PartitionKey, p.Slot, p.Until, p.FirstSequence, p.Saved, p.PayloadsFrom, p.Payloads)
 	return crc32.Checksum([]byte(text), castagnoli)

@@ -200,7 +200,7 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
-		err := candidates[0].look(ctx, c) // it is to be read whatever its entry says
+		err := candidates[0].look(ctx, c) // it must be read, whatever its entry says
 		return candidates[0].run, err
 	}
 	if err := c.readEntries(ctx, slices.DeleteFunc(slices.Clone(candidates), (*candidate).isInTail)); err != nil {
@@ -237,8 +237,8 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 	}
 }
 
-// isInTail reports whether the first event that waits behind at is in the tail: all that is
-// in pages is acknowledged. Then nothing waits in the drawers before the last one.
+// isInTail reports whether the first event after the position at is in the tail: all events in
+// pages are acknowledged. Then no event waits in the drawers before the last one.
 func isInTail(last received, at position) bool {
 	return len(last.Tail) > 0 && at.Total >= last.Total-int64(last.tailLen())
 }
@@ -260,9 +260,9 @@ func (cand *candidate) firstOfTail() (domain.Sequence, error) {
 	return 0, domain.Errorf(domain.Damaged, "cabinet %s: its last number %d is not in its tail", cabinetKey(cand.cabinet), cand.last.Sequence)
 }
 
-// believesEntry reports whether the candidate's entry may say what its first event is. Only
-// an entry for the drawer in which the gate stands may: a flush writes none, so the entry of
-// a later drawer does not prove that nothing waits before it.
+// believesEntry reports whether the candidate's entry may decide what its first event is.
+// Only the entry of the drawer of the gate's position may: a flush writes no entries, so the
+// entry of a later drawer does not prove that no event waits before it.
 func (cand *candidate) believesEntry() bool {
 	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
 		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt

@@ -33,7 +33,7 @@ func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]reposito
 	for i, group := range groups {
 		at := gates[group]
 		queues[i].Group = group
-		queues[i].Waiting = c.r.behindGates(h, map[domain.Group]*gate{group: at})
+		queues[i].Waiting = c.r.backlogAfterGates(h, map[domain.Group]*gate{group: at})
 		if at.Open == "" {
 			continue
 		}

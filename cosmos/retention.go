@@ -13,8 +13,8 @@ import (
 // does not take "gone" for "not seen yet"; the milestones say since when drawers are
 // known to be acknowledged, for neither head nor gate remembers that.
 //
-// A drawer that is filled slowly would never go as a whole: the newest event in it is always
-// younger than the retention. So the drawer that a gate stands in is closed whenever a
+// A drawer that is filled slowly would never be removed: the newest event in it is always
+// younger than the retention. So the drawer of a gate's position is closed whenever a
 // milestone is due, up to four times in the retention, and the next Save begins another.
 // What is stored of a cabinet whose events are acknowledged soon is at most that of one and
 // a half times the retention, however few they are. Closing removes nothing: a drawer that
@@ -46,7 +46,7 @@ import (
 //     begins in the same drawer.
 //   - With an unlimited retention no floor rises and no bundle expires.
 //
-// An object that is put into a folder after its drawer has gone stays there, without a
+// An object that is put into a folder after its drawer was removed stays there, without a
 // document that refers to it: a Peek can put one if it has lost its race and was paused for
 // longer than the retention.
 
@@ -54,7 +54,7 @@ import (
 type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
-	Closed     string      `json:"closed,omitempty"`     // the drawer below the floor that was last when the floor rose, until it is gone; it may have no document
+	Closed     string      `json:"closed,omitempty"`     // the drawer below the floor that was last when the floor rose, until it is removed; it may have no document
 	Milestones []milestone `json:"milestones,omitempty"` // oldest first
 
 	Unknown client.UnknownMembers `json:",embed"`
@@ -158,7 +158,7 @@ type retention struct {
 // planRetention decides from a head and gates, either of which may be old, what
 // is to be kept at now. It closes drawers only if mayClose is true.
 //
-// A drawer is closed if its gate stands in it and a milestone is due. A gate that was read
+// A drawer is closed if the position of its gate is in it and a milestone is due. A gate that was read
 // before it moved closes a drawer later, one that was read before a Replay closes a drawer
 // in which events wait again. Neither removes an event, so the gate is not proved.
 func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose bool) (*retention, error) {

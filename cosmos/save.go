@@ -107,7 +107,7 @@ func (w *writer) try(ctx context.Context, c *call) error {
 	p := w.reserved
 	if p == nil {
 		if w.head.Intent != nil {
-			return w.meet(ctx, c)
+			return w.resolveIntent(ctx, c)
 		}
 		fresh, err := w.fresh(ctx, c)
 		if err != nil {

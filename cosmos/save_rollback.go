@@ -28,9 +28,9 @@ type sighting struct {
 	since  time.Time
 }
 
-// meet resolves an intent in w.head that is not of this round: it waits for its owner, or
+// resolveIntent resolves an intent in w.head that is not of this round: it waits for its owner, or
 // rolls it back. Then the caller starts again with a fresh head.
-func (w *writer) meet(ctx context.Context, c *call) error {
+func (w *writer) resolveIntent(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
 		return w.wait(ctx, c)
 	}
@@ -38,8 +38,8 @@ func (w *writer) meet(ctx context.Context, c *call) error {
 }
 
 // mayBeAlive reports whether the lease of the intent's owner is running. The Saves of this
-// process queue behind each other, so an intent of its own in the head is one that it has
-// given up.
+// process run one after another, so an intent of its own in the head is one that it has
+// abandoned.
 func (w *writer) mayBeAlive() bool {
 	it := w.head.Intent
 	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
@@ -56,7 +56,7 @@ func (w *writer) mayBeAlive() bool {
 // wait looks at the head until the intent is gone or its lease is over. It does
 // not spend the budget of the call, because waiting for an active owner is not a failure.
 // It marks the head as wanted, so that the owner does not reserve again with its commit and
-// keep the head for ever.
+// keep the head.
 func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {

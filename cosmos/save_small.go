@@ -17,8 +17,8 @@ import (
 // no room is flushed before, and the same replace notes that. Every other Save is large; the
 // tails of its cabinets are flushed before its intent is reserved.
 
-// The bounds of what the tails of a head take together: what a head of 8 KB leaves, because
-// the price of a write grows with every KB.
+// The bounds of all tails of a head together. They fit into a head of 8 KB, because the
+// price of a write grows with every KB.
 const (
 	headBytes   = 8 << 10
 	minAllTails = 3 << 10
@@ -26,7 +26,7 @@ const (
 )
 
 // makeRoom returns the plan of fresh events, and the head that it is to be written on: w.head
-// with those tails flushed that are in the way. next is the head with the events of a small
+// with those tails flushed that have no room for them. next is the head with the events of a small
 // Save, nil if the Save is large.
 func (w *writer) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *plan, next *head, err error) {
 	base = w.head
@@ -91,7 +91,7 @@ func (w *writer) isSmall(p *plan) bool {
 	return size <= minAllTails
 }
 
-// tailEventBytes is what an event of a tail takes in a head, about, without a payload.
+// tailEventBytes is the approximate size of an event of a tail in a head, without a payload.
 const tailEventBytes = 55
 
 // longestTail returns the cabinet of h with the most events in its tail, "" if none has any.
@@ -149,9 +149,9 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 	// sent again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
-			// If the outcome is unknown, another node has written the head since. An event that
-			// turns out to be saved then counts as a duplicate: this write may have been made on an
-			// old head, to which the event was new although it had been received.
+			// If the outcome is unknown, another node has written the head since. An event that is
+			// found saved then counts as a duplicate: this write may have been based on a stale head,
+			// which did not show that the event had been received.
 			for _, save := range w.batch {
 				save.withdraw()
 			}
@@ -168,7 +168,7 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 }
 
 // refusalsBeforeAsking is how often a small Save is refused before it asks other nodes to
-// wait: they leave no intent in the head that would say that they are busy with it.
+// wait. Small Saves leave no intent in the head that shows that another node writes it.
 const refusalsBeforeAsking = 2
 
 // askForHead marks the head as wanted, so that another node that writes it all the time
@@ -239,7 +239,7 @@ func (w *writer) putObjects(ctx context.Context, p *plan) error {
 		g.Go(func() error { return w.r.content.Put(ctx, o.name, payloadsOf(events)) })
 	}
 	err := g.Wait()
-	if err != nil { // it is not known which of them are there
+	if err != nil { // it is not known which of them exist
 		for _, o := range w.objects {
 			w.superseded = append(w.superseded, o.name)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The newest events of a cabinet may stay in the head, until there are enough for a page.
-// They are its tail: the slots from Paged to Fill of the drawer that the head names. What is
+// The newest events of a cabinet may stay in the head until there are enough for a page.
+// They are the tail of the cabinet: the slots from Paged to Fill of the drawer that the head names. What is
 // in a tail is committed and never changes. A drawer of which all events are in a tail has
 // no document yet.
 
@@ -21,8 +21,8 @@ type tail struct {
 	events []storedEvent
 }
 
-// maxTail is how many events a tail may have that a node reads. A node that writes keeps to
-// Options.TailEvents.
+// maxTail limits the events of a tail that a node accepts when it reads. A node that writes
+// uses Options.TailEvents.
 const maxTail = 256
 
 // inPages returns the slot up to which the events of the last drawer are in pages.
@@ -78,7 +78,8 @@ func (c received) encodeTail(events []storedEvent) packed {
 	return binary.LittleEndian.AppendUint32(data, c.tailSum(data))
 }
 
-// tailSum is the CRC-32C of packed events and of what gives them their places.
+// tailSum is the CRC-32C of packed events and of the members that decide on their numbers
+// and slots.
 func (c received) tailSum(data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, fmt.Appendf(nil, "|%s|%d", c.Drawer, c.Paged))
 }
@@ -102,7 +103,7 @@ func (h *head) hasTail() bool {
 	return false
 }
 
-// validateTails returns what is wrong with the tails of h.
+// validateTails returns an error if a tail of h is damaged.
 func (h *head) validateTails() error {
 	for name, c := range h.Cabinets {
 		if len(c.Tail) == 0 {

@@ -89,11 +89,11 @@ type Run interface {
 	// A Run for a new bundle yields at most what six drawers hold.
 	Events(ctx context.Context) iter.Seq2[StoredEvent, error]
 
-	// Behind returns what waits behind the first n events of the run in the groups
+	// BacklogAfter returns what waits behind the first n events of the run in the groups
 	// that were asked for, as of the moment when the run was obtained or a later
 	// one. Those n have been yielded, or are all the events of an open bundle. It
 	// asks no store, and is at its most exact right after the events were read.
-	Behind(n int) domain.Backlog
+	BacklogAfter(n int) domain.Backlog
 }
 
 // A StoredEvent is an event as the store gives it back. Its Payload is nil;

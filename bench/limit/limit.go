@@ -106,8 +106,8 @@ func (s *Stored) copyKey() string {
 	return s.recipient() + "|limit|" + strconv.Itoa(s.copies)
 }
 
-// with returns d with one member changed.
-func (d document) with(name string, value any) document {
+// withMember returns d with one member changed.
+func (d document) withMember(name string, value any) document {
 	d = maps.Clone(d)
 	d[name] = value
 	return d
@@ -173,8 +173,8 @@ func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 	}
 	key := s.copyKey()
 	commit := l.bundles.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
-	commit.CreateItem(encoded(s.bundles[0].with("recipient", key)), nil)
-	commit.UpsertItem(encoded(s.gates[0].with("recipient", key)), nil)
+	commit.CreateItem(encoded(s.bundles[0].withMember("recipient", key)), nil)
+	commit.UpsertItem(encoded(s.gates[0].withMember("recipient", key)), nil)
 
 	first, fctx := errgroup.WithContext(ctx)
 	first.Go(func() error {
@@ -216,19 +216,19 @@ type Save struct {
 // Prepare makes a Save that writes all pages of s again, as new.
 func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
 	key := s.copyKey()
-	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encoded(s.head.with("partitionKey", key))}
+	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encoded(s.head.withMember("partitionKey", key))}
 	if _, err := l.catalog.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), save.head, nil); err != nil {
 		return nil, err
 	}
 	for i, drawer := range s.drawers {
-		drawer = drawer.with("partitionKey", key)
+		drawer = drawer.withMember("partitionKey", key)
 		if _, err := l.cabinets.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), encoded(drawer), nil); err != nil {
 			return nil, err
 		}
 		save.drawers = append(save.drawers, drawer.id())
 		to := key + "|" + drawer.id()
 		for _, page := range s.pages[i] {
-			save.pages[to] = append(save.pages[to], encoded(page.with("partitionKey", to)))
+			save.pages[to] = append(save.pages[to], encoded(page.withMember("partitionKey", to)))
 		}
 	}
 	save.count.AppendSet("/count", 10_000)

@@ -49,10 +49,10 @@ func near(t *testing.T, want, got time.Duration) {
 
 func TestASlowServiceDelaysNoArrival(t *testing.T) {
 	result, took := run(t, load.Plan{Streams: eachSecond(takes("peek", 5*time.Second)), Lasts: time.Minute})
-	peeks := result.Of("peek")
+	peeks := result.LatenciesOf("peek")
 	require.EqualValues(t, 60, peeks.Count())
-	near(t, 5*time.Second, peeks.At(50))
-	near(t, 5*time.Second, peeks.At(100))
+	near(t, 5*time.Second, peeks.Percentile(50))
+	near(t, 5*time.Second, peeks.Percentile(100))
 	require.Equal(t, 6, result.Workers, "one ends when another begins")
 	require.Zero(t, result.Lateness)
 	require.LessOrEqual(t, result.Backlog, 0)
@@ -69,12 +69,12 @@ func TestALatencyCountsFromWhenAnOperationWasDue(t *testing.T) {
 	}
 	halfPast := []load.Stream{{Arrivals: load.Every(time.Second, 500*time.Millisecond), Task: stalled}}
 	result, _ := run(t, load.Plan{Streams: halfPast, Lasts: 100 * time.Second, Most: 1})
-	peeks := result.Of("peek")
+	peeks := result.LatenciesOf("peek")
 	require.EqualValues(t, 100, peeks.Count())
-	near(t, 9500*time.Millisecond, peeks.At(100))
-	near(t, 8500*time.Millisecond, peeks.At(99))
-	near(t, 500*time.Millisecond, peeks.At(91))
-	require.Equal(t, time.Microsecond, peeks.At(90))
+	near(t, 9500*time.Millisecond, peeks.Percentile(100))
+	near(t, 8500*time.Millisecond, peeks.Percentile(99))
+	near(t, 500*time.Millisecond, peeks.Percentile(91))
+	require.Equal(t, time.Microsecond, peeks.Percentile(90))
 	require.Equal(t, 8500*time.Millisecond, result.Lateness, "with one worker the generator falls behind, and says so")
 	require.Equal(t, 8, result.Backlog, "when the tenth was due")
 	require.Equal(t, 1, result.Workers)
@@ -90,9 +90,9 @@ func TestWhatFollowsIsDueWhenTheOperationBeforeItIsDone(t *testing.T) {
 	}
 	result, took := run(t, load.Plan{Streams: eachSecond(peek), Lasts: 10 * time.Second})
 	require.Equal(t, []string{"dequeue", "peek"}, result.Kinds())
-	near(t, 3*time.Second, result.Of("peek").At(100))
-	near(t, 2*time.Second, result.Of("dequeue").At(100))
-	require.EqualValues(t, 10, result.Of("dequeue").Count())
+	near(t, 3*time.Second, result.LatenciesOf("peek").Percentile(100))
+	near(t, 2*time.Second, result.LatenciesOf("dequeue").Percentile(100))
+	require.EqualValues(t, 10, result.LatenciesOf("dequeue").Count())
 	require.Equal(t, 14*time.Second, took)
 }
 
@@ -103,7 +103,7 @@ func TestTheBeginningIsDoneButNotCounted(t *testing.T) {
 		return load.Outcome{Kind: "save"}
 	})})
 	require.Equal(t, 60, done)
-	require.EqualValues(t, 40, result.Of("save").Count())
+	require.EqualValues(t, 40, result.LatenciesOf("save").Count())
 }
 
 func TestFailuresAreCountedByKind(t *testing.T) {
@@ -113,7 +113,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		return load.Outcome{Kind: "save", Failed: map[int]string{3: "503", 4: "503", 7: "no answer"}[n]}
 	})})
 	require.Equal(t, map[string]int{"save: 503": 2, "save: no answer": 1}, result.Failures())
-	require.EqualValues(t, 10, result.Of("save").Count())
+	require.EqualValues(t, 10, result.LatenciesOf("save").Count())
 }
 
 func TestWhoeverBreaksOffIsNotKeptWaiting(t *testing.T) {
@@ -124,14 +124,14 @@ func TestWhoeverBreaksOffIsNotKeptWaiting(t *testing.T) {
 		result, err := load.Run(ctx, load.Plan{Streams: eachSecond(takes("peek", time.Hour)), Lasts: time.Hour, Most: 3})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 10*time.Second+time.Millisecond, time.Since(began))
-		require.EqualValues(t, 3, result.Of("peek").Count(), "those that had begun; the rest of the queue is dropped")
+		require.EqualValues(t, 3, result.LatenciesOf("peek").Count(), "those that had begun; the rest of the queue is dropped")
 	})
 }
 
 func TestAPlanLastsItsTimeThoughNothingIsDueInTheEnd(t *testing.T) {
 	once := load.Stream{Arrivals: load.Every(time.Hour, time.Second), Task: takes("peek", time.Second)}
 	result, took := run(t, load.Plan{Streams: []load.Stream{once}, Lasts: time.Minute})
-	require.EqualValues(t, 1, result.Of("peek").Count())
+	require.EqualValues(t, 1, result.LatenciesOf("peek").Count())
 	require.Equal(t, time.Minute, took)
 }
 
@@ -174,7 +174,7 @@ func TestStreamsMeetInTheOrderOfTheirTimes(t *testing.T) {
 
 func TestALatencyOutsideTheHistogramCountsAsTheNearest(t *testing.T) {
 	l := load.NewLatencies()
-	require.Zero(t, l.At(50))
+	require.Zero(t, l.Percentile(50))
 	l.Record(0)
 	l.Record(time.Hour)
 	other := load.NewLatencies()
@@ -184,5 +184,5 @@ func TestALatencyOutsideTheHistogramCountsAsTheNearest(t *testing.T) {
 	p := l.Percentiles()
 	near(t, time.Second, p.P50)
 	near(t, 10*time.Minute, p.Max)
-	require.Equal(t, time.Microsecond, l.At(1))
+	require.Equal(t, time.Microsecond, l.Percentile(1))
 }

@@ -25,14 +25,14 @@ func newResult() *Result {
 	return &Result{kinds: make(map[string]*Latencies), failures: make(map[string]int)}
 }
 
-// Of returns the latencies of the operations of a kind; there may be none.
-func (r *Result) Of(kind string) *Latencies {
+// LatenciesOf returns the latencies of the operations of a kind; there may be none.
+func (r *Result) LatenciesOf(kind string) *Latencies {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.of(kind)
+	return r.latenciesOf(kind)
 }
 
-func (r *Result) of(kind string) *Latencies {
+func (r *Result) latenciesOf(kind string) *Latencies {
 	l := r.kinds[kind]
 	if l == nil {
 		l = NewLatencies()
@@ -64,7 +64,7 @@ func (r *Result) add(o Outcome, took time.Duration) {
 		r.failures[o.Kind+": "+o.Failed]++
 	}
 	if o.Kind != "" {
-		r.of(o.Kind).Record(took)
+		r.latenciesOf(o.Kind).Record(took)
 	}
 }
 
@@ -104,9 +104,9 @@ func (l *Latencies) Add(other *Latencies) { l.histogram.Merge(other.histogram) }
 // Count is how many operations there were.
 func (l *Latencies) Count() int64 { return l.histogram.TotalCount() }
 
-// At is what so many per cent of the operations took at most: 99.9 gives the time that
+// Percentile is what so many per cent of the operations took at most: 99.9 gives the time that
 // one of a thousand exceeds. It is 0 if there were none.
-func (l *Latencies) At(percent float64) time.Duration {
+func (l *Latencies) Percentile(percent float64) time.Duration {
 	return time.Duration(l.histogram.ValueAtPercentile(percent)) * time.Microsecond
 }
 
@@ -115,5 +115,5 @@ type Percentiles struct{ P50, P90, P99, P999, Max time.Duration }
 
 // Percentiles returns those of l.
 func (l *Latencies) Percentiles() Percentiles {
-	return Percentiles{P50: l.At(50), P90: l.At(90), P99: l.At(99), P999: l.At(99.9), Max: l.At(100)}
+	return Percentiles{P50: l.Percentile(50), P90: l.Percentile(90), P99: l.Percentile(99), P999: l.Percentile(99.9), Max: l.Percentile(100)}
 }

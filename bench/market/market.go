@@ -100,7 +100,7 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 	if d.Result, err = m.carryOut(ctx, plan); err != nil {
 		return nil, err
 	}
-	d.Used, d.Took = ways.usage().since(before), time.Since(began)
+	d.Used, d.Took = ways.usage().usageSince(before), time.Since(began)
 	for _, c := range crowds {
 		stock, oldest := c.now()
 		d.Groups = append(d.Groups, Tally{Events: stock.Saved - c.Size*c.Batch, Oldest: oldest})
@@ -111,7 +111,7 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 		}
 		d.Groups[i].Stock, _ = c.now()
 	}
-	d.Life = ways.usage().since(beginning)
+	d.Life = ways.usage().usageSince(beginning)
 	return d, nil
 }
 

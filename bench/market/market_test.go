@@ -60,7 +60,7 @@ func TestAThrottledRecipientIsRefusedUntilTheEnd(t *testing.T) {
 	noise := &Throttle{Recipient: "noisy-0000", Wait: time.Millisecond}
 	const lasts = 2 * time.Second
 	d := hold(t, Market{
-		Lasts: lasts, Seed: 1, Around: noise.Around, Beside: []load.Stream{noise.From(0), noise.Until(lasts)},
+		Lasts: lasts, Seed: 1, Around: noise.Around, Beside: []load.Stream{noise.TurnOnAt(0), noise.TurnOffBefore(lasts)},
 		Groups: []Group{{Kind: "noisy ", Size: 1, Events: 100, Batch: 5, Period: 50 * time.Millisecond, AtOnce: 3}},
 	})
 	require.Positive(t, noise.Refused())

@@ -28,11 +28,13 @@ type Throttle struct {
 // Refused is how many requests it has answered.
 func (t *Throttle) Refused() int64 { return t.refused.Load() }
 
-// From turns it on at a time of a plan.
-func (t *Throttle) From(at time.Duration) load.Stream { return t.turn(at, true) }
+// TurnOnAt turns it on at a time of a plan.
+func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.turn(at, true) }
 
-// Until turns it off just before a plan ends, so that nobody has to be waited for.
-func (t *Throttle) Until(end time.Duration) load.Stream { return t.turn(end-time.Millisecond, false) }
+// TurnOffBefore turns it off just before a plan ends, so that nobody has to be waited for.
+func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
+	return t.turn(end-time.Millisecond, false)
+}
 
 func (t *Throttle) turn(at time.Duration, on bool) load.Stream {
 	const never = 1000 * time.Hour

@@ -26,7 +26,7 @@ func (u Usage) Requests() int64 { return u.Catalog.Requests + u.Cabinet.Requests
 // Refused is how many of them were over the throughput.
 func (u Usage) Refused() int64 { return u.Catalog.Refused + u.Cabinet.Refused + u.Bundles.Refused }
 
-func (u Usage) since(before Usage) Usage {
+func (u Usage) usageSince(before Usage) Usage {
 	return Usage{u.Catalog.Since(before.Catalog), u.Cabinet.Since(before.Cabinet), u.Bundles.Since(before.Bundles)}
 }
 

@@ -92,7 +92,7 @@ func (a *announcer) persist(batch []event) bool {
 		}
 	}
 	a.w.mailboxes.byBus.Store(true)
-	return a.until("sends events to the bus", func(ctx context.Context) error {
+	return a.retryUntilSent("sends events to the bus", func(ctx context.Context) error {
 		n, err := a.client.Send(ctx, events)
 		if err == nil && n != len(events) {
 			a.w.fail(fmt.Errorf("%d events were sent, and the bus is said to have %d", len(events), n))
@@ -101,9 +101,9 @@ func (a *announcer) persist(batch []event) bool {
 	})
 }
 
-// until tries to send something until that has worked. It reports false if the world
+// retryUntilSent tries to send something until that has worked. It reports false if the world
 // ends.
-func (a *announcer) until(what string, try func(context.Context) error) bool {
+func (a *announcer) retryUntilSent(what string, try func(context.Context) error) bool {
 	const tries, hard = 100, 4
 	for n := range tries {
 		a.line.kind.Store(n >= hard)
@@ -159,7 +159,7 @@ func (a *announcer) raw(m *azservicebus.Message) bool {
 	if queue == "" {
 		queue = contract.DataAvailableFIFO
 	}
-	return a.until("sends a message to the bus", func(ctx context.Context) (err error) {
+	return a.retryUntilSent("sends a message to the bus", func(ctx context.Context) (err error) {
 		client, err := a.w.connecting(a.line)()
 		if err != nil {
 			return err

@@ -83,7 +83,7 @@ func (l *httpLine) Do(req *http.Request) (*http.Response, error) {
 			l.w.fail(fmt.Errorf("%s makes a request: %w", l.who, err))
 			return nil, err
 		}
-		name := steps.Of(req)
+		name := steps.NameOf(req)
 		x.next, x.what, x.isCosmos = l.w.engine.Transport(), string(name), name != steps.Other
 		x.isRead = !name.IsWrite()
 		x.query = queryOf(req)
@@ -171,7 +171,7 @@ func (x *exchange) isThrottled() bool {
 
 // partition names the logical partition that the request is about.
 func (x *exchange) partition() string {
-	container, _ := containers.Of(x.req)
+	container, _ := containers.NameOf(x.req)
 	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
 }
 

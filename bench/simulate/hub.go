@@ -85,8 +85,8 @@ func (w *world) settings() config.Config {
 // secure makes an endpoint one that a hub may call: nobody listens on these lines.
 func secure(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
 
-// tailEvents is how many events a hub leaves in a head. Those of a world need not agree, and
-// in some worlds none of them leaves any.
+// tailEvents is how many events a hub leaves in a head. The hubs of a world may have
+// different numbers, and in some worlds all have 0.
 func (h *hub) tailEvents() int {
 	if newDice(h.w.o.Seed, 403).n(4) == 0 {
 		return 0

@@ -22,7 +22,7 @@ import (
 // aims damages one thing that somebody is about to use, and says how. It does not always
 // find it.
 func (v *vandal) aims(recipient string) string {
-	all := v.w.shelf.of(recipient)
+	all := v.w.shelf.documentsOf(recipient)
 	of := func(kind string) (found []document) {
 		for _, d := range all {
 			if d.kind() == kind {

@@ -66,7 +66,7 @@ func actorName(i int) string { return fmt.Sprintf("actor-%d", i) }
 
 func (s *sender) send() {
 	for range s.w.plan.batches {
-		if len(s.sent) > 0 && s.d.n(5) == 0 && !s.again() {
+		if len(s.sent) > 0 && s.d.n(5) == 0 && !s.sendAgain() {
 			return
 		}
 		batch := s.batch()
@@ -103,9 +103,9 @@ func (s *sender) announce(batch []event) bool {
 	return s.bus.persist(batch)
 }
 
-// again sends what a domain is not sure of a second time, some of it another way. What
+// sendAgain sends what a domain is not sure of a second time, some of it another way. What
 // the bus has may not have come to the hub yet, and must not be overtaken.
-func (s *sender) again() bool {
+func (s *sender) sendAgain() bool {
 	batch := s.sent[s.d.n(len(s.sent))]
 	if slices.ContainsFunc(batch, func(e event) bool { return !s.w.ledger.isKept(e.ID, s.w.plan.retention) }) {
 		return true

@@ -75,8 +75,8 @@ func keyOf(container string) string {
 	return c.PartitionKey
 }
 
-// of returns the documents of a recipient, or those of a partition.
-func (s *shelf) of(recipient string) (found []document) {
+// documentsOf returns the documents of a recipient, or those of a partition.
+func (s *shelf) documentsOf(recipient string) (found []document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	drawers := make(map[string]bool)

@@ -98,7 +98,7 @@ func (v *vandal) anything(recipient string) string {
 func (v *vandal) regroup() error {
 	const seconds = 20
 	var right *document
-	for _, d := range v.w.shelf.of("|groups") {
+	for _, d := range v.w.shelf.documentsOf("|groups") {
 		right = &d
 	}
 	if right == nil {

@@ -199,7 +199,7 @@ func (v *vandal) does(something func() string) {
 func (v *vandal) damage(recipient string) string {
 	byKind := make(map[string][]document)
 	var kinds, objects []string
-	all := v.w.shelf.of(recipient)
+	all := v.w.shelf.documentsOf(recipient)
 	if v.d.n(2) == 0 {
 		all = inUse(all)
 	}

@@ -125,7 +125,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return d.check(work, hub)
 }
 
-// check holds what the hub has stored to the rules, after everything was drained. Two clients
+// check validates what the hub has stored, after everything was drained. Two clients
 // of one actor can leave an outdated hint behind: a Peek that began before the other's
 // Dequeue writes an entry that the Dequeue has removed. It costs the next reader a
 // request, so it is repaired and counted, and is no failure. A Save that was left

@@ -59,8 +59,8 @@ func (t metered) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// of returns what a cause has cost so far.
-func (m *meter) of(cause string) float64 {
+// unitsOf returns what a cause has cost so far.
+func (m *meter) unitsOf(cause string) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.units[cause]

@@ -27,7 +27,7 @@ func (d *demo) report(v *ledger.Verdict) {
 	var units float64
 	var heaviest tally
 	for i, a := range d.market.Actors {
-		t, u := d.tallies[i], d.meter.of(a.GLN)
+		t, u := d.tallies[i], d.meter.unitsOf(a.GLN)
 		row(a.GLN, a.Name, a.Role, 1+count(hasTwoClients(i)), t.events, t.bundles, t.bytes/1024,
 			ms(percentile(t.peeks, 50)), ms(percentile(t.peeks, 99)),
 			ms(percentile(t.dequeues, 50)), ms(percentile(t.dequeues, 99)), fmt.Sprintf("%.0f", u))
@@ -41,7 +41,7 @@ func (d *demo) report(v *ledger.Verdict) {
 		ms(percentile(dequeues, 50)), ms(percentile(dequeues, 99)), fmt.Sprintf("%.0f", units))
 	_ = table.Flush() // to the terminal
 
-	sent, background := d.meter.of(causeSend), d.meter.of(causeBackground)
+	sent, background := d.meter.unitsOf(causeSend), d.meter.unitsOf(causeBackground)
 	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are those of an actor's own\n")
 	fmt.Fprintf(out, "requests, by the embedded engine's meter; sending took %.0f RU (%.2f an event), upkeep %.0f, all %.0f.\n",
 		sent, sent/float64(max(1, d.events+d.backlog)), background, sent+background+units)

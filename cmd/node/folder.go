@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// openIdentity opens the identity of the data folder, which tells a store that was lost
-// from one that never existed.
+// openIdentity opens the identity of the data folder, which distinguishes a store that was
+// lost from one that never existed.
 func openIdentity(cfg *config.Config, opts *Options) (*datafolder.Identity, error) {
 	now := time.Now
 	if opts.Clock != nil {

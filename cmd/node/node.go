@@ -60,7 +60,7 @@ type Options struct {
 
 	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
 
-	Ingestion ingest.Limits // of the messages held; the zero value is a good one
+	Ingestion ingest.Limits // of the messages held; the zero value has good defaults
 
 	// Registry takes the metrics. Default: one that has those of Go and of the process
 	// already.

@@ -19,7 +19,7 @@ const (
 	boundedStaleness = "BoundedStaleness" // in the region that takes the writes
 )
 
-// accountProperties are what an account says of itself. azcosmos reads them before the
+// accountProperties are the properties that an account states. azcosmos reads them before the
 // first request and every few minutes after that.
 type accountProperties struct {
 	ID     string `json:"id"`
@@ -59,10 +59,10 @@ func (a *accountProperties) fault() error {
 // two conditional writes of one document can both succeed, and one of them is lost.
 var errSeveralWriteRegions = errors.New("it takes writes in several regions, where conditional writes decide nothing")
 
-// ReadsMayBeStale reports whether a plain read may show an older state than one
-// that a client has seen already. On an account with bounded staleness, that is so if reads
-// go to another region than writes: that region is some writes behind. An account that is
-// not known yet is taken for a stale one.
+// ReadsMayBeStale reports whether a plain read may return an older state than one that a
+// client has seen already. On an account with bounded staleness, that is so if reads go to
+// another region than writes, which lacks the newest writes. It returns true for an account
+// whose properties are not known yet.
 func (db *Database) ReadsMayBeStale() bool {
 	account := db.properties.Load()
 	switch cmp.Or(db.consistency, account.Policy.Level) {

@@ -286,7 +286,7 @@ func (w *containerWatch) isCurrent(now time.Time) bool {
 }
 
 // isContainerFault reports whether err is about the containers, or the regions of their
-// account, and not about the way to the account.
+// account, and not about the connection to the account.
 func isContainerFault(err error) bool {
 	_, mismatch := errors.AsType[*ContainerError](err)
 	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced) || errors.Is(err, errSeveralWriteRegions)

@@ -83,7 +83,7 @@ func (s step) patch() (p azcosmos.PatchOperations) {
 
 func (c *historyClient) single(ctx context.Context, s step) (answer, error) {
 	pk, id := azcosmos.NewPartitionKeyString(c.pk), fmt.Sprint(s.key)
-	o := &azcosmos.ItemOptions{IfMatchEtag: c.etags.of(c.pk, s.match)}
+	o := &azcosmos.ItemOptions{IfMatchEtag: c.etags.etagOf(c.pk, s.match)}
 	var got azcosmos.ItemResponse
 	var err error
 	switch s.kind {
@@ -130,7 +130,7 @@ func (c *historyClient) batch(ctx context.Context, steps []step) ([]answer, erro
 	batch := c.c.NewTransactionalBatch(azcosmos.NewPartitionKeyString(c.pk))
 	for _, s := range steps {
 		id := fmt.Sprint(s.key)
-		o := &azcosmos.TransactionalBatchItemOptions{IfMatchETag: c.etags.of(c.pk, s.match)}
+		o := &azcosmos.TransactionalBatchItemOptions{IfMatchETag: c.etags.etagOf(c.pk, s.match)}
 		switch s.kind {
 		case creating:
 			batch.CreateItem(c.document(s), o)
@@ -201,7 +201,7 @@ func (b *etagBook) note(pk string, value int, etag azcore.ETag) {
 	}
 }
 
-func (b *etagBook) of(pk string, value int) *azcore.ETag {
+func (b *etagBook) etagOf(pk string, value int) *azcore.ETag {
 	if value == 0 {
 		return nil
 	}

@@ -145,11 +145,11 @@ func (f Fault) Do(next Doer, req *http.Request) (*http.Response, error) {
 	case RetryWith:
 		return answer(req, 449, "", nil), nil
 	case TimeoutAfter:
-		return after(next, req, http.StatusRequestTimeout)
+		return cutReply(next, req, http.StatusRequestTimeout)
 	case Unavailable:
 		return answer(req, http.StatusServiceUnavailable, "", nil), nil
 	case UnavailableAfter:
-		return after(next, req, http.StatusServiceUnavailable)
+		return cutReply(next, req, http.StatusServiceUnavailable)
 	case ForeignPrecondition:
 		return precondition(req)
 	case Timeout:
@@ -159,7 +159,7 @@ func (f Fault) Do(next Doer, req *http.Request) (*http.Response, error) {
 	case Failed:
 		return answer(req, http.StatusInternalServerError, "", nil), nil
 	case FailedAfter:
-		return after(next, req, http.StatusInternalServerError)
+		return cutReply(next, req, http.StatusInternalServerError)
 	case Truncated:
 		return truncated(next, req)
 	case Moving:
@@ -215,7 +215,7 @@ type brokenOff struct{}
 
 func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func after(next Doer, req *http.Request, status int) (*http.Response, error) {
+func cutReply(next Doer, req *http.Request, status int) (*http.Response, error) {
 	resp, err := next.Do(req)
 	if err != nil {
 		return nil, err

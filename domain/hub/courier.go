@@ -56,7 +56,7 @@ func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions
 			if idle {
 				d *= 3
 			}
-			return around(d, opts.Random)
+			return withJitter(d, opts.Random)
 		}
 	}
 	if opts.Logger == nil {

@@ -78,19 +78,19 @@ func (l *eventList) len() int {
 	return last*maxPiece + len(l.pieces[last])
 }
 
-func (l *eventList) at(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
+func (l *eventList) listed(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
 
 // event returns the i-th event.
 func (l *eventList) event(i int) repository.StoredEvent {
-	from := l.at(i)
+	from := l.listed(i)
 	e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence, PayloadAt: l.payloadAt(i)}
 	e.ID, e.Weight = from.id, from.weight
 	return e
 }
 
-// payloadAt returns the place of the payload of the i-th event.
+// payloadAt returns the location of the payload of the i-th event.
 func (l *eventList) payloadAt(i int) repository.Section {
-	from := l.at(i)
+	from := l.listed(i)
 	return repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}
 }
 

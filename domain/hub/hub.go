@@ -79,7 +79,7 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 		opts.Random = rand.Uint64
 	}
 	if opts.LookAgain == nil {
-		opts.LookAgain = func(n int) time.Duration { return around(lookAgain(n), opts.Random) }
+		opts.LookAgain = func(n int) time.Duration { return withJitter(lookAgain(n), opts.Random) }
 	}
 	if opts.MaxContent <= 0 {
 		opts.MaxContent = 64 << 20

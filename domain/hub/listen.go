@@ -220,8 +220,8 @@ func lookAgain(n int) time.Duration {
 	return min(2*time.Second<<min(n, 3), most)
 }
 
-// around returns d, give or take a quarter.
-func around(d time.Duration, random func() uint64) time.Duration {
+// withJitter returns d, give or take a quarter.
+func withJitter(d time.Duration, random func() uint64) time.Duration {
 	return d - d/4 + time.Duration(random()%uint64(max(d/2, 1))) //nolint:gosec // positive
 }
 

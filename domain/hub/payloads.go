@@ -40,8 +40,8 @@ func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	return s, true
 }
 
-// extended returns span with payload at its end, if that lies behind it in the
-// same object. Where there is no payload, span stays as it is.
+// extended returns span with payload at its end, if the payload follows it in the same
+// object. Without a payload, it returns span unchanged.
 func extended(span, payload repository.Section) (repository.Section, bool) {
 	switch {
 	case payload.IsZero():
@@ -63,7 +63,7 @@ type payloads struct {
 
 	of   *repository.StoredEvent // whose payload is being read; nil: none yet
 	left int64                   // bytes of it
-	sum  uint32                  // of what was read of it
+	sum  uint32                  // of the bytes read so far
 }
 
 // use makes p read from an open span.
@@ -77,7 +77,7 @@ func (p *payloads) use(opened openSpan) {
 	p.source, p.at, p.to, p.of = opened.source, opened.Offset, opened.to, nil
 }
 
-// begin goes to the payload of e, which lies behind the one before.
+// begin moves to the payload of e, which follows the one before.
 func (p *payloads) begin(e *repository.StoredEvent) error {
 	p.of, p.left, p.sum = e, e.PayloadAt.Length, 0
 	gap := e.PayloadAt.Offset - p.at
@@ -86,8 +86,8 @@ func (p *payloads) begin(e *repository.StoredEvent) error {
 	return p.fault(err)
 }
 
-// read reads some of what is left of the payload, which is something. Its last
-// bytes come only if the whole is what was stored.
+// read reads some of the rest of the payload, which is not empty. It returns the last bytes
+// only if the checksum of the whole payload is right.
 func (p *payloads) read(b []byte) (int, error) {
 	n, err := p.buffer.Read(b[:min(int64(len(b)), p.left)])
 	p.sum = repository.UpdateSum(p.sum, b[:n])

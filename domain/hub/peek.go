@@ -110,7 +110,7 @@ func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (
 	if next.Open == nil {
 		return h.open(ctx, req, next)
 	}
-	behind := next.Run.Behind(next.Open.Count)
+	behind := next.Run.BacklogAfter(next.Open.Count)
 	bundle, err := h.withContent(ctx, req, *next.Open, next.Run, nil)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if err != nil {
 		return nil, err
 	}
-	behind := next.Run.Behind(bundle.Count)
+	behind := next.Run.BacklogAfter(bundle.Count)
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind := run.Behind(bundle.Count)
+	behind := run.BacklogAfter(bundle.Count)
 	bundle, err = h.withContent(ctx, req, bundle, run, nil)
 	if domain.KindOf(err) == domain.Conflict { // closed meanwhile, and never open again but by an operator
 		err = domain.Errorf(domain.NotFound, "%w", err)

@@ -27,9 +27,9 @@ const (
 	manyAhead = 1 << 20
 )
 
-// A readAhead opens the payloads of a body in order. Short spans are read into memory
-// before their turn, several at the same time: events that came one by one lie in
-// objects of their own, and to open one takes as long as to read a hundred.
+// A readAhead opens the payloads of a body in order. It reads short spans into memory before
+// they are needed, several at the same time: events that were saved one by one are in objects
+// of their own, and opening one takes as long as reading a hundred payloads.
 //
 // Reads begin when a span is opened, and those under way end while the client takes what
 // was read before. It is not safe for concurrent use.
@@ -165,7 +165,7 @@ func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (open
 		for a.list.payloadAt(last).IsZero() {
 			last--
 		}
-		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.at(s.from).id, a.list.at(last).id, err)
+		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.listed(s.from).id, a.list.listed(last).id, err)
 	}
 	return openSpan{s, source}, nil
 }

@@ -136,7 +136,8 @@ func (r *recording) release() error {
 	return err
 }
 
-// LimitReadAhead implements Body: one object is read, and no further than is asked for.
+// LimitReadAhead implements Body. It does nothing: the body reads one object, only as far as
+// its caller does.
 func (r *recording) LimitReadAhead(int64) {}
 
 // Err implements Body.

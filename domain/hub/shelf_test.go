@@ -105,7 +105,7 @@ func (r cannedRun) Cabinet() domain.CabinetKey { return r.bundle.Cabinet }
 
 func (r cannedRun) Folder() string { return "canned" }
 
-func (r cannedRun) Behind(n int) domain.Backlog {
+func (r cannedRun) BacklogAfter(n int) domain.Backlog {
 	return domain.Backlog{Events: int64(len(r.events) - n)}
 }
 

@@ -33,7 +33,7 @@ func (s *Store) note(ctx context.Context, what string, recipient domain.ActorID,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gate, err := s.of(recipient).having(id)
+	gate, err := s.recipientOf(recipient).having(id)
 	if err != nil {
 		return domain.Bundle{}, err
 	}

@@ -40,7 +40,7 @@ func (s *Store) Queues(ctx context.Context, id domain.ActorID) ([]repository.Que
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(id)
+	r := s.recipientOf(id)
 	var queues []repository.Queue
 	for _, group := range s.opts.Groups.All() {
 		q := repository.Queue{Group: group, Waiting: r.backlog([]domain.Group{group})}
@@ -59,5 +59,5 @@ func (s *Store) Watermark(ctx context.Context, id domain.ActorID) (domain.Sequen
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.of(id).last, nil
+	return s.recipientOf(id).last, nil
 }

@@ -25,7 +25,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(bundle.Cabinet.Recipient)
+	r := s.recipientOf(bundle.Cabinet.Recipient)
 	gate := r.gate(bundle.Group)
 	switch {
 	case r.used[bundle.ID]:
@@ -63,7 +63,7 @@ func (s *Store) Find(ctx context.Context, recipient domain.ActorID, id domain.Bu
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(recipient)
+	r := s.recipientOf(recipient)
 	if r.frozen {
 		return domain.Bundle{}, nil, repository.ErrFrozen
 	}
@@ -82,7 +82,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(recipient)
+	r := s.recipientOf(recipient)
 	if r.frozen {
 		return repository.Acknowledged{}, repository.ErrFrozen
 	}

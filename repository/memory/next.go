@@ -19,7 +19,7 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(id)
+	r := s.recipientOf(id)
 	if r.frozen {
 		return repository.Next{}, repository.ErrFrozen
 	}
@@ -122,8 +122,8 @@ func (r *run) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.cabinet.key.Recipient, r.cabinet.key.Origin, r.cabinet.key.ContentType.String())
 }
 
-// Behind implements [repository.Run].
-func (r *run) Behind(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
+// BacklogAfter implements [repository.Run].
+func (r *run) BacklogAfter(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
 
 // Events implements [repository.Run].
 func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {

@@ -16,7 +16,7 @@ func (s *Store) ordered(ctx context.Context, id domain.ActorID, what string, by 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(id)
+	r := s.recipientOf(id)
 	b, err := do(r)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Store) Records(ctx context.Context, recipient domain.ActorID, most int)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	records := slices.Clone(s.of(recipient).records)
+	records := slices.Clone(s.recipientOf(recipient).records)
 	slices.Reverse(records)
 	return records[:min(len(records), most)], nil
 }
@@ -118,7 +118,7 @@ func (s *Store) Inspect(ctx context.Context, recipient domain.ActorID) (reposito
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(recipient)
+	r := s.recipientOf(recipient)
 	in := repository.Inspection{Recipient: recipient, Frozen: r.frozen, Reserved: r.last, Watermark: r.last}
 	waiting := make(map[domain.Group]int64)
 	for _, c := range r.cabinets {

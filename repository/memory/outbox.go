@@ -29,7 +29,7 @@ func (s *Store) Notices(ctx context.Context, recipient domain.ActorID) ([]domain
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.of(recipient).outbox), nil
+	return slices.Clone(s.recipientOf(recipient).outbox), nil
 }
 
 // Delivered implements [repository.Outbox].
@@ -39,7 +39,7 @@ func (s *Store) Delivered(ctx context.Context, n domain.Notice) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(n.Recipient)
+	r := s.recipientOf(n.Recipient)
 	r.outbox = slices.DeleteFunc(r.outbox, func(o domain.Notice) bool { return o.Group == n.Group && o.Number == n.Number })
 	return nil
 }

@@ -90,8 +90,8 @@ type closed struct {
 	asked  []domain.Group
 }
 
-// of returns the recipient id, new if need be.
-func (s *Store) of(id domain.ActorID) *recipient {
+// recipientOf returns the recipient id, new if need be.
+func (s *Store) recipientOf(id domain.ActorID) *recipient {
 	r, ok := s.recipients[id]
 	if !ok {
 		r = &recipient{
@@ -148,7 +148,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.of(to)
+	r := s.recipientOf(to)
 	var saved repository.Saved
 	payloads := make(map[domain.CabinetKey]*object)
 	now := s.opts.Clock()

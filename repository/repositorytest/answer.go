@@ -155,7 +155,7 @@ var answerRules = []rule{
 		f.stored(1)
 		closed := f.answer(f.asked(), "made")
 		f.acknowledge(closed)
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		other.stored(1)
 		foreign := other.asked()
 		for name, ask := range map[string]func(domain.BundleID) error{

@@ -23,15 +23,15 @@ var backlogRules = []rule{
 		f.stored(3, From(domain.Charges))
 		f.stored(2, From(domain.MarketRoles))
 		f.stored(4)
-		f.behind(2, f.peek(MasterData))
-		f.behind(2, f.peek(MasterData)) // again
+		f.requireBacklog(2, f.peek(MasterData))
+		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
-		f.behind(0, series)
-		f.behind(6, f.peek()) // masterdata, which has been open longest, with the open bundle of the other group
+		f.requireBacklog(0, series)
+		f.requireBacklog(6, f.peek()) // masterdata, which has been open longest, with the open bundle of the other group
 		f.stored(5, From(domain.Charges))
-		f.behind(11, f.peek())
-		f.behind(7, f.peek(MasterData))
-		f.behind(0, f.peek(TimeSeries))
+		f.requireBacklog(11, f.peek())
+		f.requireBacklog(7, f.peek(MasterData))
+		f.requireBacklog(0, f.peek(TimeSeries))
 	}},
 
 	{name: "what waits behind part of a run is counted", capacity: 3, test: func(f *fixture) {
@@ -40,7 +40,7 @@ var backlogRules = []rule{
 		run := f.next(TimeSeries, MasterData).Run
 		events := f.read(run)
 		for n := 1; n <= len(events); n++ {
-			require.Equal(f, int64(10-n), run.Behind(n).Events)
+			require.Equal(f, int64(10-n), run.BacklogAfter(n).Events)
 		}
 	}},
 
@@ -63,7 +63,7 @@ var backlogRules = []rule{
 	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
-			run := f.of(NewActor()) // whose one event has the time of a Save that comes after these
+			run := f.withActor(NewActor()) // whose one event has the time of a Save that comes after these
 			run.stored(1)
 			saved := run.read(run.next().Run)[0].Saved
 			for _, e := range events {
@@ -138,15 +138,15 @@ var backlogRules = []rule{
 		require.Positive(f, first)
 		f.save(events...)
 		f.acknowledge(f.peek())
-		f.of(NewActor()).stored(1)
+		f.withActor(NewActor()).stored(1)
 		require.Equal(f, first, watermark())
 		f.stored(1, From(domain.Charges))
 		require.Greater(f, watermark(), first)
 	}},
 }
 
-// behind demands that so many events wait behind a bundle.
-func (f *fixture) behind(want int64, b Peeked) {
+// requireBacklog demands that so many events wait behind a bundle.
+func (f *fixture) requireBacklog(want int64, b Peeked) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)
 	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")

@@ -64,7 +64,7 @@ var bundleRules = []rule{
 			f.same(events, f.read(run))
 			require.Equal(f, open.Cabinet, run.Cabinet())
 			require.Equal(f, open.Group, run.Group())
-			require.Equal(f, int64(2), run.Behind(open.Count).Events, "in all groups")
+			require.Equal(f, int64(2), run.BacklogAfter(open.Count).Events, "in all groups")
 			found.DocumentTypes[0] = documentType("other")
 
 			found, _, err = f.Bundles.Find(f.ctx, f.actor, other.ID)
@@ -168,7 +168,7 @@ var bundleRules = []rule{
 		groups := domain.DefaultGroups()
 		for _, a := range groups.Origins() {
 			for _, b := range groups.Origins() {
-				f := f.of(NewActor())
+				f := f.withActor(NewActor())
 				f.stored(1, From(a))
 				f.stored(1, From(b), Typed("other"))
 				groupA, _ := groups.Of(a)
@@ -249,7 +249,7 @@ var bundleRules = []rule{
 	}},
 
 	{name: "one id for bundles of two recipients is two bundles", test: func(f *fixture) {
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		f.stored(1)
 		theirs := other.stored(1)
 		mine := f.peek()
@@ -297,7 +297,7 @@ var bundleRules = []rule{
 		run := f.next(TimeSeries).Run
 		f.stored(1, From(domain.Charges))
 		f.acknowledge(f.peek(MasterData))
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		other.stored(1)
 		other.acknowledge(other.peek())
 		_, err := f.add(NewBundleID(), run, 1)
@@ -317,7 +317,7 @@ var bundleRules = []rule{
 		f.stored(1)
 		closed := f.peek()
 		f.acknowledge(closed)
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		other.stored(1)
 		foreign := other.peek()
 

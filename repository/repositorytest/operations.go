@@ -117,7 +117,7 @@ var operationRules = []rule{
 		_, _, err = f.Bundles.Find(f.ctx, f.actor, open.ID)
 		require.ErrorIs(f, err, repository.ErrFrozen)
 		require.Equal(f, domain.Unavailable, domain.KindOf(err))
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		other.dequeues(other.stored(1)...)
 
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
@@ -161,7 +161,7 @@ var operationRules = []rule{
 			f.noRecords()
 		}
 		asks(f)
-		asks(f.of(NewActor()))
+		asks(f.withActor(NewActor()))
 		f.stored(1)
 		asks(f)
 	}},
@@ -204,7 +204,7 @@ var operationRules = []rule{
 		two, err := f.Operations.Records(f.ctx, f.actor, 2)
 		require.NoError(f, err)
 		require.Equal(f, records[:2], two)
-		f.of(NewActor()).noRecords()
+		f.withActor(NewActor()).noRecords()
 	}},
 
 	{name: "an order without who or why is Invalid, and one that is refused is not recorded", test: func(f *fixture) {
@@ -220,7 +220,7 @@ var operationRules = []rule{
 			_, err := f.Operations.Replay(f.ctx, f.actor, open.Group, by)
 			f.refuses(domain.Invalid, err)
 		}
-		f.refuses(domain.NotFound, f.of(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
+		f.refuses(domain.NotFound, f.withActor(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
 		f.noRecords()
 		long := repository.Order{Who: strings.Repeat("ø", 200), Why: strings.Repeat("å", 1000)}
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, long))

@@ -44,7 +44,7 @@ var orderingRules = []rule{
 	{name: "by recipient, other origins of the group count, other groups and recipients do not", ordering: domain.ByRecipient, test: func(f *fixture) {
 		charges := f.stored(1, From(domain.Charges))
 		series := f.stored(1)
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		theirs := other.stored(1, From(domain.MarketRoles))
 		more := f.stored(1, From(domain.Charges))
 		moreSeries := f.stored(1)

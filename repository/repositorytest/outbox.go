@@ -36,8 +36,8 @@ func (f *fixture) confirmed(groups ...domain.Group) Peeked {
 	return b
 }
 
-// about demands that notices are about these bundles, in this order.
-func (f *fixture) about(notices []domain.Notice, bundles ...Peeked) {
+// requireNoticesOf demands that notices are about these bundles, in this order.
+func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 	f.Helper()
 	require.Len(f, notices, len(bundles))
 	for i, n := range notices {
@@ -75,8 +75,8 @@ var outboxRules = []rule{
 		require.Empty(f, f.notices())
 		f.stored(2, From(domain.MarketRoles))
 		b := f.confirmed()
-		f.about(f.notices(), b)
-		f.about(f.notices(), b) // until it has been delivered
+		f.requireNoticesOf(f.notices(), b)
+		f.requireNoticesOf(f.notices(), b) // until it has been delivered
 		f.delivered(f.notices()[0])
 		require.Empty(f, f.notices())
 	}},
@@ -95,7 +95,7 @@ var outboxRules = []rule{
 		require.Empty(f, f.notices())
 		f.acknowledge(f.answer(b, "made"))
 		f.notOpen(b.ID)
-		f.about(f.notices(), b)
+		f.requireNoticesOf(f.notices(), b)
 	}},
 
 	{name: "an operator's Skip and Release leave none", test: func(f *fixture) {
@@ -116,10 +116,10 @@ var outboxRules = []rule{
 			f.stored(1, From([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
 			bundles = append(bundles, f.confirmed())
 		}
-		f.about(f.notices(), bundles...)
+		f.requireNoticesOf(f.notices(), bundles...)
 		for i := range bundles {
 			f.delivered(f.notices()[0])
-			f.about(f.notices(), bundles[i+1:]...)
+			f.requireNoticesOf(f.notices(), bundles[i+1:]...)
 		}
 	}},
 
@@ -131,23 +131,23 @@ var outboxRules = []rule{
 			series = append(series, f.confirmed(TimeSeries))
 			master = append(master, f.confirmed(MasterData))
 		}
-		f.about(ofGroup(TimeSeries, f.notices()), series...)
-		f.about(ofGroup(MasterData, f.notices()), master...)
+		f.requireNoticesOf(ofGroup(TimeSeries, f.notices()), series...)
+		f.requireNoticesOf(ofGroup(MasterData, f.notices()), master...)
 		f.delivered(ofGroup(TimeSeries, f.notices())[0])
-		f.about(ofGroup(TimeSeries, f.notices()), series[1:]...)
-		f.about(ofGroup(MasterData, f.notices()), master...)
+		f.requireNoticesOf(ofGroup(TimeSeries, f.notices()), series[1:]...)
+		f.requireNoticesOf(ofGroup(MasterData, f.notices()), master...)
 	}},
 
 	{name: "recipients have notices of their own", test: func(f *fixture) {
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		f.stored(1)
 		other.stored(1)
 		mine, theirs := f.confirmed(), other.confirmed()
-		f.about(f.notices(), mine)
-		other.about(other.notices(), theirs)
+		f.requireNoticesOf(f.notices(), mine)
+		other.requireNoticesOf(other.notices(), theirs)
 		f.delivered(f.notices()[0])
 		require.Empty(f, f.notices())
-		other.about(other.notices(), theirs)
+		other.requireNoticesOf(other.notices(), theirs)
 	}},
 
 	{name: "what is not there can be taken out", test: func(f *fixture) {
@@ -158,10 +158,10 @@ var outboxRules = []rule{
 		n := ofGroup(TimeSeries, f.notices())[0]
 		for range 3 {
 			f.delivered(n)
-			f.about(f.notices(), second)
+			f.requireNoticesOf(f.notices(), second)
 		}
-		f.of(NewActor()).delivered(domain.Notice{Recipient: NewActor(), Group: first.Group, Bundle: first.ID, Number: n.Number})
-		f.about(f.notices(), second)
+		f.withActor(NewActor()).delivered(domain.Notice{Recipient: NewActor(), Group: first.Group, Bundle: first.ID, Number: n.Number})
+		f.requireNoticesOf(f.notices(), second)
 	}},
 
 	{name: "a bundle that is replayed and dequeued again leaves another notice, after the first", test: func(f *fixture) {
@@ -169,12 +169,12 @@ var outboxRules = []rule{
 		b := f.confirmed()
 		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
-		f.about(f.notices(), b)
+		f.requireNoticesOf(f.notices(), b)
 		f.acknowledge(b)
-		f.about(f.notices(), b, b)
+		f.requireNoticesOf(f.notices(), b, b)
 		f.stored(1)
 		later := f.confirmed()
-		f.about(f.notices(), b, b, later)
+		f.requireNoticesOf(f.notices(), b, b, later)
 	}},
 
 	{name: "a long outbox is emptied in order, and one group does not hide another", test: func(f *fixture) {
@@ -195,7 +195,7 @@ var outboxRules = []rule{
 		drained, err := DrainNotices(f.ctx, f.Stores, f.actor)
 		require.NoError(f, err)
 		for _, group := range AllGroups {
-			f.about(ofGroup(group, drained), bundles[group]...)
+			f.requireNoticesOf(ofGroup(group, drained), bundles[group]...)
 		}
 	}},
 
@@ -210,7 +210,7 @@ var outboxRules = []rule{
 				}
 				return err
 			})
-			f.about(f.notices(), b)
+			f.requireNoticesOf(f.notices(), b)
 			f.delivered(f.notices()[0])
 		}
 	}},
@@ -264,7 +264,7 @@ var outboxRules = []rule{
 
 	{name: "at most so many who wait are named, and each once", test: func(f *fixture) {
 		for range 3 {
-			f := f.of(NewActor())
+			f := f.withActor(NewActor())
 			f.stored(3, Alone)
 			for range 3 {
 				f.confirmed()
@@ -290,6 +290,6 @@ var outboxRules = []rule{
 		require.ErrorIs(f, f.Outbox.Delivered(ended, n), context.Canceled)
 		_, err = f.Outbox.Waiting(ended, never, 1)
 		require.ErrorIs(f, err, context.Canceled)
-		f.about(f.notices(), b)
+		f.requireNoticesOf(f.notices(), b)
 	}},
 }

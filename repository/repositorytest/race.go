@@ -22,7 +22,7 @@ var raceRules = []rule{
 
 	{name: "W3 concurrent first Saves into one cabinet all count", capacity: 3, test: func(f *fixture) {
 		for range 5 {
-			f := f.of(NewActor())
+			f := f.withActor(NewActor())
 			var ledger Ledger
 			f.together(6, func(saver int) error {
 				events := f.events(2)
@@ -134,7 +134,7 @@ var raceRules = []rule{
 
 	{name: "W14 of concurrent Peeks one wins, and the others find its bundle", test: func(f *fixture) {
 		for range 5 {
-			f := f.of(NewActor())
+			f := f.withActor(NewActor())
 			f.stored(1, From(domain.Charges))
 			f.stored(3, From(domain.MarketRoles))
 			const peekers = 8
@@ -257,7 +257,7 @@ var raceRules = []rule{
 
 	{name: "W19 recipients save, peek and dequeue at once without disturbing each other", capacity: 7, test: func(f *fixture) {
 		f.together(4, func(int) error {
-			own := f.of(NewActor())
+			own := f.withActor(NewActor())
 			var ledger Ledger
 			if err := own.saveALot(&ledger, 0, 8); err != nil {
 				return err

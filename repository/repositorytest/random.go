@@ -164,7 +164,7 @@ func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, mo
 	wantEvents, gotEvents := m.read(t, want.Run, got.Run)
 	require.Equal(t, want.Open != nil, got.Open != nil, "whether a bundle is open")
 	if want.Open != nil {
-		require.Equal(t, want.Run.Behind(want.Open.Count).Events, got.Run.Behind(got.Open.Count).Events, "events behind the open bundle")
+		require.Equal(t, want.Run.BacklogAfter(want.Open.Count).Events, got.Run.BacklogAfter(got.Open.Count).Events, "events behind the open bundle")
 		m.sameBundle(t, *want.Open, *got.Open)
 		require.Len(t, gotEvents, got.Open.Count)
 		m.looks = append(m.looks, look{want.Run, got.Run, *want.Open, *got.Open}) // nothing can be opened from it
@@ -176,7 +176,7 @@ func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, mo
 		n++
 	}
 	var id domain.BundleID // is decided on later
-	require.Equal(t, want.Run.Behind(n).Events, got.Run.Behind(n).Events, "events behind the first %d", n)
+	require.Equal(t, want.Run.BacklogAfter(n).Events, got.Run.BacklogAfter(n).Events, "events behind the first %d", n)
 	l := look{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
 	m.looks = append(m.looks, l)
 	return nil, &l

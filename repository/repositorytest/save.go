@@ -40,7 +40,7 @@ var saveRules = []rule{
 		_, err := f.Events.Save(f.ctx, f.actor, events)
 		f.refuses(domain.Invalid, err)
 		f.nothing()
-		f.of(events[2].Recipient).nothing()
+		f.withActor(events[2].Recipient).nothing()
 		require.Equal(f, 2, f.save(events[:2]...).Accepted)
 	}},
 
@@ -67,7 +67,7 @@ var saveRules = []rule{
 	}},
 
 	{name: "recipients do not see each other's events", test: func(f *fixture) {
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		mine, theirs := f.stored(2), other.stored(3)
 		f.dequeues(mine...)
 		f.nothing()
@@ -75,7 +75,7 @@ var saveRules = []rule{
 	}},
 
 	{name: "one id for two recipients is two events", test: func(f *fixture) {
-		other := f.of(NewActor())
+		other := f.withActor(NewActor())
 		mine, theirs := f.event(), other.event()
 		theirs.ID = mine.ID
 		require.Equal(f, 1, f.save(mine).Accepted)

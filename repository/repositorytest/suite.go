@@ -96,8 +96,8 @@ type fixture struct {
 	actor domain.ActorID
 }
 
-// of returns the same stores with another recipient.
-func (f *fixture) of(actor domain.ActorID) *fixture {
+// withActor returns the same stores with another recipient.
+func (f *fixture) withActor(actor domain.ActorID) *fixture {
 	return &fixture{f.T, f.Stores, f.ctx, actor}
 }
 

@@ -70,7 +70,7 @@ func (l *listening) drain(ctx context.Context, p *patience) error {
 		return err
 	}
 	defer func() {
-		closing, cancel := after(ctx)
+		closing, cancel := closingContext(ctx)
 		defer cancel()
 		_ = from.Close(closing) // locks end by themselves if this fails
 	}()
@@ -119,7 +119,7 @@ func (l *listening) handle(ctx context.Context, from *azservicebus.Receiver, m *
 			return nil
 		}
 	}
-	settling, cancel := after(ctx)
+	settling, cancel := closingContext(ctx)
 	defer cancel()
 	return from.CompleteMessage(settling, m, nil) // or it comes again
 }

@@ -18,8 +18,8 @@ import (
 // that is lost, Microsoft's client would take minutes to give up.
 const closeTimeout = 5 * time.Second
 
-// after returns a context for what has to be done even though ctx has ended.
-func after(ctx context.Context) (context.Context, context.CancelFunc) {
+// closingContext returns a context for what has to be done even though ctx has ended.
+func closingContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 }
 
@@ -59,7 +59,7 @@ type settler interface {
 // bury makes an unreadable message a dead letter, which says why.
 func (c *Client) bury(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
 	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
-	settling, cancel := after(ctx)
+	settling, cancel := closingContext(ctx)
 	defer cancel()
 	reason, description := "Unreadable", clip(why.Error())
 	return at.DeadLetterMessage(settling, m, &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description})

@@ -19,7 +19,7 @@ func (s *serving) reply(ctx context.Context, a *Answer) error {
 		return err
 	}
 	return s.c.persist(ctx, "reply", func() error {
-		return s.replies.with(ctx, func(sender *azservicebus.Sender) error { return sender.SendMessage(ctx, m, nil) })
+		return s.replies.withSender(ctx, func(sender *azservicebus.Sender) error { return sender.SendMessage(ctx, m, nil) })
 	})
 }
 

@@ -47,7 +47,7 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 // sendSome sends as many messages as a batch holds, and returns their number.
 func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err error) {
 	err = c.persist(ctx, "send events", func() error {
-		return c.events.with(ctx, func(sender *azservicebus.Sender) (err error) {
+		return c.events.withSender(ctx, func(sender *azservicebus.Sender) (err error) {
 			n, err = sendBatch(ctx, sender, messages)
 			return err
 		})

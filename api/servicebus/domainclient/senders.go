@@ -30,8 +30,8 @@ func newSenders(o *Options, queue string) *senders {
 	}
 }
 
-// with calls f with a sender that has no other user meanwhile.
-func (s *senders) with(ctx context.Context, f func(*azservicebus.Sender) error) error {
+// withSender calls f with a sender that has no other user meanwhile.
+func (s *senders) withSender(ctx context.Context, f func(*azservicebus.Sender) error) error {
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()

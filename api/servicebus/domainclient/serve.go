@@ -32,7 +32,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	defer closeClient(ctx, requests, &err)
 	s := &serving{c: c, make: h, requests: requests, replies: newSenders(&c.o, c.o.Queues.Reply)}
 	defer func() {
-		closing, cancel := after(ctx)
+		closing, cancel := closingContext(ctx)
 		defer cancel()
 		_ = s.replies.close(closing) // all of them were sent, or were not
 	}()
@@ -49,7 +49,7 @@ var errNoQueues = errors.New("domainclient: no Options.Queues; set Options.Origi
 // closeClient closes a client, in a bounded time. What it says then is only worth
 // knowing if nothing else went wrong, and the end was not called for.
 func closeClient(ctx context.Context, client *azservicebus.Client, err *error) {
-	closing, cancel := after(ctx)
+	closing, cancel := closingContext(ctx)
 	defer cancel()
 	if closeErr := client.Close(closing); *err == nil && ctx.Err() == nil {
 		*err = closeErr
@@ -101,7 +101,7 @@ func (s *serving) next(ctx context.Context) error {
 		return err
 	}
 	defer func() {
-		closing, cancel := after(ctx)
+		closing, cancel := closingContext(ctx)
 		defer cancel()
 		_ = session.Close(closing) // its lock ends by itself if this fails
 	}()
@@ -140,7 +140,7 @@ func (s *serving) answer(ctx context.Context, session *azservicebus.SessionRecei
 		return nil // whoever has the request next answers
 	}
 	a.Request, a.Took = r, s.c.o.Now().Sub(began)
-	settling, cancel := after(ctx)
+	settling, cancel := closingContext(ctx)
 	defer cancel()
 	if err := s.reply(settling, &a); err != nil {
 		return err

@@ -28,7 +28,7 @@ const (
 func sendUntilKilled(dir string) {
 	n, err := embedded.Open(embedded.Options{Dir: dir})
 	must(err)
-	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), through(n.Dial))
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 	must(err)
 	var printing sync.Mutex
 	say := func(what string, number int) {
@@ -161,7 +161,7 @@ func TestWhatWasAcceptedIsThereAfterReopening(t *testing.T) {
 	dir := t.TempDir()
 	n, err := embedded.Open(embedded.Options{Dir: dir, Entities: queues("q")})
 	require.NoError(t, err)
-	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), through(n.Dial))
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 	require.NoError(t, err)
 	send(t, c, "q", "a", "b")
 	r, err := c.NewReceiverForQueue("q", nil)

@@ -20,8 +20,8 @@ func open(t testing.TB, o embedded.Options) *embedded.Namespace {
 	return n
 }
 
-// through is how azservicebus comes to use a connection of its caller's.
-func through(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
+// clientDialing is how azservicebus comes to use a connection of its caller's.
+func clientDialing(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) },
 	}
@@ -30,7 +30,7 @@ func through(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientO
 // connect makes a client of the namespace, by way of its in-process dialler.
 func connect(t testing.TB, n *embedded.Namespace) *azservicebus.Client {
 	t.Helper()
-	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), through(n.Dial))
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c

@@ -232,7 +232,7 @@ func TestServe_RefusesLargeHeadersAndBodies(t *testing.T) {
 func TestServe_CountsAWebSocketOnce(t *testing.T) {
 	n := open(t, embedded.Options{Entities: queues("q"), MaxConnections: 1})
 	address, _ := door(t, n)
-	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(address), through(func(ctx context.Context) (net.Conn, error) {
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(address), clientDialing(func(ctx context.Context) (net.Conn, error) {
 		ws, answer, err := websocket.Dial(ctx, "ws://"+address+"/$servicebus/websocket", &websocket.DialOptions{Subprotocols: []string{"AMQPWSB10"}})
 		if err != nil {
 			return nil, err

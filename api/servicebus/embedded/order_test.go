@@ -75,7 +75,7 @@ func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
 	n := open(t, embedded.Options{Entities: sessionQueue("q")})
 	var lines sync.WaitGroup
 	defer lines.Wait()
-	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), through(distant(n, 2*time.Millisecond, &lines)))
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(distant(n, 2*time.Millisecond, &lines)))
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	all.Go(func() { // one message to each session, and so on
@@ -125,7 +125,7 @@ func TestALockEndsByTheClock(t *testing.T) {
 		entities.Queues[0].Properties.MaxDeliveryCount = 2
 		n, err := embedded.Open(embedded.Options{Entities: entities})
 		require.NoError(t, err)
-		c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), through(n.Dial))
+		c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 		require.NoError(t, err)
 		send(t, c, "q", "slow")
 		r, err := c.NewReceiverForQueue("q", nil)

@@ -18,7 +18,7 @@ import (
 
 // withoutRetries lets a client tell of the first refusal.
 func withoutRetries(n *embedded.Namespace) *azservicebus.ClientOptions {
-	o := through(n.Dial)
+	o := clientDialing(n.Dial)
 	o.RetryOptions.MaxRetries = -1
 	return o
 }
@@ -189,7 +189,7 @@ func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
 func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
 	n := open(t, embedded.Options{Entities: queues("q")})
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
-		NewWebSocketConn: through(n.Dial).NewWebSocketConn, RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond},
+		NewWebSocketConn: clientDialing(n.Dial).NewWebSocketConn, RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond},
 	})
 	require.NoError(t, err)
 	defer c.Close(context.Background())

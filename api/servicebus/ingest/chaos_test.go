@@ -48,7 +48,7 @@ func (c *jumpyClock) AfterFunc(d time.Duration, f func()) embedded.Timer {
 	}
 	t := &jumpyTimer{clock: c, due: time.Now().Add(c.ahead + d)}
 	t.timer = time.AfterFunc(d, func() {
-		if t.over() {
+		if t.isOver() {
 			f()
 		}
 	})
@@ -56,8 +56,8 @@ func (c *jumpyClock) AfterFunc(d time.Duration, f func()) embedded.Timer {
 	return t
 }
 
-// over reports whether the timer had not been over before.
-func (t *jumpyTimer) over() bool {
+// isOver reports whether the timer had not been over before.
+func (t *jumpyTimer) isOver() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
 	_, running := t.clock.timers[t]
@@ -67,7 +67,7 @@ func (t *jumpyTimer) over() bool {
 
 func (t *jumpyTimer) Stop() bool {
 	t.timer.Stop()
-	return t.over()
+	return t.isOver()
 }
 
 // jumps moves the clock ahead, past the ends of locks.

@@ -49,7 +49,7 @@ func (r *Repository) triggered(ctx context.Context, b *domain.Bundle) error {
 		Text:   "SELECT c.id FROM c WHERE c.recipient = @recipient AND c.dequeued = false",
 		Params: map[string]any{"@recipient": b.Cabinet.Recipient.String()},
 	}
-	query.In("c.origin", r.originsOf([]domain.Group{b.Group}))
+	query.AddIn("c.origin", r.originsOf([]domain.Group{b.Group}))
 	other, found, err := items.First[struct{ ID string }](ctx, r.bundles, b.Cabinet.Recipient.String(), query)
 	if err != nil || !found {
 		return err

@@ -62,7 +62,7 @@ func (r *Repository) openLongest(ctx context.Context, recipient domain.ActorID, 
 		Params: map[string]any{"@recipient": recipient.String()},
 	}
 	if len(origins) < len(r.groups.Origins()) {
-		query.In("c.origin", origins)
+		query.AddIn("c.origin", origins)
 	}
 	query.Text += " ORDER BY c._ts"
 	return items.First[bundle](ctx, r.bundles, recipient.String(), query)

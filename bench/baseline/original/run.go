@@ -59,8 +59,8 @@ func (r *run) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
-// Behind implements [repository.Run], as far as events were read.
-func (r *run) Behind(n int) domain.Backlog {
+// BacklogAfter implements [repository.Run], as far as events were read.
+func (r *run) BacklogAfter(n int) domain.Backlog {
 	if n >= len(r.events) {
 		return domain.Backlog{}
 	}
@@ -73,7 +73,7 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 		events := r.events
 		err := ctx.Err()
 		if err == nil && r.open != nil {
-			events, err = r.again(ctx)
+			events, err = r.readAgain(ctx)
 		}
 		if err != nil {
 			yield(repository.StoredEvent{}, fmt.Errorf("read events: %w", err))
@@ -90,8 +90,8 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 	}
 }
 
-// again reads the events of an open bundle, of all its drawers at once.
-func (r *run) again(ctx context.Context) ([]repository.StoredEvent, error) {
+// readAgain reads the events of an open bundle, of all its drawers at once.
+func (r *run) readAgain(ctx context.Context) ([]repository.StoredEvent, error) {
 	read := make([][]repository.StoredEvent, len(r.from))
 	all, ctx := errgroup.WithContext(ctx)
 	for i, a := range r.from {

@@ -121,7 +121,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		group := b.Group.String()
 		asked := q.Groups[group].Asked
 		q.Groups[group] = gate{Generation: q.Groups[group].Generation + 1}
-		c := q.of(b.Cabinet)
+		c := q.cabinetOf(b.Cabinet)
 		c.Acknowledged += int64(b.Count)
 		c.Position = b.Last
 		etag := q.ETag

@@ -52,8 +52,8 @@ func (q *queue) clone() *queue {
 	return &c
 }
 
-// of returns the cabinet of q with this key, nil if nothing was ever put into it.
-func (q *queue) of(key domain.CabinetKey) *cabinet {
+// cabinetOf returns the cabinet of q with this key, nil if nothing was ever put into it.
+func (q *queue) cabinetOf(key domain.CabinetKey) *cabinet {
 	for i := range q.Cabinets {
 		if c := &q.Cabinets[i]; c.Origin == key.Origin.String() && c.ContentType == key.ContentType.String() {
 			return c

@@ -86,7 +86,7 @@ func (r *Repository) first(ctx context.Context, q *queue, groups []string) (*cab
 		all.Go(func() error {
 			number, found, err := items.First[domain.Sequence](ctx, r.items, q.Recipient, items.Query{
 				Text:   "SELECT TOP 1 VALUE c.sequence FROM c" + inOrder,
-				Params: c.from(c.Position, q.Last),
+				Params: c.parameters(c.Position, q.Last),
 			})
 			if err == nil && !found {
 				err = domain.Errorf(domain.Damaged, "queue of %s: %d events of %s wait behind number %d, but there is none", q.Recipient, c.waiting(), c.ContentType, c.Position)
@@ -104,7 +104,7 @@ func (r *Repository) first(ctx context.Context, q *queue, groups []string) (*cab
 // inOrder selects the events of a cabinet behind a number, up to another.
 const inOrder = " WHERE c.origin = @origin AND c.contentType = @contentType AND c.sequence > @after AND c.sequence <= @last ORDER BY c.sequence"
 
-func (c *cabinet) from(after, last domain.Sequence) map[string]any {
+func (c *cabinet) parameters(after, last domain.Sequence) map[string]any {
 	return map[string]any{"@origin": c.Origin, "@contentType": c.ContentType, "@after": after, "@last": last}
 }
 
@@ -139,7 +139,7 @@ func (r *Repository) runFrom(q *queue, c *cabinet, asked []string) (*run, error)
 // runOf returns the run of an open bundle.
 func (r *Repository) runOf(q *queue, b *domain.Bundle, asked []string) *run {
 	return &run{
-		r: r, queue: q, key: b.Cabinet, group: b.Group, cabinet: q.of(b.Cabinet), generation: -1, asked: asked,
+		r: r, queue: q, key: b.Cabinet, group: b.Group, cabinet: q.cabinetOf(b.Cabinet), generation: -1, asked: asked,
 		after: b.First - 1, last: b.Last, most: b.Count,
 	}
 }
@@ -155,15 +155,15 @@ func (r *run) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
-// Behind implements [repository.Run].
-func (r *run) Behind(n int) domain.Backlog { return r.queue.backlog(r.asked, r.cabinet, n) }
+// BacklogAfter implements [repository.Run].
+func (r *run) BacklogAfter(n int) domain.Backlog { return r.queue.backlog(r.asked, r.cabinet, n) }
 
 // Events implements [repository.Run].
 func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	query := items.Query{
 		Text: "SELECT c.id, c.recipient, c.sequence, c.origin, c.contentType, c.documentType, c.supportsBundling, c.weight, c.saved, c.payload FROM c" +
 			inOrder + " OFFSET 0 LIMIT " + strconv.Itoa(r.most),
-		Params: r.cabinet.from(r.after, r.last),
+		Params: r.cabinet.parameters(r.after, r.last),
 		Page:   perPage,
 	}
 	return func(yield func(repository.StoredEvent, error) bool) {

@@ -111,7 +111,7 @@ func (s *saving) insert(ctx context.Context, batch []candidate) error {
 
 // receive counts an event and gives it its number.
 func (q *queue) receive(e *domain.Event, groups domain.Groups, now time.Time) domain.Sequence {
-	c := q.of(e.Cabinet())
+	c := q.cabinetOf(e.Cabinet())
 	if c == nil {
 		group, _ := groups.Of(e.Origin) // which is known, says Check
 		q.Cabinets = append(q.Cabinets, cabinet{Origin: e.Origin.String(), ContentType: e.ContentType.String(), Group: group.String()})
@@ -136,7 +136,7 @@ func (s *saving) withoutKnown(ctx context.Context, batch []candidate) ([]candida
 		Text:   "SELECT c.id, c.digest FROM c WHERE c.recipient = @recipient",
 		Params: map[string]any{"@recipient": s.to.String()},
 	}
-	query.In("c.id", ids)
+	query.AddIn("c.id", ids)
 	stored, err := items.All[event](ctx, s.r.items, s.to.String(), query)
 	if err != nil {
 		return nil, err

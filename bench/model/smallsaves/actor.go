@@ -45,7 +45,8 @@ func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *vi
 	return nil
 }
 
-// loseOf adds the step to t whose reply actor i does not receive: it is where it was.
+// loseOf adds the step to t whose reply actor i does not receive: the actor
+// repeats the request.
 func (m *model) loseOf(s, t *state, i int, format string, args ...any) {
 	if s.lostReplies == 0 {
 		return
@@ -168,13 +169,13 @@ func (m *model) readAgain(s *state, i int) *violation {
 	return nil
 }
 
-// A pagesView is one way in which the pages of several drawers may be read.
+// A pagesView is one possible result of reading the pages of several drawers.
 type pagesView struct {
 	cost  uint8
 	pages []*pages
 }
 
-// readPagesOf returns every way in which the pages of the ranges of b may be read.
+// readPagesOf returns every possible result of reading the pages of the ranges of b.
 func (m *model) readPagesOf(s *state, b *bundle, cost uint8) []pagesView {
 	views := []pagesView{{cost: cost}}
 	for _, r := range b.allRanges() {
@@ -183,7 +184,7 @@ func (m *model) readPagesOf(s *state, b *bundle, cost uint8) []pagesView {
 	return views
 }
 
-// readPages extends each view by every way to read the pages of a drawer.
+// readPages extends each view by every possible result of reading the pages of a drawer.
 func readPages(s *state, drawer uint8, views []pagesView) (all []pagesView) {
 	for _, v := range views {
 		for p, cost := range s.pages[drawer].reads(s.staleReads - v.cost) {
@@ -194,7 +195,7 @@ func readPages(s *state, drawer uint8, views []pagesView) (all []pagesView) {
 }
 
 // eventsOf returns the events of b from pages and the tail of l, in order; ok is false if
-// the read was old.
+// a read was stale.
 func (m *model) eventsOf(b *bundle, l *cabinetHead, view []*pages) (events [4]record, ok bool) {
 	n := 0
 	for j, r := range b.allRanges() {
@@ -205,7 +206,7 @@ func (m *model) eventsOf(b *bundle, l *cabinetHead, view []*pages) (events [4]re
 		for slot := r.from; slot < r.to; slot++ {
 			var found record
 			if !last || slot < l.paged {
-				found, ok = view[j].at(slot)
+				found, ok = view[j].event(slot)
 			} else if found, ok = l.inTail(slot); !m.holds(rejectOldHead) {
 				ok = int(slot-l.paged) < maxTail
 			}

@@ -1,9 +1,10 @@
 package smallsaves
 
-// Entries that a Peek makes up: their version is none that an entry has.
+// A Peek keeps a number that it has not read from an entry as an entry with this version or
+// drawer. No stored entry has either.
 const (
-	lookedUp     = 254 // stands for the drawer that a look into the cabinet has found
-	noSuchUpdate = 255
+	lookedUp     = 254 // the drawer of a number that was read from the cabinet
+	noSuchUpdate = 255 // the version
 )
 
 // choose adds the steps by which a Peek chooses the cabinet that its bundle comes from.
@@ -64,7 +65,7 @@ func (m *model) chooseFrom(s, t *state, i int, h *head, catalogs [cabinets]*cata
 	return nil
 }
 
-// keepHead keeps of h what composing a bundle needs.
+// keepHead keeps the fields of h that composing a bundle needs.
 func (m *model) keepHead(a *actor, h *head) {
 	a.head = head{watermark: h.watermark}
 	if m.holds(trustSealedOnly) {
@@ -85,8 +86,8 @@ func smallestEntry(catalogs [cabinets]*catalog, match func(entry) bool) (smalles
 }
 
 // smallestCandidate returns the entry of the cabinet that holds the smallest number, or
-// one without a drawer if the Peek has to look into a cabinet; and the first numbers that
-// it knows of cabinets.
+// one without a drawer if the Peek has to read a cabinet; and the first numbers that it
+// knows of cabinets.
 func (m *model) smallestCandidate(s *state, a *actor, h *head, catalogs [cabinets]*catalog) (smallest entry, firsts []uint8, found bool) {
 	for c := range cabinets {
 		l, at := &h.cabinets[c], &a.gate.at[c]
@@ -104,7 +105,7 @@ func (m *model) smallestCandidate(s *state, a *actor, h *head, catalogs [cabinet
 	return smallest, firsts, found
 }
 
-// candidate returns the entry that a Peek believes of a cabinet in which events wait.
+// candidate returns the entry that a Peek assumes for a cabinet with unacknowledged events.
 func (m *model) candidate(s *state, a *actor, l *cabinetHead, c int, entries *catalog) entry {
 	at, number := &a.gate.at[c], uint8(c) //nolint:gosec // a cabinet
 	if l.tailLen() > 0 && (at.sequence >= l.pagedSequence || !m.holds(pagesBeforeTail)) {
@@ -128,12 +129,12 @@ func (m *model) candidate(s *state, a *actor, l *cabinetHead, c int, entries *ca
 	return e
 }
 
-// returnNoData adds the step of a Peek that finds nothing.
+// returnNoData adds the step of a Peek that finds no event.
 func (m *model) returnNoData(s, t *state, a *actor) *violation {
 	if !m.Lenient && !a.wasOpen && s.bundles.current.gate.version == a.gate.version {
 		for c := range cabinets {
 			if next, ok := s.history.nextOf(c); ok && a.smallest[c] == next.number {
-				return m.violate("H10: a Peek said no data, though events were visible before it began", "Peek: no data")
+				return m.violate("H10: a Peek returned no data, though events were visible before it began", "Peek: no data")
 			}
 		}
 	}

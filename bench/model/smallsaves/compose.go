@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A composition is what a Peek makes of the drawers of a cabinet.
+// A composition is the result of a Peek that has read the drawers of a cabinet.
 type composition struct {
 	verdict verdict
 	bundle  bundle
@@ -58,7 +58,7 @@ func (m *model) takeComposition(s *state, i int, cost uint8, view *cabinet, foun
 	switch found.verdict {
 	case tooOld:
 		if cost > 0 {
-			return // the same reads come out fresh in another step
+			return // another step has the same reads without staleness
 		}
 		a.peekAgain(readGate)
 		m.take(&t, "Peek: reads do not fit each other, reads again")
@@ -103,8 +103,8 @@ func (m *model) beginHeal(a *actor, view *cabinet, drawer uint8) {
 	a.startHints()
 }
 
-// correctEntry adds the step of a Peek whose entry is missing, dead or too low: it
-// repairs the entry and chooses again.
+// correctEntry adds the step of a Peek whose entry is missing, too low, or of a drawer
+// without unacknowledged events: it repairs the entry and chooses again.
 func (m *model) correctEntry(s, t *state, a *actor, b *bundle) {
 	first, number := b.ranges[0], b.events[0].number
 	if !m.AnyEntry {
@@ -162,7 +162,7 @@ func (m *model) checkEntry(a *actor, view *cabinet, pagesOf func(uint8) *pages) 
 	if slot >= d.count {
 		return dead, true
 	}
-	r, ok := pagesOf(d.id).at(slot)
+	r, ok := pagesOf(d.id).event(slot)
 	if !ok {
 		return composition{verdict: tooOld}, true
 	}
@@ -173,8 +173,8 @@ func (m *model) checkEntry(a *actor, view *cabinet, pagesOf func(uint8) *pages) 
 	return composition{}, false
 }
 
-// readableDrawers returns the drawers of a cabinet from the gate's place on, in order, and
-// the ordinal before the first.
+// readableDrawers returns the drawers of a cabinet from the position of the gate on, in
+// order, and the ordinal before the first.
 func (m *model) readableDrawers(a *actor, view *cabinet) (drawers []drawer, before uint8) {
 	l, at := &a.head.cabinets[a.entry.cabinet], a.gate.at[a.entry.cabinet]
 	start := max(at.ordinal, l.floor, 1)
@@ -198,7 +198,7 @@ func (m *model) readableDrawers(a *actor, view *cabinet) (drawers []drawer, befo
 	return drawers, start - 1
 }
 
-// composition returns what a Peek makes of the drawers and pages that it has read.
+// composition returns the result of a Peek that has read drawers and pages.
 func (m *model) composition(a *actor, view *cabinet, pagesOf func(uint8) *pages) composition {
 	if a.entry.drawer != 0 && !m.holds(chooseCandidates) {
 		if found, wrong := m.checkEntry(a, view, pagesOf); wrong {
@@ -243,7 +243,7 @@ type composer struct {
 	bundle bundle
 }
 
-// A progress says what adding a drawer to a bundle came upon.
+// A progress is the result of adding a drawer to a bundle.
 type progress uint8
 
 const (
@@ -295,7 +295,7 @@ func (c *composer) addDrawer(d *drawer, p *pages) progress {
 	for slot := start; slot < end; slot++ {
 		r, there := c.last.inTail(slot)
 		if slot < paged {
-			r, there = p.at(slot)
+			r, there = p.event(slot)
 		}
 		switch {
 		case !there && m.holds(keepPlace) && b.n > 0:

@@ -61,7 +61,7 @@ func (m *model) openBundle(s *state, i int) *violation {
 	return nil
 }
 
-// checkBundle returns what does not hold of a bundle that an actor opens.
+// checkBundle returns the rule that a bundle which an actor opens violates, "" if none.
 func (m *model) checkBundle(s *state, b *bundle, a *actor) string {
 	c, h := int(b.cabinet), &s.history
 	done := h.bundled[c]
@@ -113,7 +113,7 @@ func (m *model) readBundle(s *state, i int) *violation {
 			m.take(&t, "Dequeue B%d finds it half dequeued", id)
 		case absent, closed:
 			if !m.Lenient && s.history.dequeued>>id&1 == 0 {
-				return m.violate("H7: a Dequeue of an open bundle said that there is none", "Dequeue B%d", id)
+				return m.violate("H7: a Dequeue of an open bundle returned not found", "Dequeue B%d", id)
 			}
 			a.restart(a.operation + 1)
 			m.take(&t, "Dequeue B%d: there is none (%d stale)", id, cost)
@@ -176,8 +176,8 @@ func (r *slotRange) positionIn(d *drawer) uint8 {
 	return r.to
 }
 
-// raisePosition adds the steps by which the position of the next drawer is raised, or read
-// to be high enough.
+// raisePosition adds the steps by which the position of the next drawer is raised, or is
+// read and found high enough.
 func (m *model) raisePosition(s *state, i int) {
 	a := &s.actors[i]
 	r, c := &a.target.ranges[a.rangeNo], a.target.cabinet
@@ -209,8 +209,8 @@ func (m *model) raisePosition(s *state, i int) {
 	}
 }
 
-// updateEntry adds the steps by which the entry of the next drawer is raised to what
-// waits in it, or deleted.
+// updateEntry adds the steps by which the entry of the next drawer is raised to its first
+// unacknowledged event, or deleted.
 func (m *model) updateEntry(s *state, i int) {
 	t := *s
 	a := &t.actors[i]
@@ -218,10 +218,10 @@ func (m *model) updateEntry(s *state, i int) {
 	domain := m.domainOf(int(c))
 	entries := s.catalogs[domain].current
 	e, there := entries.find(r.drawer)
-	waiting, found := s.pages[r.drawer].current.at(d.position)
+	waiting, found := s.pages[r.drawer].current.event(d.position)
 	switch {
 	case d.count > d.position && !found:
-		return // its pages are gone: a sweep was faster
+		return // a sweep has removed its pages
 	case d.count > d.position && (!there || e.next < waiting.number):
 		entries.put(entry{drawer: r.drawer, cabinet: c, next: waiting.number})
 	case d.count <= d.position && there && (e.next <= r.number || m.Fresh && d.sealed):

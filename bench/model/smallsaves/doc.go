@@ -12,7 +12,7 @@
 //
 // Processes: two writers and two actors, in steps of one request each. Between two steps
 // any other process may take any number of its own. A writer saves batches of events,
-// small or large, flushes, or sweeps; it may roll back an intent at any time, since the
+// small or large, flushes, or sweeps. It may roll back an intent at any time, because the
 // model has no lease. An actor peeks and dequeues.
 //
 // Faults: a process crashes and starts again, a write is applied and its reply is lost,
@@ -34,9 +34,9 @@
 //
 // # Scenarios and mutations
 //
-// Scenarios names what has to hold. Mutations leaves out one rule of the protocol at a
-// time, and the exploration has to find a violation for each. A scenario that exceeds
-// its bounds is reported as not exhausted.
+// [Groups] returns the scenarios, which must have no violation. Each scenario of
+// [Mutations] leaves out one rule of the protocol, and the exploration must find a
+// violation. A scenario that exceeds its bounds is reported as not exhausted.
 //
 // # What is not modelled
 //

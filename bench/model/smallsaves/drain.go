@@ -9,9 +9,9 @@ import (
 const maxDrainSteps = 300
 
 // drain has a fresh actor peek and dequeue alone, with fresh reads and without faults,
-// until a Peek finds nothing. It returns what does not hold, "" if it got exactly the
-// committed events, and the trace. Where the model has no room for another bundle it ends
-// early.
+// until a Peek finds nothing. It returns the violated rule, "" if the actor got exactly the
+// committed events, and the trace. It ends early if the model has no room for another
+// bundle.
 func (m *model) drain(documents *state) (message string, trace []string) {
 	alone := *m
 	alone.Versions, alone.Lenient, alone.steps = 0, false, nil

@@ -41,8 +41,8 @@ func (v *Violation) String() string {
 	return text
 }
 
-// Explore goes through all states of a scenario, breadth first, until it finds a
-// violation or exceeds a limit.
+// Explore visits all states of a scenario, breadth first, until it finds a violation or
+// exceeds a limit.
 func Explore(ctx context.Context, s *Scenario, limits Limits) Result {
 	x := &exploration{
 		model: newModel(s), limits: limits, seed: maphash.MakeSeed(),
@@ -54,8 +54,8 @@ func Explore(ctx context.Context, s *Scenario, limits Limits) Result {
 	return x.result
 }
 
-// An exploration knows states by their hash of 64 bits: the states themselves are kept
-// only until they are explored. With 10 million states the chance that two share a hash
+// An exploration identifies a state by a hash of 64 bits, and keeps the state itself only
+// until it is explored. With 10 million states the chance that two share a hash
 // is below 1 in 300,000.
 type exploration struct {
 	model   *model

@@ -46,7 +46,7 @@ func (m *model) skipJob(s *state, i int, cost uint8, why string) {
 }
 
 // flushEagerly adds the steps by which writer i, which has read h in t, first flushes a
-// tail that is not in its way.
+// tail although it has room for the Save.
 func (m *model) flushEagerly(s, t *state, i int, h *head) {
 	if s.eagerFlushes == 0 {
 		return
@@ -87,11 +87,11 @@ func (m *model) stepFlush(s *state, i int) *violation {
 	return nil
 }
 
-// putPage creates the page of a flush in t, or takes the end of the one that is there as
-// its extent. It reports whether it has written.
+// putPage creates the page of a flush in t. If the page exists, the flush ends where the
+// page does. It reports whether it has written.
 func (m *model) putPage(t *state, f *flush) (written bool, v *violation) {
 	current := t.pages[f.drawer].current
-	there := current.starting(f.from)
+	there := current.pageFrom(f.from)
 	if there != nil && m.holds(createPage) {
 		for n := range min(there.n, f.n) {
 			if there.events[n] != f.events[n] {
@@ -142,7 +142,7 @@ func (m *model) flushPage(s *state, i int) *violation {
 	return nil
 }
 
-// What a flush has done with countWhenLeft, one bit each.
+// The parts of a flush that are done, with CountWhenLeft; one bit each.
 const (
 	pageMade   = 1
 	drawerMade = 2
@@ -223,8 +223,8 @@ func (m *model) flushCount(s *state, i int) *violation {
 	return nil
 }
 
-// dueEntry returns the number that the entry of the drawer of f has to say, 0 if none is
-// due.
+// dueEntry returns the number to write to the entry of the drawer of f, 0 if none has to be
+// written.
 func (m *model) dueEntry(s *state, f *flush, position uint8) uint8 {
 	if !m.FlushEntries || !m.holds(entryOfEachFlush) && f.from > 0 {
 		return 0
@@ -232,12 +232,12 @@ func (m *model) dueEntry(s *state, f *flush, position uint8) uint8 {
 	if f.from > 0 && position < f.from || position >= f.until {
 		return 0
 	}
-	r, _ := s.pages[f.drawer].current.at(max(position, f.from))
+	r, _ := s.pages[f.drawer].current.event(max(position, f.from))
 	return r.number
 }
 
-// flushEntry adds the steps by which a flush writes the entry that is due and takes the
-// events out of the tail in its copy of the head.
+// flushEntry adds the steps by which a flush writes the entry that is due and removes the
+// events from the tail in its copy of the head.
 func (m *model) flushEntry(s *state, i int) {
 	t := *s
 	w := &t.writers[i]
@@ -272,7 +272,7 @@ func (m *model) flushEntry(s *state, i int) {
 	m.take(&t, "flush: entry %d", f.due)
 }
 
-// dropTail takes the events in slots below until out of the tail.
+// dropTail removes the events in slots below until from the tail.
 func (c *cabinetHead) dropTail(until uint8) {
 	if until <= c.paged {
 		return
@@ -286,7 +286,7 @@ func (c *cabinetHead) dropTail(until uint8) {
 	c.tail, c.paged = rest, until
 }
 
-// flushHead adds the steps of the conditional write that takes the flushed events out of
+// flushHead adds the steps of the conditional write that removes the flushed events from
 // the head.
 func (m *model) flushHead(s *state, i int) {
 	w, t := &s.writers[i], *s

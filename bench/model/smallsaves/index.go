@@ -1,6 +1,6 @@
 package smallsaves
 
-// A reading is one way in which reads of several partitions may come out.
+// A reading is one possible result of reading several partitions.
 type reading struct {
 	cost     uint8  // stale reads
 	received uint16 // events, one bit each
@@ -11,7 +11,7 @@ type reading struct {
 func (m *model) readHead(s *state, i int, j *job) *violation {
 	for h, cost := range s.head.reads(s.staleReads) {
 		if h.intent.low != 0 && (m.holds(smallWithoutIntent) || j.large) {
-			m.meetIntent(s, i, h, cost)
+			m.resolveIntent(s, i, h, cost)
 			continue
 		}
 		if v := m.dedup(s, i, j, h, cost); v != nil {
@@ -21,9 +21,9 @@ func (m *model) readHead(s *state, i int, j *job) *violation {
 	return nil
 }
 
-// meetIntent adds the step of writer i that finds an intent in the head: it resumes its
-// own, and rolls back another's.
-func (m *model) meetIntent(s *state, i int, h *head, cost uint8) {
+// resolveIntent adds the step of writer i that finds an intent in the head: it resumes its
+// own, and rolls back that of another writer.
+func (m *model) resolveIntent(s *state, i int, h *head, cost uint8) {
 	w, t := &s.writers[i], *s
 	t.staleReads -= cost
 	u := &t.writers[i]
@@ -96,8 +96,8 @@ type drawerRef struct {
 	drawer  uint8
 }
 
-// seal closes a drawer for further events at its count, by a conditional write that acts
-// on the truth.
+// seal closes a drawer for further events at its count, by a conditional write, which acts
+// on the current document.
 func (m *model) seal(t *state, r drawerRef) {
 	c := t.cabinets[r.cabinet].current
 	d, _ := c.find(r.drawer)
@@ -106,8 +106,8 @@ func (m *model) seal(t *state, r drawerRef) {
 	t.cabinets[r.cabinet].write(c, m.Versions)
 }
 
-// readIndex returns every way in which the index of the cabinets of j may be read with
-// h, and the drawers behind the head's that the reader has to seal.
+// readIndex returns every possible result of reading the index of the cabinets of j with h,
+// and the drawers with a smaller ordinal than the head's that the reader has to seal.
 func (m *model) readIndex(s *state, j *job, h *head, cost uint8) (readings []reading, unsealed []drawerRef) {
 	readings = []reading{{cost: cost}}
 	for c := range cabinets {
@@ -201,8 +201,8 @@ func (c *cabinetHead) complete(view *cabinet) bool {
 	return true
 }
 
-// readExtents appends to found every way in which the pages of extents may be read, and
-// the tail of the cabinet with them.
+// readExtents appends to found every possible result of reading the pages of extents,
+// together with the tail of the cabinet.
 func (m *model) readExtents(s *state, h *head, c int, extents []extent, r reading, found []reading) []reading {
 	ways := []reading{r}
 	for _, x := range extents {
@@ -232,7 +232,7 @@ func (m *model) readExtents(s *state, h *head, c int, extents []extent, r readin
 // missing.
 func (p *pages) received(until uint8) (events uint16, ok bool) {
 	for slot := range until {
-		r, there := p.at(slot)
+		r, there := p.event(slot)
 		if !there {
 			return 0, false
 		}

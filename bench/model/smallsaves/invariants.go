@@ -2,7 +2,7 @@ package smallsaves
 
 import "slices"
 
-// checkDocuments returns what does not hold of the documents of s, "" if all does.
+// checkDocuments returns the rule that the documents of s violate, "" if none.
 func (m *model) checkDocuments(s *state) string {
 	for c := range cabinets {
 		for _, message := range []string{m.checkDrawers(s, c), m.checkHead(s, c), m.checkCommitted(s, c)} {
@@ -13,7 +13,7 @@ func (m *model) checkDocuments(s *state) string {
 	}
 	for e, owner := range s.history.payload {
 		if owner > 0 && s.payloads[owner-1]>>e&1 == 0 {
-			return "H1: the payload of a committed event is gone"
+			return "H1: the payload of a committed event is missing"
 		}
 	}
 	if h := &s.head.current; h.watermark > h.reserved {
@@ -76,7 +76,7 @@ func (m *model) checkCommitted(s *state, c int) string {
 // holds reports whether r is in a slot below until.
 func (p *pages) holds(r record, until uint8) bool {
 	for slot := range until {
-		if found, ok := p.at(slot); ok && found == r {
+		if found, ok := p.event(slot); ok && found == r {
 			return true
 		}
 	}

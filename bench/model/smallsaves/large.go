@@ -85,7 +85,7 @@ func (m *model) writePages(s *state, i int) {
 		}
 		t := *s
 		written := s.pages[p.drawer].current
-		there := written.starting(p.from)
+		there := written.pageFrom(p.from)
 		if there != nil && there.writer != w.plan.low {
 			t.writers[i].startOver()
 			m.take(&t, "page D%d/%d is another's", p.drawer, p.from)
@@ -254,8 +254,8 @@ func (m *model) commit(s *state, i int, j *job) *violation {
 }
 
 // merge adds the next batch of writer i to h, which commits the one before: as a small
-// Save if it fits, else as an intent. It returns the events of the batch and what does
-// not hold then.
+// Save if it fits, else as an intent. It returns the events of the batch, and the rule that
+// is violated then, "" if none.
 func (m *model) merge(t *state, i int, h *head) (fresh []uint8, message string) {
 	next := m.jobOf(&t.writers[i])
 	if next == nil {

@@ -2,7 +2,7 @@ package smallsaves
 
 import "fmt"
 
-// A violation is a step after which something does not hold that has to.
+// A violation is a step after which a rule does not hold.
 type violation struct{ label, message string }
 
 // A step leads from one state to another.
@@ -29,9 +29,9 @@ type model struct {
 
 	labels    bool   // whether steps are to be labelled
 	cut       int    // steps that were left out because a state has no room for them
-	cutDrains int    // drains that ended early for the same reason
+	cutDrains int    // drains that ended early because a state has no room
 	name      string // of the process that takes a step
-	steps     []step // from the state at issue
+	steps     []step // from the state whose steps are taken
 }
 
 // newModel returns the model of s with its defaults.
@@ -58,7 +58,7 @@ func orDefault(n, otherwise uint8) uint8 {
 	return n
 }
 
-// holds reports whether a rule is in force.
+// holds reports whether the scenario has a rule.
 func (m *model) holds(r rule) bool { return m.without&r == 0 }
 
 // domainOf returns the number of the catalog that has the entries of a cabinet.
@@ -69,7 +69,7 @@ func (m *model) domainOf(cabinet int) int {
 	return 0
 }
 
-// label describes a step of the process at work, if labels are wanted.
+// label describes a step of the process that takes it, if labels are wanted.
 func (m *model) label(format string, args []any) string {
 	if !m.labels {
 		return ""
@@ -87,7 +87,7 @@ func (m *model) takeWith(t *state, o outcome, format string, args ...any) {
 	m.steps = append(m.steps, step{state: *t, label: m.label(format, args), outcome: o})
 }
 
-// violate returns a violation by the process at work.
+// violate returns a violation by the process that takes the step.
 func (m *model) violate(message, format string, args ...any) *violation {
 	return &violation{label: m.name + " " + fmt.Sprintf(format, args...), message: message}
 }

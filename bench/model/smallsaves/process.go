@@ -122,16 +122,16 @@ type actor struct {
 	drawer    drawer
 	raise     uint8 // the number that an entry is raised to, 0 deletes it
 
-	// What an observer has seen when the operation began.
+	// The observations at the beginning of the operation.
 	dequeued uint8
 	wasOpen  bool
 	smallest [cabinets]uint8
 
-	found [cabinets]uint8 // first numbers that a look into a cabinet has found
+	found [cabinets]uint8 // first numbers that were read from cabinets
 	limit uint8           // with inOrder: the number that the bundle must end before
 }
 
-// restart drops the operation that an actor is at and begins the one with number next.
+// restart ends the current operation of an actor and begins the one with number next.
 func (a *actor) restart(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }

@@ -40,5 +40,5 @@ func (q *queue) drain() iter.Seq[*state] {
 	}
 }
 
-// bytes returns about how much memory the states take.
+// bytes returns the approximate memory of the states.
 func (q *queue) bytes() int64 { return int64(q.n) * int64(unsafe.Sizeof(state{})) }

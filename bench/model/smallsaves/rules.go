@@ -1,23 +1,23 @@
 package smallsaves
 
-// A rule is one of those that the protocol rests on. A mutation leaves one out.
+// A rule is a rule of the protocol. A mutation leaves one out.
 type rule uint64
 
 const (
 	claimFirst           rule = 1 << iota // a rollback claims the head before it seals drawers
-	trustSealedOnly                       // a drawer behind the head's is trusted only if it is sealed
-	keepPlace                             // the gate keeps the place behind the last acknowledged event
+	trustSealedOnly                       // a drawer with a smaller ordinal than the head's is trusted only if it is sealed
+	keepPlace                             // the gate keeps the position after the last acknowledged event
 	denseOrdinals                         // drawers of a cabinet have dense ordinals, and a missing one is seen
 	chooseCandidates                      // a Peek chooses among the cabinets whose head is ahead of the gate
 	dequeueAtOnce                         // a Dequeue is one batch
 	confirmOpen                           // a Peek confirms the gate before it repeats a bundle
-	idsDecide                             // a watermark that has moved is no proof that a Save succeeded
+	idsDecide                             // a watermark that has moved does not prove that a Save succeeded
 	entryOfEachFlush                      // with flushEntries: each flush writes the entry that is due, not only the first of a drawer
 	noteClosedDrawer                      // a sweep notes the drawer that it closes in the head
 	sweepIfMatch                          // a sweep closes a drawer only if the head has not changed
 	keepPayloads                          // a Save that was refused keeps its payloads
 	knowTails                             // a writer keeps the tails of other cabinets
-	adoptPage                             // a flush takes the end of a page that is there as its extent
+	adoptPage                             // a flush ends where a page that exists ends
 	createPage                            // a flush never replaces a page
 	countCondition                        // a flush counts only from what it knows
 	pageBeforeCount                       // a flush writes the page before it counts
@@ -37,6 +37,6 @@ const (
 	sealLeft                              // with countWhenLeft: a drawer is sealed at its fill before the head leaves it
 )
 
-// ofVariants are rules whose absence is an older protocol and no fault of one process, so
-// that a fresh writer follows it, too.
+// ofVariants are rules whose absence is an older protocol rather than the fault of one
+// process. A fresh writer leaves them out, too.
 const ofVariants = claimFirst | trustSealedOnly | keepPlace | denseOrdinals | chooseCandidates | dequeueAtOnce | confirmOpen | idsDecide

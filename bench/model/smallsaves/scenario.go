@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Scenario is a small world: what two writers and two actors do, how much may fail,
+// A Scenario says what two writers and two actors do, how many faults there may be,
 // and which variant of the protocol they follow.
 //
 // A writer's batches are separated by a slash. A digit is an event: 1 to 4 belong to
@@ -24,10 +24,10 @@ type Scenario struct {
 	Bundle   uint8 // events of a bundle at most; default 2
 
 	Crashes, LostReplies, StaleReads uint8
-	Versions                         int   // that a stale read may return; default 1 with StaleReads
-	Rollbacks                        uint8 // of intents; default 2, none if NoRollbacks
+	Versions                         int   // older versions that a stale read may return; default 1 with StaleReads
+	Rollbacks                        uint8 // rollbacks of intents; default 2, none if NoRollbacks
 	NoRollbacks                      bool
-	EagerFlushes                     uint8 // that no Save needs
+	EagerFlushes                     uint8 // flushes that no Save needs
 
 	TwoDomains bool
 	InOrder    bool // bundles keep the order of the recipient over cabinets
@@ -41,9 +41,9 @@ type Scenario struct {
 	AnyEntry      bool // a Peek believes any entry, as it did before small Saves
 	FlushEntries  bool // a flush writes an entry whenever one is due
 	CountWhenLeft bool // a drawer is counted only when the head leaves it
-	NoLateFlush   bool // no flush writes after its drawer was closed
+	NoLateFlush   bool // a flush writes nothing after its drawer was closed
 
-	// Lenient does not report a 204 or 404 that a stale read explains; Choice reports a
+	// Lenient permits a 204 or 404 that is the result of a stale read; Choice reports a
 	// wrong choice all the same.
 	Lenient, Choice bool
 

@@ -14,7 +14,7 @@ const (
 
 // appendTo adds events to the tails of h, which has no intent, as a small Save does. A
 // new drawer is in the head alone. If they do not fit it returns why, and for which
-// cabinet; h is then of no use.
+// cabinet; h must not be used then.
 func (m *model) appendTo(h *head, events []uint8, drawersMade *uint8, left uint8) (fit, uint8) {
 	before := h.cabinets
 	for _, e := range events {
@@ -49,8 +49,8 @@ func (m *model) mustLeave(left uint8, cabinet int) bool {
 	return m.CountWhenLeft && m.holds(sealLeft) && left>>cabinet&1 == 0
 }
 
-// decide chooses what writer i does next with its copy of the head and its fresh
-// events: flush a tail that is in the way, save small, or reserve.
+// decide chooses the next step of writer i from its copy of the head and its fresh events:
+// flush a tail that has no room for them, save small, or reserve.
 func (m *model) decide(t *state, i int) {
 	w := &t.writers[i]
 	w.headVersion = w.head.version
@@ -194,7 +194,8 @@ func numbered(events []uint8, low uint8) (records []record) {
 	return records
 }
 
-// add records that events become visible, and returns what does not hold then.
+// add records that events become visible, and returns the rule that is violated then, "" if
+// none.
 func (h *history) add(records []record) (message string) {
 	slices.SortFunc(records, func(a, b record) int { return int(a.number) - int(b.number) })
 	for _, r := range records {

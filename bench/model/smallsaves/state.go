@@ -43,7 +43,7 @@ type cabinetHead struct {
 	drawer, fill, ordinal, sequence uint8
 	paged                           uint8 // slots below it are in pages, those from it to fill in the tail
 	pagedSequence                   uint8 // of the last event in a page
-	floor                           uint8 // drawers with a smaller ordinal are gone
+	floor                           uint8 // drawers with a smaller ordinal are removed
 	closed                          uint8 // the drawer that a sweep has closed and not yet removed
 	tail                            [maxTail]record
 }
@@ -187,8 +187,8 @@ const flushWrote = 255
 // pages are those of a drawer in its partition.
 type pages struct{ all [maxPages]page }
 
-// at returns the event at a slot.
-func (p *pages) at(slot uint8) (record, bool) {
+// event returns the event in a slot.
+func (p *pages) event(slot uint8) (record, bool) {
 	for i := range p.all {
 		if x := &p.all[i]; x.n > 0 && slot >= x.from && slot < x.from+x.n {
 			return x.events[slot-x.from], true
@@ -197,8 +197,8 @@ func (p *pages) at(slot uint8) (record, bool) {
 	return record{}, false
 }
 
-// starting returns the page whose id is the slot from, nil if there is none.
-func (p *pages) starting(from uint8) *page {
+// pageFrom returns the page that begins at the slot from, nil if none does.
+func (p *pages) pageFrom(from uint8) *page {
 	for i := range p.all {
 		if p.all[i].n > 0 && p.all[i].from == from {
 			return &p.all[i]
@@ -230,7 +230,7 @@ const (
 	closed
 )
 
-// A bundle is the events that a Peek has handed out.
+// A bundle is the events that a Peek has returned.
 type bundle struct {
 	state            bundleState
 	version, cabinet uint8
@@ -243,7 +243,7 @@ type bundle struct {
 func (b *bundle) all() []record          { return b.events[:b.n] }
 func (b *bundle) allRanges() []slotRange { return b.ranges[:b.nRanges] }
 
-// A place is a position in a cabinet: just behind the event with the number sequence.
+// A place is a position in a cabinet: after the event with the number sequence.
 type place struct{ ordinal, slot, sequence uint8 }
 
 // A gate says what was acknowledged, and which bundle is open.
@@ -266,7 +266,7 @@ type bundles struct {
 	all  [maxBundles]bundle
 }
 
-// A history is what an observer knows who sees every step; no process reads it.
+// A history records every step for the checks. No process reads it.
 type history struct {
 	log       [cabinets][7]record // what was committed, in order
 	logged    [cabinets]uint8
@@ -282,7 +282,7 @@ type history struct {
 
 func (h *history) committedOf(cabinet int) []record { return h.log[cabinet][:h.logged[cabinet]] }
 
-// nextOf returns the first committed event of a cabinet that is in no bundle.
+// nextOf returns the first committed event of a cabinet that no bundle has.
 func (h *history) nextOf(cabinet int) (record, bool) {
 	if h.bundled[cabinet] < h.logged[cabinet] {
 		return h.log[cabinet][h.bundled[cabinet]], true
@@ -290,7 +290,7 @@ func (h *history) nextOf(cabinet int) (record, bool) {
 	return record{}, false
 }
 
-// A state is everything that the further course of a scenario depends on.
+// A state is everything that the next steps of a scenario depend on.
 type state struct {
 	payloads [processes]uint8 // in the content store, by the writer that put them, one bit for each event
 	head     versions[head]
@@ -308,7 +308,7 @@ type state struct {
 	actors  [processes]actor
 }
 
-// forgetVersions drops what only stale reads could return.
+// forgetVersions removes the versions that only stale reads can return.
 func (s *state) forgetVersions() {
 	s.head.forget()
 	for i := range s.catalogs {

@@ -2,9 +2,9 @@ package smallsaves
 
 import "slices"
 
-// beginSweeps adds the steps by which writer i begins to sweep: it removes what is left of
-// a drawer that was closed, or closes the last drawer of a cabinet once all of it is
-// acknowledged.
+// beginSweeps adds the steps by which writer i begins to sweep: it removes the documents of
+// a closed drawer that still exist, or closes the last drawer of a cabinet once all its
+// events are acknowledged.
 func (m *model) beginSweeps(s *state, i int) {
 	for h, cost := range s.head.reads(s.staleReads) {
 		for b, more := range s.bundles.reads(s.staleReads - cost) {
@@ -43,8 +43,8 @@ func (s *state) hasDrawerBelow(c int, floor uint8) bool {
 	return false
 }
 
-// retains reports whether an event of a cabinet is saved again in this scenario, so that
-// the retention is not over.
+// retains reports whether an event of a cabinet is saved again in this scenario: its id must
+// be kept until then.
 func (m *model) retains(s *state, c int) bool {
 	for _, r := range s.history.committedOf(c) {
 		for _, jobs := range m.jobs {

@@ -10,7 +10,7 @@ import (
 // maxWalk limits the steps of one walk.
 const maxWalk = 400
 
-// Walks is a scenario that is too large to be exhausted: Walk takes random ways through
+// Walks is a scenario that is too large to be exhausted: Walk takes random walks through
 // it.
 func Walks() Scenario {
 	return Scenario{
@@ -20,7 +20,7 @@ func Walks() Scenario {
 	}
 }
 
-// Walk goes n random ways through a scenario, each until no process has a step left.
+// Walk takes n random walks through a scenario, each until no process has a step left.
 // Result.Transitions counts the steps. A walk ends early where a state has no room for
 // another bundle.
 func Walk(ctx context.Context, s *Scenario, n int) Result {
@@ -37,7 +37,7 @@ func Walk(ctx context.Context, s *Scenario, n int) Result {
 	return x.result
 }
 
-// walk goes one way. It returns false after a violation.
+// walk takes one random walk. It returns false after a violation.
 func (x *exploration) walk(random *rand.Rand) bool {
 	m, s := x.model, x.model.start()
 	var trace []string

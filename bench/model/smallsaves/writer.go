@@ -1,6 +1,6 @@
 package smallsaves
 
-// jobOf returns the batch that a writer is at, nil if it is through.
+// jobOf returns the current batch of a writer, nil if it has finished all.
 func (m *model) jobOf(w *writer) *job {
 	if jobs := m.jobs[w.id]; int(w.job) < len(jobs) {
 		return &jobs[w.job]
@@ -63,7 +63,8 @@ func (m *model) stepWriter(s *state, i int) *violation {
 	return nil
 }
 
-// lose adds the step to t whose reply writer i does not receive: it is where it was.
+// lose adds the step to t whose reply writer i does not receive: the writer
+// repeats the request.
 func (m *model) lose(s, t *state, i int, format string, args ...any) {
 	if s.lostReplies == 0 {
 		return
@@ -87,7 +88,7 @@ func (m *model) startOver(s *state, i int, why string) {
 	m.take(&t, "%s", why)
 }
 
-// replaceHead writes h as the work of an operation, 0 if no reader will ask for it.
+// replaceHead writes h with the id of an operation, 0 if no writer reads it back.
 func (m *model) replaceHead(t *state, h head, operation uint8) {
 	h.version = t.head.current.version + 1
 	h.operation = operation

@@ -62,7 +62,7 @@ func Find(name string) (Container, error) {
 
 // Check returns an *UnknownError if req is about a container that is not listed.
 func Check(req *http.Request) error {
-	name, _ := Of(req)
+	name, _ := NameOf(req)
 	if name == "" {
 		return nil
 	}
@@ -70,9 +70,9 @@ func Check(req *http.Request) error {
 	return err
 }
 
-// Of returns the name of the container that req is about, "" if it is about none, and what
+// NameOf returns the name of the container that req is about, "" if it is about none, and what
 // its path names within that.
-func Of(req *http.Request) (name, rest string) {
+func NameOf(req *http.Request) (name, rest string) {
 	_, after, _ := strings.Cut(req.URL.Path, "/colls/")
 	name, rest, _ = strings.Cut(after, "/")
 	return name, rest

@@ -75,7 +75,7 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 }
 
 func (t *transport) nameOf(req *http.Request) steps.Name {
-	step := steps.Of(req)
+	step := steps.NameOf(req)
 	switch {
 	case t.fuse.sweeping && (step == steps.Commit || step == steps.Clear):
 		return steps.Retain // the floor takes the drawer that was being filled

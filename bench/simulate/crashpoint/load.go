@@ -114,7 +114,7 @@ func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error
 		if err != nil {
 			return err
 		}
-		err = l.until(ctx, func() error {
+		err = l.retry(ctx, func() error {
 			a, err := l.ask(ctx, http.MethodPost, "/v1/data-available", "", body)
 			if err != nil {
 				return err
@@ -159,7 +159,7 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 }
 
 func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
-	return id, l.until(ctx, func() error {
+	return id, l.retry(ctx, func() error {
 		asked := l.ledger.Now()
 		a, err := l.ask(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
 		if id = a.id; err != nil || id == "" {
@@ -173,7 +173,7 @@ func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
 // answer that may have been lost.
 func (l *load) dequeue(ctx context.Context, actor, id string) error {
 	lost := false
-	return l.until(ctx, func() error {
+	return l.retry(ctx, func() error {
 		_, err := l.ask(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
 		if refused, ok := errors.AsType[*refusal](err); ok && refused.status == http.StatusNotFound {
 			if !lost {
@@ -190,8 +190,8 @@ func (l *load) dequeue(ctx context.Context, actor, id string) error {
 	})
 }
 
-// until tries until it works, or never will.
-func (l *load) until(ctx context.Context, try func() error) error {
+// retry tries until it works, or never will.
+func (l *load) retry(ctx context.Context, try func() error) error {
 	for {
 		err := try()
 		if err == nil || ctx.Err() != nil {

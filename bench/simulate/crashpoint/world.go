@@ -66,7 +66,7 @@ func (w *world) run(ctx context.Context, cells []cell) (err error) {
 	if w.stage == sweeping {
 		return w.sweep(ctx, cells)
 	}
-	return w.under(ctx, func(ctx context.Context) error {
+	return w.workUnderLoad(ctx, func(ctx context.Context) error {
 		for _, c := range cells {
 			if err := w.cell(ctx, c); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (w *world) sweep(ctx context.Context, cells []cell) error {
 			}
 		}
 	}
-	if err := w.under(ctx, fill); err != nil {
+	if err := w.workUnderLoad(ctx, fill); err != nil {
 		return err
 	}
 	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = time.Millisecond, 20*time.Millisecond, true
@@ -112,7 +112,7 @@ func (w *world) sweep(ctx context.Context, cells []cell) error {
 		}
 	}
 	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = 0, 0, false
-	return w.under(ctx, fill)
+	return w.workUnderLoad(ctx, fill)
 }
 
 // open makes what lives as long as the world.
@@ -157,9 +157,9 @@ func (w *world) close() {
 	}
 }
 
-// under has work done while the load goes on, which then drains the hub. The hub that
+// workUnderLoad has work done while the load goes on, which then drains the hub. The hub that
 // work leaves is stopped, and what it leaves is checked.
-func (w *world) under(ctx context.Context, work func(context.Context) error) error {
+func (w *world) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	w.load.stop = make(chan struct{})
 	quiet := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)

@@ -24,7 +24,7 @@ func judge(p *parsed, by profile, impossible *exceptions) (*report, error) {
 	r := &report{path: p.path}
 	for _, b := range p.branches() {
 		reached, err := by.has(b.file, b.at)
-		switch reason, ok := impossible.of(b); {
+		switch reason, ok := impossible.reasonFor(b); {
 		case err != nil:
 			return nil, err
 		case reached && ok:
@@ -118,7 +118,7 @@ func readImpossible(path string) (*exceptions, error) {
 	return e, nil
 }
 
-func (e *exceptions) of(b branch) (reason string, ok bool) {
+func (e *exceptions) reasonFor(b branch) (reason string, ok bool) {
 	file := b.file
 	for { // the list leaves out how the module is called
 		if reason, ok := e.reasons[file+" "+b.function]; ok {

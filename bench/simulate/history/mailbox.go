@@ -24,8 +24,8 @@ type opened struct {
 
 var seed = maphash.MakeSeed()
 
-// with returns m once change has been made to a copy of it.
-func (m *mailbox) with(change func(*mailbox)) *mailbox {
+// changed returns m once change has been made to a copy of it.
+func (m *mailbox) changed(change func(*mailbox)) *mailbox {
 	next := &mailbox{
 		seen: slices.Clone(m.seen), waiting: slices.Clone(m.waiting),
 		open: slices.Clone(m.open), used: slices.Clone(m.used),

@@ -34,7 +34,7 @@ func (t *model) take(m *mailbox, s *step) *mailbox {
 func (t *model) send(m *mailbox, s *step) *mailbox {
 	var tally Tally
 	lost := false
-	next := m.with(func(next *mailbox) {
+	next := m.changed(func(next *mailbox) {
 		for _, e := range s.sent {
 			switch next.seen[e.id] {
 			case 0:
@@ -80,7 +80,7 @@ func (t *model) show(m *mailbox, s *step) *mailbox {
 	if from == forever {
 		return nil
 	}
-	next := m.with(func(next *mailbox) {
+	next := m.changed(func(next *mailbox) {
 		next.used[b.id] = 1
 		next.open = append(next.open, opened{s.bundle, from, s.done})
 	})
@@ -186,7 +186,7 @@ func (t *model) dequeue(m *mailbox, s *step) *mailbox {
 		return m
 	}
 	b := &t.bundles[m.open[i].bundle]
-	return m.with(func(next *mailbox) {
+	return m.changed(func(next *mailbox) {
 		next.open = slices.Delete(next.open, i, i+1)
 		next.waiting = slices.DeleteFunc(next.waiting, func(id int) bool { return slices.Contains(b.events, id) })
 	})

@@ -129,5 +129,5 @@ func (t *table) event(m *mailbox, id int) *Event { return &t.contents[id][m.seen
 
 // empty returns the mailbox before the first step.
 func (t *table) empty() *mailbox {
-	return (&mailbox{seen: make([]int, len(t.contents)), used: make([]byte, len(t.ids))}).with(func(*mailbox) {})
+	return (&mailbox{seen: make([]int, len(t.contents)), used: make([]byte, len(t.ids))}).changed(func(*mailbox) {})
 }

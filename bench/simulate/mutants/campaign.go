@@ -89,7 +89,7 @@ func (c *campaign) try(ctx context.Context, m *mutant, name string, seeds int) (
 	if err != nil {
 		return verdict{}, err
 	}
-	v := c.memory.of(m.name, hash)
+	v := c.memory.verdictOf(m.name, hash)
 	if v.Killed || v.Survived >= seeds || !m.killer.seeded && v.Survived > 0 {
 		return v, nil
 	}

@@ -54,8 +54,8 @@ func remember(file string) (*memory, error) {
 	return m, nil
 }
 
-// of returns what is known of a mutant that was built to a binary with hash.
-func (m *memory) of(name, hash string) verdict {
+// verdictOf returns what is known of a mutant that was built to a binary with hash.
+func (m *memory) verdictOf(name, hash string) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v := m.verdicts[name]; v.Binary == hash {

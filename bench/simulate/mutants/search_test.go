@@ -67,7 +67,7 @@ func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
 		require.True(t, v.Killed)
 		require.Equal(t, want.Seeds, v.Seeds)
 		require.Equal(t, want.By, v.By)
-		require.Equal(t, v, s.memory.of("m", "b"))
+		require.Equal(t, v, s.memory.verdictOf("m", "b"))
 	}
 }
 
@@ -89,6 +89,6 @@ func TestASearchGoesOnWhereItWasBrokenOff(t *testing.T) {
 
 	again, err := remember(s.memory.file)
 	require.NoError(t, err)
-	require.Equal(t, v, again.of("m", "b"))
-	require.Zero(t, again.of("m", "changed since").Survived, "another binary is another mutant")
+	require.Equal(t, v, again.verdictOf("m", "b"))
+	require.Zero(t, again.verdictOf("m", "changed since").Survived, "another binary is another mutant")
 }

@@ -137,7 +137,7 @@ func (c *campaign) take(r result) ([]piece, error) {
 		c.state.mend(r.From, c.commit)
 	}
 	for _, seed := range slices.Compact(failed) {
-		what := r.about(seed)
+		what := r.describeSeed(seed)
 		if slices.Contains(r.Differing, seed) {
 			what = "two runs differ: " + what
 		}

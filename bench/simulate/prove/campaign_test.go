@@ -221,7 +221,7 @@ func TestAnotherTreeBeginsANewCampaign(t *testing.T) {
 func TestSpansTellWhatIsMissing(t *testing.T) {
 	var s spans
 	for _, each := range []span{{10, 5}, {0, 5}, {20, 5}, {5, 3}, {12, 4}} {
-		s = s.with(each)
+		s = s.withSpan(each)
 	}
 	require.Equal(t, spans{{0, 8}, {10, 6}, {20, 5}}, s)
 	require.EqualValues(t, 19, s.count())

@@ -94,8 +94,8 @@ func (p *process) run(ctx context.Context, of piece) (totals, error) {
 	return t, nil
 }
 
-// about returns one line about what is wrong with a seed.
-func (t *totals) about(seed uint64) string {
+// describeSeed returns one line about what is wrong with a seed.
+func (t *totals) describeSeed(seed uint64) string {
 	mark := fmt.Sprintf("seed %d: ", seed)
 	var last string
 	for line := range strings.Lines(t.output) {

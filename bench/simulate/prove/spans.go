@@ -16,8 +16,8 @@ func (s span) end() uint64 { return s.From + s.Seeds }
 // spans are runs of seeds in ascending order that neither overlap nor touch.
 type spans []span
 
-// with returns s and one more.
-func (s spans) with(more span) spans {
+// withSpan returns s and one more.
+func (s spans) withSpan(more span) spans {
 	all := append(slices.Clone(s), more)
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.From, b.From) })
 	joined := all[:1]

@@ -116,11 +116,11 @@ func (s *state) add(p piece, t totals) {
 	case saved:
 		return
 	case twice:
-		s.Twice = s.Twice.with(p.span)
+		s.Twice = s.Twice.withSpan(p.span)
 		s.Differing = append(s.Differing, t.Differing...)
 		return
 	case fresh:
-		s.Seeds = s.Seeds.with(p.span)
+		s.Seeds = s.Seeds.withSpan(p.span)
 	}
 	s.Steps += t.Steps
 	s.Faulted += t.Faulted

@@ -55,7 +55,7 @@ func requestOf(req *http.Request) (*request, error) {
 	if err := containers.Check(req); err != nil {
 		return nil, err
 	}
-	r := &request{name: steps.Of(req), method: req.Method, path: req.URL.Path, header: req.Header.Clone()}
+	r := &request{name: steps.NameOf(req), method: req.Method, path: req.URL.Path, header: req.Header.Clone()}
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -66,7 +66,7 @@ func requestOf(req *http.Request) (*request, error) {
 	for _, name := range changing {
 		r.header.Del(name)
 	}
-	r.partition.container, _ = containers.Of(req)
+	r.partition.container, _ = containers.NameOf(req)
 	r.partition.key = header(r.header, partitionHeader)
 	if r.partition.key == "" {
 		return nil, fmt.Errorf("%s asks several partitions, which this explorer does not know how to order", r.name)

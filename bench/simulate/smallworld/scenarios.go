@@ -61,7 +61,7 @@ func (p Party) patient() Party {
 	return p
 }
 
-func (p Party) after(other int) Party {
+func (p Party) startingAfter(other int) Party {
 	p.After = other
 	return p
 }
@@ -69,8 +69,8 @@ func (p Party) after(other int) Party {
 // firstBundle is the id of the bundle that a preparation opens.
 var firstBundle = domain.BundleID{1: 1, 6: 0x80, 8: 0x80}
 
-// with prepares Saves, and perhaps more.
-func with(offered [][]domain.Event, then ...func(*Member)) func(*Member) {
+// prepareSaves prepares Saves, and perhaps more.
+func prepareSaves(offered [][]domain.Event, then ...func(*Member)) func(*Member) {
 	return func(m *Member) {
 		for _, some := range offered {
 			m.Saves(some)
@@ -92,27 +92,27 @@ func Scenarios() []*Scenario {
 	return []*Scenario{
 		{
 			Name: "peek-peek", Quick: true, Text: "two actors' clients peek what two cabinets of one group hold",
-			Prepare: with(list{events(1, 2, 3)}),
+			Prepare: prepareSaves(list{events(1, 2, 3)}),
 			Parties: []Party{peeks("peek a"), peeks("peek b")},
 		},
 		{
 			Name: "peek-peek-apart", Quick: true, Text: "the same with two groups",
-			Prepare: with(list{apart(1, 2, 3)}),
+			Prepare: prepareSaves(list{apart(1, 2, 3)}),
 			Parties: []Party{peeks("peek a"), peeks("peek b")},
 		},
 		{
 			Name: "peek-dequeue", Quick: true, Text: "a peek while the open bundle is dequeued",
-			Prepare: with(list{events(1, 2, 3)}, open),
+			Prepare: prepareSaves(list{events(1, 2, 3)}, open),
 			Parties: []Party{peeks("peek"), dequeues("dequeue")},
 		},
 		{
 			Name: "dequeue-dequeue-lost", Quick: true, Text: "one bundle is dequeued twice, a reply is lost",
-			Prepare: with(list{events(1, 2, 3)}, open), Lost: 1,
+			Prepare: prepareSaves(list{events(1, 2, 3)}, open), Lost: 1,
 			Parties: []Party{dequeues("dequeue a"), dequeues("dequeue b")},
 		},
 		{
 			Name: "dequeue-crash-peek", Quick: true, Text: "a client dies while it dequeues, another peeks and dequeues",
-			Prepare: with(list{apart(1, 2, 3)}, open), Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{apart(1, 2, 3)}, open), Crashes: 1, Lost: 1,
 			Parties: []Party{dequeues("dequeue"), takes("take", 2)},
 		},
 		{
@@ -135,7 +135,7 @@ func Scenarios() []*Scenario {
 		},
 		{
 			Name: "save-crash-save-lost", Text: "a process dies while it saves, another saves the same and more; a lost reply",
-			Prepare: with(list{events(1)}), Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{events(1)}), Crashes: 1, Lost: 1,
 			Parties: []Party{saves("save a", events(3)).patient(), saves("save b", events(3, 5)).patient()},
 		},
 		{
@@ -148,17 +148,17 @@ func Scenarios() []*Scenario {
 		},
 		{
 			Name: "save-dequeue", Quick: true, Text: "a save while the open bundle is dequeued",
-			Prepare: with(list{events(1, 2)}, open),
+			Prepare: prepareSaves(list{events(1, 2)}, open),
 			Parties: []Party{saves("save", events(3, 4)), dequeues("dequeue")},
 		},
 		{
 			Name: "save-crash-save-same", Text: "a process dies while it saves, another saves the same and more",
-			Prepare: with(list{events(1, 2)}), Crashes: 1, Claims: 1,
+			Prepare: prepareSaves(list{events(1, 2)}), Crashes: 1, Claims: 1,
 			Parties: []Party{saves("save a", events(3, 4)).patient(), saves("save b", events(3, 5))},
 		},
 		{
 			Name: "save-crash-save-full", Text: "the same where a drawer is full and another begins; nobody undoes what is alive",
-			Prepare: with(list{events(1, 3), events(2)}), Crashes: 1,
+			Prepare: prepareSaves(list{events(1, 3), events(2)}), Crashes: 1,
 			Parties: []Party{saves("save a", events(5, 7, 4)).patient(), saves("save b", events(5, 9)).patient()},
 		},
 		{
@@ -178,66 +178,66 @@ func Scenarios() []*Scenario {
 		},
 		{
 			Name: "save-two-dequeuers-crash", Quick: true, Text: "as in the model: a saver, two who take; a crash, a lost reply",
-			Prepare: with(list{events(1)}, open), Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{events(1)}, open), Crashes: 1, Lost: 1,
 			Parties: []Party{saves("save", events(2, 5)), takes("take a", 1), dequeues("take b")},
 		},
 		{
 			Name: "peek-dequeue-stale", Quick: true, Text: "on a Session account: a peek while the open bundle is dequeued, a stale read",
 			Session: true, Stale: 1, Behind: 2,
-			Prepare: with(list{events(1, 2, 3)}, open),
+			Prepare: prepareSaves(list{events(1, 2, 3)}, open),
 			Parties: []Party{peeks("peek"), dequeues("dequeue")},
 		},
 		{
 			Name: "peek-dequeue-stale-twice", Text: "the same with two stale reads and a lost reply",
 			Session: true, Stale: 2, Behind: 2, Lost: 1,
-			Prepare: with(list{events(1, 2, 3)}, open),
+			Prepare: prepareSaves(list{events(1, 2, 3)}, open),
 			Parties: []Party{peeks("peek"), dequeues("dequeue")},
 		},
 		{
 			Name: "dequeue-then-peek-stale", Quick: true, Text: "on a Session account: a peek begins when the dequeue is done, a stale read",
 			Session: true, Stale: 1, Behind: 3,
-			Prepare: with(list{events(1, 2, 3)}, open),
-			Parties: []Party{dequeues("dequeue"), takes("take", 1).after(1)},
+			Prepare: prepareSaves(list{events(1, 2, 3)}, open),
+			Parties: []Party{dequeues("dequeue"), takes("take", 1).startingAfter(1)},
 		},
 		{
 			Name: "dequeue-then-peek-stale-twice", Text: "the same with two stale reads and two peeks",
 			Session: true, Stale: 2, Behind: 3,
-			Prepare: with(list{events(1, 2, 3)}, open),
-			Parties: []Party{dequeues("dequeue"), takes("take", 2).after(1)},
+			Prepare: prepareSaves(list{events(1, 2, 3)}, open),
+			Parties: []Party{dequeues("dequeue"), takes("take", 2).startingAfter(1)},
 		},
 		{
 			Name: "save-then-peek", Quick: true, Text: "a peek begins when the save is done",
-			Prepare: with(list{events(1)}, taken),
-			Parties: []Party{saves("save", events(2, 3)), takes("take", 2).after(1)},
+			Prepare: prepareSaves(list{events(1)}, taken),
+			Parties: []Party{saves("save", events(2, 3)), takes("take", 2).startingAfter(1)},
 		},
 		{
 			Name: "save-peek-stale-crash-cap1", Quick: true, Text: "as in the model: drawers of one event, a saver, one who takes; a crash, a stale read",
 			Session: true, Stale: 1, Behind: 2, Crashes: 1, Capacity: 1,
-			Prepare: with(list{events(3)}, taken),
+			Prepare: prepareSaves(list{events(3)}, taken),
 			Parties: []Party{saves("save", events(1, 5)), takes("take", 1)},
 		},
 		{
 			Name: "two-savers-one-peeker", Text: "as in the model: two savers, one who peeks; a crash, a stale read",
 			Session: true, Stale: 1, Crashes: 1,
-			Prepare: with(list{events(1)}, taken),
+			Prepare: prepareSaves(list{events(1)}, taken),
 			Parties: []Party{saves("save a", events(3)).patient(), saves("save b", events(5)).patient(), peeks("peek")},
 		},
 		{
 			Name: "two-savers-undo-one-peeker", Text: "the same, and one of them may undo what is alive",
 			Session: true, Stale: 1, Crashes: 1, Claims: 1,
-			Prepare: with(list{events(1)}, taken),
+			Prepare: prepareSaves(list{events(1)}, taken),
 			Parties: []Party{saves("save a", events(3)).patient(), saves("save b", events(5)), peeks("peek")},
 		},
 		{
 			Name: "save-take-apart-stale", Text: "as in the model: two groups, a saver, one who takes; a stale read",
 			Session: true, Stale: 1,
-			Prepare: with(list{apart(1, 2)}),
+			Prepare: prepareSaves(list{apart(1, 2)}),
 			Parties: []Party{saves("save", apart(3, 4)), takes("take", 2)},
 		},
 		{
 			Name: "tail-save-save", Quick: true, Text: "two processes save one event each into a tail; a crash, a lost reply",
 			Tail: 2, Crashes: 1, Lost: 1,
-			Prepare: with(list{events(1)}),
+			Prepare: prepareSaves(list{events(1)}),
 			Parties: []Party{saves("save a", events(3)), saves("save b", events(5))},
 		},
 		{
@@ -248,67 +248,67 @@ func Scenarios() []*Scenario {
 		{
 			Name: "tail-flush-flush", Quick: true, Text: "two processes flush a full tail and save; a crash",
 			Tail: 2, Crashes: 1,
-			Prepare: with(list{events(1, 3)}),
+			Prepare: prepareSaves(list{events(1, 3)}),
 			Parties: []Party{saves("save a", events(5)), saves("save b", events(7))},
 		},
 		{
 			Name: "tail-flush-flush-lost", Quick: true, Text: "the same with a lost reply",
 			Tail: 2, Crashes: 1, Lost: 1,
-			Prepare: with(list{events(1, 3)}),
+			Prepare: prepareSaves(list{events(1, 3)}),
 			Parties: []Party{saves("save a", events(5)), saves("save b", events(7))},
 		},
 		{
 			Name: "tail-flush-counted", Quick: true, Text: "two processes flush a tail whose drawer has pages; a crash, a lost reply",
 			Tail: 2, Capacity: 6, Crashes: 1, Lost: 1,
-			Prepare: with(list{events(1, 3), events(5, 7)}),
+			Prepare: prepareSaves(list{events(1, 3), events(5, 7)}),
 			Parties: []Party{saves("save a", events(9)), saves("save b", events(11))},
 		},
 		{
 			Name: "tail-flush-full", Quick: true, Text: "two processes flush the tail of a full drawer and begin another; a crash",
 			Tail: 2, Capacity: 2, Crashes: 1,
-			Prepare: with(list{events(1, 3)}),
+			Prepare: prepareSaves(list{events(1, 3)}),
 			Parties: []Party{saves("save a", events(5)), saves("save b", events(7))},
 		},
 		{
 			Name: "tail-small-large", Quick: true, Text: "a large Save flushes the tail to which another process saves; a crash",
 			Tail: 2, Crashes: 1,
-			Prepare: with(list{events(1)}),
+			Prepare: prepareSaves(list{events(1)}),
 			Parties: []Party{saves("large save", events(3, 5, 7)).patient(), saves("small save", events(9)).patient()},
 		},
 		{
 			Name: "tail-large-crash-small", Text: "a large Save dies over a cabinet that had a tail, a small one undoes it",
 			Tail: 2, Crashes: 1, Claims: 1,
-			Prepare: with(list{events(1)}),
+			Prepare: prepareSaves(list{events(1)}),
 			Parties: []Party{saves("large save", events(3, 5, 7)).patient(), saves("small save", events(2))},
 		},
 		{
 			Name: "tail-flush-take", Quick: true, Text: "an actor takes what lies in a tail that is flushed",
 			Tail:    2,
-			Prepare: with(list{events(1, 3)}),
+			Prepare: prepareSaves(list{events(1, 3)}),
 			Parties: []Party{saves("save", events(5)), takes("take", 2)},
 		},
 		{
 			Name: "tail-flush-take-stale", Quick: true, Text: "the same on a Session account, a stale read; a crash",
 			Tail: 2, Session: true, Stale: 1, Behind: 3, Crashes: 1,
-			Prepare: with(list{events(1, 3)}),
+			Prepare: prepareSaves(list{events(1, 3)}),
 			Parties: []Party{saves("save", events(5)), takes("take", 2)},
 		},
 		{
 			Name: "tail-flush-dequeue", Quick: true, Text: "a bundle of a tail is dequeued while the tail is flushed; a crash, a lost reply",
 			Tail: 2, Crashes: 1, Lost: 1,
-			Prepare: with(list{events(1, 3)}, open),
+			Prepare: prepareSaves(list{events(1, 3)}, open),
 			Parties: []Party{saves("save", events(5)), dequeues("dequeue")},
 		},
 		{
 			Name: "tail-choice", Quick: true, Text: "an actor takes from two cabinets, of which one is flushed",
 			Tail:    2,
-			Prepare: with(list{events(1, 3), events(2)}),
+			Prepare: prepareSaves(list{events(1, 3), events(2)}),
 			Parties: []Party{saves("save", events(5)), takes("take", 3)},
 		},
 		{
 			Name: "tail-save-flush-take-lost", Text: "two processes save and flush, an actor takes on a Session account; a crash, a lost reply, a stale read",
 			Tail: 2, Session: true, Stale: 1, Behind: 2, Crashes: 1, Lost: 1,
-			Prepare: with(list{events(1)}),
+			Prepare: prepareSaves(list{events(1)}),
 			Parties: []Party{saves("save a", events(3), events(5)), saves("save b", events(3)), takes("take", 2)},
 		},
 	}

@@ -78,7 +78,7 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		{
 			"no condition on the gate, when a bundle is opened", "peek-peek",
 			func(s *Scenario) {
-				s.Prepare = with(list{events(1)}, taken, func(m *Member) { m.Saves(events(3)) })
+				s.Prepare = prepareSaves(list{events(1)}, taken, func(m *Member) { m.Saves(events(3)) })
 				s.mutate = without(steps.OpenBundle)
 			}, "H6: ",
 		},

@@ -67,9 +67,9 @@ const Other Name = "other"
 // IsWrite reports whether a step changes something.
 func (n Name) IsWrite() bool { return n != Other && !strings.HasPrefix(string(n), "read") }
 
-// Of returns what req is for. It reads the body and puts it back.
-func Of(req *http.Request) Name {
-	container, rest := containers.Of(req)
+// NameOf returns what req is for. It reads the body and puts it back.
+func NameOf(req *http.Request) Name {
+	container, rest := containers.NameOf(req)
 	id, isItem := strings.CutPrefix(rest, "docs")
 	if !isItem {
 		return Other

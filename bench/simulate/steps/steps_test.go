@@ -26,7 +26,7 @@ func TestASweepIsNoPeek(t *testing.T) {
 		require.NoError(t, err)
 		req.Header.Set("x-ms-documentdb-partitionkey", `["`+tc.key+`"]`)
 		req.Header.Set("If-Match", tc.condition)
-		require.Equal(t, tc.want, steps.Of(req), tc)
-		require.Equal(t, tc.want, steps.Of(req), "the body can be read again")
+		require.Equal(t, tc.want, steps.NameOf(req), tc)
+		require.Equal(t, tc.want, steps.NameOf(req), "the body can be read again")
 	}
 }

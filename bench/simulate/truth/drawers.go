@@ -83,7 +83,7 @@ func (o *Observer) drawerChanged(key Key, c change) {
 
 func (o *Observer) drawerCreated(key Key, d *drawer) {
 	it := d.r.head.Intent
-	p := it.of(key.ID)
+	p := it.partOf(key.ID)
 	if p == nil && d.isFlushedTo(key.ID, 0, d.doc.Count) && !d.doc.Sealed && d.doc.Ordinal == d.ordinal && d.doc.PartitionKey == d.r.head.PartitionKey+"|"+d.cabinet {
 		return
 	}
@@ -98,7 +98,7 @@ func (o *Observer) drawerCreated(key Key, d *drawer) {
 
 func (o *Observer) drawerUpdated(key Key, d *drawer, before *drawerDoc) {
 	is, it := d.doc, d.r.head.Intent
-	p := it.of(key.ID)
+	p := it.partOf(key.ID)
 	if is.ID != before.ID || is.PartitionKey != before.PartitionKey || is.Ordinal != before.Ordinal || is.FirstSequence != before.FirstSequence {
 		o.violated("H8", key, "what never changes of a drawer has changed")
 	}

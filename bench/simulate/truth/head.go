@@ -51,8 +51,8 @@ type part struct {
 
 func (p *part) end() int { return p.Slot + p.Count }
 
-// of returns the part of it that is about a drawer.
-func (it *intent) of(drawer string) *part {
+// partOf returns the part of it that is about a drawer.
+func (it *intent) partOf(drawer string) *part {
 	if it == nil {
 		return nil
 	}
@@ -293,7 +293,7 @@ func (o *Observer) retentionChanged(r *recipient, key Key, before head) {
 // A drawer before the last one takes no more, so that nothing waits in it behind the
 // gate once the gate stands at its end; one whose Saves were all rolled back is empty.
 func (r *recipient) acknowledgedBelow(cabinet string) int {
-	last, at := r.head.Cabinets[cabinet], r.at(cabinet)
+	last, at := r.head.Cabinets[cabinet], r.gatePosition(cabinet)
 	if at.Sequence >= last.Sequence {
 		return last.Ordinal + 1
 	}

@@ -178,8 +178,8 @@ func (o *Observer) recipient(name string) *recipient {
 	return r
 }
 
-// at is up to where the gates have let a cabinet through.
-func (r *recipient) at(cabinet string) place {
+// gatePosition returns the position of the gates in a cabinet.
+func (r *recipient) gatePosition(cabinet string) place {
 	for _, g := range r.gates {
 		if at, ok := g.At[cabinet]; ok {
 			return at

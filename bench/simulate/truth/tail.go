@@ -93,8 +93,8 @@ func (o *Observer) tail(key Key, name string, c received) []tailed {
 	return events
 }
 
-// tailChanged looks at a cabinet that was flushed, or to which a small Save has appended, and
-// returns how many events were appended.
+// tailChanged checks a cabinet that was flushed, or to which a small Save has appended, and
+// returns the number of appended events.
 func (o *Observer) tailChanged(r *recipient, key Key, before head, name string, was, is received, isSmall bool) int64 {
 	old, events := o.tail(key, name, was), o.tail(key, name, is)
 	added := is.Total - was.Total
@@ -147,13 +147,13 @@ func (o *Observer) tailChanged(r *recipient, key Key, before head, name string, 
 	return added
 }
 
-// tailDropped looks at the tail of a drawer that was closed: it was flushed, or all of it is
-// acknowledged, and the drawer is noted.
+// tailDropped checks the tail of a drawer that was closed: it was flushed, or all its events
+// are acknowledged, and the drawer is noted.
 func (o *Observer) tailDropped(r *recipient, key Key, name string, was received) {
 	if was.Tail == "" || o.isPaged(was, was.Fill) {
 		return
 	}
-	if at := r.at(name); at.Sequence < was.Sequence {
+	if at := r.gatePosition(name); at.Sequence < was.Sequence {
 		o.violated("retention", key, "the tail of %s was dropped, but the gate stands at number %d of %d", name, at.Sequence, was.Sequence)
 	}
 	if closed := r.head.Retention[name].Closed; closed != was.Drawer {
@@ -172,7 +172,7 @@ func (o *Observer) isPaged(was received, until int) bool {
 	return true
 }
 
-// flushed looks at a page that was made of a tail.
+// flushed checks a page that was made of a tail.
 func (o *Observer) flushed(key Key, d *drawer, is *page) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpack(is.Events, is.Until-is.Slot, is.FirstSequence)

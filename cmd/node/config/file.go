@@ -36,10 +36,10 @@ type file struct {
 }
 
 func (f *file) fault(name string, at *yaml.Node, what string) {
-	f.faults = append(f.faults, fmt.Errorf("%s (%s): %s", name, f.at(at), what))
+	f.faults = append(f.faults, fmt.Errorf("%s (%s): %s", name, f.lineOf(at), what))
 }
 
-func (f *file) at(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
+func (f *file) lineOf(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
 
 // walk takes the keys below section, which is "" or ends in a dot.
 func (f *file) walk(section string, n *yaml.Node) {
@@ -48,7 +48,7 @@ func (f *file) walk(section string, n *yaml.Node) {
 		return // a section whose keys are all commented out
 	}
 	if n.Kind != yaml.MappingNode {
-		f.faults = append(f.faults, fmt.Errorf("%s: want keys with values, such as listen: 127.0.0.1:8080", f.at(n)))
+		f.faults = append(f.faults, fmt.Errorf("%s: want keys with values, such as listen: 127.0.0.1:8080", f.lineOf(n)))
 		return
 	}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -65,14 +65,14 @@ func (f *file) walk(section string, n *yaml.Node) {
 		case isSection(name):
 			f.walk(name+".", v)
 		default:
-			f.faults = append(f.faults, unknown(name, f.at(at), strings.ToLower, f.known(section)))
+			f.faults = append(f.faults, unknown(name, f.lineOf(at), strings.ToLower, f.known(section)))
 		}
 	}
 }
 
 // take gives k the value of v.
 func (f *file) take(k key, v *yaml.Node) {
-	from := source{byFile, f.at(v)}
+	from := source{byFile, f.lineOf(v)}
 	if list, ok := k.in(f.c).(*domainsValue); ok {
 		if text := secretIn(v); text != "" {
 			f.faults = append(f.faults, secretFault(k.name, text, from))

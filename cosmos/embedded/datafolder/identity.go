@@ -24,8 +24,8 @@ type Store struct {
 	Used bool   // by the process that opens the data folder
 }
 
-// An Identity tells a data folder from others, and a store that was lost from one that
-// never existed: the file lists the stores that exist, and each store carries the id.
+// An Identity distinguishes a data folder from others, and a store that was lost from one
+// that never existed: the file lists the stores that exist, and each store carries the id.
 // A nil Identity is that of no folder; its claims are not checked.
 //
 // The order of writes makes every crash distinguishable from a loss:

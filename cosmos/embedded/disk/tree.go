@@ -193,15 +193,15 @@ func (c *treeCheck) tree(id uint64, low, high []byte, depth int) error {
 		last, leads = e.key, leads || e.flags != 0
 	}
 	for i := 0; leads && i < p.count; i++ {
-		if err := c.below(p, i, high, depth); err != nil {
+		if err := c.checkChild(p, i, high, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// below follows an element to the page it leads to, if it does.
-func (c *treeCheck) below(p *page, i int, high []byte, depth int) error {
+// checkChild follows an element to the page it leads to, if it does.
+func (c *treeCheck) checkChild(p *page, i int, high []byte, depth int) error {
 	e, err := p.element(i)
 	if err != nil {
 		return err

@@ -18,9 +18,9 @@ type Query struct {
 	Page   int32          // most items of a page; 0 for as many as the account gives
 }
 
-// In adds a condition: a path has one of some values. It names each of them, as an index
+// AddIn adds a condition: a path has one of some values. It names each of them, as an index
 // wants it.
-func (q *Query) In(path string, values []string) {
+func (q *Query) AddIn(path string, values []string) {
 	names := make([]string, len(values))
 	params := maps.Clone(q.Params)
 	if params == nil {

@@ -1,7 +1,7 @@
 // Command explore explores the model of package smallsaves: every scenario has to be
 // exhausted without a violation, every mutation has to show one, and random walks none.
 // `make model` writes bench/model/smallsaves/RESULTS.md with it. The exit status is 0 if
-// all came out as they have to.
+// every row has the required outcome.
 package main
 
 import (
@@ -58,7 +58,7 @@ type options struct {
 	trace         bool
 }
 
-// A kind says what has to come out of an exploration.
+// A kind is the outcome that an exploration must have.
 type kind int
 
 const (
@@ -75,7 +75,7 @@ type row struct {
 	result   smallsaves.Result
 }
 
-// isRight reports whether the row came out as it has to.
+// isRight reports whether the row has the required outcome.
 func (r *row) isRight() bool {
 	switch r.kind {
 	case mutation:
@@ -87,7 +87,7 @@ func (r *row) isRight() bool {
 	}
 }
 
-// outcome says what came out, in a few words.
+// outcome describes the outcome in a few words.
 func (r *row) outcome() string {
 	switch {
 	case r.result.Violation != nil:
@@ -187,7 +187,7 @@ func (r *report) notePeak() {
 	r.peakMB = max(r.peakMB, m.Sys>>20)
 }
 
-// failure returns an error that names what did not come out as it has to.
+// failure returns an error that names the rows without the required outcome.
 func (r *report) failure() error {
 	var wrong []string
 	for _, row := range r.rows {
@@ -196,7 +196,7 @@ func (r *report) failure() error {
 		}
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("%d of %d did not come out as they have to: %s", len(wrong), len(r.rows), strings.Join(wrong, ", "))
+		return fmt.Errorf("%d of %d explorations have a wrong outcome: %s", len(wrong), len(r.rows), strings.Join(wrong, ", "))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	fmt.Fprintln(b.Err, "ready")
 	for range listeners {
 		err = errors.Join(err, <-served)
-		cancel() // one that ends ends all
+		cancel() // when one listener ends, all do
 	}
 	return err
 }

@@ -13,7 +13,7 @@ func busMetrics(namespace *embedded.Namespace) *prometheus.Registry {
 	return registry
 }
 
-// A busCollector looks once at the namespace each time that it is asked.
+// A busCollector reads the statistics of the namespace once for each collection.
 type busCollector struct{ namespace *embedded.Namespace }
 
 // Describe implements prometheus.Collector.
@@ -28,7 +28,7 @@ func (c busCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
 	send(gauge, "connections", "AMQP connections that are open.", s.Connections)
-	send(counter, "refused_connections_total", "Connections closed at once, because others had all places.", s.Refused)
+	send(counter, "refused_connections_total", "Connections closed at once, because the limit was reached.", s.Refused)
 	send(counter, "replaced_connections_total", "Connections without a valid token that were closed for newer ones.", s.Replaced)
 	send(gauge, "links", "AMQP links that are attached.", s.Links)
 	send(gauge, "sessions", "AMQP sessions that have begun.", s.Sessions)
@@ -36,7 +36,7 @@ func (c busCollector) Collect(ch chan<- prometheus.Metric) {
 	send(gauge, "entities", "Queues, topics and subscriptions.", int64(s.Entities))
 	send(gauge, "active_messages", "Messages that wait to be received.", s.Active)
 	send(gauge, "scheduled_messages", "Messages that wait for their time.", s.Scheduled)
-	send(gauge, "deferred_messages", "Messages that were put aside.", s.Deferred)
+	send(gauge, "deferred_messages", "Messages that a receiver has deferred.", s.Deferred)
 	send(gauge, "dead_letters", "Messages in dead-letter queues.", s.DeadLetters)
 	send(counter, "frames_received_total", "AMQP frames received.", s.FramesIn)
 	send(counter, "frames_sent_total", "AMQP frames sent.", s.FramesOut)

@@ -14,10 +14,10 @@ type lane struct {
 	seq   uint64 // its next document
 }
 
-// across gives the documents of all partitions in the order of insertion. A
+// scanPartitions gives the documents of all partitions in the order of insertion. A
 // page that is full by count does not look ahead, so the last page may be
 // empty, as it is on Cosmos DB.
-func (r *run) across() {
+func (r *run) scanPartitions() {
 	lanes := laneHeap(r.lanes(r.at.seq)) // sorted, and so a heap
 	last := r.at.seq
 	if !r.resumed {
@@ -92,8 +92,8 @@ func (h *laneHeap) Pop() any {
 	return l
 }
 
-// within reports whether the query looks into partition pk.
-func (r *run) within(pk Partition) bool {
+// reads reports whether the query looks into partition pk.
+func (r *run) reads(pk Partition) bool {
 	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.has(r.c.epk(pk)))
 }
 
@@ -104,7 +104,7 @@ func (r *run) lanes(last uint64) []lane {
 		if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
 			return false
 		}
-		if !r.within(pk) {
+		if !r.reads(pk) {
 			return true
 		}
 		if l, found := r.lane(pk, last); found {
@@ -131,12 +131,12 @@ func (r *run) lanes(last uint64) []lane {
 // eachPartition visits the partitions of the container by jumping from one to the next.
 func (r *run) eachPartition(visit func(pk Partition) bool) {
 	all := containerPrefix('D', r.c.number)
-	from, end := all, after(all)
+	from, end := all, endOfPrefix(all)
 	for more := true; more; {
 		more = false
 		r.reader.Scan(from, end, func(key, _ []byte) bool {
 			pk := partitionOfKey(key)
-			from = after(partitionPrefix('D', r.c.number, pk))
+			from = endOfPrefix(partitionPrefix('D', r.c.number, pk))
 			more = visit(pk)
 			return false
 		})
@@ -155,7 +155,7 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 		l.seq = seqs[i]
 	}
 	prefix := partitionPrefix('D', r.c.number, pk)
-	r.reader.Scan(prefix, after(prefix), func(key, _ []byte) bool {
+	r.reader.Scan(prefix, endOfPrefix(prefix), func(key, _ []byte) bool {
 		l.first = number(key[len(key)-8:])
 		return false
 	})
@@ -164,7 +164,7 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 	case l.first > last:
 		l.seq = l.first
 	default:
-		r.reader.Scan(documentKey(r.c.number, pk, last+1), after(prefix), func(key, _ []byte) bool {
+		r.reader.Scan(documentKey(r.c.number, pk, last+1), endOfPrefix(prefix), func(key, _ []byte) bool {
 			l.seq = number(key[len(key)-8:])
 			return false
 		})
@@ -173,8 +173,7 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 }
 
 // maxEarlyLookups is how many ids are looked up before the first result of a page. The
-// others are looked up when their partition has its turn, where the work of a page is
-// counted.
+// others are looked up when their partition is read, where the work of a page is counted.
 const maxEarlyLookups = 1 << 20
 
 // candidates returns the documents of a partition that the condition leads to by

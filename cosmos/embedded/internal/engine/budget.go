@@ -66,7 +66,7 @@ func (e *Engine) grow(ctx context.Context, c *Container) error {
 		changed := *now
 		changed.ranges, changed.nextRange = split(now.ranges, e.rangesNeeded(now), now.nextRange, now.keyVersion, version)
 		putRecord(tx, containerKey(db.ID, now.ID), changed.record())
-		return db.with(&changed), nil
+		return db.withContainer(&changed), nil
 	})
 }
 

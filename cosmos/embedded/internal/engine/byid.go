@@ -28,7 +28,7 @@ func (r *run) orderedByID() {
 	descending := r.q.Query.Orders()[0].Descending
 	from, to := r.idKeys(r.q.Partition)
 	if r.resumed {
-		from, to = r.behind(from, to, descending)
+		from, to = r.keysAfterPosition(from, to, descending)
 	}
 	scan := r.reader.Scan
 	if descending {
@@ -63,9 +63,9 @@ func (r *run) orderedByID() {
 	})
 }
 
-// behind narrows the keys from and to of the id index to those that do not come
+// keysAfterPosition narrows the keys from and to of the id index to those that do not come
 // before the position of the continuation in the order of the query.
-func (r *run) behind(from, to []byte, descending bool) (low, high []byte) {
+func (r *run) keysAfterPosition(from, to []byte, descending bool) (low, high []byte) {
 	at := r.at.keys[0]
 	id := idKey(r.c.number, r.q.Partition, string(at.Text))
 	switch {

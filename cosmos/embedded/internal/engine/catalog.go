@@ -19,7 +19,7 @@ import (
 func (e *Engine) load(tx disk.Tx) error {
 	var broken error
 	scan := func(prefix string, read func(key []byte, r record) error) {
-		tx.Scan([]byte(prefix), after([]byte(prefix)), func(key, value []byte) bool {
+		tx.Scan([]byte(prefix), endOfPrefix([]byte(prefix)), func(key, value []byte) bool {
 			var r record
 			if len(value) < 4 || binary.BigEndian.Uint32(value) != checksum.Compute(value[4:]) {
 				broken = fmt.Errorf("the record of %q is not what was written", key)
@@ -54,7 +54,7 @@ func (e *Engine) load(tx disk.Tx) error {
 		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
 	}
 	newest := number(tx.Get(counterKey))
-	tx.Scan([]byte("P"), after([]byte("P")), func(key, value []byte) bool {
+	tx.Scan([]byte("P"), endOfPrefix([]byte("P")), func(key, value []byte) bool {
 		u := readUsage(value)
 		if len(key) > 5 {
 			e.size(binary.BigEndian.Uint32(key[1:])).Add(u.bytes)
@@ -267,7 +267,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 		if c, err = e.newContainer(database, r); err != nil {
 			return nil, err
 		}
-		return db.with(c), nil
+		return db.withContainer(c), nil
 	})
 	return c, err
 }
@@ -284,8 +284,8 @@ func (e *Engine) provision(tx disk.Tx, r *record, db *Database, t Throughput, ke
 	r.Ranges, r.NextRange = firstRanges(n, keyVersion, version), n
 }
 
-// with returns a copy of db that has c.
-func (db *Database) with(c *Container) *Database {
+// withContainer returns a copy of db that has c.
+func (db *Database) withContainer(c *Container) *Database {
 	copied := *db
 	copied.containers = maps.Clone(db.containers)
 	copied.containers[c.ID] = c
@@ -319,7 +319,7 @@ func removeContainer(tx disk.Tx, c *Container) {
 	var keys [][]byte
 	for _, kind := range []byte("IDBPNLU") {
 		prefix := containerPrefix(kind, c.number)
-		tx.Scan(prefix, after(prefix), func(key, _ []byte) bool {
+		tx.Scan(prefix, endOfPrefix(prefix), func(key, _ []byte) bool {
 			keys = append(keys, slices.Clone(key))
 			return true
 		})

@@ -72,7 +72,7 @@ func (k *checker) check() {
 // scan visits all keys of a kind, without what they have in common.
 func (k *checker) scan(kind byte, visit func(rest, value []byte)) (n int) {
 	prefix := containerPrefix(kind, k.c.number)
-	k.r.Scan(prefix, after(prefix), func(key, value []byte) bool {
+	k.r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {
 		n++
 		visit(key[len(prefix):], value)
 		return true

@@ -49,7 +49,7 @@ func TestACheckFindsEveryKindOfDamage(t *testing.T) {
 			prefix := containerPrefix(kind, c.number)
 			var keys, values [][]byte
 			require.NoError(t, e.store.View(func(r disk.Reader) error {
-				r.Scan(prefix, after(prefix), func(key, value []byte) bool {
+				r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {
 					keys, values = append(keys, append([]byte{}, key...)), append(values, append([]byte{}, value...))
 					return true
 				})

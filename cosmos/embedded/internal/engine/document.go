@@ -95,9 +95,9 @@ func isMetadata(name []byte) bool {
 
 // withoutSystem drops the system properties of a compact object, which a
 // client sends when it writes back what it read.
-func withoutSystem(doc []byte) ([]byte, error) { return without(doc, isSystem) }
+func withoutSystem(doc []byte) ([]byte, error) { return removeMembers(doc, isSystem) }
 
-func without(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
+func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
 	if len(doc) == 0 || doc[0] != '{' {
 		return nil, badRequest("the body is not a JSON object")
 	}

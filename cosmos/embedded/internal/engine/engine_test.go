@@ -161,7 +161,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 		require.NoError(t, e.store.View(func(r disk.Reader) error {
 			for _, kind := range []byte("IDBLU") {
 				prefix := containerPrefix(kind, c.number)
-				r.Scan(prefix, after(prefix), func(_, _ []byte) bool { n++; return true })
+				r.Scan(prefix, endOfPrefix(prefix), func(_, _ []byte) bool { n++; return true })
 			}
 			return nil
 		}))

@@ -37,7 +37,7 @@ func (e *Engine) Export(visit func(Line) error) error {
 	now := e.clock()
 	return e.store.View(func(r disk.Reader) error {
 		for _, db := range e.Databases() {
-			properties, err := without(db.JSON, isMetadata)
+			properties, err := removeMembers(db.JSON, isMetadata)
 			if err == nil {
 				err = visit(Line{Database: db.ID, Properties: properties, Throughput: db.offer.line()})
 			}
@@ -46,14 +46,14 @@ func (e *Engine) Export(visit func(Line) error) error {
 			}
 			order := func(a, b *Container) int { return cmp.Compare(a.number, b.number) }
 			for _, c := range slices.SortedFunc(maps.Values(db.containers), order) {
-				if properties, err = without(c.JSON, isMetadata); err != nil {
+				if properties, err = removeMembers(c.JSON, isMetadata); err != nil {
 					return err
 				}
 				if err := visit(Line{Container: c.ID, Properties: properties, Throughput: c.offer.line()}); err != nil {
 					return err
 				}
 				prefix := containerPrefix('D', c.number)
-				r.Scan(prefix, after(prefix), func(key, value []byte) bool {
+				r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {
 					s := readStored(key, value)
 					if c.expired(s, now) {
 						return true

@@ -71,7 +71,7 @@ func (f *feed) read(ctx context.Context) error {
 	}
 	var err error
 	all := containerPrefix('L', f.c.number)
-	f.r.Scan(changeKey(f.c.number, f.q.After+1), after(all), func(key, value []byte) bool {
+	f.r.Scan(changeKey(f.c.number, f.q.After+1), endOfPrefix(all), func(key, value []byte) bool {
 		if err = ctx.Err(); err != nil {
 			return false
 		}

@@ -69,7 +69,7 @@ func (i *idRange) has(id string) bool { return id >= i.low && (!i.bounded || id 
 // of the whole index if there is no range.
 func (r *run) idKeys(pk Partition) (from, to []byte) {
 	prefix := partitionPrefix('I', r.c.number, pk)
-	from, to = prefix, after(prefix)
+	from, to = prefix, endOfPrefix(prefix)
 	if r.idRange != nil {
 		from = idKey(r.c.number, pk, r.idRange.low)
 		if r.idRange.bounded {
@@ -85,7 +85,7 @@ type rangeWalk struct {
 	from, to []byte // what is left of the range
 	seqs     []uint64
 	done     bool   // seqs are all the documents in the range, in the order of insertion
-	twice    uint64 // a document to which two entries lead, as the index is damaged; else 0
+	twice    uint64 // a document that two entries refer to, because the index is damaged; else 0
 }
 
 const (

@@ -76,8 +76,8 @@ func containerPrefix(kind byte, container uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 0, 16), kind), container)
 }
 
-// after returns the first key that does not start with prefix.
-func after(prefix []byte) []byte {
+// endOfPrefix returns the first key that does not start with prefix.
+func endOfPrefix(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {

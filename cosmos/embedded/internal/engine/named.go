@@ -72,7 +72,7 @@ const jumpAfter = 16
 func (r *run) eachNaming(visit func(pk Partition) bool) {
 	ids := slices.Sorted(slices.Values(r.ids))
 	from := containerPrefix('I', r.c.number)
-	end := after(from)
+	end := endOfPrefix(from)
 	for from != nil && len(ids) > 0 {
 		start := from
 		from = nil
@@ -99,7 +99,7 @@ func (r *run) eachNaming(visit func(pk Partition) bool) {
 			if read++; read < jumpAfter {
 				return true
 			}
-			if from = after(partition); !found && next < len(ids) {
+			if from = endOfPrefix(partition); !found && next < len(ids) {
 				from = append(slices.Clone(partition), ids[next]...)
 			}
 			return false

@@ -168,7 +168,7 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 		changed.offer = next
 		changed.ranges, changed.nextRange = split(changed.ranges, e.rangesNeeded(&changed), changed.nextRange, changed.keyVersion, version)
 		putRecord(tx, containerKey(db.ID, changed.ID), changed.record())
-		return db.with(&changed), nil
+		return db.withContainer(&changed), nil
 	})
 	if err != nil {
 		return Provisioned{}, err

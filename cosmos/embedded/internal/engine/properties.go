@@ -33,7 +33,7 @@ func (e *Engine) systemProperties(body []byte, id, self string, version uint64, 
 	if err != nil {
 		return nil, badRequest("%v", err)
 	}
-	if doc, err = without(doc, isMetadata); err != nil {
+	if doc, err = removeMembers(doc, isMetadata); err != nil {
 		return nil, err
 	}
 	doc = append(doc[:len(doc)-1], `,"_rid":"`...)

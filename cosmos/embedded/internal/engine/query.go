@@ -145,7 +145,7 @@ func (r *run) read(reader disk.Reader) error {
 			r.ordered()
 		}
 	case !r.q.Scoped:
-		r.across()
+		r.scanPartitions()
 	case !r.q.Query.Streams():
 		r.joined()
 	default:
@@ -174,7 +174,7 @@ func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, d
 func (r *run) scanDocuments(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
-	r.reader.Scan(from, after(prefix), func(key, value []byte) bool {
+	r.reader.Scan(from, endOfPrefix(prefix), func(key, value []byte) bool {
 		s := readStored(key, value)
 		r.page.Scanned++
 		seq := number(key[len(key)-8:])

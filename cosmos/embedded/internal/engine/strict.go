@@ -23,7 +23,7 @@ func (r *run) chargeScan() {
 	}
 	physical, last, isNear := r.c.ranges[i], Partition(""), false
 	from := containerPrefix('D', r.c.number)
-	r.reader.Scan(from, after(from), func(key, value []byte) bool {
+	r.reader.Scan(from, endOfPrefix(from), func(key, value []byte) bool {
 		if r.broken = r.ctx.Err(); r.broken != nil {
 			return false
 		}

@@ -64,7 +64,7 @@ func (e *Engine) sweep(ctx context.Context, c *Container, pay func(*Container, P
 // outlived finds expired documents from a key on, and the key to go on with.
 func (e *Engine) outlived(c *Container, from []byte) (batch []outlived, next []byte, err error) {
 	now := e.clock()
-	end := after(containerPrefix('D', c.number))
+	end := endOfPrefix(containerPrefix('D', c.number))
 	err = e.store.View(func(r disk.Reader) (err error) {
 		r.Scan(from, end, func(key, value []byte) bool {
 			if len(batch) == sweepBatch {

@@ -224,7 +224,7 @@ func (w *writer) remove(id string, old stored, seq uint64) {
 func (w *writer) releaseAllOf(seq uint64) {
 	var entries [][]byte
 	prefix := partitionPrefix('U', w.c.number, w.pk)
-	w.tx.Scan(prefix, after(prefix), func(key, owner []byte) bool {
+	w.tx.Scan(prefix, endOfPrefix(prefix), func(key, owner []byte) bool {
 		if number(owner) == seq {
 			entries = append(entries, slices.Clone(key))
 		}

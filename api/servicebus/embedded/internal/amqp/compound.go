@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// within starts reading the contents b of a compound value, and returns how
+// openCompound starts reading the contents b of a compound value, and returns how
 // many elements are to come.
-func (d *Decoder) within(code byte, b []byte) (*Decoder, uint32, error) {
+func (d *Decoder) openCompound(code byte, b []byte) (*Decoder, uint32, error) {
 	inner := &Decoder{b: b, depth: d.depth, empty: d.empty}
 	if code>>4 == 0xc || code>>4 == 0xe {
 		count, err := inner.byte()
@@ -23,7 +23,7 @@ func (d *Decoder) within(code byte, b []byte) (*Decoder, uint32, error) {
 }
 
 func (d *Decoder) list(code byte, b []byte) (any, error) {
-	inner, count, err := d.within(code, b)
+	inner, count, err := d.openCompound(code, b)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (d *Decoder) list(code byte, b []byte) (any, error) {
 }
 
 func (d *Decoder) pairs(code byte, b []byte) (any, error) {
-	inner, count, err := d.within(code, b)
+	inner, count, err := d.openCompound(code, b)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (d *Decoder) pairs(code byte, b []byte) (any, error) {
 }
 
 func (d *Decoder) array(code byte, b []byte) (any, error) {
-	inner, count, err := d.within(code, b)
+	inner, count, err := d.openCompound(code, b)
 	if err != nil {
 		return nil, err
 	}

@@ -164,8 +164,8 @@ func target(r *http.Request) (string, page, error) {
 	return strings.Trim(r.URL.Path, "/"), p, nil
 }
 
-// of returns the part of all that is on the page.
-func of[T any](p page, all []T) []T {
+// itemsOn returns the part of all that is on the page.
+func itemsOn[T any](p page, all []T) []T {
 	all = all[min(p.skip, len(all)):]
 	return all[:min(p.top, len(all))]
 }

@@ -63,7 +63,7 @@ func (h *Handler) put(r *http.Request, host, path string) (int, any, error) {
 	if updating && d.RequiresSession != nil && *d.RequiresSession != e.RequiresSession {
 		return 0, nil, fail(http.StatusBadRequest, "SubCode=40000. The value for the RequiresSession property of an existing %s cannot be changed", strings.TrimSuffix(d.XMLName.Local, "Description"))
 	}
-	if err := d.into(&e); err != nil {
+	if err := d.applyTo(&e); err != nil {
 		return 0, nil, err
 	}
 	status := http.StatusCreated
@@ -92,8 +92,8 @@ func take[T any](to *T, from *T) {
 	}
 }
 
-// into changes an entity as the description says.
-func (d *description) into(e *bus.Entity) error {
+// applyTo changes an entity as the description says.
+func (d *description) applyTo(e *bus.Entity) error {
 	take(&e.RequiresSession, d.RequiresSession)
 	take(&e.MaxDeliveryCount, d.MaxDeliveryCount)
 	take(&e.DeadLetterOnExpiry, d.DeadLetteringOnMessageExpiration)
@@ -248,7 +248,7 @@ func (h *Handler) list(host string, p page, wanted func(bus.Entity) bool) feed {
 		}
 	}
 	f := feed{Title: "Entities", Updated: stamp(h.Clock.Now())}
-	for _, e := range of(p, matching) {
+	for _, e := range itemsOn(p, matching) {
 		f.Entries = append(f.Entries, h.entry(host, e))
 	}
 	return f

@@ -79,7 +79,7 @@ func (h *Handler) replaceDefaultRule(r *http.Request, subscription string, d *ru
 func (h *Handler) listRules(host, subscription string, p page) (feed, error) {
 	rules, err := h.Bus.Rules(subscription)
 	f := feed{Title: "Rules", Updated: stamp(h.Clock.Now())}
-	for _, rule := range of(p, rules) {
+	for _, rule := range itemsOn(p, rules) {
 		f.Entries = append(f.Entries, ruleEntry(host+subscription, rule))
 	}
 	return f, err

@@ -166,7 +166,7 @@ func (b *Bus) do(done func(error), operation func() error) {
 // reply has call made when all that was written so far is committed: nobody
 // learns of what a crash could still undo, a refusal because of it included.
 func (b *Bus) reply(call func(broken error)) {
-	if !b.journal.after(call) {
+	if !b.journal.replyOnceCommitted(call) {
 		b.outbox.add(func() { call(nil) })
 	}
 }

@@ -101,7 +101,7 @@ func (b *Bus) purgeSome() {
 	for _, table := range tablesOfQueue {
 		prefix := binary.BigEndian.AppendUint32([]byte{table}, number)
 		var keys [][]byte
-		b.journal.scan(prefix, after(prefix), func(k, _ []byte) bool {
+		b.journal.scan(prefix, endOfPrefix(prefix), func(k, _ []byte) bool {
 			keys = append(keys, append([]byte{}, k...))
 			return removed+len(keys) < purgeStep
 		})

@@ -32,7 +32,7 @@ func (b *Bus) remind(q *queue, at time.Time) {
 // remindFirst looks up when the next chore is due.
 func (b *Bus) remindFirst(q *queue) {
 	for _, table := range []byte{tableSchedule, tableExpiry, tableForget} {
-		if k := b.journal.first(q.firstDue(table), after(key(table, q.id, 0))); k != nil {
+		if k := b.journal.first(q.firstDue(table), endOfPrefix(key(table, q.id, 0))); k != nil {
 			b.remind(q, timeOf(k))
 		}
 	}

@@ -144,9 +144,9 @@ func (j *journal) first(from, to []byte) []byte {
 	return found
 }
 
-// after calls reply once all that was written so far is committed, or with
+// replyOnceCommitted calls reply once all that was written so far is committed, or with
 // why it never will be. It returns false if nothing is under way.
-func (j *journal) after(reply func(broken error)) bool {
+func (j *journal) replyOnceCommitted(reply func(broken error)) bool {
 	g := j.pending
 	if len(g.writes) == 0 && len(g.replies) == 0 {
 		g = j.flushing

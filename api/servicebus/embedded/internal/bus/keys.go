@@ -110,8 +110,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// after is the end of the range of all keys that begin with prefix.
-func after(prefix []byte) []byte {
+// endOfPrefix is the end of the range of all keys that begin with prefix.
+func endOfPrefix(prefix []byte) []byte {
 	end := append([]byte{}, prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {

@@ -61,7 +61,7 @@ func (p *peeked) add(record []byte) bool {
 
 func (p *peeked) all(r disk.Reader, from int64) {
 	if p.most > 0 {
-		r.Scan(messageKey(p.queue.id, from), after(key(tableMessage, p.queue.id, 0)), func(_, v []byte) bool { return p.add(v) })
+		r.Scan(messageKey(p.queue.id, from), endOfPrefix(key(tableMessage, p.queue.id, 0)), func(_, v []byte) bool { return p.add(v) })
 	}
 }
 
@@ -70,7 +70,7 @@ func (p *peeked) session(r disk.Reader, session string, from int64) {
 	var sequences []int64
 	for _, table := range []byte{tableLane, tableDeferred} {
 		found := 0
-		r.Scan(sessionKey(table, p.queue.id, session, from), after(sessionPrefix(table, p.queue.id, session)), func(k, _ []byte) bool {
+		r.Scan(sessionKey(table, p.queue.id, session, from), endOfPrefix(sessionPrefix(table, p.queue.id, session)), func(k, _ []byte) bool {
 			sequences = append(sequences, lastNumber(k))
 			found++
 			return found < p.most
@@ -151,7 +151,7 @@ func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, e
 	err = b.journal.store.View(func(r disk.Reader) error {
 		if !since.IsZero() {
 			prefix := key(tableState, q.id, 0)
-			r.Scan(prefix, after(prefix), func(k, v []byte) bool {
+			r.Scan(prefix, endOfPrefix(prefix), func(k, v []byte) bool {
 				if number(v) >= since.UnixMilli() {
 					if skip--; skip < 0 && len(found) < most {
 						found = append(found, string(k[len(prefix):]))
@@ -163,7 +163,7 @@ func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, e
 		}
 		for from := key(tableLane, q.id, 0); len(found) < most; {
 			var session *string
-			r.Scan(from, after(key(tableLane, q.id, 0)), func(k, _ []byte) bool {
+			r.Scan(from, endOfPrefix(key(tableLane, q.id, 0)), func(k, _ []byte) bool {
 				s := sessionOf(k)
 				session = &s
 				return false

@@ -173,7 +173,7 @@ func (b *Bus) firstOf(q *queue, lane string) int64 { return b.nextOf(q, lane, 0)
 // 0 if there is none.
 func (b *Bus) nextOf(q *queue, lane string, from int64) int64 {
 	prefix := sessionPrefix(tableLane, q.id, lane)
-	k := b.journal.first(appendNumber(prefix[:len(prefix):len(prefix)], from), after(prefix))
+	k := b.journal.first(appendNumber(prefix[:len(prefix):len(prefix)], from), endOfPrefix(prefix))
 	if k == nil {
 		return 0
 	}

@@ -178,7 +178,7 @@ func (b *Bus) decodeRule(record []byte) (Rule, error) {
 func (b *Bus) loadRules(e *entity) error {
 	var failure error
 	prefix := key(tableRule, e.main.id, 0)
-	b.journal.scan(prefix, after(prefix), func(k, v []byte) bool {
+	b.journal.scan(prefix, endOfPrefix(prefix), func(k, v []byte) bool {
 		var made *rule
 		r, err := b.decodeRule(v)
 		if failure = err; failure == nil {

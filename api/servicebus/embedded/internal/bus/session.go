@@ -102,7 +102,7 @@ func (b *Bus) grantSessions(q *queue) {
 // handed out. It passes over the held ones, which are as many as there are
 // receivers.
 func (b *Bus) nextSession(q *queue) (id string, found bool) {
-	from, to := headKey(q.id, 0), after(key(tableHead, q.id, 0))
+	from, to := headKey(q.id, 0), endOfPrefix(key(tableHead, q.id, 0))
 	for {
 		var head []byte
 		b.journal.scan(from, to, func(k, session []byte) bool {

@@ -128,7 +128,7 @@ func (p *parser) comparison() node {
 	result := left
 	switch {
 	case p.takeWord("IN"):
-		result = in(left, p.list())
+		result = matchesAny(left, p.list())
 	case p.takeWord("LIKE"):
 		pattern, escape := p.sum(), node(nil)
 		if p.takeWord("ESCAPE") {

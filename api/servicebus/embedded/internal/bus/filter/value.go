@@ -225,8 +225,8 @@ func floats(op string, a, b float64) any {
 	}
 }
 
-// in is true when one matches, and unknown when none does but one is unknown.
-func in(left node, list []node) node {
+// matchesAny is true if one matches, else unknown if one is unknown, else false.
+func matchesAny(left node, list []node) node {
 	return func(m Message) (any, error) {
 		l, err := left(m)
 		if err != nil {
