@@ -23,15 +23,15 @@ func cold(ctx context.Context, r *run) error {
 			{recipients: 1, stored: pick(r, 8_000, 300)},
 		}
 		src := source{seed: r.Seed}
-		for i, l := range r.layouts() {
+		return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
 			for j, stage := range stages {
-				r.progress((float64(i)+float64(j)/2)/float64(len(r.layouts())), "%s: %d recipients with %d events", l.Name, stage.recipients, stage.stored)
+				progress(float64(j)/float64(len(stages)), "%s: %d recipients with %d events", l.Name, stage.recipients, stage.stored)
 				if err := stage.measure(ctx, r, p.Account, l, &src); err != nil {
-					return fmt.Errorf("%s: %w", l.Name, err)
+					return err
 				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -39,10 +39,7 @@ func cold(ctx context.Context, r *run) error {
 type coldStage struct{ recipients, stored int }
 
 func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l layout.Layout, src *source) error {
-	actors := make([]domain.ActorID, c.recipients)
-	for i := range actors {
-		actors[i] = src.actor()
-	}
+	actors := src.actors(c.recipients)
 	if err := c.fill(ctx, a, l, src, actors); err != nil {
 		return err
 	}

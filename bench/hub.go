@@ -12,11 +12,6 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// layouts returns those that r measures: the hub first, and the others in their order.
-func (r *run) layouts() []layout.Layout {
-	return append([]layout.Layout{hub}, r.Beside...)
-}
-
 // provisionAll makes the containers of all layouts that r measures.
 func (r *run) provisionAll(ctx context.Context, a *account.Account) error {
 	for _, l := range r.layouts() {

@@ -17,30 +17,19 @@ import (
 func kinds(ctx context.Context, r *run) error {
 	modelled := *r
 	modelled.Endpoint = ""
-	for i, l := range r.layouts() {
-		r.progress(float64(i)/float64(len(r.layouts())), "%s", l.Name)
-		if err := kindsOf(ctx, &modelled, l); err != nil {
-			return fmt.Errorf("%s: %w", l.Name, err)
-		}
-	}
-	return nil
+	return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
+		progress(0, "%s", l.Name)
+		return kindsOf(ctx, &modelled, l)
+	})
 }
 
-func kindsOf(ctx context.Context, r *run, l layout.Layout) (err error) {
-	a, err := account.Open(ctx, account.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := l.Provision(ctx, a, perContainer); err != nil {
-		return err
-	}
-	line := a.Line()
-	s, err := l.Open(ctx, a, line)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func kindsOf(ctx context.Context, r *run, l layout.Layout) error {
+	return onNewAccount(ctx, account.Options{}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
+		return kindsOn(ctx, r, a, line, l, s)
+	})
+}
+
+func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store) error {
 	k := &kindSaver{store: s, line: line, src: source{seed: r.Seed}}
 	k.actor = k.src.actor()
 	counts := pick(r, []int{1, 10, 100, 1_000}, []int{1, 10, 100})

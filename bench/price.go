@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -64,21 +63,14 @@ func (l life) report(r *run, name string, batch int, standard bool) {
 // batches of one there are fewer, for one bundle, since all they cost is in each of
 // them.
 func lifeOf(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
-	a, err := account.Open(ctx, account.Options{Standard: standard})
-	if err != nil {
-		return life{}, err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := l.Provision(ctx, a, perContainer); err != nil {
-		return life{}, err
-	}
-	line := a.Line()
-	s, err := l.Open(ctx, a, line)
-	if err != nil {
-		return life{}, err
-	}
-	defer s.Close()
+	err = onNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
+		found, err = lifeOn(ctx, a, line, l, s, seed, batch)
+		return err
+	})
+	return found, err
+}
 
+func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
 	src := source{seed: seed}
 	actor := src.actor()
 	n := 2 * atOnce

@@ -25,14 +25,11 @@ func repeatingPeeks(ctx context.Context, r *run) error {
 			if err := r.provisionAll(ctx, p.Account); err != nil {
 				return err
 			}
-			for j, l := range r.layouts() {
-				done := (float64(i) + float64(j)/float64(len(r.layouts()))) / float64(len(levels))
-				r.progress(done, "%s %s", l.Name, level)
-				if err := repeatingPeeksOf(ctx, r, p.Account, l, level); err != nil {
-					return fmt.Errorf("%s: %w", l.Name, err)
-				}
-			}
-			return nil
+			part := 1 / float64(len(levels))
+			return r.eachLayoutWithin(float64(i)*part, part, func(l layout.Layout, progress progressFunc) error {
+				progress(0, "%s %s", l.Name, level)
+				return repeatingPeeksOf(ctx, r, p.Account, l, level)
+			})
 		})
 		if err != nil {
 			return err

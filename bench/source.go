@@ -34,6 +34,15 @@ func (s *source) actor() domain.ActorID {
 	return must(domain.ParseActorID(uuid.UUID(id).String()))
 }
 
+// actors returns n actors that have nothing yet.
+func (s *source) actors(n int) []domain.ActorID {
+	actors := make([]domain.ActorID, n)
+	for i := range actors {
+		actors[i] = s.actor()
+	}
+	return actors
+}
+
 // events returns n events of one cabinet of an actor, of so many KB each.
 func (s *source) events(n int, to domain.ActorID, weight domain.Weight) []domain.Event {
 	events := make([]domain.Event, n)

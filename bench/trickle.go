@@ -40,15 +40,9 @@ func (v trickleVariant) measure(ctx context.Context, r *run, a *account.Account,
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
-	for i, l := range r.layouts() {
-		step := func(done float64, what string) {
-			r.progress(from+part*(float64(i)+done)/float64(len(r.layouts())), "%s%s: %s", l.Name, v.name, what)
-		}
-		if err := v.trickle(ctx, r, a, l, step); err != nil {
-			return fmt.Errorf("%s: %w", l.Name, err)
-		}
-	}
-	return nil
+	return r.eachLayoutWithin(from, part, func(l layout.Layout, progress progressFunc) error {
+		return v.trickle(ctx, r, a, l, func(done float64, what string) { progress(done, "%s%s: %s", l.Name, v.name, what) })
+	})
 }
 
 func (v trickleVariant) trickle(ctx context.Context, r *run, a *account.Account, l layout.Layout, step func(float64, string)) error {
@@ -59,10 +53,7 @@ func (v trickleVariant) trickle(ctx context.Context, r *run, a *account.Account,
 	}
 	defer s.Close()
 	src := source{seed: r.Seed, payload: v.payload}
-	actors := make([]domain.ActorID, pick(r, 50, 10))
-	for i := range actors {
-		actors[i] = src.actor()
-	}
+	actors := src.actors(pick(r, 50, 10))
 	const each = 6 // events, of which the first makes acquaintance and is not counted
 	var saves, fetches []cost
 	for n := range each {

@@ -41,22 +41,17 @@ type packedBase struct {
 // appendEvents appends events of one drawer in version 2, without a checksum.
 func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 	data = append(data, tailEventsVersion)
-	types := make(map[domain.DocumentType]int)
+	types := make(typeNumbers)
 	for i := range events {
 		e := &events[i]
-		data = append(data, e.ID[:]...)
-		data = append(data, e.digest[:]...)
-		data = binary.AppendUvarint(data, uint64(e.Sequence-base.sequence)) //nolint:gosec // ascending
+		data = appendIdentity(data, &e.Event, &e.digest, e.Sequence-base.sequence)
 		base.sequence = e.Sequence
-		data = binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
 		var flags byte
 		if e.SupportsBundling {
 			flags |= flagBundling
 		}
-		at, seen := types[e.DocumentType]
-		if !seen {
+		if !types.has(e.DocumentType) {
 			flags |= flagNewType
-			types[e.DocumentType] = len(types)
 		}
 		payload := e.PayloadAt
 		if !payload.IsZero() {
@@ -68,14 +63,7 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 		if millisOf(e.Saved) != base.saved {
 			flags |= flagOtherTime
 		}
-		data = append(data, flags)
-		if seen {
-			data = binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
-		} else {
-			text := e.DocumentType.String()
-			data = binary.AppendUvarint(data, uint64(len(text)))
-			data = append(data, text...)
-		}
+		data = types.append(append(data, flags), e.DocumentType)
 		if flags&flagOtherObject != 0 {
 			data = append(data, objectNumber(payload.Object)...)
 			data = binary.AppendUvarint(data, uint64(payload.Offset)) //nolint:gosec // not negative

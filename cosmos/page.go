@@ -71,37 +71,25 @@ const maxPageBytes = 48 << 10
 func encodePage(events []numbered) (data []byte, n int) {
 	data = make([]byte, 0, min(maxPageBytes, 64*len(events)+64))
 	data = append(data, eventsVersion)
-	types := make(map[domain.DocumentType]int)
+	types := make(typeNumbers)
 	last := events[0].sequence
 	for _, e := range events {
 		if len(data) > maxPageBytes-256 {
 			break
 		}
-		data = append(data, e.ID[:]...)
-		data = append(data, e.digest[:]...)
-		data = binary.AppendUvarint(data, uint64(e.sequence-last)) //nolint:gosec // ascending
+		data = appendIdentity(data, e.Event, &e.digest, e.sequence-last)
 		last = e.sequence
-		data = binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
 		var flags byte
 		if e.SupportsBundling {
 			flags |= flagBundling
 		}
-		at, seen := types[e.DocumentType]
-		if !seen {
+		if !types.has(e.DocumentType) {
 			flags |= flagNewType
-			types[e.DocumentType] = len(types)
 		}
 		if e.Payload != nil {
 			flags |= flagPayload
 		}
-		data = append(data, flags)
-		if seen {
-			data = binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
-		} else {
-			text := e.DocumentType.String()
-			data = binary.AppendUvarint(data, uint64(len(text)))
-			data = append(data, text...)
-		}
+		data = types.append(append(data, flags), e.DocumentType)
 		if e.Payload != nil {
 			data = binary.AppendUvarint(data, uint64(len(e.Payload)))
 			data = binary.LittleEndian.AppendUint32(data, repository.SumOf(e.Payload))
@@ -109,6 +97,34 @@ func encodePage(events []numbered) (data []byte, n int) {
 		n++
 	}
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
+}
+
+// appendIdentity appends what every version has first of an event: id, digest, the distance
+// from the number of the event before, and weight.
+func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distance domain.Sequence) []byte {
+	data = append(data, e.ID[:]...)
+	data = append(data, digest[:]...)
+	data = binary.AppendUvarint(data, uint64(distance)) //nolint:gosec // ascending
+	return binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
+}
+
+// typeNumbers are the numbers of the document types that were packed so far.
+type typeNumbers map[domain.DocumentType]int
+
+func (n typeNumbers) has(t domain.DocumentType) bool {
+	_, found := n[t]
+	return found
+}
+
+// append appends the number of t or, the first time, its text.
+func (n typeNumbers) append(data []byte, t domain.DocumentType) []byte {
+	if at, found := n[t]; found {
+		return binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
+	}
+	n[t] = len(n)
+	text := t.String()
+	data = binary.AppendUvarint(data, uint64(len(text)))
+	return append(data, text...)
 }
 
 // packed is a byte string that is base64 in JSON, as []byte is, and decoded in one go:
@@ -212,13 +228,13 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
+// varint decodes what binary.AppendVarint has appended.
 func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.failed, d.b = true, nil
-		return 0
+	u := d.uvarint()
+	v := int64(u >> 1)
+	if u&1 != 0 {
+		return ^v
 	}
-	d.b = d.b[n:]
 	return v
 }
 

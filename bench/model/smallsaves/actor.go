@@ -45,24 +45,6 @@ func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *vi
 	return nil
 }
 
-// loseOf adds the step to t whose reply actor i does not receive: the actor
-// repeats the request.
-func (m *model) loseOf(s, t *state, i int, format string, args ...any) {
-	if s.lostReplies == 0 {
-		return
-	}
-	u := *t
-	u.lostReplies--
-	u.actors[i] = s.actors[i]
-	m.take(&u, format+" [applied, reply lost]", args...)
-}
-
-// writeOf adds the step to t, whose write may be applied with its reply lost.
-func (m *model) writeOf(s, t *state, i int, format string, args ...any) {
-	m.loseOf(s, t, i, format, args...)
-	m.take(t, format, args...)
-}
-
 // begin records what an observer sees, and takes the first step of the operation.
 func (m *model) begin(s *state, i int, operations []uint8) *violation {
 	t := *s

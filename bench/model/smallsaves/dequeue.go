@@ -54,7 +54,7 @@ func (m *model) openBundle(s *state, i int) *violation {
 		return m.violate(message, format, args...)
 	}
 	t.history.bundled[next.cabinet] += next.n
-	m.loseOf(s, &t, i, format, args...)
+	m.loseReply(s, &t, format, args...)
 	a.restart(a.operation + 1)
 	a.bundle = id
 	m.take(&t, format, args...)
@@ -149,7 +149,7 @@ func (m *model) dequeue(s *state, i int) *violation {
 	t.history.acked[b.cabinet] += b.n
 	a.target = *b
 	a.startHints()
-	m.writeOf(s, &t, i, "DEQUEUE B%d", id)
+	m.write(s, &t, "DEQUEUE B%d", id)
 	return nil
 }
 
@@ -195,7 +195,7 @@ func (m *model) raisePosition(s *state, i int) {
 		drawers.put(truth)
 		t.cabinets[c].write(drawers, m.Versions)
 		t.actors[i].drawer, t.actors[i].step = truth, updateEntry
-		m.writeOf(s, &t, i, "POSITION D%d is %d", r.drawer, to)
+		m.write(s, &t, "POSITION D%d is %d", r.drawer, to)
 	}
 	for view, cost := range s.cabinets[c].reads(s.staleReads) {
 		d, seen := view.find(r.drawer)
@@ -233,7 +233,7 @@ func (m *model) updateEntry(s *state, i int) {
 	}
 	t.catalogs[domain].write(entries, m.Versions)
 	m.finishHints(a)
-	m.writeOf(s, &t, i, "ENTRY D%d", r.drawer)
+	m.write(s, &t, "ENTRY D%d", r.drawer)
 }
 
 // closeBundle adds the steps by which a half dequeued bundle is closed and the gate
@@ -261,5 +261,5 @@ func (m *model) closeBundle(s *state, i int) {
 	all.gate.advance(b)
 	all.gate.version++
 	t.bundles.write(all, m.Versions)
-	m.writeOf(s, &t, i, "CLOSE B%d", id)
+	m.write(s, &t, "CLOSE B%d", id)
 }

@@ -138,7 +138,7 @@ func (m *model) flushPage(s *state, i int) *violation {
 		m.take(&t, "flush: page D%d/%d is there and ends at %d", f.drawer, f.from, f.until)
 		return nil
 	}
-	m.write(s, &t, i, "FLUSH page D%d/%d..%d", f.drawer, f.from, f.until)
+	m.write(s, &t, "FLUSH page D%d/%d..%d", f.drawer, f.from, f.until)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (m *model) createPageAndDrawer(s *state, i int) *violation {
 		} else {
 			c.put(drawer{id: f.drawer, first: f.events[0].number, ordinal: f.ordinal})
 			t.cabinets[f.cabinet].write(c, m.Versions)
-			m.write(s, &t, i, "FLUSH creates D%d", f.drawer)
+			m.write(s, &t, "FLUSH creates D%d", f.drawer)
 		}
 	}
 	if f.done&pageMade != 0 {
@@ -186,7 +186,7 @@ func (m *model) createPageAndDrawer(s *state, i int) *violation {
 		m.take(&t, "flush: page D%d/%d is there", f.drawer, f.from)
 		return nil
 	}
-	m.write(s, &t, i, "FLUSH page D%d/%d", f.drawer, f.from)
+	m.write(s, &t, "FLUSH page D%d/%d", f.drawer, f.from)
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (m *model) flushCount(s *state, i int) *violation {
 	d.count = f.until
 	c.put(d)
 	t.cabinets[f.cabinet].write(c, m.Versions)
-	m.write(s, &t, i, "FLUSH counts D%d up to %d", f.drawer, f.until)
+	m.write(s, &t, "FLUSH counts D%d up to %d", f.drawer, f.until)
 	return nil
 }
 
@@ -267,7 +267,7 @@ func (m *model) flushEntry(s *state, i int) {
 		m.decide(&t, i)
 	}
 	if f.due > 0 {
-		m.lose(s, &t, i, "FLUSH writes entry %d", f.due)
+		m.loseReply(s, &t, "FLUSH writes entry %d", f.due)
 	}
 	m.take(&t, "flush: entry %d", f.due)
 }
@@ -304,7 +304,7 @@ func (m *model) flushHead(s *state, i int) {
 		u.flushed, u.eager = false, false
 		m.decide(&t, i)
 	}
-	m.write(s, &t, i, "FLUSHED: head v%d", t.head.current.version)
+	m.write(s, &t, "FLUSHED: head v%d", t.head.current.version)
 }
 
 // leaveDrawer adds the steps by which a full drawer is sealed at its fill, after which the
@@ -335,6 +335,6 @@ func (m *model) leaveDrawer(s *state, i int) *violation {
 		m.take(&t, "leave: D%d is sealed already", f.drawer)
 		return nil
 	}
-	m.write(s, &t, i, "LEAVE: seals D%d at %d", f.drawer, f.from)
+	m.write(s, &t, "LEAVE: seals D%d at %d", f.drawer, f.from)
 	return nil
 }

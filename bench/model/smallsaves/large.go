@@ -73,20 +73,16 @@ func (m *model) reserve(s *state, i int) {
 	h.reserved, h.intent = it.high, it
 	m.replaceHead(&t, h, 0)
 	u.plan, u.headVersion, u.step, u.flushed, u.head = it, t.head.current.version, writePages, false, head{}
-	m.write(s, &t, i, "RESERVE %d..%d", it.low, it.high)
+	m.write(s, &t, "RESERVE %d..%d", it.low, it.high)
 }
 
 // writePages adds the steps by which a page of the plan is created.
 func (m *model) writePages(s *state, i int) {
-	w := &s.writers[i]
-	for j, p := range w.plan.all() {
-		if w.finished(j) {
-			continue
-		}
+	for j, p := range s.writers[i].unfinishedParts() {
 		t := *s
 		written := s.pages[p.drawer].current
 		there := written.pageFrom(p.from)
-		if there != nil && there.writer != w.plan.low {
+		if there != nil && there.writer != s.writers[i].plan.low {
 			t.writers[i].startOver()
 			m.take(&t, "page D%d/%d is another's", p.drawer, p.from)
 			continue
@@ -98,19 +94,15 @@ func (m *model) writePages(s *state, i int) {
 			m.take(&t, "page D%d/%d is its own", p.drawer, p.from)
 			continue
 		}
-		written.add(page{writer: w.plan.low, from: p.from, n: p.n, events: p.events})
+		written.add(page{writer: s.writers[i].plan.low, from: p.from, n: p.n, events: p.events})
 		t.pages[p.drawer].write(written, m.Versions)
-		m.write(s, &t, i, "PAGE D%d/%d..%d", p.drawer, p.from, p.end())
+		m.write(s, &t, "PAGE D%d/%d..%d", p.drawer, p.from, p.end())
 	}
 }
 
 // countDrawers adds the steps by which a drawer of the plan is created or counted.
 func (m *model) countDrawers(s *state, i int) {
-	w := &s.writers[i]
-	for j, p := range w.plan.all() {
-		if w.finished(j) {
-			continue
-		}
+	for j, p := range s.writers[i].unfinishedParts() {
 		t := *s
 		c := s.cabinets[p.cabinet].current
 		d, there := c.find(p.drawer)
@@ -134,7 +126,7 @@ func (m *model) countDrawers(s *state, i int) {
 		d.count = p.end()
 		c.put(d)
 		t.cabinets[p.cabinet].write(c, m.Versions)
-		m.write(s, &t, i, "COUNT D%d to %d", p.drawer, d.count)
+		m.write(s, &t, "COUNT D%d to %d", p.drawer, d.count)
 	}
 }
 
@@ -190,7 +182,7 @@ func (m *model) writeEntryBatch(s *state, i, domain int, batch uint8) {
 	if w.due &^= batch; w.due == 0 {
 		w.step = commit
 	}
-	m.write(s, &t, i, "ENTRIES of domain %d", domain)
+	m.write(s, &t, "ENTRIES of domain %d", domain)
 }
 
 // commitTo makes the events of it visible in h.
@@ -245,7 +237,7 @@ func (m *model) commit(s *state, i int, j *job) *violation {
 		}
 	}
 	m.replaceHead(&t, h, 0)
-	m.loseAnswer(s, &t, i, format, args...)
+	m.loseAnswer(s, &t, format, args...)
 	if v := m.checkAnswers(&t, format, args...); v != nil {
 		return v
 	}

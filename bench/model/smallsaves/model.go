@@ -87,6 +87,24 @@ func (m *model) takeWith(t *state, o outcome, format string, args ...any) {
 	m.steps = append(m.steps, step{state: *t, label: m.label(format, args), outcome: o})
 }
 
+// loseReply adds the step to t whose reply the process does not receive: the process repeats
+// the request. A step changes no other process, so all of them are as in s.
+func (m *model) loseReply(s, t *state, format string, args ...any) {
+	if s.lostReplies == 0 {
+		return
+	}
+	u := *t
+	u.lostReplies--
+	u.writers, u.actors = s.writers, s.actors
+	m.take(&u, format+" [applied, reply lost]", args...)
+}
+
+// write adds the step to t, whose write may be applied with its reply lost.
+func (m *model) write(s, t *state, format string, args ...any) {
+	m.loseReply(s, t, format, args...)
+	m.take(t, format, args...)
+}
+
 // violate returns a violation by the process that takes the step.
 func (m *model) violate(message, format string, args ...any) *violation {
 	return &violation{label: m.name + " " + fmt.Sprintf(format, args...), message: message}

@@ -1,5 +1,7 @@
 package smallsaves
 
+import "iter"
+
 // A writerStep is what a writer does next.
 type writerStep uint8
 
@@ -74,7 +76,16 @@ func (w *writer) finishPart(j int) bool {
 	return true
 }
 
-func (w *writer) finished(j int) bool { return w.done>>j&1 == 1 }
+// unfinishedParts yields the parts of the plan that are not done.
+func (w *writer) unfinishedParts() iter.Seq2[int, part] {
+	return func(yield func(int, part) bool) {
+		for j, p := range w.plan.all() {
+			if w.done>>j&1 == 0 && !yield(j, p) {
+				return
+			}
+		}
+	}
+}
 
 // An actorStep is what an actor does next.
 type actorStep uint8

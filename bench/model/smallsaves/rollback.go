@@ -13,17 +13,13 @@ func (m *model) claim(s *state, i int) {
 	m.replaceHead(&t, h, 0)
 	u := &t.writers[i]
 	u.head, u.plan, u.step = t.head.current, h.intent, sealDrawers
-	m.write(s, &t, i, "CLAIM intent %d", h.intent.low)
+	m.write(s, &t, "CLAIM intent %d", h.intent.low)
 }
 
 // sealDrawers adds the steps by which a drawer of the intent is sealed at the fill of the
 // head, or created empty and sealed.
 func (m *model) sealDrawers(s *state, i int) {
-	w := &s.writers[i]
-	for j, p := range w.plan.all() {
-		if w.finished(j) {
-			continue
-		}
+	for j, p := range s.writers[i].unfinishedParts() {
 		t := *s
 		if t.writers[i].finishPart(j) {
 			t.writers[i].step = clearIntent
@@ -41,7 +37,7 @@ func (m *model) sealDrawers(s *state, i int) {
 		}
 		c.put(d)
 		t.cabinets[p.cabinet].write(c, m.Versions)
-		m.write(s, &t, i, "SEAL D%d at %d", p.drawer, d.count)
+		m.write(s, &t, "SEAL D%d at %d", p.drawer, d.count)
 	}
 }
 
@@ -61,5 +57,5 @@ func (m *model) clearIntent(s *state, i int) {
 	}
 	m.replaceHead(&t, h, 0)
 	t.writers[i].startOver()
-	m.write(s, &t, i, "CLEAR intent %d", it.low)
+	m.write(s, &t, "CLEAR intent %d", it.low)
 }

@@ -171,7 +171,7 @@ func (m *model) appendSmall(s *state, i int, j *job) *violation {
 		}
 	}
 	m.answer(&t, i, j)
-	m.loseAnswer(s, &t, i, format, args...)
+	m.loseAnswer(s, &t, format, args...)
 	if v := m.checkAnswers(&t, format, args...); v != nil {
 		return v
 	}
@@ -179,11 +179,11 @@ func (m *model) appendSmall(s *state, i int, j *job) *violation {
 	return nil
 }
 
-// loseAnswer is lose for a write that completes a Save: the Save has not returned.
-func (m *model) loseAnswer(s, t *state, i int, format string, args ...any) {
+// loseAnswer is loseReply for a write that completes a Save: the Save has not returned.
+func (m *model) loseAnswer(s, t *state, format string, args ...any) {
 	u := *t
 	u.history.answered = s.history.answered
-	m.lose(s, &u, i, format, args...)
+	m.loseReply(s, &u, format, args...)
 }
 
 // numbered returns events with the numbers that follow low.

@@ -99,22 +99,35 @@ type drawer struct {
 // A cabinet is the drawers of a cabinet in its partition.
 type cabinet struct{ drawers [maxDrawers]drawer }
 
-func (c *cabinet) find(id uint8) (drawer, bool) {
-	for _, d := range c.drawers {
-		if d.id == id && id != 0 {
-			return d, true
-		}
-	}
-	return drawer{}, false
-}
+func (d drawer) key() uint8 { return d.id }
+
+func (c *cabinet) find(id uint8) (drawer, bool) { return find(c.drawers[:], id) }
 
 // put replaces the drawer with the id of d, or adds d.
-func (c *cabinet) put(d drawer) {
+func (c *cabinet) put(d drawer) { put(c.drawers[:], d) }
+
+// A keyed is a document or hint about a drawer. Its key is the id of the drawer, 0 in a slot
+// of an array that is free.
+type keyed interface{ key() uint8 }
+
+// find returns the element of all with an id.
+func find[T keyed](all []T, id uint8) (T, bool) {
+	for _, x := range all {
+		if x.key() == id && id != 0 {
+			return x, true
+		}
+	}
+	var none T
+	return none, false
+}
+
+// put replaces the element of all with the key of x, or the first free one.
+func put[T keyed](all []T, x T) {
 	free := -1
-	for i := range c.drawers {
-		switch c.drawers[i].id {
-		case d.id:
-			c.drawers[i] = d
+	for i := range all {
+		switch all[i].key() {
+		case x.key():
+			all[i] = x
 			return
 		case 0:
 			if free < 0 {
@@ -122,7 +135,7 @@ func (c *cabinet) put(d drawer) {
 			}
 		}
 	}
-	c.drawers[free] = d
+	all[free] = x
 }
 
 // An entry of the catalog says which number waits first in a drawer.
@@ -131,31 +144,14 @@ type entry struct{ drawer, cabinet, next, version uint8 }
 // A catalog is the entries of a recipient and domain.
 type catalog struct{ entries [maxDrawers]entry }
 
-func (c *catalog) find(drawer uint8) (entry, bool) {
-	for _, e := range c.entries {
-		if e.drawer == drawer && drawer != 0 {
-			return e, true
-		}
-	}
-	return entry{}, false
-}
+func (e entry) key() uint8 { return e.drawer }
+
+func (c *catalog) find(drawer uint8) (entry, bool) { return find(c.entries[:], drawer) }
 
 // put replaces the entry of a drawer, or adds it, under a new version.
 func (c *catalog) put(e entry) {
 	e.version = c.newest() + 1
-	free := -1
-	for i := range c.entries {
-		switch c.entries[i].drawer {
-		case e.drawer:
-			c.entries[i] = e
-			return
-		case 0:
-			if free < 0 {
-				free = i
-			}
-		}
-	}
-	c.entries[free] = e
+	put(c.entries[:], e)
 }
 
 func (c *catalog) newest() (version uint8) {

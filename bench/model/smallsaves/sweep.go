@@ -112,7 +112,7 @@ func (m *model) closeDrawer(s *state, i int) {
 	}
 	t.history.swept[c] = max(t.history.swept[c], removed)
 	w.head, w.step, w.flush.ordinal, w.flush.drawer = head{}, removeEntries, last.ordinal, h.cabinets[c].closed
-	m.write(s, &t, i, "SWEEP closes cabinet %d at floor %d", c, last.ordinal+1)
+	m.write(s, &t, "SWEEP closes cabinet %d at floor %d", c, last.ordinal+1)
 }
 
 // removeClosed adds the step by which entries, pages or documents of the drawers below
@@ -169,5 +169,5 @@ func (m *model) clearClosed(s *state, i int) {
 	}
 	t.writers[i].job++
 	t.writers[i].startOver()
-	m.write(s, &t, i, "SWEEP forgets the closed drawer of cabinet %d", f.cabinet)
+	m.write(s, &t, "SWEEP forgets the closed drawer of cabinet %d", f.cabinet)
 }

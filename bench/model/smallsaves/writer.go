@@ -63,24 +63,6 @@ func (m *model) stepWriter(s *state, i int) *violation {
 	return nil
 }
 
-// lose adds the step to t whose reply writer i does not receive: the writer
-// repeats the request.
-func (m *model) lose(s, t *state, i int, format string, args ...any) {
-	if s.lostReplies == 0 {
-		return
-	}
-	u := *t
-	u.lostReplies--
-	u.writers[i] = s.writers[i]
-	m.take(&u, format+" [applied, reply lost]", args...)
-}
-
-// write adds the step to t, whose write may be applied with its reply lost.
-func (m *model) write(s, t *state, i int, format string, args ...any) {
-	m.lose(s, t, i, format, args...)
-	m.take(t, format, args...)
-}
-
 // startOver adds a step by which writer i reads the head again.
 func (m *model) startOver(s *state, i int, why string) {
 	t := *s

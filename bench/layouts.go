@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/layout"
+)
+
+// layouts returns those that r measures: the hub first, and the others in their order.
+func (r *run) layouts() []layout.Layout {
+	return append([]layout.Layout{hub}, r.Beside...)
+}
+
+// A progressFunc reports which part of its work a measurement of one layout has done, and
+// what it does next.
+type progressFunc func(done float64, format string, args ...any)
+
+// eachLayout measures each layout of the run. An error names the layout.
+func (r *run) eachLayout(measure func(l layout.Layout, progress progressFunc) error) error {
+	return r.eachLayoutWithin(0, 1, measure)
+}
+
+// eachLayoutWithin is eachLayout for a part of the scenario, which begins at from.
+func (r *run) eachLayoutWithin(from, part float64, measure func(l layout.Layout, progress progressFunc) error) error {
+	part /= float64(len(r.layouts()))
+	for i, l := range r.layouts() {
+		progress := func(done float64, format string, args ...any) {
+			r.progress(from+part*(float64(i)+done), format, args...)
+		}
+		if err := measure(l, progress); err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
+		}
+	}
+	return nil
+}
+
+// onNewAccount calls do with a store of a layout on an account of its own, which is removed
+// afterwards. The store uses line.
+func onNewAccount(ctx context.Context, o account.Options, l layout.Layout, do func(a *account.Account, line *account.Line, s *layout.Store) error) (err error) {
+	a, err := account.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := l.Provision(ctx, a, perContainer); err != nil {
+		return err
+	}
+	line := a.Line()
+	s, err := l.Open(ctx, a, line)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(a, line, s)
+}
