@@ -12,9 +12,10 @@
 //	H7  a bundle is not received again by a Peek that began after its Dequeue was answered
 //
 // The rules are named as in the design of the hub. The demo, the crash tests, the
-// simulation and package crashpoint share this judgement. Each reads the bodies itself,
-// since each sends events of its own form, and adds the rules that only its own load can
-// check: what operators may change, and what domains must be notified of.
+// simulation, package crashpoint and the conformance suite of stores share this judgement.
+// Each reads the bodies itself, because each sends events of its own form, and adds the
+// rules that only its own load can check: what operators may change, and what domains must
+// be notified of.
 //
 // The order in which a hub has handed out the bundles of an actor is known if the calls of
 // Receive follow it ([Options.InOrder]). Then Receive reports every violation at once. Where

@@ -185,7 +185,7 @@ func (l *Ledger) resolve(b *Bundle) error {
 		case !ok:
 			return l.report(RuleDelivered, "bundle %s of %s: event %q was never sent to this actor", b.ID, b.Actor, element.ID)
 		case element.Content != Digest{} && e.Content != Digest{} && element.Content != e.Content:
-			return l.report(RuleDelivered, "bundle %s of %s: event %s: its payload is not the one that was sent", b.ID, b.Actor, e.ID)
+			return l.report(RuleDelivered, "bundle %s of %s: event %s: its content is not the one that was sent", b.ID, b.Actor, e.ID)
 		case b.Cabinet != "" && b.Cabinet != e.Cabinet:
 			return l.report(RuleDelivered, "bundle %s of %s: it has events of the cabinets %s and %s", b.ID, b.Actor, b.Cabinet, e.Cabinet)
 		}

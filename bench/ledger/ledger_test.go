@@ -114,7 +114,7 @@ func TestCheckFindsEveryViolation(t *testing.T) {
 			s.take(t, "b1", 0, 1)
 			changed := elements(2, 3, 4)
 			changed[0].Content[0]++
-			require.ErrorContains(t, s.receive("a", "b2", s.Now(), changed), "event e2: its payload is not the one that was sent")
+			require.ErrorContains(t, s.receive("a", "b2", s.Now(), changed), "event e2: its content is not the one that was sent")
 		}, "3 lost, 0 duplicated, order kept, 1 other faults"},
 		{"an event that was never sent", func(t *testing.T, s story) {
 			s.take(t, "b1", 0, 1, 2, 3, 4)

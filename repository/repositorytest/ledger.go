@@ -8,16 +8,19 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/messagehub/messagehub/bench/ledger"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Ledger remembers what was saved and compares it with what was delivered.
-// It is safe for concurrent use; the zero Ledger is empty.
+// A Ledger remembers what was saved and compares it with what was delivered. The judgement
+// is that of package ledger, which knows no store; this one adds what only a store shows:
+// whether an event and a bundle have all their members. It is safe for concurrent use; the
+// zero Ledger is empty.
 type Ledger struct {
 	mu      sync.Mutex
-	entries map[entryKey]*entry
-	written int
+	entries []entry // in the order in which they were noted
+	indexes map[entryKey]int
 }
 
 type entryKey struct {
@@ -28,7 +31,6 @@ type entryKey struct {
 type entry struct {
 	domain.Event
 	saver  int  // who saved it
-	place  int  // in the order of the ledger
 	unsure bool // whether it was saved
 }
 
@@ -44,17 +46,18 @@ func (l *Ledger) Unsure(saver int, events ...domain.Event) { l.note(saver, true,
 func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.entries == nil {
-		l.entries = make(map[entryKey]*entry)
+	if l.indexes == nil {
+		l.indexes = make(map[entryKey]int)
 	}
 	for _, e := range events {
 		key := entryKey{e.Recipient, e.ID}
-		if known, ok := l.entries[key]; ok {
+		if i, ok := l.indexes[key]; ok {
+			known := &l.entries[i]
 			known.unsure = known.unsure && unsure
 			continue // a duplicate keeps its place
 		}
-		l.written++
-		l.entries[key] = &entry{e, saver, l.written, unsure}
+		l.indexes[key] = len(l.entries)
+		l.entries = append(l.entries, entry{e, saver, unsure})
 	}
 }
 
@@ -68,57 +71,50 @@ func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
 func (l *Ledger) Check(dequeued []Peeked) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	judge := ledger.New(ledger.Options{InOrder: true})
+	for i := range l.entries {
+		e := &l.entries[i]
+		judge.Send(ledger.Event{
+			Recipient: e.Recipient.String(), ID: e.ID.String(), Cabinet: cabinetName(&e.Event),
+			Sender: e.saver, Unsure: e.unsure, Content: contentOf(&e.Event, e.Payload != nil),
+		})
+	}
 	var found findings
-	type stream struct {
-		cabinet domain.CabinetKey
-		saver   int
-	}
-	delivered := make(map[entryKey]bool, len(l.entries))
-	type place struct {
-		recipient domain.ActorID
-		sequence  domain.Sequence
-	}
-	taken := make(map[place]domain.EventID, len(l.entries))
-	lastSequence := make(map[domain.CabinetKey]domain.Sequence)
-	lastPlace := make(map[stream]int)
-	for _, b := range dequeued {
+	for n, b := range dequeued {
 		found.add(checkBundle(b))
-		for i := range b.Events {
-			e := &b.Events[i]
-			key := entryKey{e.Recipient, e.ID}
-			saved, ok := l.entries[key]
-			switch {
-			case !ok:
-				found.addf("event %s was delivered to %s, but never saved for it", e.ID, e.Recipient)
-				continue
-			case delivered[key]:
-				found.addf("event %s was delivered to %s twice", e.ID, e.Recipient)
-				continue
-			case !SameEvent(e, &saved.Event):
-				found.addf("event %s was saved as %+v and delivered as %+v", e.ID, saved.Event, e.Event)
-			}
-			delivered[key] = true
-			if last := lastSequence[e.Cabinet()]; e.Sequence <= last {
-				found.addf("event %s has sequence number %d, after %d of the same cabinet", e.ID, e.Sequence, last)
-			}
-			lastSequence[e.Cabinet()] = e.Sequence
-			if other, ok := taken[place{e.Recipient, e.Sequence}]; ok {
-				found.addf("events %s and %s have the same sequence number %d", other, e.ID, e.Sequence)
-			}
-			taken[place{e.Recipient, e.Sequence}] = e.ID
-			s := stream{e.Cabinet(), saved.saver}
-			if saved.place < lastPlace[s] {
-				found.addf("event %s was delivered after one that its saver %d saved later", e.ID, saved.saver)
-			}
-			lastPlace[s] = saved.place
+		if len(b.Events) == 0 {
+			continue
 		}
+		// The number keeps apart two bundles with one id: what was dequeued is never repeated.
+		actor, id := b.Events[0].Recipient.String(), fmt.Sprintf("%s (number %d)", b.ID, n)
+		_, err := judge.Receive(actor, id, nil, judge.Now(), func() ([]ledger.Element, error) { return elementsOf(b), nil })
+		found.add(err)
+		judge.Confirm(actor, id, true)
 	}
-	for key, e := range l.entries {
-		if !e.unsure && !delivered[key] {
-			found.addf("event %s for %s, number %d of the ledger, was lost", e.ID, e.Recipient, e.place)
-		}
+	for _, lost := range judge.Check().Lost {
+		found.addf("the event of %s was lost", lost)
 	}
 	return found.err()
+}
+
+func elementsOf(b Peeked) []ledger.Element {
+	elements := make([]ledger.Element, len(b.Events))
+	for i := range b.Events {
+		e := &b.Events[i]
+		elements[i] = ledger.Element{ID: e.ID.String(), Sequence: int64(e.Sequence), Content: contentOf(&e.Event, !e.PayloadAt.IsZero())}
+	}
+	return elements
+}
+
+func cabinetName(e *domain.Event) string { return e.Origin.String() + "|" + e.ContentType.String() }
+
+// contentOf returns a hash of all members of an event except its id and the bytes of its
+// payload.
+func contentOf(e *domain.Event, hasPayload bool) ledger.Digest {
+	bare := *e
+	bare.Payload = nil
+	digest := bare.Digest()
+	return ledger.DigestOf(fmt.Appendf(digest[:], "%v", hasPayload))
 }
 
 // inOrder sorts bundles by the sequence numbers of their events. It is for those
@@ -148,11 +144,9 @@ func checkBundle(b Peeked) error {
 }
 
 // SameEvent reports whether e is what a store should give back for saved. It
-// does not look at the payload itself, only at whether there is one.
+// does not compare the payload itself, only whether there is one.
 func SameEvent(e *repository.StoredEvent, saved *domain.Event) bool {
-	want := *saved
-	want.Payload = nil
-	return e.ID == want.ID && e.Digest() == want.Digest() && e.PayloadAt.IsZero() == (saved.Payload == nil)
+	return e.ID == saved.ID && contentOf(&e.Event, !e.PayloadAt.IsZero()) == contentOf(saved, saved.Payload != nil)
 }
 
 // findings are errors of which only the first few are worth reading.

@@ -41,8 +41,8 @@ func TestMarketLedgerReportsWhatItCannotRead(t *testing.T) {
 		{"an event of another actor", `[{"id":"e0","recipient":"b","sequence":1}]`, `event "e0" was never sent to this actor`},
 		{"a document that was never sent", `[{"Price_MarketDocument":{"mRID":"e9"}}]`, `event "e9" was never sent to this actor`},
 		{"a document without an id", `[{"n":2}]`, `event "" was never sent to this actor`},
-		{"a payload that changes", `[{"id":"e1","recipient":"a","sequence":2,"payload":{}}]`, "event e1: its payload is not the one that was sent"},
-		{"a payload that is missing", `[{"id":"e1","recipient":"a","sequence":2}]`, "event e1: its payload is not the one that was sent"},
+		{"a payload that changes", `[{"id":"e1","recipient":"a","sequence":2,"payload":{}}]`, "event e1: its content is not the one that was sent"},
+		{"a payload that is missing", `[{"id":"e1","recipient":"a","sequence":2}]`, "event e1: its content is not the one that was sent"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := ledgerOfTwo()
