@@ -42,7 +42,7 @@ func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
 			return trickleVariant{}.trickle(t.Context(), r, a, l, func(float64, string) {})
 		})
 		require.Len(t, found, 6)
-		price := map[string]float64{"hub": 36.8, "original": 24.4, "single": 20}[l.Name]
+		price := map[string]float64{"hub": 10, "original": 24.4, "single": 20}[l.Name]
 		require.InEpsilon(t, price, found[l.Name+" save of one event, request units"], 0.02, l.Name)
 	}
 }

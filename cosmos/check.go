@@ -69,6 +69,7 @@ const (
 	noticeWrong    = "notice-wrong"
 	headWrong      = "head-wrong"
 	intentLeft     = "intent-left"
+	tailLeft       = "tail-left"
 	unreadable     = "unreadable"
 )
 

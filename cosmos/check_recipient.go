@@ -120,6 +120,10 @@ func (l *look) everything(ctx context.Context) error {
 	if l.h.Watermark > l.h.Reserved {
 		l.found("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
 	}
+	if l.c.r.opts.TailEvents <= 0 && l.h.hasTail() {
+		l.found("", tailLeft, "head", func(ctx context.Context, c *call) error { return c.flushAll(ctx, l.recipient) },
+			"events are in the head, and this node writes none there; versions that do not know tails do not serve the recipient")
+	}
 	l.ids = newIDSet(l.c.opts.Memory)
 	scans, err := l.cabinets(ctx, bundles)
 	if err != nil {

@@ -39,6 +39,27 @@ func (c *call) flush(ctx context.Context, recipient domain.ActorID, h *head, nam
 	return h.flushed(name, t, until), nil
 }
 
+// flushAll flushes every tail of a recipient, before a node that does not know tails is to
+// serve it.
+func (c *call) flushAll(ctx context.Context, recipient domain.ActorID) error {
+	h, err := c.readHead(ctx, recipient)
+	if err != nil || !h.hasTail() {
+		return err
+	}
+	next := h
+	for next.hasTail() {
+		if next, err = c.flush(ctx, recipient, next, next.longestTail()); err != nil {
+			return err
+		}
+	}
+	next.setWriteID(c.r.client.NewID())
+	_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
+	if client.IsRefused(err) {
+		err = client.ErrStale // perhaps by an attempt of this write; then nothing is left to flush
+	}
+	return err
+}
+
 // createFlushedPage creates the page of a tail, and returns the slot behind it. If the page
 // exists, it is of another flush, and keeps its length.
 func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey, t *tail, id string) (until int, err error) {

@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -395,6 +396,37 @@ func TestAReplay_OfABundleFromATail(t *testing.T) {
 	require.Len(t, in.Cabinets[0].Drawers, 1)
 	require.Equal(t, 3, in.Cabinets[0].Drawers[0].Events)
 	s.drains(node, events...)
+}
+
+func TestARepair_FlushesEveryTailIfTheNodeWritesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		node := s.node(Options{TailEvents: 4}, true)
+		events := repositorytest.Events(6, s.actor)
+		s.saves(node, events[:3])
+		for i := range events[3:] {
+			repositorytest.Typed(fmt.Sprintf("type-%d", i))(&events[3+i])
+		}
+		s.saves(node, events[3:])
+		report, err := node.Check(t.Context(), CheckOptions{Repair: true})
+		require.NoError(t, err)
+		require.Empty(t, report.Findings, "this node writes tails")
+		require.True(t, s.head(node).hasTail())
+
+		node = s.node(Options{}, true)
+		for _, repair := range []bool{false, true} {
+			report, err = node.Check(t.Context(), CheckOptions{Repair: repair})
+			require.NoError(t, err)
+			require.Equal(t, []string{tailLeft}, kinds(report))
+			require.Equal(t, !repair, s.head(node).hasTail())
+		}
+		require.Equal(t, headWriteID{ID: s.head(node).WriteID.ID}, s.head(node).WriteID, "the head has format 1")
+		report, err = node.Check(t.Context(), CheckOptions{})
+		require.NoError(t, err)
+		require.Empty(t, report.Findings)
+		require.NoError(t, s.audit(s.actor))
+		s.drains(node, events...)
+	})
 }
 
 func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {

@@ -24,7 +24,7 @@ func (r *CheckReport) Clean() bool { return r.Found == r.Mended }
 
 // A Finding is something that is not as the invariants want it.
 type Finding struct {
-	Rule      string `json:"rule"` // H1 to H10
+	Rule      string `json:"rule"` // H1 to H10; "" if none is broken
 	Kind      string `json:"kind"`
 	Recipient string `json:"recipient"`
 	Where     string `json:"where"` // the document

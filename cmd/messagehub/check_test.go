@@ -27,11 +27,13 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// stopped makes a folder in which a hub has kept an event for each of n actors.
+// stopped makes a folder in which a hub has kept an event for each of n actors, in a page of
+// its own.
 func stopped(t *testing.T, n int) string {
 	t.Helper()
-	data := dataFolder(t)
-	h := startHub(t, "--data", data)
+	data, settings := dataFolder(t), filepath.Join(t.TempDir(), "hub.yaml")
+	require.NoError(t, os.WriteFile(settings, []byte("cosmos: {tail-events: 0}\n"), 0o600))
+	h := startHub(t, "--data", data, "--config", settings)
 	var lines strings.Builder
 	for i := range n {
 		lines.WriteString(strings.Replace(event(i+1, ""), actorA, fmt.Sprintf("actor-%d", i), 1))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -37,6 +38,10 @@ func settings(dir string) config.Config {
 	cfg.BusListen, cfg.BlobListen = "", ""
 	cfg.Admin.Token = adminToken
 	return cfg
+}
+
+func TestDefault_KeepsAsManyEventsInAHeadAsCostLeast(t *testing.T) {
+	require.Equal(t, cosmos.DefaultTailEvents, config.Default().Cosmos.TailEvents)
 }
 
 // start runs a node until the test ends, or stop is called.

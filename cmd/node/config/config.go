@@ -102,7 +102,7 @@ func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080",
 		Data:   "messagehub-data",
-		Cosmos: Cosmos{Database: "messagehub"},
+		Cosmos: Cosmos{Database: "messagehub", TailEvents: 24},
 
 		ServiceBus: ServiceBus{FIFO: "dataavailable-fifo", Plain: "dataavailable", Sessions: 64},
 		BusListen:  "127.0.0.1:5672",

@@ -77,7 +77,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"cosmos: {key: c2VjcmV0}", "MESSAGEHUB_COSMOS_KEY=c2VjcmV0", "cosmos.key = [redacted]"},
 		{"cosmos: {database: other}", "MESSAGEHUB_COSMOS_DATABASE=other", "cosmos.database = other"},
 		{"cosmos: {consistency: session}", "MESSAGEHUB_COSMOS_CONSISTENCY=session", "cosmos.consistency = Session"},
-		{"cosmos: {tail-events: 24}", "MESSAGEHUB_COSMOS_TAIL_EVENTS=24", "cosmos.tail-events = 24"},
+		{"cosmos: {tail-events: 16}", "MESSAGEHUB_COSMOS_TAIL_EVENTS=16", "cosmos.tail-events = 16"},
 		{"servicebus: {namespace: a.example}", "MESSAGEHUB_SERVICEBUS_NAMESPACE=a.example", "servicebus.namespace = a.example"},
 		{"servicebus: {connection: 'Endpoint=sb://a/'}", "MESSAGEHUB_SERVICEBUS_CONNECTION=Endpoint=sb://a/", "servicebus.connection = [redacted]"},
 		{"servicebus: {fifo-queue: q}", "MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=q", "servicebus.fifo-queue = q"},

@@ -40,7 +40,7 @@ var keys = []key{
 	}},
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
 	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
-	{"cosmos.tail-events", false, "maximum number of the newest events of a kind that stay in a recipient's head, up to 200, and are then written to a page together; 0: none, for nodes of versions that do not know tails", func(c *Config) value { return (*tailValue)(&c.Cosmos.TailEvents) }},
+	{"cosmos.tail-events", false, "maximum number of the newest events of a kind that stay in a recipient's head, up to 200, and are then written to a page together; 0: none, as long as a node of a version that does not know tails runs, or is to run again", func(c *Config) value { return (*tailValue)(&c.Cosmos.TailEvents) }},
 	{"servicebus.namespace", true, "`HOST` name of an Azure Service Bus namespace, in place of the embedded bus", func(c *Config) value { return (*textValue)(&c.ServiceBus.Namespace) }},
 	{"servicebus.connection", false, "connection string of a namespace, in place of servicebus.namespace", func(c *Config) value {
 		return &secretValue{&c.ServiceBus.Connection, "leave it out to use servicebus.namespace or the embedded bus"}
