@@ -105,7 +105,7 @@ model: ## every state of the model of small Saves, and mutations, into bench/mod
 error-branches: ## which of them the simulation reaches, into bench/simulate/errorbranches/RESULTS.md
 	@SEEDS='$(SEEDS)' .ci/error-branches
 
-campaign: ## chaos, interleavings and thirty days of retention, into cosmos/RESULTS.md
+campaign: ## chaos, interleavings, broken calls and thirty days of retention, into cosmos/RESULTS.md
 	@.ci/campaign
 
 mutants: ## leave out one rule after the other; some test must fail for each (MUTANTS)

@@ -32,6 +32,7 @@ func (c distantContent) Open(ctx context.Context, at repository.Section) (io.Rea
 
 // The largest bundle has 51,200 events, which may take 5 s. These are a twentieth.
 func TestBody_OfEventsThatCameSinglyTakesAFractionOfASecond(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const events, limit = 51_200 / 20, 5 * time.Second / 20
 		var physics atomic.Bool

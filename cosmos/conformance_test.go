@@ -37,18 +37,30 @@ func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest
 	}
 }
 
-func TestConformance(t *testing.T) { repositorytest.Run(t, openOn(false, true, 0)) }
+// conformance runs the suite on a variant. Under the race detector it runs the rules about
+// concurrent calls alone: TestConformanceWithTails, which has the default options, runs all.
+func conformance(t *testing.T, open func(*testing.T, repositorytest.Options) repositorytest.Stores) {
+	t.Parallel()
+	if raced {
+		repositorytest.RunOnly(t, open, "Race")
+		return
+	}
+	repositorytest.Run(t, open)
+}
+
+func TestConformance(t *testing.T) { conformance(t, openOn(false, true, 0)) }
 
 func TestConformanceWithoutHintsOnASessionAccount(t *testing.T) {
-	repositorytest.Run(t, openOn(false, false, 0))
+	conformance(t, openOn(false, false, 0))
 }
 
 func TestConformanceWithTails(t *testing.T) {
+	t.Parallel()
 	repositorytest.Run(t, openOn(false, true, DefaultTailEvents))
 }
 
 func TestConformanceWithTailsWithoutHintsOnASessionAccount(t *testing.T) {
-	repositorytest.Run(t, openOn(false, false, 2))
+	conformance(t, openOn(false, false, 2))
 }
 
 func TestRandomOperationsAsInMemory(t *testing.T) { randomAsInMemory(t, 0) }
@@ -56,6 +68,7 @@ func TestRandomOperationsAsInMemory(t *testing.T) { randomAsInMemory(t, 0) }
 func TestRandomOperationsWithTailsAsInMemory(t *testing.T) { randomAsInMemory(t, 3) }
 
 func randomAsInMemory(t *testing.T, tailEvents int) {
+	t.Parallel()
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
 		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s}

@@ -164,6 +164,7 @@ func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
 }
 
 func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		node := s.slow(Options{}, func(*http.Request) time.Duration { return 20 * time.Millisecond })

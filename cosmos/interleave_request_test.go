@@ -164,7 +164,6 @@ func partiesOf(w *world) (names []string) {
 }
 
 func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
-	t.Parallel()
 	for _, tc := range []struct {
 		name    string
 		turns   int
@@ -186,6 +185,7 @@ func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
 	} {
 		for name, account := range map[string]embedded.Options{"Strong": {}, "Session": {Consistency: "Session"}} {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				turns := tc.turns
 				if raced {
 					turns = 1

@@ -1,3 +1,5 @@
+//go:build !race
+
 package cosmos
 
 import (
@@ -81,7 +83,7 @@ func buildMixed(ctx context.Context, dir string, edits []edit) (binary string, e
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, "go", "build", "-overlay", list, "-o", binary, "./testdata/mixed").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-overlay", list, "-o", binary, "./testdata/mixed").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -140,6 +142,7 @@ func (r *rig) runMixed(url string, saves int, actors []domain.ActorID, binaries 
 	return reports
 }
 
+// The versions run in processes of their own, which the race detector does not watch.
 func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	builds := make([]string, 3)

@@ -341,7 +341,11 @@ func TestForEverIsForEver(t *testing.T) {
 // TestAHubInSteadyUseStaysFlat lives through thirty days of a hub that receives
 // and delivers so many events a day; MESSAGEHUB_RETENTION_EVENTS is how many.
 func TestAHubInSteadyUseStaysFlat(t *testing.T) {
+	t.Parallel()
 	perDay, capacity := 2000, 100
+	if raced {
+		perDay, capacity = 500, 25
+	}
 	if n, err := strconv.Atoi(os.Getenv("MESSAGEHUB_RETENTION_EVENTS")); err == nil {
 		perDay, capacity = n, 10_000
 	}

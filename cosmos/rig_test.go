@@ -3,6 +3,7 @@ package cosmos
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
@@ -23,8 +24,15 @@ import (
 
 // TestMain lets the heap grow: these tests open thousands of small stores, and would
 // spend a fifth of their time in the garbage collector.
+//
+// The race detector gets a quarter of the random operations: they come one by one.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
+	if raced {
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }
 
