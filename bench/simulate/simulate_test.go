@@ -40,9 +40,13 @@ type totals struct {
 }
 
 // TestSeeds lets worlds run, and holds each to the invariants. Package prove runs it
-// for campaigns.
+// for campaigns. MESSAGEHUB_SEEDS_PROVED=1 leaves out the seeds that ever failed: whoever
+// sets it has package prove run them, in a build in which they repeat exactly.
 func TestSeeds(t *testing.T) {
-	all := saved(t)
+	var all []uint64
+	if os.Getenv("MESSAGEHUB_SEEDS_PROVED") == "" {
+		all = saved(t)
+	}
 	few := uint64(12)
 	if *seeds > 0 {
 		all, few = nil, *seeds
