@@ -143,7 +143,7 @@ func TestFailedLogins_CountANetworkOfIPv6AsOneAddress(t *testing.T) {
 
 func TestFailedLogins_TakeBoundedMemory(t *testing.T) {
 	d := newLoginHub(t)
-	for i := range 3 * api.MaxLoginAddresses {
+	for i := range api.MaxLoginAddresses + 1000 {
 		d.login(fmt.Sprintf("10.%d.%d.1:1", i/256, i%256), wrong)
 		d.now = d.now.Add(time.Microsecond)
 	}

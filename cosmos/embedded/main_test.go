@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -13,6 +14,11 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		writeUntilKilled(dir)
 		return
+	}
+	if raced { // what is random comes from one client
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
