@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
@@ -36,25 +37,25 @@ func (p *process) variable(name string) string {
 
 // newOperator returns a client that shows the operator's token, if there is one. It
 // warns if others can read the token on its way.
-func (p *process) newOperator(in config.Inputs, url string) (*client, error) {
-	c, err := newClient(url)
+func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, error) {
+	c, err := hubclient.New(url)
 	if err != nil {
 		return nil, err
 	}
-	if c.token, err = p.operatorToken(in, c); err != nil {
+	if c.Token, err = p.operatorToken(in, c); err != nil {
 		return nil, err
 	}
-	if c.token != "" && !c.isPrivate() {
-		fmt.Fprintf(p.err, "messagehub: warning: the operator's token is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", c.base)
+	if c.Token != "" && !c.IsPrivate() {
+		fmt.Fprintf(p.err, "messagehub: warning: the operator's token is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", c.Base)
 	}
-	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this hub alone
+	c.RefuseRedirects() // the token is for this hub alone
 	return c, nil
 }
 
 // operatorToken returns the token of the environment, else that of the configuration,
 // else the one that a hub keeps in its data folder. The last goes to another machine
 // only if the folder is named: the usual folder is that of a hub on this machine.
-func (p *process) operatorToken(in config.Inputs, c *client) (string, error) {
+func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, error) {
 	if token := p.variable(tokenVariable); token != "" {
 		return token, nil
 	}
@@ -66,7 +67,7 @@ func (p *process) operatorToken(in config.Inputs, c *client) (string, error) {
 	if cfg.Admin.Token != "" {
 		return cfg.Admin.Token.Reveal(), nil
 	}
-	if cfg.IsDefault("data") && !c.isLocal() {
+	if cfg.IsDefault("data") && !c.IsLocal() {
 		return "", nil
 	}
 	token, err := node.ReadAdminToken(cfg.Data)
@@ -103,7 +104,7 @@ type queueCommand struct {
 	why     string
 	json    bool
 
-	hub   *client
+	hub   *hubclient.Client
 	actor domain.ActorID
 }
 
@@ -121,7 +122,7 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&q.url, "url", defaultURL, "`URL` of the hub")
+	cmd.Flags().StringVar(&q.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	dataFlag(cmd.Flags())
 	cmd.Flags().DurationVar(&q.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	if order {
@@ -138,7 +139,7 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 		if q.hub, err = q.p.newOperator(config.Inputs{Flags: cmd.Flags()}, q.url); err != nil {
 			return err
 		}
-		defer q.hub.close()
+		defer q.hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, q.timeout)
 		defer cancel()
 		return body(ctx, args[1:])
@@ -147,7 +148,7 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 }
 
 func (q *queueCommand) prepare(actor string, order bool) (err error) {
-	if _, err := newClient(q.url); err != nil {
+	if _, err := hubclient.New(q.url); err != nil {
 		return err
 	}
 	if q.actor, err = domain.ParseActorID(actor); err != nil {
@@ -173,5 +174,5 @@ func (q *queueCommand) order(ctx context.Context, what string, about map[string]
 	for name, value := range about {
 		fields[name] = value
 	}
-	return q.hub.do(ctx, http.MethodPost, q.path("/"+what), "", mustJSON(fields))
+	return q.hub.Do(ctx, http.MethodPost, q.path("/"+what), "", mustJSON(fields))
 }

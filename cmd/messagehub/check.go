@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/checkreport"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
@@ -74,15 +76,15 @@ func (p *process) checkCommand() *cobra.Command {
 				return p.usage("--%s: with --url the hub knows where its data is; remove one of the two", name)
 			}
 		}
-		if _, err := newClient(c.url); err != nil {
+		if _, err := hubclient.New(c.url); err != nil {
 			return p.usage("%w", err)
 		}
 		remote, err := p.newOperator(config.Inputs{File: file, Flags: flags}, c.url)
 		if err != nil {
 			return err
 		}
-		defer remote.close()
-		return c.run(ctx, "the hub at "+remote.base, opts, remote.check)
+		defer remote.Close()
+		return c.run(ctx, "the hub at "+remote.Base, opts, remote.Check)
 	})
 	return cmd
 }
@@ -119,7 +121,7 @@ func (c *checkCommand) here(ctx context.Context, cfg config.Config, opts hub.Che
 		return node.Check(ctx, cfg, opts, logger)
 	})
 	if used, ok := errors.AsType[*node.InUseError](err); ok {
-		return fmt.Errorf("data folder %s: a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as %s", used.Folder, defaultURL)
+		return fmt.Errorf("data folder %s: a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as %s", used.Folder, hubclient.DefaultURL)
 	}
 	return err
 }
@@ -132,15 +134,15 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	if err := kept.load(); err != nil {
 		return err
 	}
-	progress := newCheckProgress(c.p.err)
+	progress := checkreport.NewProgress(c.p.err)
 	if opts.Resume = kept.Report.Resume; opts.Resume != "" {
-		progress.say("going on after %s", countOf(kept.Report.Recipients, "recipient"))
+		progress.Printf("going on after %s", terminal.CountOf(kept.Report.Recipients, "recipient"))
 	}
 	before := kept.Report
 	var failed error
 	opts.Progress = func(report hub.CheckReport) {
 		total := plus(&before, &report)
-		progress.tell(&total)
+		progress.Report(&total)
 		if err := kept.save(&total); err != nil && failed == nil {
 			failed = err
 			stop()
@@ -153,7 +155,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	case failed != nil:
 		return failed
 	case err != nil && kept.Report.Resume != "":
-		return fmt.Errorf("%w; the same command goes on after %s", interruption(ctx, err), countOf(kept.Report.Recipients, "recipient"))
+		return fmt.Errorf("%w; the same command goes on after %s", interruption(ctx, err), terminal.CountOf(kept.Report.Recipients, "recipient"))
 	case err != nil:
 		return interruption(ctx, err)
 	}
@@ -187,6 +189,6 @@ func (c *checkCommand) print(report *hub.CheckReport) error {
 		_, err = fmt.Fprintf(c.p.out, "%s\n", text)
 		return err
 	}
-	_, err := fmt.Fprint(c.p.out, reportText(report, c.verbose))
+	_, err := fmt.Fprint(c.p.out, checkreport.Text(report, c.verbose))
 	return err
 }

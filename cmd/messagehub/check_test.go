@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -191,9 +192,9 @@ func TestARepairThatIsKilledIsRunAgain(t *testing.T) {
 func TestAHubThatIsInUseIsCheckedClean(t *testing.T) {
 	h := startHub(t, "--data", t.TempDir())
 	url := h.url(t)
-	remote, err := newClient(url)
+	remote, err := hubclient.New(url)
 	require.NoError(t, err)
-	defer remote.close()
+	defer remote.Close()
 	stop := make(chan struct{})
 	var load errgroup.Group
 	for i := range 3 {
@@ -211,8 +212,7 @@ func TestAHubThatIsInUseIsCheckedClean(t *testing.T) {
 }
 
 // useHub sends, peeks and dequeues until it is told to stop.
-func useHub(ctx context.Context, remote *client, actor string, stop <-chan struct{}) error {
-	a := &actorClient{hub: remote, actor: actor}
+func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-chan struct{}) error {
 	for n := 1; ; n++ {
 		select {
 		case <-stop:
@@ -220,15 +220,15 @@ func useHub(ctx context.Context, remote *client, actor string, stop <-chan struc
 		default:
 		}
 		line := strings.TrimSpace(strings.Replace(event(n, ""), actorA, actor, 1))
-		if _, err := (&sender{hub: remote}).postOnce(ctx, []byte("["+line+"]")); err != nil {
+		if _, err := remote.SendEvents(ctx, []byte("["+line+"]")); err != nil {
 			return err
 		}
 		if n%3 != 0 {
 			continue
 		}
-		id, _, err := a.peek(ctx, "/v1/peek")
+		id, _, err := remote.Peek(ctx, actor, "/v1/peek")
 		if err == nil && id != "" {
-			_, err = a.dequeue(ctx, id)
+			_, err = remote.Dequeue(ctx, actor, id)
 		}
 		if err != nil {
 			return err
@@ -244,12 +244,12 @@ func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
 	begun := make(chan struct{})
 	over := make(chan error, 1)
 	go func() {
-		remote, err := newClient(url)
+		remote, err := hubclient.New(url)
 		if err == nil {
-			defer remote.close()
-			remote.token = operatorToken
+			defer remote.Close()
+			remote.Token = operatorToken
 			first := true
-			_, err = remote.check(context.Background(), hub.CheckOptions{Progress: func(hub.CheckReport) {
+			_, err = remote.Check(context.Background(), hub.CheckOptions{Progress: func(hub.CheckReport) {
 				if first {
 					first = false
 					close(begun)
@@ -266,7 +266,7 @@ func TestACheckDoesNotHoldUpTheEndOfAHub(t *testing.T) {
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
 	require.NotContains(t, h.said(), "cut off")
 	ended := <-over
-	refused, ok := errors.AsType[*problem](ended)
+	refused, ok := errors.AsType[*hubclient.Problem](ended)
 	require.True(t, ok, "%v", ended)
 	require.Equal(t, "Not ready", refused.Title)
 }
@@ -329,22 +329,4 @@ func TestAnInterruptedCheckGoesOn(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(file, []byte("notes"), 0o600))
 	require.EqualError(t, run(s, "here"), "--resume: "+file+" is not what a check has kept; remove it, or name another file")
-}
-
-func TestAReportOfManyFindingsFitsOnAScreen(t *testing.T) {
-	r := &hub.CheckReport{Recipients: 1234567, Found: 10_020}
-	for i := range 10_000 {
-		r.Findings = append(r.Findings, hub.Finding{
-			Rule: "H1", Kind: fmt.Sprintf("kind-%d", i%20), Recipient: fmt.Sprint("actor-", i%7), Where: strings.Repeat("w", 50),
-			Text: "a\x1b[2J" + strings.Repeat("t", 500), Damage: i%2 == 0,
-		})
-	}
-	text := reportText(r, false)
-	require.LessOrEqual(t, strings.Count(text, "\n"), 24)
-	require.Contains(t, text, "  1,234,567 recipients, ")
-	require.Contains(t, text, "  and 8 kinds more\n")
-	require.Contains(t, text, "Only the first 10000 findings were kept.\n")
-	require.NotContains(t, text, "\x1b")
-	require.Less(t, strings.Index(text, "DAMAGE"), strings.Index(text, "can be mended"))
-	require.Greater(t, strings.Count(reportText(r, true), "\n"), 10_000)
 }

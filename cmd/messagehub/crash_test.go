@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -140,12 +141,12 @@ func (r *crashRun) killing(ctx context.Context, t *testing.T, kills int) *hubPro
 // isEmpty looks once more, through a hub that knows only what is in the folder.
 func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 	h := startHub(t, "--data", data)
-	hub, err := newClient(h.url(t))
+	hub, err := hubclient.New(h.url(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range r.actors {
-		id, _, err := (&actorClient{hub: hub, actor: a.GLN}).peek(ctx, "/v1/peek")
+		id, _, err := hub.Peek(ctx, a.GLN, "/v1/peek")
 		if err != nil || id != "" {
 			t.Errorf("seed %d: drained and started again, and %s gets bundle %q, %v", r.seed, a.GLN, id, err)
 		}

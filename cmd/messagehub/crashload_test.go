@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
 // write sends batches to both actors, each until it is acknowledged.
@@ -29,8 +30,8 @@ func (r *crashRun) write(ctx context.Context, writer int) error {
 			body = e.AppendJSON(body)
 		}
 		body = append(body, ']')
-		err := r.hub.until(ctx, func(ctx context.Context, hub *client) error {
-			got, err := (&sender{hub: hub}).postOnce(ctx, body)
+		err := r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
+			got, err := hub.SendEvents(ctx, body)
 			if err == nil && got.Accepted+got.Duplicates != n {
 				return violation{fmt.Errorf("writer %d sent %d events: %+v", writer, n, got)}
 			}
@@ -95,11 +96,11 @@ func (r *crashRun) act(ctx context.Context, index int) error {
 }
 
 func (r *crashRun) peek(ctx context.Context, actor, path string) (id string, err error) {
-	err = r.hub.until(ctx, func(ctx context.Context, hub *client) error {
+	err = r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
 		asked := r.ledger.Now()
 		var body []byte
 		var err error
-		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, path); err != nil || id == "" {
+		if id, body, err = hub.Peek(ctx, actor, path); err != nil || id == "" {
 			return err
 		}
 		if err := r.ledger.ReceiveBundle(actor, id, body, asked); err != nil {
@@ -115,8 +116,8 @@ func (r *crashRun) peek(ctx context.Context, actor, path string) (id string, err
 // answer that may have been lost.
 func (r *crashRun) dequeue(ctx context.Context, actor, id string) error {
 	lost := false
-	return r.hub.until(ctx, func(ctx context.Context, hub *client) error {
-		ok, err := (&actorClient{hub: hub, actor: actor}).dequeue(ctx, id)
+	return r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
+		ok, err := hub.Dequeue(ctx, actor, id)
 		switch {
 		case err != nil:
 			if !lost {

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,26 +23,6 @@ func TestTheDemoPlaysAndAccountsForEveryEvent(t *testing.T) {
 	require.NotContains(t, got.out, " 0.0  ", "everything takes some time")
 }
 
-func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
-	// A hub that swallows what it is told: everything accepted, nothing there.
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write([]byte(`{"accepted":30,"duplicates":0}`))
-	}))
-	defer server.Close()
-	hub, err := newClient(server.URL)
-	require.NoError(t, err)
-	var out, errs strings.Builder
-	d := &demo{p: &process{out: &out, err: &errs}, events: 20, backlog: 10, seed: 2, meter: newMeter()}
-	require.EqualError(t, d.play(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
-	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
-	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
-}
-
 func TestADemoThatIsStoppedSaysNothingAboutTheHub(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -60,12 +37,4 @@ func TestADemoThatIsStoppedSaysNothingAboutTheHub(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left, "the temporary folder is gone")
-}
-
-func TestAPercentileIsOneOfTheValues(t *testing.T) {
-	values := []time.Duration{5, 1, 4, 2, 3}
-	require.Equal(t, time.Duration(3), percentile(values, 50))
-	require.Equal(t, time.Duration(5), percentile(values, 99))
-	require.Equal(t, time.Duration(1), percentile(values, 1))
-	require.Zero(t, percentile(nil, 50))
 }

@@ -36,10 +36,10 @@ func (p *process) dequeueCommand() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		defer hub.close()
+		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
 		defer cancel()
-		resp, err := hub.do(ctx, http.MethodDelete, "/v1/dequeue/"+id.String(), a.actor, nil)
+		resp, err := hub.Do(ctx, http.MethodDelete, "/v1/dequeue/"+id.String(), a.actor, nil)
 		if err != nil {
 			return err
 		}

@@ -9,13 +9,14 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A download is the body of a bundle on its way to out. When the line breaks, the
 // rest is fetched by byte range, of that bundle and no other.
 type download struct {
-	hub    *client
+	hub    *hubclient.Client
 	actor  string
 	out    io.Writer
 	say    func(format string, args ...any)
@@ -31,14 +32,14 @@ var errLine = errors.New("the line broke")
 func (d *download) run(ctx context.Context, resp *http.Response) error {
 	d.bundle, d.tag = resp.Header.Get("MessageId"), resp.Header.Get("ETag")
 	err := d.take(resp)
-	for pause := minPause; errors.Is(err, errLine) && d.tag != ""; pause = min(2*pause, maxPause) {
+	for pause := hubclient.MinPause; errors.Is(err, errLine) && d.tag != ""; pause = min(2*pause, hubclient.MaxPause) {
 		d.say("%v after %d bytes; fetching the rest", err, d.got)
 		if clock.Sleep(ctx, rand.N(pause)) != nil {
 			break
 		}
 		before := d.got
 		if err = d.rest(ctx); d.got > before {
-			pause = minPause
+			pause = hubclient.MinPause
 		}
 	}
 	if err == nil {
@@ -49,17 +50,17 @@ func (d *download) run(ctx context.Context, resp *http.Response) error {
 
 // rest fetches what is missing.
 func (d *download) rest(ctx context.Context) error {
-	req, err := d.hub.request(ctx, http.MethodGet, "/v1/bundles/"+d.bundle, d.actor, nil)
+	req, err := d.hub.Request(ctx, http.MethodGet, "/v1/bundles/"+d.bundle, d.actor, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.got))
 	req.Header.Set("If-Range", d.tag)
-	resp, err := d.hub.send(req)
-	refused, isProblem := errors.AsType[*problem](err)
+	resp, err := d.hub.Send(req)
+	refused, isProblem := errors.AsType[*hubclient.Problem](err)
 	switch {
-	case isProblem && refused.passing():
-		if clock.Sleep(ctx, max(0, refused.retryAfter)) != nil {
+	case isProblem && refused.IsTemporary():
+		if clock.Sleep(ctx, max(0, refused.RetryAfter)) != nil {
 			return err
 		}
 		return line(err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
 // cutting lets every answer to a GET break off after so many bytes of its body.
@@ -146,9 +148,9 @@ func TestAFullDiskIsNoBrokenLine(t *testing.T) {
 	url := memoryHub(t, nil)
 	messagehub(t, bigEvents(), "send", "--url", url, "-")
 	full := errors.New("no space left on device")
-	hub, err := newClient(url)
+	hub, err := hubclient.New(url)
 	require.NoError(t, err)
-	defer hub.close()
+	defer hub.Close()
 	p := &process{out: failingWriter{full}, err: new(strings.Builder)}
 	require.ErrorIs(t, p.peek(t.Context(), hub, actorA, "/v1/peek"), full)
 	require.NotContains(t, p.err.(*strings.Builder).String(), "fetching the rest")

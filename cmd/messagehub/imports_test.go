@@ -191,6 +191,24 @@ var table = []row{
 		why:      "it makes and accounts for data, and starts nothing",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/hubclient"},
+		may:      []string{"domain/hub", "cmd/node/config", "cosmos/embedded/clock", "cosmos/embedded/loopback"},
+		why:      "it sees a hub as any client does, so it starts none and opens no store",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/checkreport"},
+		may:      []string{"domain/hub", "cmd/terminal"},
+		why:      "it prints what a check has found, wherever that ran",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/demo"},
+		may: []string{
+			"domain", "domain/hub", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
+			"cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
+		},
+		why: "it starts a hub as the command does, and looks at it from outside",
+	},
+	{
 		packages: []string{"cmd/messagehub/internal/emulator"},
 		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
 		why:      "it serves an engine to any client, and starts no hub",
@@ -284,6 +302,9 @@ func TestImportsCatches(t *testing.T) {
 		{"an edge on a port", "api/a.go", []string{ours + "/repository"}, "edges decode"},
 		{"the configuration on an adapter", "cmd/node/config/a.go", []string{ours + "/cosmos"}, "names the parts"},
 		{"an emulator on a hub", "cmd/messagehub/internal/emulator/a.go", []string{ours + "/cmd/node"}, "starts no hub"},
+		{"the command's client on a hub", "cmd/messagehub/internal/hubclient/a.go", []string{ours + "/cmd/node"}, "as any client does"},
+		{"the demo on a hub", "cmd/messagehub/internal/demo/a.go", []string{ours + "/cmd/node"}, ""},
+		{"the demo on a store", "cmd/messagehub/internal/demo/a.go", []string{ours + "/cosmos"}, "from outside"},
 		{"the node on anything", "cmd/node/a.go", []string{ours + "/cosmos", ours + "/api", ours + "/bench"}, ""},
 		{"bench on the node", "bench/simulate/a.go", []string{ours + "/cmd/node", ours + "/bench"}, ""},
 		{"the ledger on the rules", "bench/ledger/a.go", []string{ours + "/domain"}, "needs nothing of the hub"},

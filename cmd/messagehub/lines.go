@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -27,10 +28,7 @@ type lineError struct {
 
 func (f lineError) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.what) }
 
-const (
-	batchBytes = 8 << 20  // of a body; a hub takes 32 MB unless told otherwise
-	lineBytes  = 32 << 20 // a longer line is no event
-)
+const lineBytes = 32 << 20 // a longer line is no event
 
 // A batcher cuts JSON lines into batches.
 type batcher struct {
@@ -57,7 +55,7 @@ func (b *batcher) next() (batch, error) {
 		if err != nil {
 			return batch{}, errors.Join(append(faults, err)...)
 		}
-		if len(out.lines) > 0 && len(out.body)+len(line) > batchBytes {
+		if len(out.lines) > 0 && len(out.body)+len(line) > hubclient.BatchBytes {
 			b.kept = line
 			break
 		}

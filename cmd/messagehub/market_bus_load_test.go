@@ -21,6 +21,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -102,16 +103,16 @@ func (r *busRun) act(ctx context.Context, index int) error {
 }
 
 // anywhere tries at one hub and then the other, until one answers.
-func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*client) error) error {
+func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*hubclient.Client) error) error {
 	for i := random.IntN(2); ; i++ {
 		hub, _ := r.hubs[i%2].place.now()
 		err := try(hub)
-		refused, isProblem := errors.AsType[*problem](err)
+		refused, isProblem := errors.AsType[*hubclient.Problem](err)
 		_, isViolation := errors.AsType[violation](err)
 		switch {
 		case err == nil:
 			return nil
-		case isViolation, isProblem && !refused.passing():
+		case isViolation, isProblem && !refused.IsTemporary():
 			return err
 		}
 		if clock.Sleep(ctx, time.Duration(10+random.IntN(40))*time.Millisecond) != nil {
@@ -121,11 +122,11 @@ func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*clie
 }
 
 func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id string, err error) {
-	return id, r.anywhere(ctx, random, func(hub *client) error {
+	return id, r.anywhere(ctx, random, func(hub *hubclient.Client) error {
 		asked := r.ledger.Now()
 		var body []byte
 		var err error
-		if id, body, err = (&actorClient{hub: hub, actor: actor}).peek(ctx, "/v1/peek?wait=1s"); err != nil || id == "" {
+		if id, body, err = hub.Peek(ctx, actor, "/v1/peek?wait=1s"); err != nil || id == "" {
 			return err
 		}
 		if err := r.ledger.ReceiveBundle(actor, id, body, asked); err != nil {
@@ -139,11 +140,11 @@ func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id 
 // answer that may have been lost.
 func (r *busRun) dequeue(ctx context.Context, random *rand.Rand, actor, id string) error {
 	lost := false
-	return r.anywhere(ctx, random, func(hub *client) error {
-		ok, err := (&actorClient{hub: hub, actor: actor}).dequeue(ctx, id)
+	return r.anywhere(ctx, random, func(hub *hubclient.Client) error {
+		ok, err := hub.Dequeue(ctx, actor, id)
 		switch {
 		case err != nil:
-			if _, isProblem := errors.AsType[*problem](err); !isProblem && !lost {
+			if _, isProblem := errors.AsType[*hubclient.Problem](err); !isProblem && !lost {
 				r.lostReplies.Add(1)
 			}
 			lost = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
@@ -61,9 +62,9 @@ func TestHubURL_IsShownWithoutItsPassword(t *testing.T) {
 	require.Contains(t, got.err, "no hub listens at http://127.0.0.1:1;")
 	require.NotContains(t, got.err, "s3cret")
 
-	c, err := newClient("https://kim:s3cret@hub.example")
+	c, err := hubclient.New("https://kim:s3cret@hub.example")
 	require.NoError(t, err)
-	req, err := c.request(t.Context(), "GET", "/v1/peek", actorA, nil)
+	req, err := c.Request(t.Context(), "GET", "/v1/peek", actorA, nil)
 	require.NoError(t, err)
 	_, password, _ := req.BasicAuth()
 	require.Equal(t, "s3cret", password, "a proxy in front of the hub may need it")

@@ -78,10 +78,10 @@ func TestOperatorCommands_SendTheTokenOfTheUsualFolderToThisMachineOnly(t *testi
 		p := &process{err: new(strings.Builder)}
 		c, err := p.newOperator(operatorInputs(t), base)
 		require.NoError(t, err)
-		require.Equal(t, want, c.token, base)
+		require.Equal(t, want, c.Token, base)
 		c, err = p.newOperator(operatorInputs(t, "--data", "messagehub-data"), base)
 		require.NoError(t, err)
-		require.Equal(t, operatorToken, c.token, "a named folder says which hub is meant")
+		require.Equal(t, operatorToken, c.Token, "a named folder says which hub is meant")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -20,20 +21,20 @@ type actorCommand struct {
 }
 
 func (a *actorCommand) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.url, "url", defaultURL, "`URL` of the hub")
+	cmd.Flags().StringVar(&a.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().StringVar(&a.actor, "actor", "", "`ID` of the actor (required)")
 	cmd.Flags().DurationVar(&a.timeout, "timeout", time.Minute, "give up after this `TIME`")
 }
 
 // check refuses what the hub would refuse.
-func (a *actorCommand) check() (*client, error) {
+func (a *actorCommand) check() (*hubclient.Client, error) {
 	if a.actor == "" {
 		return nil, fmt.Errorf("--actor is missing; say who you are")
 	}
 	if _, err := domain.ParseActorID(a.actor); err != nil {
 		return nil, fmt.Errorf("--actor: %w", err)
 	}
-	return newClient(a.url)
+	return hubclient.New(a.url)
 }
 
 func (p *process) peekCommand() *cobra.Command {
@@ -64,7 +65,7 @@ func (p *process) peekCommand() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		defer hub.close()
+		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, wait+a.timeout)
 		defer cancel()
 		return p.peek(ctx, hub, a.actor, path)
@@ -105,8 +106,8 @@ func peekPath(group, bundle, format string, wait time.Duration) (string, error) 
 	return path, nil
 }
 
-func (p *process) peek(ctx context.Context, hub *client, actor, path string) error {
-	resp, err := hub.do(ctx, http.MethodGet, path, actor, nil)
+func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor, path string) error {
+	resp, err := hub.Do(ctx, http.MethodGet, path, actor, nil)
 	if err != nil {
 		return err
 	}

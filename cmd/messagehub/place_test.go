@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -17,28 +18,28 @@ type violation struct{ error }
 // A place is where the hub is, as long as it lives there.
 type place struct {
 	mu    sync.Mutex
-	hub   *client
+	hub   *hubclient.Client
 	moved chan struct{} // closed when hub is another one
 }
 
 func newPlace() *place { return &place{moved: make(chan struct{})} }
 
 func (p *place) moveTo(url string) {
-	hub, err := newClient(url)
+	hub, err := hubclient.New(url)
 	if err != nil {
 		panic(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hub != nil {
-		p.hub.close()
+		p.hub.Close()
 	}
 	p.hub = hub
 	close(p.moved)
 	p.moved = make(chan struct{})
 }
 
-func (p *place) now() (*client, chan struct{}) {
+func (p *place) now() (*hubclient.Client, chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hub, p.moved
@@ -46,7 +47,7 @@ func (p *place) now() (*client, chan struct{}) {
 
 // until tries against one hub after the other, until one answers. An answer that
 // says no is final, unless it says that it may pass.
-func (p *place) until(ctx context.Context, try func(context.Context, *client) error) error {
+func (p *place) until(ctx context.Context, try func(context.Context, *hubclient.Client) error) error {
 	for {
 		hub, moved := p.now()
 		var err error
@@ -60,8 +61,8 @@ func (p *place) until(ctx context.Context, try func(context.Context, *client) er
 			if _, ok := errors.AsType[violation](err); ok {
 				return err
 			}
-			if refused, ok := errors.AsType[*problem](err); ok {
-				if !refused.passing() || refused.Status == http.StatusBadGateway {
+			if refused, ok := errors.AsType[*hubclient.Problem](err); ok {
+				if !refused.IsTemporary() || refused.Status == http.StatusBadGateway {
 					return err
 				}
 				if clock.Sleep(ctx, 10*time.Millisecond) != nil {

@@ -117,7 +117,7 @@ func (p *process) reportProvisioned(all []node.Resource, o *node.ProvisionOption
 	if o.CheckOnly {
 		how = "Run messagehub provision without --check. Where its credential may not do this, use the Azure CLI"
 	}
-	fmt.Fprintf(p.out, "\n%s left. %s, with your names in place of those in capitals:\n\n", countOf(left, "problem"), how)
+	fmt.Fprintf(p.out, "\n%s left. %s, with your names in place of those in capitals:\n\n", terminal.CountOf(left, "problem"), how)
 	for _, command := range commands {
 		fmt.Fprintf(p.out, "  %s\n", command)
 	}

@@ -126,14 +126,14 @@ func (q *queueCommand) records(ctx context.Context, _ []string) error {
 // get fetches something and shows it, or prints it as it is.
 func (q *queueCommand) get(ctx context.Context, path string, show func(text []byte) error) error {
 	const most = 256 << 20
-	resp, err := q.hub.do(ctx, http.MethodGet, q.path(path), "", nil)
+	resp, err := q.hub.Do(ctx, http.MethodGet, q.path(path), "", nil)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {
-		return q.hub.unreachable(err)
+		return q.hub.Unreachable(err)
 	}
 	if q.json {
 		_, err = q.p.out.Write(text)

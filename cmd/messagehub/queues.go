@@ -43,10 +43,10 @@ func (p *process) queuesCommand() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		defer hub.close()
+		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
 		defer cancel()
-		resp, err := hub.do(ctx, http.MethodGet, "/v1/queues", a.actor, nil)
+		resp, err := hub.Do(ctx, http.MethodGet, "/v1/queues", a.actor, nil)
 		if err != nil {
 			return err
 		}

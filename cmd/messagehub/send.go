@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
@@ -38,25 +39,25 @@ func (p *process) sendCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", defaultURL, "`URL` of the hub")
+	cmd.Flags().StringVar(&url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().StringVar(&connection, "servicebus", "", "send over Service Bus: a `CONNECTION` string, or a namespace such as example.servicebus.windows.net; without one, "+
 		busVariable+" or the bus of the hub on this machine")
 	cmd.Flags().Lookup("servicebus").NoOptDefVal = "default"
 	cmd.MarkFlagsMutuallyExclusive("url", "servicebus")
 	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request, or a message for one recipient")
-	cmd.Flags().DurationVar(&s.timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
+	cmd.Flags().DurationVar(&s.poster.Timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
 		if s.size < 1 {
 			return p.usage("--batch: want at least 1, got %d", s.size)
 		}
 		byBus := cmd.Flags().Changed("servicebus")
 		if !byBus {
-			hub, err := newClient(url)
+			hub, err := hubclient.New(url)
 			if err != nil {
 				return p.usage("%w", err)
 			}
-			defer hub.close()
-			s.hub = hub
+			defer hub.Close()
+			s.poster.Hub = hub
 		}
 		input, size, err := p.open(args[0])
 		if err != nil {
@@ -94,12 +95,10 @@ func (p *process) open(name string) (io.ReadCloser, int64, error) {
 
 // A sender sends batches, one after the other, so that the order is kept.
 type sender struct {
-	p       *process
-	hub     *client
-	size    int
-	timeout time.Duration
+	p      *process
+	poster hubclient.Poster
+	size   int
 
-	reached                         bool // the hub has answered before
 	accepted, duplicates, conflicts int
 }
 
@@ -136,10 +135,10 @@ func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *termin
 }
 
 func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Progress) error {
-	answer, err := s.post(ctx, b.body, progress)
+	answer, err := s.poster.Post(ctx, b.body, progress.Printf)
 	s.accepted += answer.Accepted
 	s.duplicates += answer.Duplicates
-	refused, ok := errors.AsType[*problem](err)
+	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok {
 		return err
 	}
@@ -159,7 +158,7 @@ func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Prog
 }
 
 // locate turns a place in the body into a place in the file.
-func (s *sender) locate(f fault, b batch) string {
+func (s *sender) locate(f hubclient.Fault, b batch) string {
 	var index int
 	var field string
 	if n, _ := fmt.Sscanf(f.Pointer, "/%d/%s", &index, &field); n < 1 || index < 0 || index >= len(b.lines) {

@@ -13,6 +13,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
 // recorded keeps the bodies that come to a hub.
@@ -92,7 +94,7 @@ func TestABatchIsBoundedByItsBytes(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(next.body), batchBytes+1)
+		require.LessOrEqual(t, len(next.body), hubclient.BatchBytes+1)
 		require.True(t, json.Valid(next.body))
 		got = append(got, next.lines)
 	}

@@ -49,7 +49,7 @@ func (p *process) sendByBus(ctx context.Context, s *sender, connection string, i
 			err = closeErr
 		}
 	}()
-	b := &busSender{p: p, domain: domain, timeout: s.timeout}
+	b := &busSender{p: p, domain: domain, timeout: s.poster.Timeout}
 	progress := terminal.NewByteProgress(p.err, size)
 	err = b.sendAll(ctx, newBatcher(input, eventsAtOnce), progress)
 	progress.Clear()

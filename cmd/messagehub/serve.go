@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
@@ -76,7 +77,7 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 		keeps = "keeps its events in " + cfg.Cosmos.Endpoint + " and their payloads in " + cfg.Data
 	}
 	at := ""
-	if url != defaultURL {
+	if url != hubclient.DefaultURL {
 		at = " --url " + url
 	}
 	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`

@@ -1,10 +1,10 @@
-package main
+// Package checkreport prints the progress and the report of a check for a person.
+package checkreport
 
 import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,9 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// reportText is a report for a person: at most a screen, unless everything is to
-// be listed.
-func reportText(r *hub.CheckReport, verbose bool) string {
+// Text returns a report of at most one screen, or with each finding if verbose is true.
+func Text(r *hub.CheckReport, verbose bool) string {
 	var b strings.Builder
 	switch left := r.Found - r.Mended; {
 	case r.Found == 0:
@@ -22,10 +21,10 @@ func reportText(r *hub.CheckReport, verbose bool) string {
 	case left == 0:
 		fmt.Fprintf(&b, "check: clean, now that %s mended\n", was(r.Mended, "finding"))
 	default:
-		fmt.Fprintf(&b, "check: %s, %d of them mended\n", countOf(r.Found, "finding"), r.Mended)
+		fmt.Fprintf(&b, "check: %s, %d of them mended\n", terminal.CountOf(r.Found, "finding"), r.Mended)
 	}
-	fmt.Fprintf(&b, "  %s, %s, %s, %s retained, %s\n", countOf(r.Recipients, "recipient"), countOf(r.Cabinets, "cabinet"),
-		countOf(r.Drawers, "drawer"), countOf(r.Events, "event"), countOf(r.Open, "open bundle"))
+	fmt.Fprintf(&b, "  %s, %s, %s, %s retained, %s\n", terminal.CountOf(r.Recipients, "recipient"), terminal.CountOf(r.Cabinets, "cabinet"),
+		terminal.CountOf(r.Drawers, "drawer"), terminal.CountOf(r.Events, "event"), terminal.CountOf(r.Open, "open bundle"))
 	if r.Found == 0 {
 		return b.String()
 	}
@@ -75,12 +74,12 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	b.WriteByte('\n')
 	for i, g := range groups {
 		if i == groupsShown {
-			fmt.Fprintf(b, "  and %s more\n", countOf(int64(len(groups)-i), "kind"))
+			fmt.Fprintf(b, "  and %s more\n", terminal.CountOf(int64(len(groups)-i), "kind"))
 			break
 		}
 		f := g.first
 		line := fmt.Sprintf("  %-13s %-4s %-15s %6d of %s, such as %s: %s: %s", state(f), f.Rule, f.Kind, g.n,
-			countOf(int64(len(g.recipients)), "recipient"), f.Recipient, f.Where, f.Text)
+			terminal.CountOf(int64(len(g.recipients)), "recipient"), f.Recipient, f.Where, f.Text)
 		fmt.Fprintln(b, terminal.Clip(terminal.Printable(line), 118))
 	}
 }
@@ -136,51 +135,37 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	}
 }
 
-// countOf is a number with its thing.
-func countOf(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return thousands(n) + " " + thing + "s"
-}
-
 func was(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " is"
 	}
-	return countOf(n, thing) + " are"
+	return terminal.CountOf(n, thing) + " are"
 }
 
-// thousands groups the digits of n, which is not negative, by three.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// A checkProgress tells how far a check is: a line that changes for a person at a
-// terminal, a plain line now and then for everything else.
-type checkProgress struct {
+// A Progress prints how far a check is: on a terminal a line that changes, otherwise a line
+// every ten seconds.
+type Progress struct {
 	terminal.StatusLine
-	told time.Time
+	reported time.Time
 }
 
-func newCheckProgress(w io.Writer) *checkProgress {
-	return &checkProgress{StatusLine: terminal.NewStatusLine(w), told: time.Now()}
+// NewProgress returns a Progress that prints to w.
+func NewProgress(w io.Writer) *Progress {
+	return &Progress{StatusLine: terminal.NewStatusLine(w), reported: time.Now()}
 }
 
-func (p *checkProgress) tell(r *hub.CheckReport) {
+// Report prints what has been checked so far.
+func (p *Progress) Report(r *hub.CheckReport) {
 	const linesEvery = 10 * time.Second
-	text := fmt.Sprintf("checked %s, %s; %s", countOf(r.Recipients, "recipient"), countOf(r.Events, "event"), countOf(r.Found, "finding"))
+	text := fmt.Sprintf("checked %s, %s; %s", terminal.CountOf(r.Recipients, "recipient"), terminal.CountOf(r.Events, "event"), terminal.CountOf(r.Found, "finding"))
 	switch {
 	case p.Watched:
 		p.Draw(text)
-	case time.Since(p.told) >= linesEvery:
-		p.told = time.Now()
+	case time.Since(p.reported) >= linesEvery:
+		p.reported = time.Now()
 		fmt.Fprintln(p, text)
 	}
 }
 
-func (p *checkProgress) say(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+// Printf prints a line.
+func (p *Progress) Printf(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }

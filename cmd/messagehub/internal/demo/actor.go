@@ -1,28 +1,25 @@
-package main
+package demo
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// An actorClient peeks and dequeues as an actor does, and tells a ledger.
+// An actorClient peeks and dequeues as an actor does, and notes that in a ledger.
 type actorClient struct {
-	hub    *client
+	hub    *hubclient.Client
 	actor  string
 	ledger energymarket.Ledger
 	tally  *tally
-	onward func(events int) // is told of each bundle that was confirmed
+	onward func(events int) // is called for each bundle that was confirmed
 }
 
-// A tally is what the clients of one actor went through.
+// A tally is the measurements of the clients of one actor.
 type tally struct {
 	mu              sync.Mutex
 	events, bundles int
@@ -61,7 +58,7 @@ func percentile(of []time.Duration, p int) time.Duration {
 func (a *actorClient) drain(ctx context.Context, path string) error {
 	for {
 		asked, started := a.ledger.Now(), time.Now()
-		id, body, err := a.peek(ctx, path)
+		id, body, err := a.hub.Peek(ctx, a.actor, path)
 		if err != nil || id == "" {
 			return err
 		}
@@ -70,7 +67,7 @@ func (a *actorClient) drain(ctx context.Context, path string) error {
 			return err
 		}
 		began := time.Now()
-		confirmed, err := a.dequeue(ctx, id)
+		confirmed, err := a.hub.Dequeue(ctx, a.actor, id)
 		if err != nil {
 			return err
 		}
@@ -83,31 +80,4 @@ func (a *actorClient) drain(ctx context.Context, path string) error {
 		}
 		a.tally.add(events, int64(len(body)), peek, answered.Sub(began))
 	}
-}
-
-// peek returns the id and the body of a bundle, or no id if there is no data.
-func (a *actorClient) peek(ctx context.Context, path string) (string, []byte, error) {
-	resp, err := a.hub.do(ctx, http.MethodGet, path, a.actor, nil)
-	if err != nil {
-		return "", nil, fmt.Errorf("peek of %s: %w", a.actor, err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", nil, fmt.Errorf("peek of %s: the body broke off: %w", a.actor, err)
-	}
-	return resp.Header.Get("MessageId"), body, nil
-}
-
-// dequeue reports false if the bundle was not open for the actor any more.
-func (a *actorClient) dequeue(ctx context.Context, id string) (bool, error) {
-	resp, err := a.hub.do(ctx, http.MethodDelete, "/v1/dequeue/"+id, a.actor, nil)
-	if refused, ok := errors.AsType[*problem](err); ok && refused.Status == http.StatusNotFound {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("dequeue of bundle %s of %s: %w", id, a.actor, err)
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return true, errors.Join(err, resp.Body.Close())
 }

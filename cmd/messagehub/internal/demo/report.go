@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 )
 
 // report prints what each actor went through, and the verdict.
-func (d *demo) report(v *ledger.Verdict) {
-	out := d.p.out
+func (d *Demo) report(v *ledger.Verdict) {
+	out := d.Out
 	fmt.Fprintf(out, "Sent in %s, drained in %s, %d actors at a time.\n\n",
 		d.sending.Round(100*time.Millisecond), d.draining.Round(100*time.Millisecond), actorsAtOnce)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -44,7 +44,7 @@ func (d *demo) report(v *ledger.Verdict) {
 	sent, background := d.meter.unitsOf(causeSend), d.meter.unitsOf(causeBackground)
 	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are those of an actor's own\n")
 	fmt.Fprintf(out, "requests, by the embedded engine's meter; sending took %.0f RU (%.2f an event), upkeep %.0f, all %.0f.\n",
-		sent, sent/float64(max(1, d.events+d.backlog)), background, sent+background+units)
+		sent, sent/float64(max(1, d.Events+d.Backlog)), background, sent+background+units)
 	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, ms(heaviest.largestPeek))
 	fmt.Fprint(out, v.Details())
 	fmt.Fprintln(out, v)

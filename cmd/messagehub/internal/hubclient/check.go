@@ -1,4 +1,4 @@
-package main
+package hubclient
 
 import (
 	"context"
@@ -9,11 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// check runs a check inside the hub. It is a hub.Checker.
-func (c *client) check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
+// Check runs a check inside the hub. It is a [hub.Checker].
+func (c *Client) Check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	seen := hub.CheckReport{Findings: []hub.Finding{}}
-	body := mustJSON(map[string]any{"repair": opts.Repair, "actor": opts.Actor.String(), "resume": opts.Resume})
-	resp, err := c.do(ctx, http.MethodPost, "/v1/admin/check", "", body)
+	body, err := json.Marshal(map[string]any{"repair": opts.Repair, "actor": opts.Actor.String(), "resume": opts.Resume})
+	if err != nil {
+		return seen, err
+	}
+	resp, err := c.Do(ctx, http.MethodPost, "/v1/admin/check", "", body)
 	if err != nil {
 		return seen, err
 	}
@@ -23,11 +26,11 @@ func (c *client) check(ctx context.Context, opts hub.CheckOptions) (hub.CheckRep
 			Progress *hub.CheckReport `json:"progress"`
 			Finding  *hub.Finding     `json:"finding"`
 			Report   *hub.CheckReport `json:"report"`
-			Problem  *problem         `json:"problem"`
+			Problem  *Problem         `json:"problem"`
 		}
 		switch err := lines.Decode(&line); {
 		case err != nil:
-			return seen, c.unreachable(errors.Join(errors.New("the answer broke off"), err))
+			return seen, c.Unreachable(errors.Join(errors.New("the answer broke off"), err))
 		case line.Finding != nil:
 			seen.Findings = append(seen.Findings, *line.Finding)
 		case line.Progress != nil:
