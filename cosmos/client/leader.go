@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,19 +20,17 @@ type Leader[T comparable] struct {
 	reset   func()
 
 	mu      sync.Mutex
-	busy    bool             // a caller leads
-	callers uint64           // that ever came
-	queue   []*caller[T]     // not taken yet, in the order in which they came
-	taken   map[T]*caller[T] // not completed yet
+	busy    bool         // a caller leads
+	callers []*caller[T] // not completed yet, in the order in which they came
+	taken   int          // callers whose items are in the round: the first ones
 }
 
 type caller[T comparable] struct {
-	item   T
-	number uint64 // in the order in which they came
-	state  callerState
-	err    error
-	lead   chan struct{} // closed: it is this caller's turn to lead
-	done   chan struct{} // closed: err is set
+	item  T
+	state callerState
+	err   error
+	lead  chan struct{} // closed: it is this caller's turn to lead
+	done  chan struct{} // closed: err is set
 }
 
 type callerState int
@@ -46,7 +45,7 @@ const (
 // that ends after timeout and not with the caller's. If it panics, every item fails,
 // and reset is called before another caller leads. name begins each error.
 func NewLeader[T comparable](name string, timeout time.Duration, round func(context.Context), reset func()) *Leader[T] {
-	return &Leader[T]{name: name, timeout: timeout, round: round, reset: reset, taken: make(map[T]*caller[T])}
+	return &Leader[T]{name: name, timeout: timeout, round: round, reset: reset}
 }
 
 // Do queues item and returns the error that it is completed with. Meanwhile the caller
@@ -55,9 +54,7 @@ func NewLeader[T comparable](name string, timeout time.Duration, round func(cont
 func (l *Leader[T]) Do(ctx context.Context, item T) error {
 	c := &caller[T]{item: item, lead: make(chan struct{}), done: make(chan struct{})}
 	l.mu.Lock()
-	l.callers++
-	c.number = l.callers
-	l.queue = append(l.queue, c)
+	l.callers = append(l.callers, c)
 	if !l.busy {
 		l.busy = true
 		c.startLeading()
@@ -84,10 +81,8 @@ func (l *Leader[T]) Take(fits func(T) bool) []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var items []T
-	for len(l.queue) > 0 && fits(l.queue[0].item) {
-		c := l.queue[0]
-		items, l.queue = append(items, c.item), l.queue[1:]
-		l.taken[c.item] = c
+	for ; l.taken < len(l.callers) && fits(l.callers[l.taken].item); l.taken++ {
+		items = append(items, l.callers[l.taken].item)
 	}
 	return items
 }
@@ -95,8 +90,10 @@ func (l *Leader[T]) Take(fits func(T) bool) []T {
 // Complete returns err to the caller of an item that was taken.
 func (l *Leader[T]) Complete(item T, err error) {
 	l.mu.Lock()
-	c := l.taken[item]
-	delete(l.taken, item)
+	i := slices.IndexFunc(l.callers, func(c *caller[T]) bool { return c.item == item })
+	c := l.callers[i]
+	l.callers = slices.Delete(l.callers, i, i+1)
+	l.taken--
 	l.mu.Unlock()
 	c.complete(err)
 }
@@ -105,7 +102,7 @@ func (l *Leader[T]) Complete(item T, err error) {
 func (l *Leader[T]) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queue)
+	return len(l.callers) - l.taken
 }
 
 func (c *caller[T]) startLeading() {
@@ -126,11 +123,9 @@ func (l *Leader[T]) leave(ctx context.Context, c *caller[T]) (err error, left bo
 		return nil, false
 	}
 	c.state = gone
-	for i, q := range l.queue {
-		if q == c {
-			l.queue = append(l.queue[:i], l.queue[i+1:]...)
-			return domain.Errorf(domain.Unavailable, "%s: gave up before it began: %w", l.name, ctx.Err()), true
-		}
+	if i := slices.Index(l.callers, c); i >= l.taken {
+		l.callers = slices.Delete(l.callers, i, i+1)
+		return domain.Errorf(domain.Unavailable, "%s: gave up before it began: %w", l.name, ctx.Err()), true
 	}
 	return domain.Errorf(domain.Uncertain, "%s: gave up while it was under way: %w", l.name, ctx.Err()), true
 }
@@ -157,11 +152,8 @@ func (l *Leader[T]) failAfterPanic() {
 		return
 	}
 	l.mu.Lock()
-	left := l.queue
-	for _, c := range l.taken {
-		left = append(left, c)
-	}
-	l.queue, l.taken = nil, make(map[T]*caller[T])
+	left := l.callers
+	l.callers, l.taken = nil, 0
 	l.reset()
 	l.busy = false // from here on, another caller may lead
 	l.mu.Unlock()
@@ -177,21 +169,12 @@ func (l *Leader[T]) failAfterPanic() {
 func (l *Leader[T]) handOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var next *caller[T]
-	for _, c := range l.taken { // they came before those in the queue
-		if c.state == waiting && (next == nil || c.number < next.number) {
-			next = c
+	for _, c := range l.callers {
+		if c.state == waiting {
+			c.startLeading()
+			return true
 		}
 	}
-	for i := 0; next == nil && i < len(l.queue); i++ {
-		if l.queue[i].state == waiting {
-			next = l.queue[i]
-		}
-	}
-	if next != nil {
-		next.startLeading()
-		return true
-	}
-	l.busy = len(l.taken) > 0 || len(l.queue) > 0
+	l.busy = len(l.callers) > 0
 	return !l.busy
 }
