@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -53,7 +54,7 @@ func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Exclusive, o.SweepEvery, o.TailEvents = true, -1, cosmos.DefaultTailEvents
+	o.Exclusive, o.SweepEvery, o.TailEvents = true, -1, cmp.Or(o.TailEvents, cosmos.DefaultTailEvents)
 	r = cosmos.New(db, memory.NewContent(), o)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup

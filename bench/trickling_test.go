@@ -8,6 +8,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/baseline"
+	"github.com/messagehub/messagehub/cosmos"
 )
 
 func TestColdSaveIsMeasuredWithEachLayout(t *testing.T) {
@@ -20,6 +21,16 @@ func TestColdSaveIsMeasuredWithEachLayout(t *testing.T) {
 		require.Len(t, found, 9)
 		require.Positive(t, found[l.Name+" cold save with 30 events stored, request units of warm"], l.Name)
 	}
+}
+
+func TestSingleEventsCostLessWithTails(t *testing.T) {
+	p := place{Account: fast(t)}
+	src := source{seed: 1}
+	paged, err := busyAt(t.Context(), p, &src, 50, time.Second, -1)
+	require.NoError(t, err)
+	tailed, err := busyAt(t.Context(), p, &src, 50, time.Second, cosmos.DefaultTailEvents)
+	require.NoError(t, err)
+	require.Less(t, tailed.units, paged.units/2)
 }
 
 func TestKindsAreSavedAndRemoved(t *testing.T) {

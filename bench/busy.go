@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// busy sends single events to one recipient at several rates, as many independent domains do:
+// what comes while a Save is under way is saved together. It is measured with the newest
+// events in the head and with every event in a page, because a hub that saves sooner gathers
+// fewer events for each write.
+func busy(ctx context.Context, r *run) error {
+	return r.inNewPlace(ctx, func(p place) error {
+		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
+			return err
+		}
+		src := source{seed: r.Seed}
+		rates := pick(r, []int{1, 30, 100, 200, 500, 1_000, 2_000}, []int{30, 500})
+		for i, rate := range rates {
+			r.progress(float64(i)/float64(len(rates)), "%d events/s", rate)
+			lasts := pick(r, 10*time.Second, 4*time.Second)
+			paged, err := busyAt(ctx, p, &src, rate, lasts, -1)
+			if err != nil {
+				return err
+			}
+			tailed, err := busyAt(ctx, p, &src, rate, lasts, cosmos.DefaultTailEvents)
+			if err != nil {
+				return err
+			}
+			what := fmt.Sprintf("save at %d events/s", rate)
+			r.figure(hub.Name, what+", request units", tailed.units, "RU/event", nil)
+			r.figure(hub.Name, what+", p50", tailed.p50, "ms", nil)
+			r.figure(hub.Name, what+", p99", tailed.p99, "ms", nil)
+			r.figure(hub.Name, what+" without tails, request units", paged.units, "RU/event", nil)
+			r.figure(hub.Name, what+" without tails, p50", paged.p50, "ms", nil)
+			r.figure(hub.Name, what+", request units of those without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
+		}
+		return nil
+	})
+}
+
+// busySaves is what Saves cost a recipient who gets many single events.
+type busySaves struct {
+	units    float64 // an event
+	p50, p99 float64 // ms, from the time at which the event was due
+}
+
+// busyAt saves single events for a new recipient at a rate, with at most so many of them in
+// the head.
+func busyAt(ctx context.Context, p place, src *source, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
+	line := p.Line()
+	repository, stop, err := openHub(ctx, p.Account, line, cosmos.Options{TailEvents: tailEvents})
+	if err != nil {
+		return found, err
+	}
+	defer stop()
+	actor := src.actor()
+	events := src.events(2*int(lasts.Seconds())*rate+100, actor, 1)
+	if _, err := repository.Save(ctx, actor, events[:1]); err != nil { // which makes acquaintance
+		return found, err
+	}
+	repository.Settle(ctx, actor)
+	before := line.Count()
+	var saved atomic.Int64
+	task := func(ctx context.Context) load.Outcome {
+		n := saved.Add(1)
+		took, err := repository.Save(ctx, actor, events[n:n+1:n+1])
+		switch {
+		case err != nil:
+			return load.Outcome{Kind: "save", Failed: domain.KindOf(err).String()}
+		case took.Accepted != 1:
+			return load.Outcome{Kind: "save", Failed: "not accepted"}
+		}
+		return load.Outcome{Kind: "save"}
+	}
+	result, err := load.Run(ctx, load.Plan{
+		Lasts:   lasts,
+		Streams: []load.Stream{{Arrivals: load.Poisson(float64(rate), rand.New(rand.NewPCG(src.seed, uint64(rate)))), Task: task}}, //nolint:gosec // positive
+	})
+	if err != nil {
+		return found, err
+	}
+	if failures := result.Failures(); len(failures) > 0 {
+		return found, errors.New(fmt.Sprint("Saves failed: ", failures))
+	}
+	repository.Settle(ctx, actor)
+	found.units = line.Count().Since(before).Units / float64(saved.Load())
+	latencies := result.LatenciesOf("save")
+	found.p50, found.p99 = inMS(latencies.Percentile(50)), inMS(latencies.Percentile(99))
+	return found, nil
+}
