@@ -27,7 +27,7 @@ type extent struct {
 // events if most is not 0.
 //
 // What may be trusted: of the drawer that the head names, the fill that the head
-// states, whatever the drawer says of itself. It is taken from the head, because it may
+// states, whatever the document of the drawer states. It is taken from the head, because it may
 // have no document yet. Of one with a smaller ordinal all
 // that it holds, once it is sealed; one that is seen unsealed is sealed here. A
 // count proves nothing: it may belong to a Save that is still to be undone.

@@ -6,7 +6,7 @@ import (
 
 // A head with a tail has format 2, in its member v and in its operation. A version that
 // knows the member v, and not the format, leaves the mailbox alone. One that does not know
-// the member either cannot decode an operation that is no string, and fails before it
+// the member either cannot decode an operation that is not a string, and fails before it
 // writes: it would drop the tail with its next write of the head. A head without a tail is
 // written in format 1; so after a downgrade in two steps (write no more tails; flush those
 // that there are) older versions serve the mailbox again.

@@ -138,7 +138,7 @@ func (c *call) prove(ctx context.Context, g *gate) error {
 	return err
 }
 
-// writeRetention makes the head say p. Unless a drawer is closed, it does not
+// writeRetention writes p to the head. Unless a drawer is closed, it does not
 // delay a Save: it is a patch on condition of the fence only, and a Save in flight
 // continues with the head as it is then.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {

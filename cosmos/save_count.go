@@ -100,7 +100,7 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 
 // countUp adds a part to a drawer that is as the plan took it to be. The condition is
 // on count and seal rather than on the etag, because a Dequeue moves the position of the
-// drawer at any time and that is no reason to count again.
+// drawer at any time, after which the count is still right.
 func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOperations {
 	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.end())

@@ -60,7 +60,7 @@ func (w *writer) mayBeAlive() bool {
 func (w *writer) wait(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
-			// A crash after this write leaves the mark, which goes with the intent. It costs the
+			// A crash after this write leaves the mark, which is removed with the intent. It costs the
 			// owner one reservation.
 			if err := w.writeHead(ctx, c, w.head.markWanted(w.r.owner)); err != nil && !errors.Is(err, client.ErrStale) && !errors.Is(err, errIntentUnchanged) {
 				return err

@@ -180,7 +180,7 @@ func (w *writer) askForHead(ctx context.Context, c *call) {
 	}
 	ops := client.NewPatch(headDocument)
 	ops.AppendSet("/wanted", w.r.owner)
-	// A crash after this write leaves the mark, which goes with the next write of a Save.
+	// A crash after this write leaves the mark, which the next write of a Save removes.
 	_ = c.Patch(ctx, w.r.db.catalog, headKey(w.recipient), headID, ops, &head{})
 }
 
@@ -248,7 +248,7 @@ func (w *writer) putObjects(ctx context.Context, p *plan) error {
 	return err
 }
 
-// holds reports whether o has the payloads that want is to have.
+// holds reports whether o has the same payloads as want.
 func (o *payloadObject) holds(want *payloadObject) bool {
 	if o.drawer != want.drawer || len(o.ids) != len(want.ids) {
 		return false

@@ -28,10 +28,11 @@ type Throttle struct {
 // Refused is how many requests it has answered.
 func (t *Throttle) Refused() int64 { return t.refused.Load() }
 
-// TurnOnAt turns it on at a time of a plan.
+// TurnOnAt returns a stream that turns it on at a time of a plan.
 func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.turn(at, true) }
 
-// TurnOffBefore turns it off just before a plan ends, so that nobody has to be waited for.
+// TurnOffBefore turns it off one millisecond before a plan ends, so that no request of the plan
+// waits for it.
 func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
 	return t.turn(end-time.Millisecond, false)
 }

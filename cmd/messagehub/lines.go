@@ -28,7 +28,7 @@ type lineError struct {
 
 func (f lineError) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.what) }
 
-const lineBytes = 32 << 20 // a longer line is no event
+const lineBytes = 32 << 20 // longest line of an event
 
 // A batcher cuts JSON lines into batches.
 type batcher struct {

@@ -42,7 +42,7 @@ func (o *Options) newID() string {
 	return id.String()
 }
 
-// logFolder logs where the data is and what is in it.
+// logFolder logs the path of the data folder and its stores.
 func logFolder(folder *datafolder.Identity, cfg *config.Config, logger *slog.Logger) {
 	if folder == nil {
 		return

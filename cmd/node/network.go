@@ -33,7 +33,7 @@ func newNetwork(o *Options) *network {
 	documents.ResponseHeaderTimeout = 10 * time.Second
 	n.documents = &http.Client{Transport: documents}
 
-	services := n.transport() // with the settings of the Azure SDK, but for connections
+	services := n.transport() // with the settings of the Azure SDK, except for connections
 	services.MaxIdleConns = 1000
 	services.MaxIdleConnsPerHost = 128 // as many objects as a body opens side by side
 	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}

@@ -92,7 +92,7 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 	ctx, cancel := context.WithDeadline(ctx, i.until.Add(patience))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
-		h.inquiries.finish(i, i.bundle, elsewhere(err))
+		h.inquiries.finish(i, i.bundle, asUnavailable(err))
 		return
 	}
 	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
@@ -171,7 +171,7 @@ func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
 			return
 		}
 		if err != nil {
-			h.inquiries.finish(i, i.bundle, elsewhere(err))
+			h.inquiries.finish(i, i.bundle, asUnavailable(err))
 			return
 		}
 		why = *trouble
@@ -199,9 +199,9 @@ func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.B
 	}
 }
 
-// elsewhere makes of what the exchange or the content store has found in conflict, or
-// not found, trouble that may pass: it says nothing about the bundle.
-func elsewhere(err error) error {
+// asUnavailable turns a Conflict or NotFound of the exchange or the content store into
+// Unavailable: it is not about the bundle, and the next attempt may succeed.
+func asUnavailable(err error) error {
 	switch domain.KindOf(err) {
 	case domain.Conflict, domain.NotFound:
 		return domain.Errorf(domain.Unavailable, "%w", err)

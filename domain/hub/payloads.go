@@ -103,7 +103,7 @@ func (p *payloads) read(b []byte) (int, error) {
 	return 0, p.fault(err)
 }
 
-// fault says of whose payload err is.
+// fault returns err with the event whose payload was read.
 func (p *payloads) fault(err error) error {
 	if err == nil {
 		return nil

@@ -155,7 +155,7 @@ func (a *readAhead) close() {
 	a.running.Wait()
 }
 
-// opened returns s with its reader, or what is wrong with it.
+// opened returns s with its reader, or why it cannot be read.
 func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
 	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
 		err = domain.Errorf(domain.Damaged, "payloads are missing: %w", err)

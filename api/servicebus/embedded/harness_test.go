@@ -20,7 +20,7 @@ func open(t testing.TB, o embedded.Options) *embedded.Namespace {
 	return n
 }
 
-// clientDialing is how azservicebus comes to use a connection of its caller's.
+// clientDialing returns options by which azservicebus uses connections of its caller.
 func clientDialing(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) },

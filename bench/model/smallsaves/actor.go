@@ -1,7 +1,7 @@
 package smallsaves
 
 // stepActor adds the steps that actor i, which has operations to carry out, can take from
-// s; crashes says whether it may crash.
+// s. It may crash if crashes is true.
 func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *violation {
 	a := &s.actors[i]
 	if !a.working || int(a.operation) >= len(operations) {
@@ -126,7 +126,7 @@ func (m *model) confirmGate(s *state, i int) *violation {
 	return nil
 }
 
-// readAgain adds the steps by which the events of an open bundle are read once more, from
+// readAgain adds the steps by which the events of an open bundle are read again, from
 // any versions of the head and of the pages.
 func (m *model) readAgain(s *state, i int) *violation {
 	b := s.actors[i].target

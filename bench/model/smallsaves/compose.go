@@ -143,8 +143,8 @@ func (m *model) startIn(d *drawer, at place) uint8 {
 	return 0
 }
 
-// checkEntry reports what is wrong with the entry that a Peek has chosen, with
-// chooseCandidates left out.
+// checkEntry returns the repair that the chosen entry of a Peek needs, if any. It is used
+// without chooseCandidates.
 func (m *model) checkEntry(a *actor, view *cabinet, pagesOf func(uint8) *pages) (composition, bool) {
 	e := a.entry
 	d, there := view.find(e.drawer)

@@ -29,8 +29,8 @@
 // bundle continues where the one before it ended, a Peek starts at the smallest visible
 // number, repeats no bundle that was dequeued and reads an open one again with the same
 // events. From every distinct state of the documents: an actor drains exactly the
-// committed events in order, and does so again after a fresh writer has saved
-// everything once more.
+// committed events in order, and does so again after a new writer has saved every event
+// again.
 //
 // # Scenarios and mutations
 //

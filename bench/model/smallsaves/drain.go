@@ -8,7 +8,7 @@ import (
 // maxDrainSteps limits the steps of a drain; one that takes more does not end.
 const maxDrainSteps = 300
 
-// drain has a fresh actor peek and dequeue alone, with fresh reads and without faults,
+// drain lets a new actor peek and dequeue alone, without stale reads and faults,
 // until a Peek finds nothing. It returns the violated rule, "" if the actor got exactly the
 // committed events, and the trace. It ends early if the model has no room for another
 // bundle.
@@ -52,7 +52,7 @@ func (m *model) drain(documents *state) (message string, trace []string) {
 	return "H1: a drain does not end", trace
 }
 
-// saveAgain has a fresh writer save every event once more, alone, and drains after that.
+// saveAgain lets a new writer save every event again, alone, and drains after that.
 func (m *model) saveAgain(documents *state) (message string, trace []string) {
 	alone := *m
 	alone.Versions, alone.NoLateFlush, alone.steps = 0, false, nil

@@ -14,7 +14,7 @@ type Limits struct {
 	Frontier int64 // bytes of the states that were found and not yet explored
 }
 
-// A Result says what an exploration found.
+// A Result is the result of an exploration.
 type Result struct {
 	States      int // distinct
 	Transitions int

@@ -8,7 +8,7 @@ type violation struct{ label, message string }
 // A step leads from one state to another.
 type step struct {
 	state   state
-	label   string // only while labels are wanted
+	label   string // empty unless the model makes labels
 	outcome outcome
 }
 
@@ -69,7 +69,7 @@ func (m *model) domainOf(cabinet int) int {
 	return 0
 }
 
-// label describes a step of the process that takes it, if labels are wanted.
+// label describes a step of the process that takes it, if the model makes labels.
 func (m *model) label(format string, args []any) string {
 	if !m.labels {
 		return ""

@@ -38,5 +38,5 @@ const (
 )
 
 // ofVariants are rules whose absence is an older protocol rather than the fault of one
-// process. A fresh writer leaves them out, too.
+// process. The writer that saves again after a drain leaves them out, too.
 const ofVariants = claimFirst | trustSealedOnly | keepPlace | denseOrdinals | chooseCandidates | dequeueAtOnce | confirmOpen | idsDecide

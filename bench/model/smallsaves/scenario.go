@@ -33,7 +33,7 @@ type Scenario struct {
 	InOrder    bool // bundles keep the order of the recipient over cabinets
 	Payloads   bool // Saves put payloads before they write the head
 
-	// Fresh says that a Dequeue decides on a gate that is not stale, and deletes the
+	// Fresh: a Dequeue decides on a gate that is not stale, and deletes the
 	// entry of a sealed drawer whatever number it has.
 	Fresh bool
 

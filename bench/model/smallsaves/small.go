@@ -2,7 +2,7 @@ package smallsaves
 
 import "slices"
 
-// A fit says whether events fit into the tails of a head.
+// A fit is the result of an attempt to add events to the tails of a head.
 type fit uint8
 
 const (

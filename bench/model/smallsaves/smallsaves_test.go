@@ -6,7 +6,7 @@ import (
 )
 
 // explored are the scenarios that a test run has time for, with their numbers of
-// distinct states: another number says that the model has changed.
+// distinct states. A change of the model changes these numbers.
 var explored = map[string]int{
 	"two-domains-stale":      6704,
 	"savers-cap1":            16444,

@@ -38,7 +38,7 @@ type intent struct {
 
 func (t *intent) all() []part { return t.parts[:t.n] }
 
-// A cabinetHead is what the head says of a cabinet.
+// A cabinetHead is the part of a head about one cabinet.
 type cabinetHead struct {
 	drawer, fill, ordinal, sequence uint8
 	paged                           uint8 // slots below it are in pages, those from it to fill in the tail
@@ -72,7 +72,7 @@ func (c *cabinetHead) closeDrawer(ordinal uint8) {
 	*c = cabinetHead{ordinal: ordinal, sequence: c.sequence, pagedSequence: c.pagedSequence, floor: c.floor, closed: c.closed}
 }
 
-// A head is the document of a recipient that says what was received.
+// A head is the document of a recipient that records what was received.
 type head struct {
 	version, operation, reserved, watermark uint8
 	intent                                  intent
@@ -138,7 +138,7 @@ func put[T keyed](all []T, x T) {
 	all[free] = x
 }
 
-// An entry of the catalog says which number waits first in a drawer.
+// An entry of the catalog has the first unacknowledged number of a drawer.
 type entry struct{ drawer, cabinet, next, version uint8 }
 
 // A catalog is the entries of a recipient and domain.
@@ -242,7 +242,7 @@ func (b *bundle) allRanges() []slotRange { return b.ranges[:b.nRanges] }
 // A place is a position in a cabinet: after the event with the number sequence.
 type place struct{ ordinal, slot, sequence uint8 }
 
-// A gate says what was acknowledged, and which bundle is open.
+// A gate records what was acknowledged, and which bundle is open.
 type gate struct {
 	version, open uint8
 	at            [cabinets]place

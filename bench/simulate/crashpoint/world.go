@@ -157,7 +157,7 @@ func (w *world) close() {
 	}
 }
 
-// workUnderLoad has work done while the load goes on, which then drains the hub. The hub that
+// workUnderLoad calls work while the load runs, which then drains the hub. The hub that
 // work leaves is stopped, and what it leaves is checked.
 func (w *world) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	w.load.stop = make(chan struct{})

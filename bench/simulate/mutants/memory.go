@@ -54,7 +54,7 @@ func remember(file string) (*memory, error) {
 	return m, nil
 }
 
-// verdictOf returns what is known of a mutant that was built to a binary with hash.
+// verdictOf returns the verdict on a mutant that was built to a binary with hash.
 func (m *memory) verdictOf(name, hash string) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()

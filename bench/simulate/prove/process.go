@@ -94,7 +94,7 @@ func (p *process) run(ctx context.Context, of piece) (totals, error) {
 	return t, nil
 }
 
-// describeSeed returns one line about what is wrong with a seed.
+// describeSeed returns one line that describes the failure of a seed.
 func (t *totals) describeSeed(seed uint64) string {
 	mark := fmt.Sprintf("seed %d: ", seed)
 	var last string

@@ -23,7 +23,7 @@ var (
 	ErrStoreForeign = errors.New("a store of another folder")
 )
 
-// A claimState says what is known of a store before it is opened.
+// A claimState is what is known of a store before it is opened.
 type claimState int
 
 const (

@@ -107,8 +107,8 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 // check validates what the hub has stored, after everything was drained. Two clients
 // of one actor can leave an outdated hint behind: a Peek that began before the other's
 // Dequeue writes an entry that the Dequeue has removed. It costs the next reader a
-// request, so it is repaired and counted, and is no failure. A Save that was left
-// unfinished (H5) is one: no process ended during the demo.
+// request, so it is repaired and counted, and the demo succeeds. It fails if a Save was left
+// unfinished (H5), because no process ended during the demo.
 func (d *Demo) check(ctx context.Context, hub *hubclient.Client) error {
 	progress := checkreport.NewProgress(d.Err)
 	report, err := hub.Check(ctx, domainhub.CheckOptions{Repair: true, Progress: func(r domainhub.CheckReport) { progress.Report(&r) }})

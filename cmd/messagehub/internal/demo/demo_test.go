@@ -13,7 +13,7 @@ import (
 )
 
 func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
-	// A hub that swallows what it is told: everything accepted, nothing there.
+	// A hub that accepts every event and stores none.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			w.WriteHeader(http.StatusNoContent)

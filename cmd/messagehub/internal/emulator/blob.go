@@ -56,7 +56,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	return account.Serve(ctx, listener, embedded.Door{HTTP: b.checkHosts(listener.Addr(), blobHandler(account)), AnyHost: true})
 }
 
-// blobHandler adds to the account what is not Blob Storage: health.
+// blobHandler returns the routes of the account and of health.
 func blobHandler(account *embedded.Account) http.Handler {
 	blobs := account.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 )
 
-// handler adds to the account what is not Cosmos DB: health, and the log of requests.
+// handler returns the routes of the account and of health, with the log of requests.
 func (c *Cosmos) handler(account http.Handler) http.Handler {
 	var printing sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

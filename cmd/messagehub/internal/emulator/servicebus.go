@@ -162,7 +162,7 @@ func addresses(listeners []net.Listener) string {
 	return strings.Join(all, ", ")
 }
 
-// busHandler adds to the namespace what is not Service Bus: health, and counts.
+// busHandler returns the routes of the namespace, of health and of the metrics.
 func busHandler(namespace *embedded.Namespace) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeHealth(w) })

@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// Peek returns the id and the body of a bundle of an actor, or no id if there is no data at
-// path.
+// Peek returns the id and the body of the next bundle of an actor at path. The id is "" if
+// there is no data.
 func (c *Client) Peek(ctx context.Context, actor, path string) (id string, body []byte, err error) {
 	resp, err := c.Do(ctx, http.MethodGet, path, actor, nil)
 	if err != nil {

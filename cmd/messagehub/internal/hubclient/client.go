@@ -97,7 +97,7 @@ func (c *Client) Request(ctx context.Context, method, path, actor string, body [
 	return req, nil
 }
 
-// Send sends a request. An answer that is no success is a *Problem. Otherwise the caller
+// Send sends a request. It fails with a *Problem if the status is not 2xx. Otherwise the caller
 // closes the body of the response.
 func (c *Client) Send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
@@ -136,7 +136,7 @@ type Problem struct { //nolint:errname // problem is the word of RFC 9457
 	Accepted   *int `json:"accepted"`   // only where some events were stored
 	Duplicates *int `json:"duplicates"` // likewise
 
-	RetryAfter time.Duration `json:"-"` // -1: the hub does not say
+	RetryAfter time.Duration `json:"-"` // -1: the answer has none
 }
 
 // A Fault is what is wrong at one place of the body of a request.

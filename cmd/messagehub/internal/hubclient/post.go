@@ -21,7 +21,7 @@ const (
 	MaxPause = 5 * time.Second
 )
 
-// An Answer is what a hub says to events that it takes.
+// An Answer is the answer of a hub to events that it accepts.
 type Answer struct {
 	Accepted   int `json:"accepted"`
 	Duplicates int `json:"duplicates"`

@@ -92,7 +92,7 @@ func (h *laneHeap) Pop() any {
 	return l
 }
 
-// reads reports whether the query looks into partition pk.
+// reads reports whether the query reads partition pk.
 func (r *run) reads(pk Partition) bool {
 	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.has(r.c.epk(pk)))
 }

@@ -140,10 +140,10 @@ func (l *predicateList) add(p Predicate) {
 func (q *Query) predicates(e expr) (list []Predicate, exact bool) {
 	switch e := e.(type) {
 	case property:
-		return q.in(e, boolean(true)), true
+		return q.predicatesIn(e, boolean(true)), true
 	case negation:
 		if p, ok := e.operand.(property); ok {
-			return q.in(p, boolean(false)), true
+			return q.predicatesIn(p, boolean(false)), true
 		}
 	case comparison:
 		return q.compared(e)
@@ -151,7 +151,7 @@ func (q *Query) predicates(e expr) (list []Predicate, exact bool) {
 		if p, ok := e.operand.(property); ok {
 			values, ok := scalars(e.list)
 			if ok {
-				return q.in(p, values...), true
+				return q.predicatesIn(p, values...), true
 			}
 		}
 	case call:
@@ -170,7 +170,7 @@ func (q *Query) predicates(e expr) (list []Predicate, exact bool) {
 	return nil, false
 }
 
-func (q *Query) in(p property, values ...Value) []Predicate {
+func (q *Query) predicatesIn(p property, values ...Value) []Predicate {
 	in := []Value{}
 	once := newSeen(true)
 	for _, v := range values {
@@ -207,9 +207,9 @@ func (q *Query) compared(c comparison) ([]Predicate, bool) {
 	path := property{slot}
 	switch {
 	case op == "=":
-		return q.in(path, v), true
+		return q.predicatesIn(path, v), true
 	case v.Kind == Undefined || v.Kind >= Array:
-		return q.in(path), true // such a comparison is never true
+		return q.predicatesIn(path), true // such a comparison is never true
 	}
 	p := Predicate{Path: q.paths[slot-q.extra]}
 	bound := &Bound{v, len(op) == 2}
@@ -228,7 +228,7 @@ func (q *Query) called(c call) ([]Predicate, bool) {
 		return nil, false
 	}
 	if c.name == "IS_NULL" {
-		return q.in(path, null), true
+		return q.predicatesIn(path, null), true
 	}
 	if c.name != "STARTSWITH" || len(c.args) != 2 {
 		return nil, false
@@ -273,7 +273,7 @@ func (q *Query) either(e logical) (list []Predicate, exact bool) {
 		}
 	}
 	for _, c := range kept {
-		list = append(list, q.in(property{q.slotOf[c.key]}, c.values...)...)
+		list = append(list, q.predicatesIn(property{q.slotOf[c.key]}, c.values...)...)
 	}
 	return list, exact && len(list) == 1
 }

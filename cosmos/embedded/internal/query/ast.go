@@ -4,13 +4,13 @@ package query
 // turns them into an expr once all aliases are known, because SELECT comes
 // before FROM and already uses the aliases that FROM gives.
 type node interface {
-	// at is where the expression, or its operator, starts in the text.
-	at() int
+	// textOffset returns where the expression, or its operator, starts in the text.
+	textOffset() int
 }
 
 type position int
 
-func (p position) at() int { return int(p) }
+func (p position) textOffset() int { return int(p) }
 
 type (
 	// A literalNode is a constant, or the value of @param.

@@ -13,7 +13,7 @@ func (p *parser) selection() (*selectNode, error) {
 		return nil, err
 	}
 	s.distinct = p.accept("DISTINCT")
-	for _, read := range []func(*selectNode) error{p.top, p.projection, p.from, p.where, p.groupBy, p.orderBy, p.window} {
+	for _, read := range []func(*selectNode) error{p.top, p.projection, p.parseFrom, p.where, p.groupBy, p.orderBy, p.window} {
 		if err := read(s); err != nil {
 			return nil, err
 		}
@@ -82,8 +82,8 @@ func (p *parser) free(t token) bool {
 	return t.kind == tokenName && !reserved[strings.ToUpper(t.text)]
 }
 
-// from reads FROM and every JOIN.
-func (p *parser) from(s *selectNode) error {
+// parseFrom reads FROM and every JOIN.
+func (p *parser) parseFrom(s *selectNode) error {
 	for keyword := "FROM"; p.accept(keyword); keyword = "JOIN" {
 		source, err := p.source(keyword)
 		if err != nil {
@@ -91,7 +91,7 @@ func (p *parser) from(s *selectNode) error {
 		}
 		for _, have := range s.sources {
 			if have.alias == source.alias && source.alias != "" {
-				return &Error{source.at(), fmt.Sprintf("alias %q is declared twice", source.alias)}
+				return &Error{source.textOffset(), fmt.Sprintf("alias %q is declared twice", source.alias)}
 			}
 		}
 		s.sources = append(s.sources, source)
@@ -99,14 +99,14 @@ func (p *parser) from(s *selectNode) error {
 			p.joins++
 		}
 		if p.joins > maxJoins {
-			return &Error{source.at(), fmt.Sprintf("a query has at most %d JOINs", maxJoins)}
+			return &Error{source.textOffset(), fmt.Sprintf("a query has at most %d JOINs", maxJoins)}
 		}
 	}
 	if s.star && len(s.sources) != 1 {
 		if len(s.sources) == 0 {
 			return &Error{p.peek().at, "want FROM: 'SELECT *' is not valid if FROM clause is omitted"}
 		}
-		return &Error{s.at(), "'SELECT *' is only valid with a single input set"}
+		return &Error{s.textOffset(), "'SELECT *' is only valid with a single input set"}
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (p *parser) path(base node) (node, error) {
 			continue
 		case indexNode:
 			if _, ok := wholeNumber(step.index); !ok {
-				return nil, &Error{step.index.at(), "want a string or a whole number after '['"}
+				return nil, &Error{step.index.textOffset(), "want a string or a whole number after '['"}
 			}
 			at = step.base
 			continue

@@ -142,9 +142,9 @@ func (c *compiler) expr(n node, s *scope) (expr, error) {
 		return c.fold(array{e}, e), nil
 	case subqueryNode:
 		body, err := c.selection(n.body, s, false)
-		return subquery{n.kind, n.at(), body}, err
+		return subquery{n.kind, n.textOffset(), body}, err
 	}
-	return nil, &Error{n.at(), "this expression is not supported"}
+	return nil, &Error{n.textOffset(), "this expression is not supported"}
 }
 
 func (c *compiler) exprs(s *scope, nodes ...node) ([]expr, error) {
@@ -255,7 +255,7 @@ func (c *compiler) resolve(name nameNode, path rawjson.Path, s *scope) (expr, er
 		case !ok:
 			continue
 		case s.group != nil:
-			return nil, &Error{name.at(), fmt.Sprintf("property reference %q is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause", name.name)}
+			return nil, &Error{name.textOffset(), fmt.Sprintf("property reference %q is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause", name.name)}
 		case a.document:
 			return property{c.slot(path)}, nil
 		}
@@ -264,7 +264,7 @@ func (c *compiler) resolve(name nameNode, path rawjson.Path, s *scope) (expr, er
 		}
 		return variable{a.slot, path}, nil
 	}
-	return nil, &Error{name.at(), fmt.Sprintf("identifier %q could not be resolved", name.name)}
+	return nil, &Error{name.textOffset(), fmt.Sprintf("identifier %q could not be resolved", name.name)}
 }
 
 func (c *compiler) unary(n unaryNode, s *scope) (expr, error) {
@@ -351,7 +351,7 @@ func (c *compiler) call(n callNode, s *scope) (expr, error) {
 // aggregate gives an aggregate the slot that its group will put the result in.
 func (c *compiler) aggregate(n callNode, s *scope) (expr, error) {
 	if s.group == nil {
-		return nil, &Error{n.at(), "an aggregate is supported only in SELECT, and not inside another one"}
+		return nil, &Error{n.textOffset(), "an aggregate is supported only in SELECT, and not inside another one"}
 	}
 	rows := *s
 	rows.group = nil

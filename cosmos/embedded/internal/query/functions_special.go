@@ -59,7 +59,7 @@ type regex struct {
 }
 
 func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
-	e := regex{at: n.at(), args: args}
+	e := regex{at: n.textOffset(), args: args}
 	if !isConstant(args[1:]) {
 		return e, nil
 	}
@@ -69,7 +69,7 @@ func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
 	}
 	ready, reason := newProgram(pattern)
 	if reason != "" {
-		return nil, &Error{n.args[1].at(), reason}
+		return nil, &Error{n.args[1].textOffset(), reason}
 	}
 	e.ready = ready
 	return c.fold(e, args[:1]), nil

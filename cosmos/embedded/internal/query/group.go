@@ -27,7 +27,7 @@ func (c *compiler) grouping(nodes []node, s *scope) (*grouping, error) {
 		}
 		text := printed(n)
 		if len(text) > maxKey {
-			return nil, &Error{n.at(), "an expression of GROUP BY is too long"}
+			return nil, &Error{n.textOffset(), "an expression of GROUP BY is too long"}
 		}
 		if _, ok := g.byText[text]; !ok {
 			g.byText[text] = len(g.keys)

@@ -23,7 +23,7 @@ func (c *compiler) like(n likeNode, s *scope) (expr, error) {
 		l.escape = e[2]
 		v, isConstant := l.escape.(constant)
 		if isConstant && (v.value.Kind != String || utf8.RuneCount(v.value.Text) != 1) {
-			return nil, &Error{n.escape.at(), "ESCAPE wants one character"}
+			return nil, &Error{n.escape.textOffset(), "ESCAPE wants one character"}
 		}
 	}
 	if isConstant(e[1:]) {

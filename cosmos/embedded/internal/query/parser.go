@@ -167,11 +167,11 @@ func (p *parser) subquery(t token, kind string) (node, error) {
 func beyondSubquery(s *selectNode) (clause string, at int) {
 	switch {
 	case s.top != nil:
-		return "TOP", s.top.at()
+		return "TOP", s.top.textOffset()
 	case s.orderBy != nil:
 		return "ORDER BY", s.orderAt
 	case s.offset != nil:
-		return "OFFSET LIMIT", s.offset.at()
+		return "OFFSET LIMIT", s.offset.textOffset()
 	}
 	return "", 0
 }
@@ -305,7 +305,7 @@ func step(at position, base, index node) (node, error) {
 		return memberNode{at, base, string(literal.value.Text)}, nil
 	}
 	if _, ok := wholeNumber(index); !ok {
-		return nil, &Error{index.at(), "want a string or a whole number from 0 on after '['"}
+		return nil, &Error{index.textOffset(), "want a string or a whole number from 0 on after '['"}
 	}
 	return indexNode{at, base, index}, nil
 }

@@ -204,7 +204,7 @@ func (p *printer) selection(s *selectNode) {
 			p.write(" AS ", c.name)
 		}
 	}
-	p.from(s.sources)
+	p.printFrom(s.sources)
 	if s.where != nil {
 		p.write(" WHERE ")
 		p.node(s.where)
@@ -223,7 +223,7 @@ func (p *printer) selection(s *selectNode) {
 	}
 }
 
-func (p *printer) from(sources []sourceNode) {
+func (p *printer) printFrom(sources []sourceNode) {
 	for i, source := range sources {
 		p.write([]string{" FROM ", " JOIN "}[min(i, 1)])
 		if source.each {

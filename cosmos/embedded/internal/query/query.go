@@ -72,7 +72,7 @@ func ParseCondition(ctx context.Context, text string, options ...Option) (*Query
 	if !at.is("FROM") {
 		return nil, p.expect("FROM")
 	}
-	if err := p.from(n); err != nil {
+	if err := p.parseFrom(n); err != nil {
 		return nil, err
 	}
 	if t := p.peek(); !t.is("WHERE") {
@@ -86,7 +86,7 @@ func ParseCondition(ctx context.Context, text string, options ...Option) (*Query
 	}
 	q, err := p.compile(ctx, n, options)
 	if err == nil && len(q.sources) > 0 {
-		return nil, &Error{n.sources[0].at(), "a patch condition is about the document: FROM wants one name"}
+		return nil, &Error{n.sources[0].textOffset(), "a patch condition is about the document: FROM wants one name"}
 	}
 	return q, err
 }
@@ -153,7 +153,7 @@ func (c *compiler) orders(n *selectNode, s *scope, q *Query) error {
 	for _, o := range n.orderBy {
 		name, path, ok := asPath(o.path)
 		if !ok || len(path) == 0 {
-			return &Error{o.at(), noDocumentPath}
+			return &Error{o.textOffset(), noDocumentPath}
 		}
 		e, err := c.resolve(name, path, s)
 		if err != nil {
@@ -161,7 +161,7 @@ func (c *compiler) orders(n *selectNode, s *scope, q *Query) error {
 		}
 		p, ok := e.(property)
 		if !ok {
-			return &Error{o.at(), noDocumentPath}
+			return &Error{o.textOffset(), noDocumentPath}
 		}
 		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: p.slot})
 	}

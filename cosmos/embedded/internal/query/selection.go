@@ -67,7 +67,7 @@ func (c *compiler) columns(n *selectNode, s *scope) (expr, error) {
 			return nil, err
 		}
 		if taken[names[i]] {
-			return nil, &Error{column.at(), fmt.Sprintf("property name %q is selected twice; name one of them with AS", names[i])}
+			return nil, &Error{column.textOffset(), fmt.Sprintf("property name %q is selected twice; name one of them with AS", names[i])}
 		}
 		taken[names[i]] = true
 		o.names, o.values = append(o.names, names[i]), append(o.values, e)
@@ -111,7 +111,7 @@ func (c *compiler) source(n sourceNode, s *scope, sel *selection) error {
 			return err
 		}
 		if first && len(body.body.sources) > 0 && (inner.group != nil || inner.distinct) {
-			return &Error{n.at(), "a subquery over the whole container can only filter and project"}
+			return &Error{n.textOffset(), "a subquery over the whole container can only filter and project"}
 		}
 		src.from = inner
 	} else {
@@ -139,7 +139,7 @@ func (s *scope) declare(name string, a alias) { s.aliases[name] = a }
 func (c *compiler) collection(n node, s *scope, first bool) (expr, error) {
 	name, path, ok := asPath(n)
 	if !ok {
-		return nil, &Error{n.at(), "want a path"}
+		return nil, &Error{n.textOffset(), "want a path"}
 	}
 	if first {
 		return property{c.slot(path)}, nil

@@ -230,7 +230,7 @@ func partial(e node) (part node, function string, err error) {
 	if !ok || !isAggregate(c.name) {
 		walk(e, func(inner node) bool {
 			if c, ok := inner.(callNode); ok && isAggregate(c.name) {
-				err = &Error{c.at(), "an expression of aggregates is supported only within one partition key"}
+				err = &Error{c.textOffset(), "an expression of aggregates is supported only within one partition key"}
 			}
 			return err == nil
 		})

@@ -92,7 +92,7 @@ func take[T any](to *T, from *T) {
 	}
 }
 
-// applyTo changes an entity as the description says.
+// applyTo sets the members of an entity that the description has.
 func (d *description) applyTo(e *bus.Entity) error {
 	take(&e.RequiresSession, d.RequiresSession)
 	take(&e.MaxDeliveryCount, d.MaxDeliveryCount)
