@@ -466,3 +466,29 @@ func TestASmallSave_CostsWhatItMay(t *testing.T) {
 		require.LessOrEqual(t, float64(requests)/n, 1.1)
 	})
 }
+
+func TestAnEventSavedFetchedAndConfirmedAlone_CostsWhatItMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
+		lives := func() {
+			s.saves(node, repositorytest.Events(1, s.actor))
+			b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			require.NoError(t, err)
+			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
+			require.NoError(t, err)
+			node.Settle(t.Context(), s.actor) // the hints of the Dequeue are counted
+			<-time.After(time.Second)
+		}
+		lives()
+		const n = 48
+		units, requests := s.engine.RequestUnits(), s.engine.Requests()
+		for range n {
+			lives()
+		}
+		units, requests = s.engine.RequestUnits()-units, s.engine.Requests()-requests
+		t.Logf("%.2f RU, %.3f requests", units/n, float64(requests)/n)
+		require.LessOrEqual(t, units/n, 60.0)
+		require.LessOrEqual(t, float64(requests)/n, 8.0)
+	})
+}
