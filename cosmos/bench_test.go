@@ -28,7 +28,7 @@ type meter struct {
 func newMeter(b *testing.B, hints bool) (*meter, *Repository) {
 	r := newRig(b, embedded.Options{Dir: b.TempDir(), Pessimistic: true})
 	b.ReportAllocs()
-	return &meter{B: b, rig: r}, r.node(Options{Exclusive: true}, hints)
+	return &meter{B: b, rig: r}, r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, hints)
 }
 
 // measure runs one operation, and b's timer only during it.
