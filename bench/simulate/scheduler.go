@@ -66,7 +66,16 @@ type scheduler struct {
 	numbers int   // of faults drawn, dropped ones too
 	happen  []int // numbers of those that happened
 	trace   trace
-	sometimes
+
+	counting  sync.Mutex // guards sometimes: two hubs may fail to start at the same time
+	sometimes sometimes
+}
+
+// reached counts a rare state.
+func (s *scheduler) reached(what string) {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	s.sometimes.reached(what)
 }
 
 // A trace is what happened, in order.
