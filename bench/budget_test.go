@@ -26,7 +26,7 @@ func TestTheLifeOfAnEventCostsWhatItMay(t *testing.T) {
 	}{
 		{"batches of 125, pessimistic", 125, false, 0.33, 0.04, 0.045, 0.09},
 		{"batches of 125, standard", 125, true, 0.33, 0.02, 0.045, 0.08},
-		{"alone, pessimistic", 1, false, 38, 1.4, 0.06, 7},
+		{"alone, pessimistic", 1, false, 12.5, 0.1, 0.06, 0.5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found, err := lifeOf(t.Context(), hub, 1, tc.batch, tc.standard)
