@@ -165,6 +165,7 @@ func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) erro
 	// A crash after this write leaves objects that no document refers to. The sweep deletes
 	// them with their drawer; those of a drawer that was never created stay.
 	if err := w.putPayloads(ctx, p); err != nil {
+		w.dropPayloads(ctx, p)
 		return err
 	}
 	// A crash after the write of the head leaves the intent. The next writer rolls it back.
@@ -172,7 +173,7 @@ func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) erro
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
 	err := w.writeHead(ctx, c, base.reserve(p))
 	cutting.Wait()
-	if errors.Is(err, client.ErrStale) {
+	if errors.Is(err, client.ErrStale) || err != nil && !c.InDoubt() { // the intent was not stored
 		w.dropPayloads(ctx, p)
 	}
 	return err

@@ -3,12 +3,16 @@ package cosmos
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -82,4 +86,34 @@ func TestTheRecipientServedLastIsRememberedThoughItTakesMoreThanItsShare(t *test
 	_, err = node.Save(t.Context(), other, repositorytest.Events(1, other))
 	require.NoError(t, err)
 	assert.LessOrEqual(t, node.writers.bytes, node.opts.IndexBytes, "another one is served now")
+}
+
+func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
+	for name, refuse := range map[string]func(*rig, *namedContent){
+		"a payload cannot be stored": func(_ *rig, c *namedContent) { c.refuses = 2 },
+		"the head may not be written": func(r *rig, _ *namedContent) {
+			r.line.Break(func(_ int, req *http.Request) faulty.Fault {
+				if strings.HasSuffix(req.URL.Path, "/docs") && strings.Contains(req.URL.Path, "catalog") || replacesHead(req) {
+					return faulty.Forbidden
+				}
+				return faulty.None
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, embedded.Options{})
+				content := &namedContent{Content: r.content, names: make(map[string]bool)}
+				r.content = content
+				node := r.node(Options{}, false)
+				actor := repositorytest.NewActor()
+				events := repositorytest.Events(1, actor, repositorytest.Carrying(`"one"`))
+				events = append(events, repositorytest.Events(1, actor, repositorytest.Carrying(`"two"`), repositorytest.From(domain.Charges))...)
+				refuse(r, content)
+				_, err := node.Save(t.Context(), actor, events)
+				require.Error(t, err)
+				require.Empty(t, content.names)
+			})
+		})
+	}
 }

@@ -315,11 +315,20 @@ func TestARefusedSmallSave_LeavesNoPayloads(t *testing.T) {
 // A namedContent counts the objects that are put under each name and not deleted.
 type namedContent struct {
 	repository.Content
-	mu    sync.Mutex
-	names map[string]bool
+	mu      sync.Mutex
+	names   map[string]bool
+	refuses int // the Put with this number and every later one; 0: none
+	puts    int
 }
 
 func (c *namedContent) Put(ctx context.Context, name string, r io.Reader) error {
+	c.mu.Lock()
+	c.puts++
+	isRefused := c.refuses > 0 && c.puts >= c.refuses
+	c.mu.Unlock()
+	if isRefused {
+		return domain.Errorf(domain.Unavailable, "no room for payloads")
+	}
 	err := c.Content.Put(ctx, name, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
