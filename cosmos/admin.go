@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -69,6 +70,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		record := &recordDoc{
 			ID: recordKind + "." + id, Recipient: recipient.String(), Kind: recordKind, What: what,
 			Who: by.Who, Why: by.Why, When: r.opts.Clock().UTC(), Group: d.group,
+			TTL: int(recordsKept / time.Second),
 		}
 		if d.bundle != nil {
 			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count

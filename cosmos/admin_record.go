@@ -18,7 +18,11 @@ type recordDoc struct {
 	Group     string    `json:"group,omitempty"`
 	Bundle    string    `json:"bundle,omitempty"`
 	Events    int       `json:"events,omitempty"`
+	TTL       int       `json:"ttl,omitempty"` // seconds after the write
 	client.FormatNumber
 }
 
 const recordKind = "record"
+
+// recordsKept is how long a record is kept.
+const recordsKept = 365 * 24 * time.Hour

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -148,4 +149,20 @@ func TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestRecordsOfOrdersAreKeptForAYear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrust(t)
+		node := s.node(Options{}, false)
+		s.save(node, 0, repositorytest.Events(1, s.actor))
+		require.NoError(t, node.Freeze(t.Context(), s.actor, becauseOfATest))
+		<-time.After(200 * 24 * time.Hour)
+		require.NoError(t, node.Thaw(t.Context(), s.actor, becauseOfATest))
+		<-time.After(200 * 24 * time.Hour)
+		records, err := node.Records(t.Context(), s.actor, 10)
+		require.NoError(t, err)
+		require.Len(t, records, 1, "that of 400 days ago has expired")
+		require.Equal(t, thawOrder, records[0].What)
+	})
 }
