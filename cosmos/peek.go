@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -271,52 +270,6 @@ func (cand *candidate) believesEntry() bool {
 // oldest returns the candidate whose first event has the smallest number.
 func oldest(candidates []*candidate) *candidate {
 	return slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.first, b.first) })
-}
-
-// fewCandidates is up to how many cabinets of one origin are looked up in the
-// catalog one by one. Each costs a query, but only the one entry that is wanted;
-// beyond that, all entries of the origin are read in one.
-const fewCandidates = 3
-
-// readEntries takes each candidate's smallest entry from the catalog.
-func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
-	of := make(map[string][]*candidate) // by partition
-	for _, cand := range candidates {
-		key := catalogKey(cand.cabinet.Recipient, cand.cabinet.Origin)
-		of[key] = append(of[key], cand)
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(drawersPerBundle)
-	for key, some := range of {
-		if len(some) > fewCandidates {
-			g.Go(func() error { return c.takeEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), some) })
-			continue
-		}
-		for _, cand := range some {
-			q := c.Query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
-				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
-			g.Go(func() error { return c.takeEntries(ctx, q, []*candidate{cand}) })
-		}
-	}
-	return g.Wait()
-}
-
-// takeEntries gives the candidates the smallest of their entries that q finds.
-func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*candidate) error {
-	found, err := client.All[entry](ctx, q)
-	if err != nil {
-		return err
-	}
-	smallest := make(map[string]*entry)
-	for _, e := range found {
-		if least, ok := smallest[e.ContentType]; !ok || e.Ordinal < least.Ordinal {
-			smallest[e.ContentType] = e
-		}
-	}
-	for _, cand := range candidates {
-		cand.entry = smallest[cand.cabinet.ContentType.String()]
-	}
-	return nil
 }
 
 // look reads the candidate's first event.

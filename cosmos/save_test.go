@@ -54,6 +54,36 @@ func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
 	s.drains()
 }
 
+func TestTheChoiceAmongCabinets_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
+	const cabinets = 6
+	s := newTrust(t)
+	node := s.node(Options{DrawerCapacity: 2}, false)
+	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.Typed("of one drawer")))
+	var units []float64
+	for _, drawers := range []int{10, 90} {
+		for i := range cabinets {
+			s.save(node, 0, repositorytest.Events(2*drawers, s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i))))
+		}
+		c := node.begin("test")
+		h, err := c.readHead(t.Context(), s.actor)
+		require.NoError(t, err)
+		gates := make(map[domain.Group]*gate)
+		require.NoError(t, c.readGates(t.Context(), s.actor, allGroups, gates))
+		candidates, _, err := c.candidates(s.actor, gates, h)
+		require.NoError(t, err)
+		require.Len(t, candidates, cabinets+1)
+		before := s.engine.RequestUnits()
+		require.NoError(t, c.readEntries(t.Context(), candidates))
+		units = append(units, s.engine.RequestUnits()-before)
+		for _, cand := range candidates {
+			require.NotNil(t, cand.entry, cand.cabinet.ContentType)
+			require.Equal(t, 1, cand.entry.Ordinal)
+		}
+	}
+	require.InEpsilon(t, units[0], units[1], 0.02)
+	require.Less(t, units[1], 3.1*(cabinets+1))
+}
+
 func TestTheMemoryForReceivedIdsIsBounded(t *testing.T) {
 	s := newTrust(t)
 	options := small

@@ -1,0 +1,90 @@
+package cosmos
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// Entries are hints of which the choice of a Peek needs one for each cabinet, the smallest.
+// Each entry that a query reads is paid for, and each query, too. So a query for the smallest
+// entry of one cabinet is best for few cabinets and for those with many drawers, and one
+// query for all entries is best for many cabinets with few drawers each.
+const (
+	fewCandidates = 3   // cabinets of an origin that are looked up one by one
+	fewDrawers    = 4   // waiting drawers of a cabinet whose entries are all read
+	manyTypes     = 100 // content types that a query names, at most
+)
+
+// readEntries reads each candidate's smallest entry from the catalog. Its price does not grow
+// with the drawers that wait.
+func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
+	of := make(map[string][]*candidate) // by partition
+	for _, cand := range candidates {
+		key := catalogKey(cand.cabinet.Recipient, cand.cabinet.Origin)
+		of[key] = append(of[key], cand)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(drawersPerBundle)
+	for key, some := range of {
+		var small []*candidate
+		for _, cand := range some {
+			if len(some) > fewCandidates && cand.drawers() <= fewDrawers {
+				small = append(small, cand)
+				continue
+			}
+			q := c.Query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
+				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
+			g.Go(func() error { return c.takeEntries(ctx, q, []*candidate{cand}) })
+		}
+		if len(small) == len(some) {
+			g.Go(func() error { return c.takeEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), small) })
+			continue
+		}
+		for chunk := range slices.Chunk(small, manyTypes) {
+			q := c.queryEntries(key, chunk)
+			g.Go(func() error { return c.takeEntries(ctx, q, chunk) })
+		}
+	}
+	return g.Wait()
+}
+
+// drawers returns the number of drawers in which events of the candidate may wait.
+func (cand *candidate) drawers() int {
+	return cand.last.Ordinal - max(cand.at.Ordinal, cand.floor, 1) + 1
+}
+
+// queryEntries returns a query for all entries of the candidates, which are of one origin.
+func (c *call) queryEntries(key string, candidates []*candidate) *client.Query {
+	names := make([]string, len(candidates))
+	types := make([]azcosmos.QueryParameter, len(candidates))
+	for i, cand := range candidates {
+		names[i] = "@type" + strconv.Itoa(i)
+		types[i] = azcosmos.QueryParameter{Name: names[i], Value: cand.cabinet.ContentType.String()}
+	}
+	return c.Query(c.r.db.catalog, key, "SELECT * FROM c WHERE c.contentType IN ("+strings.Join(names, ", ")+")", types...)
+}
+
+// takeEntries gives the candidates the smallest of their entries that q finds.
+func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*candidate) error {
+	found, err := client.All[entry](ctx, q)
+	if err != nil {
+		return err
+	}
+	smallest := make(map[string]*entry)
+	for _, e := range found {
+		if least, ok := smallest[e.ContentType]; !ok || e.Ordinal < least.Ordinal {
+			smallest[e.ContentType] = e
+		}
+	}
+	for _, cand := range candidates {
+		cand.entry = smallest[cand.cabinet.ContentType.String()]
+	}
+	return nil
+}
