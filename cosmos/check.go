@@ -27,7 +27,7 @@ import (
 // CheckOptions say what a Check looks at.
 type CheckOptions struct {
 	Recipient domain.ActorID // only this one; zero: all
-	Repair    bool           // mend the hints and undo unfinished intents; the truth is never touched
+	Repair    bool           // mend the hints, undo unfinished intents, and flush tails if the node writes none; no event changes
 	Resume    string         // go on where a Check was that reported this; "" from the start
 	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
 
@@ -322,8 +322,8 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil {
 			tried = true
-			// A repair is one conditional write, or a rollback. A crash after it leaves the other
-			// findings to the next check.
+			// A repair is one conditional write, a rollback or flushes. A crash within or after it
+			// leaves the rest to the next check.
 			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}

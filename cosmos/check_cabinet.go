@@ -146,10 +146,7 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	case d.Ordinal == s.at.Ordinal:
 		position = s.at.Slot
 	}
-	if d.ID == s.last.Drawer && d.Position < position {
-		return // events were taken from the tail; a hint that is too low costs a read
-	}
-	if d.Position != position {
+	if d.Position > position { // one that is too low costs a read: a Dequeue of events in a tail leaves it
 		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, c *call) error {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)

@@ -84,14 +84,14 @@ func (l *look) mayBeOld() bool {
 }
 
 // confirmedBy returns the findings that another look has made too. While things
-// move, a hint that is not up to date yet is none.
+// move, a hint that is not up to date yet is none; a tail is in the head, which is the truth.
 func (l *look) confirmedBy(other *look) []finding {
 	if other == nil {
 		return nil
 	}
 	var confirmed []finding
 	for i := range l.findings {
-		if f := &l.findings[i]; other.has(f) && (f.Damage || !l.moved) {
+		if f := &l.findings[i]; other.has(f) && (f.Damage || f.Kind == tailLeft || !l.moved) {
 			confirmed = append(confirmed, *f)
 		}
 	}
@@ -121,7 +121,9 @@ func (l *look) everything(ctx context.Context) error {
 		l.found("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
 	}
 	if l.c.r.opts.TailEvents <= 0 && l.h.hasTail() {
-		l.found("", tailLeft, "head", func(ctx context.Context, c *call) error { return c.flushAll(ctx, l.recipient) },
+		l.found("", tailLeft, "head", func(ctx context.Context, c *call) error {
+			return c.Retry(ctx, func() error { return c.flushAll(ctx, l.recipient) })
+		},
 			"events are in the head, and this node writes none there; versions that do not know tails do not serve the recipient")
 	}
 	l.ids = newIDSet(l.c.opts.Memory)

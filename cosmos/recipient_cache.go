@@ -14,7 +14,7 @@ type known struct {
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
 	order *list.List // of *knownRecipient, the one used last in front
-	size  int        // recipients and cabinets
+	size  int        // recipients, cabinets and tails; see maxKnown
 }
 
 type knownRecipient struct {
@@ -30,8 +30,8 @@ type firstEvent struct {
 	sequence      domain.Sequence
 }
 
-// maxKnown bounds the memory: some 300 bytes for each cabinet, and for each
-// recipient, who may have none.
+// maxKnown bounds the memory, in units of some 300 bytes: one for each cabinet, one for each
+// recipient, who may have none, and what their tails take.
 const maxKnown = 100_000
 
 func newKnown() *known {
@@ -53,14 +53,17 @@ func (k *known) saw(recipient domain.ActorID, h *head) {
 	if h.Watermark < r.head.Watermark {
 		return
 	}
-	k.size += len(h.Cabinets) - len(r.head.Cabinets)
+	k.size += knownSize(h) - knownSize(r.head)
 	r.head = &head{Watermark: h.Watermark, Cabinets: h.Cabinets} // a head is never changed once it is stored
 	for k.size > maxKnown && k.order.Len() > 1 {
 		oldest := k.order.Remove(k.order.Back()).(*knownRecipient)
-		k.size -= 1 + len(oldest.head.Cabinets)
+		k.size -= 1 + knownSize(oldest.head)
 		delete(k.of, oldest.recipient)
 	}
 }
+
+// knownSize returns what a head takes, in units of maxKnown.
+func knownSize(h *head) int { return len(h.Cabinets) + h.tailBytes()/300 }
 
 // head returns the newest head that was seen, nil if none is remembered. Only its
 // watermark and its cabinets are set.

@@ -207,6 +207,11 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 			w.head, err = nil, client.ErrStale
 			break
 		}
+		if appended != nil { // and is not saved
+			for _, save := range w.batch {
+				save.withdraw()
+			}
+		}
 		wanted, following, appended = w.head.Wanted != "", nil, nil
 		err = w.writeHead(ctx, c, w.head.commit())
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"golang.org/x/sync/errgroup"
@@ -90,10 +91,26 @@ func (w *writer) putPayloads(ctx context.Context, p *plan) error {
 
 // dropPayloads deletes the payloads of a plan that was not reserved, if it can.
 func (w *writer) dropPayloads(ctx context.Context, p *plan) {
+	var names []string
 	for i, events := range p.events {
 		if payloadsOf(events) != nil {
-			_ = w.r.content.Delete(ctx, p.object(i))
+			names = append(names, p.object(i))
 		}
+	}
+	w.deleteObjects(ctx, names)
+}
+
+// deletionTimeout bounds a deletion of objects that no document refers to, because the next
+// Saves of the recipient wait for it.
+const deletionTimeout = 2 * time.Second
+
+// deleteObjects deletes objects if it can, even if ctx has ended: nothing else deletes those
+// of a drawer that was never created.
+func (w *writer) deleteObjects(ctx context.Context, names []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deletionTimeout)
+	defer cancel()
+	for _, name := range names {
+		_ = w.r.content.Delete(ctx, name)
 	}
 }
 

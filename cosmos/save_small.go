@@ -268,9 +268,7 @@ func (w *writer) dropObjects(ctx context.Context, c *call) {
 		w.superseded = append(w.superseded, o.name)
 	}
 	if !c.InDoubt() {
-		for _, name := range w.superseded {
-			_ = w.r.content.Delete(ctx, name)
-		}
+		w.deleteObjects(ctx, w.superseded)
 	}
 	w.objects, w.superseded = nil, nil
 }

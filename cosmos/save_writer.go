@@ -172,6 +172,9 @@ func (ws *writers) release(w *writer) {
 		return
 	}
 	size := w.index.size() // nobody leads, so nobody changes it
+	if w.head != nil {
+		size += w.head.tailBytes()
+	}
 	ws.bytes += size - w.bytes
 	w.bytes = size
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {

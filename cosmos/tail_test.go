@@ -501,3 +501,25 @@ func TestAnEventSavedFetchedAndConfirmedAlone_CostsWhatItMay(t *testing.T) {
 		require.LessOrEqual(t, float64(requests)/n, 8.0)
 	})
 }
+
+func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTails(t)
+		node := s.node(Options{TailEvents: 2, DrawerCapacity: 5}, true)
+		for range 13 { // the third drawer
+			s.saves(node, repositorytest.Events(1, s.actor))
+			b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			require.NoError(t, err)
+			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
+			require.NoError(t, err)
+			node.Settle(t.Context(), s.actor)
+			<-time.After(time.Second)
+		}
+		for _, last := range s.head(node).Cabinets {
+			require.Equal(t, 3, last.Ordinal)
+		}
+		report, err := node.Check(t.Context(), CheckOptions{})
+		require.NoError(t, err)
+		require.Empty(t, report.Findings)
+	})
+}

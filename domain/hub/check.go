@@ -15,7 +15,7 @@ type Checker func(context.Context, CheckOptions) (CheckReport, error)
 // CheckOptions say what a check looks at.
 type CheckOptions struct {
 	Actor  domain.ActorID // only this one; zero: all
-	Repair bool           // mend the hints and undo unfinished intents; the truth is never touched
+	Repair bool           // mend the hints, undo unfinished intents, and flush tails if the node writes none; no event changes
 	Resume string         // go on where a check was that reported this; "": from the start
 
 	// Progress, if given, is told every now and then how far the check is.
