@@ -8,8 +8,8 @@ import (
 // knows the member v, and not the format, leaves the mailbox alone. One that does not know
 // the member either cannot decode an operation that is not a string, and fails before it
 // writes: it would drop the tail with its next write of the head. A head without a tail is
-// written in format 1; so after a downgrade in two steps (write no more tails; flush those
-// that there are) older versions serve the mailbox again.
+// written in format 1. Older versions cannot read the pages of flushes either; so they serve
+// the mailbox again when no tail is written, all are flushed, and those pages are removed.
 const tailFormat = 2
 
 // A headWriteID is the id of the last write of a head, and its format unless that is 1.
