@@ -133,7 +133,7 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 		if d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill {
 			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
-	} else if !d.Sealed {
+	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // one that a sweep has closed is sealed by its next reader
 		s.l.found("H8", drawerUnsealed, s.where(seen), func(ctx context.Context, c *call) error {
 			_, err := c.seal(ctx, key, d.ID)
 			return err

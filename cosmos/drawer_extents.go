@@ -150,6 +150,9 @@ func (d *drawerReader) done() bool { return d.at >= d.slots.To }
 // read was stale are client.ErrNotYetVisible; if they are missing for long, to a patient
 // reader, they are gone.
 func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
+	if d.done() { // as a bundle may say that somebody has damaged
+		return nil, domain.Errorf(domain.Damaged, "of drawer %s the slots %d to %d are to be read, which are none", d.slots.Drawer, d.slots.From, d.slots.To)
+	}
 	for missing := 1; ; missing++ {
 		events, err := d.resultPage(ctx)
 		if !d.patient || !errors.Is(err, client.ErrNotYetVisible) {

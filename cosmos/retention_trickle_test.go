@@ -94,6 +94,9 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 		}
 		require.Equal(t, 4, k.events())
 		require.NoError(t, k.audit(k.actor))
+		report, err := k.node.Check(t.Context(), CheckOptions{})
+		require.NoError(t, err)
+		require.Empty(t, report.Findings)
 	}
 	taken = append(taken, k.takes().Events[0].ID, k.takes().Events[0].ID)
 	require.Equal(t, saved, taken)

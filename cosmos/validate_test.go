@@ -77,3 +77,20 @@ func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
 		require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 	})
 }
+
+// The simulation found that a Peek for this panicked, because it took the slots from a tail
+// that did not exist.
+func TestAnOpenBundleWithARangeOfNoSlotsIsDamage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDamaged(t)
+		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", 2)
+		next, err := d.node.NextUnacknowledged(t.Context(), d.actor, allGroups)
+		require.NoError(t, err)
+		for _, err = range next.Run.Events(t.Context()) {
+			if err != nil {
+				break
+			}
+		}
+		require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
+	})
+}
