@@ -73,14 +73,21 @@ type grown struct {
 // growthWeight lets a bundle have growthBundle events.
 const growthWeight = domain.MaxBundleWeight / growthBundle
 
+// fillTo saves what is missing to size events, past the physics. They come in the same Saves as
+// those that are measured, so that the pages are as large: what a Peek reads grows with the
+// size of a page.
 func (g *growing) fillTo(ctx context.Context, size int) error {
-	for g.waiting < size {
-		n := min(atOnce, size-g.waiting)
-		if err := fill(ctx, hub, g.account, g.actor, g.src.events(n, g.actor, growthWeight)); err != nil {
-			return err
-		}
-		g.waiting += n
+	s, err := hub.Open(ctx, g.account, g.account.Unmetered())
+	if err != nil {
+		return err
 	}
+	defer s.Close()
+	for ; g.waiting < size; g.waiting += growthBundle {
+		if err := saveAll(ctx, s, g.actor, g.src.events(growthBundle, g.actor, growthWeight)); err != nil {
+			return fmt.Errorf("fill %s: %w", hub.Name, err)
+		}
+	}
+	s.Settle(ctx, g.actor)
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 // kinds saves single events of ever more kinds for one recipient, without physics. Then
 // the hub delivers and removes all of them, and saves again: kinds without events must cost
-// nothing.
+// nothing. Nor may 10,000 kinds that have come and gone, some at a time.
 func kinds(ctx context.Context, r *run) error {
 	modelled := *r
 	modelled.Endpoint = ""
@@ -33,22 +33,24 @@ func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line
 	k := &kindSaver{store: s, line: line, src: source{seed: r.Seed}}
 	k.actor = k.src.actor()
 	counts := pick(r, []int{1, 10, 100, 1_000}, []int{1, 10, 100})
-	for _, n := range counts {
+	var first kindsCost
+	for i, n := range counts {
 		if err := k.raise(ctx, n); err != nil {
 			return err
 		}
-		if err := k.report(ctx, r, a, l, fmt.Sprintf("with %d kinds", n)); err != nil {
+		found, err := k.report(ctx, r, a, l, fmt.Sprintf("with %d kinds", n), nil)
+		if err != nil {
 			return err
+		}
+		if i == 0 {
+			first = found
 		}
 	}
 	if l.Name != hub.Name {
 		return nil
 	}
 	r.progress(0.5, "%s: deliver and remove %d kinds", l.Name, k.kinds)
-	if err := k.deliver(ctx); err != nil {
-		return err
-	}
-	if err := l.CleanUp(ctx, a, a.Unmetered(), k.actor); err != nil {
+	if err := k.remove(ctx, a, l); err != nil {
 		return err
 	}
 	accepted := 0
@@ -62,9 +64,50 @@ func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line
 		}
 	}
 	gone := fmt.Sprintf("after %d kinds are gone", k.kinds)
-	k.kinds = 1 // the others have no events
 	r.figure(l.Name, fmt.Sprintf("further kinds of %d accepted %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
-	return k.report(ctx, r, a, l, gone)
+	come := k.kinds
+	for all := pick(r, 10_000, 500); come < all; come += k.kinds {
+		if err := k.remove(ctx, a, l); err != nil {
+			return err
+		}
+		r.progress(0.5+0.5*float64(come)/float64(all), "%s: %d kinds have come and gone", l.Name, come)
+		k.kinds = 100
+		var events []domain.Event
+		for n := range k.kinds {
+			events = append(events, k.event(n)...)
+		}
+		if err := saveAll(ctx, k.store, k.actor, events); err != nil {
+			return err
+		}
+	}
+	if err := k.remove(ctx, a, l); err != nil {
+		return err
+	}
+	k.kinds = 0
+	if err := k.raise(ctx, 1); err != nil {
+		return err
+	}
+	_, err := k.report(ctx, r, a, l, fmt.Sprintf("after %d kinds have come and gone", come), &first)
+	return err
+}
+
+// remove delivers and removes all events, with their kinds.
+func (k *kindSaver) remove(ctx context.Context, a *account.Account, l layout.Layout) error {
+	if err := k.deliver(ctx); err != nil {
+		return err
+	}
+	for range 2 { // the first removes the events and the kinds, the second what the gates say of these
+		if err := l.CleanUp(ctx, a, a.Unmetered(), k.actor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A kindsCost is what a recipient with some kinds costs.
+type kindsCost struct {
+	units, requests float64 // of a Save of one event
+	head            float64 // KB
 }
 
 // A kindSaver saves events of many kinds for one recipient.
@@ -94,27 +137,37 @@ func (k *kindSaver) raise(ctx context.Context, n int) error {
 }
 
 // report reports the cost of a Save of one event of a known kind, and the size of the head.
-func (k *kindSaver) report(ctx context.Context, r *run, a *account.Account, l layout.Layout, when string) error {
+// It is to be at most that of earlier, if given, and a tenth.
+func (k *kindSaver) report(ctx context.Context, r *run, a *account.Account, l layout.Layout, when string, earlier *kindsCost) (found kindsCost, err error) {
 	const times = 20
 	before := k.line.Count()
 	for i := range times {
 		if err := saveAll(ctx, k.store, k.actor, k.event(i%k.kinds)); err != nil {
-			return fmt.Errorf("%s: %w", when, err)
+			return found, fmt.Errorf("%s: %w", when, err)
 		}
 	}
 	k.store.Settle(ctx, k.actor)
 	took := k.line.Count().Since(before)
-	r.figure(l.Name, "save of one event "+when+", request units", took.Units/times, "RU", nil)
-	r.figure(l.Name, "save of one event "+when+", requests", float64(took.Requests)/times, "requests", nil)
-	if l.Name != hub.Name {
-		return nil
+	found.units, found.requests = took.Units/times, float64(took.Requests)/times
+	if l.Name == hub.Name {
+		stored, err := readStorage(ctx, a, l.Name, "catalog")
+		if err != nil {
+			return found, err
+		}
+		found.head = float64(stored.largest) / 1024
 	}
-	stored, err := readStorage(ctx, a, l.Name, "catalog")
-	if err != nil {
-		return err
+	target := func(was func(*kindsCost) float64) *figure.Target {
+		if earlier == nil {
+			return nil
+		}
+		return figure.AtMost(1.1 * was(earlier))
 	}
-	r.figure(l.Name, "head "+when, float64(stored.largest)/1024, "KB", nil)
-	return nil
+	r.figure(l.Name, "save of one event "+when+", request units", found.units, "RU", target(func(c *kindsCost) float64 { return c.units }))
+	r.figure(l.Name, "save of one event "+when+", requests", found.requests, "requests", target(func(c *kindsCost) float64 { return c.requests }))
+	if l.Name == hub.Name {
+		r.figure(l.Name, "head "+when, found.head, "KB", target(func(c *kindsCost) float64 { return c.head }))
+	}
+	return found, nil
 }
 
 // deliver peeks and dequeues until nothing waits.

@@ -64,7 +64,8 @@ func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
 		requestsOf = append(requestsOf, median(took, requests))
 		reportSaves(r, fmt.Sprintf("save of one event with %d events waiting", size*backlogScale), took)
 	}
-	r.figure(hub.Name, "save of one event, requests, most of least", slices.Max(requestsOf)/slices.Min(requestsOf), "times", figure.AtMost(1.1))
+	// One more, whatever waits, once the filters do not fit into the memory for ids.
+	r.figure(hub.Name, "save of one event, requests, most less least", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
 
 	// The ids of one recipient of this size fit into the memory for ids; those of two do not.
 	size := pick(r, 40_000, 4_000)

@@ -43,7 +43,8 @@ func TestLargeBacklogIsScaled(t *testing.T) {
 	a := fast(t)
 	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return largeBacklogAt(t.Context(), r, a) })
 	require.Positive(t, found["hub save of one event with 1000000 events waiting, requests"])
-	require.InDelta(t, 1, found["hub save of one event, requests, most of least"], 0.1)
+	require.LessOrEqual(t, found["hub save of one event, requests, most less least"], 1.0)
+	require.LessOrEqual(t, found["hub save for two recipients in turn, request units of one"], 1.1)
 }
 
 func TestYearPassesInSimulatedTime(t *testing.T) {

@@ -27,6 +27,7 @@ const (
 	replayOrder  = "replay"
 	freezeOrder  = "freeze"
 	thawOrder    = "thaw"
+	abandonOrder = "abandon"
 )
 
 var _ repository.Operations = (*Repository)(nil)
@@ -36,6 +37,7 @@ type decision struct {
 	writes []batchWrite
 	group  string
 	bundle *bundleDoc
+	lost   *lossDoc
 }
 
 // A batchWrite adds one operation to a batch.
@@ -69,7 +71,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		}
 		record := &recordDoc{
 			ID: recordKind + "." + id, Recipient: recipient.String(), Kind: recordKind, What: what,
-			Who: by.Who, Why: by.Why, When: r.opts.Clock().UTC(), Group: d.group,
+			Who: by.Who, Why: by.Why, When: r.opts.Clock().UTC(), Group: d.group, Lost: d.lost,
 			TTL: int(recordsKept / time.Second),
 		}
 		if d.bundle != nil {
@@ -111,7 +113,7 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
 			patchInBatch(doc.ID, doc.closing(stateReleased, writeID, r.opts.Retention)),
-			replaceInBatch(g.ID, g.ETag, g.release(writeID)),
+			replaceInBatch(g.ID, g.ETag, g.release(writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
 }
@@ -125,7 +127,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
 			patchInBatch(doc.ID, doc.closing(stateSkipped, writeID, r.opts.Retention)),
-			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID)),
+			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
 }
@@ -220,11 +222,19 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 	if err != nil {
 		return nil, nil, err
 	}
-	if doc.State == stateOpen || g.At[doc.Cabinet].Total != doc.Start.Total+int64(doc.Count) {
+	at, ok := g.At[doc.Cabinet]
+	if !ok { // the cabinet was removed after the bundle was closed
+		return nil, nil, errNotRetained(doc)
+	}
+	if doc.State == stateOpen || at.Total != doc.Start.Total+int64(doc.Count) {
 		return nil, nil, client.ErrStale // the two were read at different times
 	}
 	doc.etag = etag
 	return doc, g, nil
+}
+
+func errNotRetained(doc *bundleDoc) error {
+	return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
 }
 
 // fence forgets since when the drawers of a bundle are known to be acknowledged,
@@ -240,8 +250,8 @@ func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleD
 		kept = make(map[cabinetName]retained)
 	}
 	t := kept[doc.Cabinet]
-	if t.Floor > first {
-		return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
+	if h.floor(doc.Cabinet) > first {
+		return errNotRetained(doc)
 	}
 	t.Milestones = slices.DeleteFunc(slices.Clone(t.Milestones), func(m milestone) bool { return m.Below > first })
 	kept[doc.Cabinet] = t
@@ -343,6 +353,11 @@ func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most
 				record.Bundle, err = domain.ParseBundleID(d.Bundle)
 			}
 			if err != nil {
+				return nil, domain.Errorf(domain.Damaged, "record %s: %w", d.ID, err)
+			}
+		}
+		if d.Lost != nil {
+			if record.Lost, err = d.Lost.loss(recipient); err != nil {
 				return nil, domain.Errorf(domain.Damaged, "record %s: %w", d.ID, err)
 			}
 		}

@@ -59,7 +59,7 @@ func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repositor
 }
 
 func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, name cabinetName, h *head, gates map[domain.Group]*gate) (repository.InspectedCabinet, error) {
-	last, floor := h.Cabinets[name], max(h.Retention[name].Floor, 1)
+	last, floor := h.Cabinets[name], h.floor(name)
 	cabinet, err := cabinetOf(recipient, name)
 	if err != nil {
 		return repository.InspectedCabinet{}, err
@@ -68,9 +68,9 @@ func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, nam
 	if err != nil {
 		return repository.InspectedCabinet{}, err
 	}
-	at := gates[group].At[name]
+	at := gates[group].position(name, last)
 	cab := repository.InspectedCabinet{
-		Cabinet: cabinet, Group: group, Received: last.Total, Acknowledged: at.Total, Last: last.Sequence, Through: at.Sequence, Floor: floor,
+		Cabinet: cabinet, Group: group, Received: last.Total - last.BaseTotal, Acknowledged: at.Total - last.BaseTotal, Last: last.Sequence, Through: at.Sequence, Floor: floor,
 	}
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: floor}))

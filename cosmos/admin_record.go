@@ -18,6 +18,7 @@ type recordDoc struct {
 	Group     string    `json:"group,omitempty"`
 	Bundle    string    `json:"bundle,omitempty"`
 	Events    int       `json:"events,omitempty"`
+	Lost      *lossDoc  `json:"lost,omitempty"`
 	TTL       int       `json:"ttl,omitempty"` // seconds after the write
 	client.FormatNumber
 }

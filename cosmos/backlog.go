@@ -109,7 +109,7 @@ func (c received) savedAt(n int64) millis {
 // backlogAfter returns the events of a cabinet after a position.
 func (c received) backlogAfter(at position) domain.Backlog {
 	n := c.Total - at.Total
-	if n <= 0 {
+	if n <= 0 || at.Sequence >= c.Sequence {
 		return domain.Backlog{}
 	}
 	oldest := at.NextSaved
@@ -125,7 +125,7 @@ func (r *Repository) backlogAfterGates(h *head, gates map[domain.Group]*gate) do
 	for name, c := range h.Cabinets {
 		group, err := r.groupOf(name)
 		if g, asked := gates[group]; err == nil && asked {
-			sum = sum.Plus(c.backlogAfter(g.At[name]))
+			sum = sum.Plus(c.backlogAfter(g.position(name, c)))
 		}
 	}
 	return sum
@@ -164,7 +164,8 @@ func (r *run) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	} else if next := r.next(n); next != nil {
 		nextSaved = millisOf(next.Saved)
 	}
-	gates[r.group] = gates[r.group].assumeAcknowledged(nameOf(r.cabinet), n, nextSaved)
+	name := nameOf(r.cabinet)
+	gates[r.group] = gates[r.group].assumeAcknowledged(name, h.Cabinets[name], n, nextSaved)
 	return r.call.r.backlogAfterGates(h, gates), h.Watermark
 }
 

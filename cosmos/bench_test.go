@@ -248,7 +248,7 @@ func BenchmarkSweep(b *testing.B) {
 				node.hints.wait(ctx, actor)
 				sweeper := r.node(Options{Exclusive: true, Retention: 1}, false)
 				m.measure(func() {
-					swept, err := sweeper.sweepRecipient(ctx, actor)
+					swept, err := sweeper.begin("sweep").sweepRecipient(ctx, actor)
 					require.NoError(b, err)
 					require.Equal(b, 2, swept.Drawers)
 				})

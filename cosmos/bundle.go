@@ -168,9 +168,14 @@ func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azco
 	ops.AppendSet("/state", state)
 	ops.AppendSet("/operation", writeID)
 	if retention > 0 {
-		ops.AppendSet("/ttl", max(retention.Round(time.Second)/time.Second, 1)) // 0 means without limit in Cosmos
+		ops.AppendSet("/ttl", timeToLive(retention))
 	}
 	return ops
+}
+
+// timeToLive returns a retention in seconds, of which Cosmos takes 0 for no limit.
+func timeToLive(retention time.Duration) int64 {
+	return int64(max(retention.Round(time.Second)/time.Second, 1))
 }
 
 // reopen returns d open again, by g.

@@ -1,6 +1,8 @@
 package cosmos
 
 import (
+	"sync/atomic"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -10,12 +12,17 @@ import (
 type call struct {
 	*client.Call
 	r *Repository
+
+	uncached atomic.Bool // drawers are read, although this node may know them; see whyUnreadable
 }
 
 // begin returns a call with a full budget, which counts under name.
 func (r *Repository) begin(name string) *call {
 	return &call{Call: r.client.Begin(name), r: r}
 }
+
+// renew returns a call like c with a full budget.
+func (c *call) renew() *call { return &call{Call: c.Renew(), r: c.r} }
 
 // A database has the containers of the repository.
 type database struct {

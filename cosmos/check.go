@@ -63,6 +63,7 @@ const (
 	entryHigh      = "entry-high"
 	entryStale     = "entry-stale"
 	gateWrong      = "gate-wrong"
+	gateInFront    = "gate-in-front"
 	bundleMissing  = "bundle-missing"
 	bundleWrong    = "bundle-wrong"
 	bundleStray    = "bundle-stray"

@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -164,7 +163,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	slot := 0 // the next one
-	f := newFilter(d.limit)
+	hashes := make([]uint64, 0, d.limit)
 	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
 		if err != nil {
@@ -178,7 +177,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 			if p.Slot >= d.paged {
 				break // of a Save that was not committed, or of a flush that is not in the head yet
 			}
-			if slot, err = s.page(d, &p, slot, f); err != nil {
+			if slot, err = s.page(d, &p, slot, &hashes); err != nil {
 				return err
 			}
 		}
@@ -187,21 +186,21 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	if slot < d.paged && !s.idsOnly {
 		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
 	}
-	s.readTail(d, f)
+	s.readTail(d, &hashes)
 	if s.idsOnly {
 		return nil
 	}
 	s.l.mu.Lock()
 	s.l.events += int64(d.events)
 	s.l.mu.Unlock()
-	if !d.sealed || d.events != d.limit {
+	if d.events != d.limit {
 		return nil
 	}
-	return s.filter(ctx, d, f)
+	return s.filters(ctx, d, hashes)
 }
 
-// readTail adds the events of d that are in the tail.
-func (s *scan) readTail(d *drawerSeen, f filter) {
+// readTail adds the events of d that are in the tail, and appends the hashes of their ids.
+func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 	if s.tail == nil || s.tail.drawer != d.id {
 		return
 	}
@@ -210,15 +209,15 @@ func (s *scan) readTail(d *drawerSeen, f filter) {
 		e := &s.tail.events[i]
 		ids = append(ids, e.ID)
 		if !s.idsOnly {
-			f.add(e.ID)
+			*hashes = append(*hashes, hashOf(e.ID))
 			s.event(d, "the tail of "+s.where(d), s.tail.paged+i, e.Sequence)
 		}
 	}
 	s.l.ids.add(ids)
 }
 
-// page takes in a page and returns the slot behind it. It fails only with NewerFormat.
-func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) (int, error) {
+// page takes in a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
+func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
 	if !s.idsOnly {
 		switch {
@@ -235,7 +234,7 @@ func (s *scan) page(d *drawerSeen, p *page, slot int, f filter) (int, error) {
 		}
 		ids = append(ids, e.ID)
 		if !s.idsOnly {
-			f.add(e.ID)
+			*hashes = append(*hashes, hashOf(e.ID))
 			s.event(d, where, slot, e.Sequence)
 		}
 		return true
@@ -288,28 +287,6 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	}
 }
 
-// filter holds the filter of a sealed drawer, if somebody has left one, to the
-// ids that were read.
-func (s *scan) filter(ctx context.Context, d *drawerSeen, want filter) error {
-	c := s.l.begin()
-	var doc filterDoc
-	etag, err := c.Read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
-	if client.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
-		s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, c *call) error {
-			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, Document: doc.Document}
-			_, err := c.Put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
-			return err
-		}, "it does not say which events the drawer holds")
-	}
-	return nil
-}
-
 // whole holds what was read of all drawers to the head and the gate.
 func (s *scan) whole() {
 	var last domain.Sequence
@@ -325,10 +302,13 @@ func (s *scan) whole() {
 		waiting += d.waiting
 		bundled += d.bundled
 	}
-	if len(s.seen) > 0 && last != s.last.Sequence {
+	isInFront := s.at.isInFront(s.last) // which is a finding of its own
+	// The numbers of a head that was raised above a gate are those of events that are lost.
+	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
+	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {
 		s.l.found("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
 	}
-	if backlog := s.last.Total - s.at.Total; waiting != backlog {
+	if backlog := s.last.Total - s.at.Total; waiting != backlog && !isInFront {
 		s.l.found("H1", countWrong, fmt.Sprintf("backlog of %s, events %d to %d", s.name, s.at.Total+1, s.last.Total), nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
 	}
 	if b := s.bundle; b != nil && bundled != int64(b.Count) {

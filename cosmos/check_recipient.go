@@ -189,12 +189,18 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 		byID[d.ID] = d
 	}
 	open := make(map[cabinetName]*bundleDoc)
+	raise := func(ctx context.Context, c *call) error { return c.raiseHead(ctx, l.recipient) }
 	for _, group := range slices.SortedFunc(maps.Keys(l.gates), func(a, b domain.Group) int { return strings.Compare(a.String(), b.String()) }) {
 		g := l.gates[group]
-		for name, at := range g.At {
-			if last := l.h.Cabinets[name]; at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal {
-				l.found("H7", gateWrong, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), nil, "it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received",
-					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal)
+		if g.Removed > l.h.Watermark {
+			l.found("H1", gateInFront, fmt.Sprintf("%s, number %d", g.ID, g.Removed), raise,
+				"it has let through numbers up to %d, but only numbers up to %d were received; %s", g.Removed, l.h.Watermark, whatToDoInFront)
+		}
+		for name := range g.At {
+			if last, at := l.h.lastEver(name), g.position(name, l.h.Cabinets[name]); at.isInFront(last) {
+				l.found("H1", gateInFront, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), raise,
+					"it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received; %s",
+					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal, whatToDoInFront)
 			}
 		}
 		if g.Open == "" {
@@ -246,8 +252,8 @@ func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc)
 			return nil, domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", name, err)
 		}
 		s := &scan{
-			l: l, name: name, cabinet: cabinet, last: last, floor: max(l.h.Retention[name].Floor, 1),
-			at: l.gates[group].At[name], bundle: bundles[name],
+			l: l, name: name, cabinet: cabinet, last: last, floor: l.h.floor(name),
+			at: l.gates[group].position(name, last), bundle: bundles[name],
 		}
 		scans[name] = s
 	}
@@ -295,10 +301,10 @@ func (l *look) catalog(ctx context.Context, scans map[cabinetName]*scan) error {
 func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {
-		if d.next == 0 { // nothing waits in it
-			if d.id == s.last.Drawer { // events were taken from the tail: its entry may be left
-				delete(byDrawer, d.id)
-			}
+		if d.next == 0 {
+			// Nothing waits in it. Its entry may be left, because bundles of a tail change none: Peek
+			// does not believe it, and the sweep deletes it with the drawer.
+			delete(byDrawer, d.id)
 			continue
 		}
 		want := &entry{

@@ -56,6 +56,17 @@ func newDamaged(t *testing.T) *damaged {
 	return d
 }
 
+// leavesWrongFilters damages the filter of the first drawer, and leaves one of an older
+// version that is wrong.
+func (d *damaged) leavesWrongFilters() {
+	first := d.drawers(d.main)[0].ID
+	wrong := &filterDoc{ID: filterID, PartitionKey: first, Count: 3, Filter: newFilter(3)}
+	_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, first, filterID, "", wrong)
+	require.NoError(d, err)
+	empty := newFingerprintSet(drawerSegment(1), nil).encode()
+	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawerSegment(1).id(), "/fingerprints", empty)
+}
+
 func (d *damaged) contentType() domain.ContentType {
 	return repositorytest.Event(d.actor).ContentType
 }
@@ -161,7 +172,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 9)
 		}},
 		{entryStale, true, func(d *damaged) {
-			e := &entry{ID: d.drawers(d.main)[0].ID, PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
+			e := &entry{ID: "no-drawer", PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
 			_, err := d.node.begin("test").Put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
 			require.NoError(d, err)
 		}},
@@ -172,7 +183,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[0].ID, "/sealed", false)
 		}},
 		{filterWrong, true, func(d *damaged) {
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[0].ID, filterID, "/filter", make([]byte, 64))
+			d.leavesWrongFilters()
 		}},
 		{intentLeft, true, (*damaged).leavesIntent},
 		{pageMissing, false, func(d *damaged) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -71,7 +72,7 @@ func randomAsInMemory(t *testing.T, tailEvents int) {
 	t.Parallel()
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s}
+		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s, Lose: s.Lose}
 	}
 	repositorytest.Random(t, oracle, openOn(false, true, tailEvents))
 }
@@ -118,6 +119,9 @@ func TestConformanceOnAnAccount(t *testing.T) {
 	repositorytest.Run(t, func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		content := memory.NewContent()
 		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node}
+		return repositorytest.Stores{
+			Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node,
+			Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) { losePages(t, node, cabinet, first, last) },
+		}
 	})
 }

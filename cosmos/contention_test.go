@@ -98,68 +98,72 @@ func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repos
 }
 
 func TestABusyNodeLetsAnotherIn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newTrust(t)
-		delay := func(*http.Request) time.Duration { return 5 * time.Millisecond }
-		busy, other := s.slow(Options{}, delay), s.slow(Options{}, delay)
-		done := make(chan struct{})
-		var callers sync.WaitGroup
-		for i := range 4 { // so that the head is never without an intent
-			callers.Go(func() {
-				for {
-					select {
-					case <-done:
-						return
-					default:
-						s.save(busy, i, repositorytest.Events(1, s.actor))
+	eachTail(t, func(t *testing.T, tails int) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newTrust(t)
+			delay := func(*http.Request) time.Duration { return 5 * time.Millisecond }
+			busy, other := s.slow(Options{TailEvents: tails}, delay), s.slow(Options{TailEvents: tails}, delay)
+			done := make(chan struct{})
+			var callers sync.WaitGroup
+			for i := range 4 { // so that the head is never without an intent
+				callers.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+							s.save(busy, i, repositorytest.Events(1, s.actor))
+						}
 					}
-				}
-			})
-		}
-		client.Sleep(t.Context(), time.Second)
-		for range 5 {
-			began := time.Now()
-			s.save(other, 9, repositorytest.Events(1, s.actor))
-			assert.Less(t, time.Since(began), 2*time.Second)
-		}
-		close(done)
-		callers.Wait()
-		assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "nobody had to be rolled back for it")
-		s.drains()
+				})
+			}
+			client.Sleep(t.Context(), time.Second)
+			for range 5 {
+				began := time.Now()
+				s.save(other, 9, repositorytest.Events(1, s.actor))
+				assert.Less(t, time.Since(began), 2*time.Second)
+			}
+			close(done)
+			callers.Wait()
+			assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "nobody had to be rolled back for it")
+			s.drains()
+		})
 	})
 }
 
 func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newTrust(t)
-		delay := func(req *http.Request) time.Duration {
-			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
-				return 3 * time.Second
-			}
-			return 5 * time.Millisecond
-		}
-		end := time.Now().Add(5 * time.Minute)
-		var nodes sync.WaitGroup
-		var saved [2]int
-		for i := range saved {
-			node := s.slow(Options{}, delay)
-			nodes.Go(func() {
-				for time.Now().Before(end) {
-					batch := repositorytest.Events(5, s.actor)
-					s.ledger.Unsure(i, batch...)
-					for {
-						if _, err := node.Save(context.Background(), s.actor, batch); err == nil {
-							break
-						}
-					}
-					s.ledger.Saved(i, batch...)
-					saved[i]++
+	eachTail(t, func(t *testing.T, tails int) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newTrust(t)
+			delay := func(req *http.Request) time.Duration {
+				if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
+					return 3 * time.Second
 				}
-			})
-		}
-		nodes.Wait()
-		assert.Greater(t, min(saved[0], saved[1]), 10, "saved %v in five minutes", saved)
-		s.drains()
+				return 5 * time.Millisecond
+			}
+			end := time.Now().Add(5 * time.Minute)
+			var nodes sync.WaitGroup
+			var saved [2]int
+			for i := range saved {
+				node := s.slow(Options{TailEvents: tails}, delay)
+				nodes.Go(func() {
+					for time.Now().Before(end) {
+						batch := repositorytest.Events(5, s.actor)
+						s.ledger.Unsure(i, batch...)
+						for {
+							if _, err := node.Save(context.Background(), s.actor, batch); err == nil {
+								break
+							}
+						}
+						s.ledger.Saved(i, batch...)
+						saved[i]++
+					}
+				})
+			}
+			nodes.Wait()
+			assert.Greater(t, min(saved[0], saved[1]), 10, "saved %v in five minutes", saved)
+			s.drains()
+		})
 	})
 }
 

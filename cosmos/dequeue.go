@@ -59,7 +59,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if bundle.IsUnanswered() {
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
-	advanced := g.advancePast(doc, writeID)
+	advanced := g.advancePast(doc, writeID).noteRetention(c.r.opts.Retention)
 	notice := newNotice(doc, advanced, &bundle, c.r.opts.Clock())
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
 	// closed, the gate past it and, of a bundle on request, the notice to its domain: all

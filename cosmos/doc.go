@@ -37,7 +37,8 @@
 //	        event. One for each group
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
 //	page    a run of events of one Save or of a tail, written once
-//	filter  hint: the ids that a sealed drawer may hold
+//	filter  hint: the ids that a drawer or a block of drawers may hold, beside the drawers;
+//	        filters of older versions lie beside the pages
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
 //	notice  a domain is to be notified that a bundle was dequeued
@@ -65,8 +66,8 @@
 //	reserve  store the payloads, then replace the head: the intent
 //	insert   create the pages
 //	count    raise the counts of drawers, or create them
-//	point    create entries for drawers in which no event waited; those of new drawers
-//	         are written beside the counts
+//	point    create or raise entries for drawers in which no event waited; those of new
+//	         drawers are written beside the counts
 //	commit   replace the head: all events are visible, together. Under load the same
 //	         write reserves for the Saves that have gathered
 //	claim    mark the intent as aborted: its owner's commit is refused
@@ -83,12 +84,21 @@
 // already, so it needs no intent, and any writer may repeat it. No intent is reserved over a
 // tail of its own cabinets. See save_small.go and flush.go.
 //
+// # Lost writes
+//
+// After a failover or a restored backup, a head may have lost what its gate has let through.
+// Before its first Save to a group, a writer compares the two, by a read beside that of the
+// head, and raises the head above the gate. See save_raise.go.
+//
+// A page that is lost stops its cabinet alone, until an operator abandons it. See lost.go and
+// abandon.go.
+//
 // # Crashes
 //
 // A process may stop between any two requests. A comment at each write describes what a
 // crash there leaves and how it is repaired: Save and rollback in save*.go, Peek in
 // peek*.go, Dequeue in dequeue.go, content and notices in answers.go and outbox.go, the
-// sweep in retention_sweep.go, operators in admin.go.
+// sweep in retention_sweep.go and cabinet_removal.go, operators in admin.go.
 //
 // Every conditional write carries a write id. After a 404, 409 or 412 the document is read
 // back: if it has the id, the write had been applied. When the retries of a call are used
@@ -122,12 +132,13 @@
 //
 // These differ from the obvious design; a comment at each gives the reason:
 //
-//   - A filter takes 64 bits an event rather than 8; see filter.
+//   - A filter takes 33 bits an event rather than 8, and is none of the usual kinds, so that
+//     filters can be merged and cut; see fingerprintBits.
 //   - Counting is a patch with a condition on count and seal rather than on the etag; see
 //     countUp.
 //   - A waiting writer marks the head as wanted, so that a busy node yields; see
 //     head.markWanted. The lease doubles with every rollback; see lease.
 //   - Payloads are stored before the intent; see reserve.
 //   - Events are kept up to a quarter longer than the retention; see milestonesPerGrace.
-//   - A recipient has up to 1,000 cabinets; see maxCabinets.
+//   - A recipient has up to 1,000 cabinets at a time; see maxCabinets and cabinet_removal.go.
 package cosmos

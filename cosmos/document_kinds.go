@@ -1,6 +1,10 @@
 package cosmos
 
-import "github.com/messagehub/messagehub/cosmos/client"
+import (
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
 
 // Nodes of two versions work on one store while a deployment is upgraded, and after an
 // upgrade was taken back.
@@ -23,7 +27,9 @@ import "github.com/messagehub/messagehub/cosmos/client"
 //     the condition of its patch.
 //   - It never lowers a number, except that of a head whose last tail was flushed: then a
 //     version that knows no tails may serve the mailbox again. Gates and bundles need no
-//     higher number for a tail, because a Dequeue touches neither heads nor tails.
+//     higher number for a tail, because a Dequeue touches neither heads nor tails. Nor do they
+//     for a removed cabinet: a Dequeue needs only the position of its own cabinet, which is
+//     in the gate once a bundle of that cabinet is open.
 //   - A write that changes the retention in a head changes the fence, too.
 //   - Members whose names begin with an underscore belong to Cosmos.
 //
@@ -32,11 +38,11 @@ import "github.com/messagehub/messagehub/cosmos/client"
 
 // The kinds of documents, with the highest format that this version knows.
 var (
-	headDocument   = client.DocumentKind{Name: "head", Format: tailFormat}
+	headDocument   = client.DocumentKind{Name: "head", Format: removalFormat}
 	entryDocument  = client.DocumentKind{Name: "entry", Format: 1}
 	drawerDocument = client.DocumentKind{Name: "drawer", Format: 1}
 	pageDocument   = client.DocumentKind{Name: "page", Format: 1}
-	filterDocument = client.DocumentKind{Name: "filter", Format: 1}
+	filterDocument = client.DocumentKind{Name: "filter", Format: 1} // of a drawer or a block of drawers
 	gateDocument   = client.DocumentKind{Name: "gate", Format: 1}
 	bundleDocument = client.DocumentKind{Name: "bundle", Format: 1}
 	noticeDocument = client.DocumentKind{Name: "notice", Format: 1}
@@ -45,27 +51,27 @@ var (
 	sweepDocument  = client.DocumentKind{Name: "sweep", Format: 1}
 )
 
-func (*head) DocumentKind() client.DocumentKind      { return headDocument }
-func (*entry) DocumentKind() client.DocumentKind     { return entryDocument }
-func (*drawer) DocumentKind() client.DocumentKind    { return drawerDocument }
-func (*page) DocumentKind() client.DocumentKind      { return pageDocument }
-func (*filterDoc) DocumentKind() client.DocumentKind { return filterDocument }
-func (*gate) DocumentKind() client.DocumentKind      { return gateDocument }
-func (*bundleDoc) DocumentKind() client.DocumentKind { return bundleDocument }
-func (*noticeDoc) DocumentKind() client.DocumentKind { return noticeDocument }
-func (*recordDoc) DocumentKind() client.DocumentKind { return recordDocument }
-func (*groupsDoc) DocumentKind() client.DocumentKind { return groupsDocument }
-func (*sweepDoc) DocumentKind() client.DocumentKind  { return sweepDocument }
+func (*head) DocumentKind() client.DocumentKind           { return headDocument }
+func (*entry) DocumentKind() client.DocumentKind          { return entryDocument }
+func (*drawer) DocumentKind() client.DocumentKind         { return drawerDocument }
+func (*page) DocumentKind() client.DocumentKind           { return pageDocument }
+func (*filterDoc) DocumentKind() client.DocumentKind      { return filterDocument }
+func (*blockFilterDoc) DocumentKind() client.DocumentKind { return filterDocument }
+func (*gate) DocumentKind() client.DocumentKind           { return gateDocument }
+func (*bundleDoc) DocumentKind() client.DocumentKind      { return bundleDocument }
+func (*noticeDoc) DocumentKind() client.DocumentKind      { return noticeDocument }
+func (*recordDoc) DocumentKind() client.DocumentKind      { return recordDocument }
+func (*groupsDoc) DocumentKind() client.DocumentKind      { return groupsDocument }
+func (*sweepDoc) DocumentKind() client.DocumentKind       { return sweepDocument }
 
-// A drawerItem has the members of a page, or of the filter of a drawer, that a sweep
-// reads.
+// A drawerItem has the members of a page, or of a filter, that a sweep reads.
 type drawerItem struct {
 	ID string `json:"id"`
 	client.FormatNumber
 }
 
 func (d *drawerItem) DocumentKind() client.DocumentKind {
-	if d.ID == filterID {
+	if d.ID == filterID || strings.HasPrefix(d.ID, blockFilterPrefix) {
 		return filterDocument
 	}
 	return pageDocument

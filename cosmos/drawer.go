@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
@@ -32,6 +33,15 @@ type entry struct {
 	NextSequence domain.Sequence `json:"nextSequence"`
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
 	client.Document
+
+	exists bool // most likely, because its drawer has been filled before
+}
+
+// patch returns the patch that makes the stored entry of the same drawer state what e states.
+func (e *entry) patch() azcosmos.PatchOperations {
+	ops := client.NewPatch(entryDocument)
+	ops.AppendSet("/nextSequence", e.NextSequence)
+	return ops
 }
 
 // replacing returns e as it is written in place of old.

@@ -21,6 +21,15 @@ type extent struct {
 	count   int           // that weight is the weight of
 }
 
+// slotBehind returns the first slot of the drawer that is behind a position in its cabinet, not
+// before the drawer of that position.
+func (e extent) slotBehind(at position) int {
+	if e.ordinal == at.Ordinal {
+		return at.Slot
+	}
+	return 0
+}
+
 // extents returns, dense and in order from ordinal from on, what may be trusted
 // of the drawers of a cabinet of which a head says last. It stops at the first
 // drawer that a stale read does not show, and after most drawers that hold
@@ -48,6 +57,41 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 		found = append(found, extent{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill})
 	}
 	return found, nil
+}
+
+// hasLeft reports whether the head has left the drawer with an ordinal.
+func (c received) hasLeft(ordinal int) bool {
+	return ordinal < c.Ordinal || ordinal == c.Ordinal && c.Drawer == ""
+}
+
+// extentsOfRun returns extents from ordinal from on, as many as a bundle behind at may need. A
+// sealed drawer never changes, so a node that has seen enough of them asks for none again: a Peek
+// costs the same in whatever number of drawers events wait.
+func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last received, from int, at position) ([]extent, error) {
+	var found []extent
+	if !c.uncached.Load() {
+		found = c.r.known.sealed(cabinet, from)
+	}
+	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // an old head, or a store that has lost writes
+		found = nil
+	}
+	waiting := 0 // drawers with events that are not acknowledged
+	for _, e := range found {
+		if e.slotBehind(at) < e.limit {
+			waiting++
+		}
+	}
+	if from+len(found) == last.Ordinal && last.Drawer != "" {
+		return append(found, extent{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill}), nil
+	}
+	if waiting >= drawersPerBundle {
+		return found, nil
+	}
+	found, err := c.extents(ctx, cabinet, last, from, drawersPerBundle+1)
+	if err == nil {
+		c.r.known.sawSealed(cabinet, found)
+	}
+	return found, err
 }
 
 // leftExtents returns what may be trusted of the drawers with ordinals from from to until,
@@ -121,6 +165,8 @@ type drawerReader struct {
 	size    int   // pages in the next result page
 	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
 	query   *client.Query
+
+	pagesRead int // whose events were returned
 }
 
 const firstPages = 2
@@ -205,6 +251,8 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			if p.Until <= d.at || d.at >= d.pagesEnd() {
 				continue // a page that a rolled-back Save left behind may begin where another ends
 			}
+			d.pagesRead++
+			at, n := d.at, len(events)
 			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
 				if slot == d.at && slot < d.pagesEnd() {
 					events = append(events, *e)
@@ -217,6 +265,10 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				return nil, err
 			}
 			if err != nil {
+				if d.at = at; n > 0 {
+					d.query = nil // the next call begins with this page
+					return events[:n], nil
+				}
 				return nil, domain.Errorf(domain.Damaged, "page %s of drawer %s: %w", p.ID, d.slots.Drawer, err)
 			}
 		}
@@ -230,6 +282,10 @@ func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error)
 	pages = make([]page, len(items))
 	for i, item := range items {
 		if err := d.call.Decode(item, d.slots.Drawer, &pages[i]); err != nil {
+			if i > 0 && domain.KindOf(err) == domain.Damaged {
+				d.query = nil // the next call begins with this page
+				return pages[:i], min(most, d.pagesEnd()-d.at), nil
+			}
 			return nil, 0, err
 		}
 		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))

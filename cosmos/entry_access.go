@@ -10,9 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // Entries are hints of which the choice of a Peek needs one for each cabinet, the smallest.
+// An entry is written with the first events of a drawer that are not in a tail. It stays when
+// the last of them is acknowledged, and is raised by the next Save, which costs less than to
+// delete and create it; it is deleted when the gate leaves the drawer.
+//
 // Each entry that a query reads is paid for, and each query, too. So a query for the smallest
 // entry of one cabinet is best for few cabinets and for those with many drawers, and one
 // query for all entries is best for many cabinets with few drawers each.
@@ -21,6 +26,11 @@ const (
 	fewDrawers    = 4   // waiting drawers of a cabinet whose entries are all read
 	manyTypes     = 100 // content types that a query names, at most
 )
+
+// usesEntries reports whether a choice reads entries. In the order of the recipient it does
+// not; then none is written. A choice that misses an entry, because the order was another
+// one when the event was saved, looks into the cabinet and writes it.
+func (r *Repository) usesEntries() bool { return r.opts.Ordering != domain.ByRecipient }
 
 // readEntries reads each candidate's smallest entry from the catalog. Its price does not grow
 // with the drawers that wait.

@@ -1,13 +1,15 @@
 package cosmos
 
 import (
+	"context"
 	"encoding/binary"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A filterDoc stands beside the pages of a sealed drawer.
+// A filterDoc stands beside the pages of a sealed drawer that an older version has filled.
+// This version reads it, and writes a block filter instead; see block_filter.go.
 type filterDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"` // the drawer
@@ -18,13 +20,9 @@ type filterDoc struct {
 
 const filterID = "filter"
 
-// A filter answers whether a sealed drawer may hold an event: "no" is certain,
-// "yes" is wrong less than once in ten million times. It is a Bloom filter in
-// blocks of 512 bits, so that a look-up touches one cache line, with 64 bits an
-// event: 80 KB for a full drawer, read once per process instead of the drawer's
-// pages. A smaller one would be a false economy: with one byte an event, a Save
-// of 10,000 new events into a recipient of a million would read every old drawer
-// in vain.
+// A filter answers whether a sealed drawer may hold an event: "no" is certain, "yes" is
+// wrong less than once in ten million times. It is a Bloom filter in blocks of 512 bits,
+// with 64 bits an event.
 type filter []byte
 
 const (
@@ -38,8 +36,10 @@ func newFilter(events int) filter {
 	return make(filter, blocks*filterBlock)
 }
 
-func (f filter) add(id domain.EventID) {
-	block, h := f.place(hashOf(id))
+func (f filter) add(id domain.EventID) { f.addHash(hashOf(id)) }
+
+func (f filter) addHash(hash uint64) {
+	block, h := f.place(hash)
 	for range filterProbes {
 		bit := h >> 55
 		block[bit/8] |= 1 << (bit % 8)
@@ -85,4 +85,20 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
 	x = (x ^ x>>27) * 0x94D049BB133111EB
 	return x ^ x>>31
+}
+
+// readOlderFilter returns the filter of a sealed drawer that an older version has left, nil
+// if there is none.
+func (c *call) readOlderFilter(ctx context.Context, e extent) (filter, error) {
+	var doc filterDoc
+	_, err := c.Read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)
+	switch {
+	case client.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case doc.Count != e.limit || len(doc.Filter) != len(newFilter(e.limit)):
+		return nil, nil
+	}
+	return doc.Filter, nil
 }

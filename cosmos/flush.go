@@ -15,6 +15,19 @@ import (
 // counts the drawer, and then replaces the head; the last step is part of another write of
 // the head. Two flushes of tails of different lengths agree on the page that was created
 // first.
+//
+// A flush does not begin ahead of the Save that needs it. That would hide its two requests from
+// one Save in 24, and gain little of what a caller sees. With requests of 5 to 7 ms, compared with
+// tails that are never flushed (TestFlush_DelaysTheSlowestSavesByItsTwoRequests), ms:
+//
+//	events/s   p50            p95            p99
+//	1          6.1, not 6.0   18.3, not 7.0  31.2, not 31.3
+//	10         6.3, not 6.2   30.5, not 30.4 36.0, not 35.3
+//	30         12.6, not 11.0 35.1, not 33.7 42.4, not 36.7
+//	100        24.1, not 21.3 42.3, not 35.2 47.7, not 36.6
+//
+// It would take a goroutine for each recipient that saves, beside that of the Saves, and pages
+// of three quarters the size or heads that are larger.
 
 // flush writes the page and the count for the tail of a cabinet of h, and returns h as it is
 // to be written. It fails with client.ErrStale if h is older than the page.
@@ -135,6 +148,13 @@ func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordi
 	var d drawer
 	_, err = c.Read(ctx, c.r.db.cabinets, key, t.drawer, &d)
 	switch {
+	case err == nil && d.Count < t.paged && !d.Sealed:
+		// Every head that was ever stored has fewer slots in pages than the drawer counts, so the
+		// store has lost a count, unless this read is stale: then the patch is refused.
+		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&part{Slot: d.Count, Count: until - d.Count}, weight, id), &drawer{})
+		if client.IsRefused(err) {
+			err = client.ErrStale
+		}
 	case client.IsNotFound(err), err == nil && d.Count < until:
 		return client.ErrStale
 	}

@@ -282,7 +282,7 @@ func repairKeepsMembers(t *testing.T) {
 	require.Empty(t, d.checks(CheckOptions{}).Findings, "members that are not known are no finding")
 	d.patches(d.node.db.catalog, entries, drawers[2].ID, "/nextSequence", 2)
 	d.patches(d.node.db.catalog, entries, drawers[3].ID, "/nextSequence", 1000)
-	d.patches(d.node.db.cabinets, drawers[0].ID, filterID, "/filter", make([]byte, 64))
+	d.leavesWrongFilters()
 	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawers[0].ID, "/position", 1)
 	d.leavesIntent()
 	v.keeps("check --repair", func() error { return d.mended(d.actor) })
@@ -498,6 +498,10 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 		},
 		{&page{ID: "p", Events: packed{1, 2}}, `{"id":"p","partitionKey":"","intent":"","slot":0,"until":0,"firstSequence":0,"events":"AQI="}`},
 		{&filterDoc{ID: "f", Filter: []byte{1}}, `{"id":"f","partitionKey":"","count":0,"filter":"AQ=="}`},
+		{
+			&blockFilterDoc{ID: "f", Until: 2, Drawer: "d", Count: 3, Sealed: true, Fingerprints: packed{1, 2}},
+			`{"id":"f","partitionKey":"","until":2,"drawer":"d","count":3,"sealed":true,"fingerprints":"AQI="}`,
+		},
 	} {
 		require.Equal(t, tc.want, string(client.Encode(tc.doc)))
 	}

@@ -27,6 +27,8 @@ type gate struct {
 	Opened     time.Time                `json:"opened,omitzero"`
 	First      domain.Sequence          `json:"first,omitempty"` // of the open bundle
 	At         map[cabinetName]position `json:"at"`
+	Expiring   bool                     `json:"expiring,omitempty"` // every closed bundle of the group has a time to live; see expireBundles
+	Removed    domain.Sequence          `json:"removed,omitempty"`  // numbers up to it are acknowledged in the cabinets that At does not name
 	ETag       azcore.ETag              `json:"_etag,omitempty"`
 	client.Document
 }
@@ -53,7 +55,7 @@ type position struct {
 
 // newGate returns the gate of a group in which a recipient has acknowledged no event.
 func newGate(recipient domain.ActorID, group domain.Group) *gate {
-	return &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind}
+	return &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind, Expiring: true}
 }
 
 // clone returns a copy of g that can be changed and written in place of g.
@@ -79,6 +81,9 @@ func (g *gate) confirm(writeID string) *gate {
 func (g *gate) open(d *bundleDoc, writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Open, c.Opened, c.First = d.ID, d.Opened, d.First
+	if at := g.At[d.Cabinet]; at.Ordinal != d.Start.Ordinal || at.Sequence != d.Start.Sequence {
+		c.At[d.Cabinet] = d.Start // follows from the head, which a Dequeue does not read
+	}
 	return c
 }
 
@@ -118,6 +123,17 @@ func (g *gate) release(writeID string) *gate {
 	return c
 }
 
+// noteRetention returns g after a bundle was closed under a retention, which is not positive
+// if the bundle does not expire.
+func (g *gate) noteRetention(retention time.Duration) *gate {
+	if retention > 0 || !g.Expiring {
+		return g
+	}
+	c := g.clone()
+	c.Expiring = false
+	return c
+}
+
 // setFrozen returns g frozen or thawed.
 func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 	c := g.confirm(writeID)
@@ -127,9 +143,9 @@ func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 
 // assumeAcknowledged returns g as if n more events of a cabinet were acknowledged. It
 // is for counting what remains then, and is never written.
-func (g *gate) assumeAcknowledged(name cabinetName, n int, nextSaved millis) *gate {
+func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSaved millis) *gate {
 	c := g.clone()
-	at := c.At[name]
+	at := c.position(name, last)
 	at.Total, at.NextSaved = at.Total+int64(n), nextSaved
 	c.At[name] = at
 	return c

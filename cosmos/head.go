@@ -28,6 +28,14 @@ type head struct {
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
+
+	// The highest ordinal and the highest total of the cabinets that were removed. A new cabinet
+	// continues after them.
+	RemovedOrdinal int   `json:"removedOrdinal,omitempty"`
+	RemovedTotal   int64 `json:"removedTotal,omitempty"`
+
+	// The id of the last order that gave up lost events: what is remembered of ids is void.
+	Abandoned string `json:"abandoned,omitempty"`
 	client.Document
 
 	etag azcore.ETag
@@ -46,6 +54,11 @@ type received struct {
 	Total    int64                 `json:"total"`            // events ever
 	Marks    []mark                `json:"marks,omitempty"`  // when they were saved, in order
 	Unknown  client.UnknownMembers `json:",embed"`
+
+	// RemovedOrdinal and RemovedTotal of the head when the cabinet was new. Its drawers have
+	// higher ordinals, and Total counts from here.
+	BaseOrdinal int   `json:"baseOrdinal,omitempty"`
+	BaseTotal   int64 `json:"baseTotal,omitempty"`
 }
 
 // An intent is a Save in flight. It lists what the Save is going to write, so that any
@@ -104,12 +117,14 @@ func (h *head) commit() *head {
 	c.Wanted = ""
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
-		before := c.Cabinets[p.Cabinet]
+		before := c.cabinet(p.Cabinet)
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
 			Marks:   before.marked(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
 			Unknown: before.Unknown,
+
+			BaseOrdinal: before.BaseOrdinal, BaseTotal: before.BaseTotal,
 		}
 	}
 	return c
@@ -126,7 +141,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedE
 	c.Wanted = ""
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
-		last := c.Cabinets[part.Cabinet]
+		last := c.cabinet(part.Cabinet)
 		cabinet, err := cabinetOf(recipient, part.Cabinet)
 		if err != nil {
 			return nil, err
@@ -190,23 +205,28 @@ func (h *head) clear() *head {
 	c.Undone++
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
-		last := c.Cabinets[p.Cabinet]
+		last := c.cabinet(p.Cabinet)
 		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal) // it has no tail
 		c.Cabinets[p.Cabinet] = last
 	}
 	return c
 }
 
-// setRetention returns h with another retention, which is known by its fence. The
-// next Save to a cabinet in closed begins a new drawer; its tail, all of which is
-// acknowledged, is dropped.
-func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed []cabinetName) *head {
+// setRetention returns h with another retention, which is known by its fence, and without
+// the cabinets in removed. The next Save to a cabinet in closed begins a new drawer; its
+// tail, all of which is acknowledged, is dropped.
+func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed, removed []cabinetName) *head {
 	c := h.clone()
 	c.Retention, c.Fence = kept, fence
 	for _, name := range closed {
 		last := c.Cabinets[name]
 		last.Drawer, last.Fill, last.Paged, last.Tail = "", 0, 0, nil
 		c.Cabinets[name] = last
+	}
+	for _, name := range removed {
+		last := c.Cabinets[name]
+		c.RemovedOrdinal, c.RemovedTotal = max(c.RemovedOrdinal, last.Ordinal), max(c.RemovedTotal, last.Total)
+		delete(c.Cabinets, name)
 	}
 	c.setWriteID(c.WriteID.ID)
 	return c
@@ -236,7 +256,10 @@ func (h *head) isFilling(name cabinetName) bool {
 // has then.
 func (h *head) setWriteID(id string) {
 	h.WriteID, h.StoredFormat = headWriteID{ID: id}, 0
-	if h.hasTail() {
+	switch {
+	case h.RemovedOrdinal > 0:
+		h.WriteID.Format, h.StoredFormat = removalFormat, removalFormat
+	case h.hasTail():
 		h.WriteID.Format, h.StoredFormat = tailFormat, tailFormat
 	}
 }

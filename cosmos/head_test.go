@@ -31,7 +31,7 @@ func TestHeadTransitions_LeaveTheReceiver(t *testing.T) {
 		"claim":        (*head).claim,
 		"clear":        (*head).clear,
 		"markWanted":   func(h *head) *head { return h.markWanted("p") },
-		"setRetention": func(h *head) *head { return h.setRetention(nil, "f", []cabinetName{"c"}) },
+		"setRetention": func(h *head) *head { return h.setRetention(nil, "f", []cabinetName{"c"}, nil) },
 	} {
 		h := transitionHead()
 		next := transition(h)
@@ -80,7 +80,7 @@ func TestHeadIntentStands_UntilItIsClaimedOrReplaced(t *testing.T) {
 
 func TestHeadSetRetention_ClosesLastDrawersAndKeepsTheWriteID(t *testing.T) {
 	kept := map[cabinetName]retained{"c": {Floor: 5}}
-	next := transitionHead().setRetention(kept, "f", []cabinetName{"c"})
+	next := transitionHead().setRetention(kept, "f", []cabinetName{"c"}, nil)
 	assert.Equal(t, kept, next.Retention)
 	assert.Equal(t, "f", next.Fence)
 	assert.Equal(t, "read", next.WriteID.ID, "a Save recognizes its own write by it")

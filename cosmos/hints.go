@@ -198,14 +198,24 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 		return
 	}
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
-		count := c.movePositions(ctx, cabinet, paged)
+		last := c.movePositions(ctx, cabinet, paged)
+		if !c.r.usesEntries() {
+			return
+		}
+		if d.Next == 0 && last != nil && !last.Sealed && max(d.Start.Ordinal, 1) == at.Ordinal {
+			return // the entry stays, too low, until a Save to the drawer raises it or the gate leaves the drawer
+		}
+		count := -1
+		if last != nil {
+			count = last.Count
+		}
 		c.moveEntries(ctx, cabinet, d, at, count)
 	})
 }
 
-// movePositions moves positions up to where the bundle ended and returns what
-// the last drawer holds by now, -1 if it was not learned.
-func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) int {
+// movePositions moves positions up to where the bundle ended and returns the last drawer as it
+// is then, nil if that was not learned.
+func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) *drawer {
 	// A crash before this write leaves positions and entries that are too low. The next Peek
 	// repairs the entries, the next Dequeue in the drawer moves its position.
 	results, err := c.Batch(ctx, c.r.db.cabinets, cabinetKey(cabinet), true, func(b *azcosmos.TransactionalBatch) {
@@ -216,13 +226,13 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 		}
 	})
 	if err != nil || len(results) == 0 {
-		return -1
+		return nil
 	}
 	var last drawer
 	if c.Decode(results[len(results)-1].ResourceBody, cabinetKey(cabinet), &last) != nil {
-		return -1
+		return nil
 	}
-	return last.Count
+	return &last
 }
 
 // moveEntries takes away the entries of drawers that the gate has passed. The
@@ -258,26 +268,54 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	})
 }
 
-// leaveSealed seals a drawer that has been filled and left behind, and leaves its
-// filter for those who were not there.
-func (h *hints) leaveSealed(cabinet domain.CabinetKey, drawer string, count int, f filter) {
+// leaveSealed seals a drawer that has been filled and left behind, and stores its filter and
+// the filters of the blocks that end with it, for other nodes.
+func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		// A crash before this write leaves the drawer unsealed. Its next reader seals it.
-		if d, err := c.seal(ctx, cabinetKey(cabinet), drawer); err == nil && d.Count == count {
-			c.writeFilter(ctx, drawer, count, f)
+		d, err := c.seal(ctx, cabinetKey(cabinet), f.drawer)
+		if err != nil || d.Count != f.count || c.writeDrawerFilter(ctx, cabinet, f, known) != nil {
+			return
 		}
+		for _, sets := range merged.sets {
+			if c.writeMerged(ctx, cabinet, sets) != nil {
+				return
+			}
+		}
+		h.mergeBlocks(ctx, c, cabinet, merged.next, 0, f.ordinal+1, floor)
 	})
 }
 
-// leaveFilter leaves the filter of a drawer that has been sealed before.
-func (h *hints) leaveFilter(recipient domain.ActorID, drawer string, count int, f filter) {
-	h.add(recipient, func(ctx context.Context, c *call) { c.writeFilter(ctx, drawer, count, f) })
+// leaveFilter stores the filter of a drawer.
+func (h *hints) leaveFilter(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) {
+	h.add(cabinet.Recipient, func(ctx context.Context, c *call) { _ = c.writeDrawerFilter(ctx, cabinet, f, known) })
 }
 
-// writeFilter creates the filter. If it is there, it is the same.
-func (c *call) writeFilter(ctx context.Context, drawer string, count int, f filter) {
-	// A crash before this write leaves a drawer without a filter. A node that needs it reads the
-	// pages and writes it.
-	doc := &filterDoc{ID: filterID, PartitionKey: drawer, Count: count, Filter: f}
-	_, _ = c.Put(ctx, c.r.db.cabinets, drawer, filterID, "", doc)
+// leaveMerged stores the filter that is merged from those of the children of b.
+func (h *hints) leaveMerged(cabinet domain.CabinetKey, b block, children *[fanOut]*fingerprintSet) {
+	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
+		_ = c.writeMerged(ctx, cabinet, mergeSets(b, children))
+	})
+}
+
+// mergesPerHint bounds the time that a hint takes. A merge takes two requests.
+const mergesPerHint = 50
+
+// mergeBlocks merges the filters of b and its ancestors, as far as these end before the
+// ordinal end, from the segment from of the children of b on. It continues in another hint
+// after some merges.
+func (h *hints) mergeBlocks(ctx context.Context, c *call, cabinet domain.CabinetKey, b block, from, end, floor int) {
+	for range mergesPerHint {
+		if b.end() != end || b.level > maxBlockLevel {
+			return
+		}
+		merged, err := c.mergeSegment(ctx, cabinet, b, from, floor)
+		if err != nil || !merged {
+			return
+		}
+		if from++; from == b.child(0).segments() {
+			b, from = b.parent(), 0
+		}
+	}
+	h.add(cabinet.Recipient, func(ctx context.Context, c *call) { h.mergeBlocks(ctx, c, cabinet, b, from, end, floor) })
 }

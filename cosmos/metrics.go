@@ -11,13 +11,15 @@ type metrics struct {
 
 	refusedFormats prometheus.Counter
 	newerMailboxes prometheus.Gauge
+	inFront        prometheus.Gauge
+	lostPages      prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_repairs_total",
-			Help: "What was mended on sight: rollback (of another writer's intent), seal, pointer.",
+			Help: "What was mended on sight: rollback (of another writer's intent), seal, pointer, raise (of a head above a gate in front of it).",
 		}, []string{"what"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "messagehub_hints_dropped_total",
@@ -25,7 +27,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 		swept: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_swept_total",
-			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, or document (page or filter) in one.",
+			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, document (page or filter) in one, or cabinet of which nothing is left.",
 		}, []string{"what"}),
 	}
 	m.refusedFormats = prometheus.NewCounter(prometheus.CounterOpts{
@@ -36,8 +38,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "messagehub_newer_format_mailboxes",
 		Help: "Mailboxes that this node leaves alone because a newer version has stored them in a format that it does not know, up to 1,000.",
 	})
+	m.inFront = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "messagehub_gates_in_front",
+		Help: "Recipients of whom a Peek has found more acknowledged than received: the store has lost writes. Up to 1,000.",
+	})
+	m.lostPages = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "messagehub_lost_pages",
+		Help: "Recipients of whom a Peek has found a cabinet that waits because its next page is lost. Up to 1,000.",
+	})
 	if reg != nil {
-		reg.MustRegister(m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes)
+		reg.MustRegister(m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes, m.inFront, m.lostPages)
 	}
 	return m
 }

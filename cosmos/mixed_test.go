@@ -42,9 +42,9 @@ var counting = []edit{
 
 // raising is a version that stores head and gate in a newer format.
 var raising = []edit{
-	{"document_kinds.go", "Name: \"head\", Format: tailFormat", "Name: \"head\", Format: 3"},
+	{"document_kinds.go", "Name: \"head\", Format: removalFormat", "Name: \"head\", Format: 4"},
 	{"document_kinds.go", "Name: \"gate\", Format: 1", "Name: \"gate\", Format: 2"},
-	{"save.go", "	h.setWriteID(w.r.client.NewID())\n", "	h.setWriteID(w.r.client.NewID())\n	h.StoredFormat = 3\n"},
+	{"save.go", "	h.setWriteID(w.r.client.NewID())\n", "	h.setWriteID(w.r.client.NewID())\n	h.StoredFormat = 4\n"},
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 
@@ -98,8 +98,8 @@ type mixedReport struct {
 }
 
 // runMixed runs binaries side by side, for actors. In each, two goroutines save the given
-// number of times.
-func (r *rig) runMixed(url string, saves int, actors []domain.ActorID, binaries ...string) []mixedReport {
+// number of times. The limit of a tail is tails in the first, one less in the next.
+func (r *rig) runMixed(url string, saves, tails int, actors []domain.ActorID, binaries ...string) []mixedReport {
 	r.t.Helper()
 	var names []string
 	for _, a := range actors {
@@ -110,7 +110,8 @@ func (r *rig) runMixed(url string, saves int, actors []domain.ActorID, binaries 
 	begin := make(chan struct{})
 	for i, binary := range binaries {
 		worker := exec.CommandContext(r.t.Context(), binary,
-			"-endpoint", url, "-key", r.engine.Key(), "-actors", strings.Join(names, ","), "-saves", strconv.Itoa(saves))
+			"-endpoint", url, "-key", r.engine.Key(), "-actors", strings.Join(names, ","), "-saves", strconv.Itoa(saves),
+			"-tails", strconv.Itoa(max(tails-i, 0)))
 		worker.Stderr = os.Stderr
 		in, err := worker.StdinPipe()
 		require.NoError(r.t, err)
@@ -160,28 +161,49 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	server := httptest.NewServer(v.engine.Handler())
 	defer server.Close()
 
+	for _, tails := range []int{0, 4, 1} { // with 1, the newer version writes none
+		v.shareAStore(server.URL, tails, older, newer)
+	}
+
+	// The third version keeps one mailbox in another format.
+	kept := []domain.ActorID{repositorytest.NewActor()}
+	first := v.runMixed(server.URL, 10, 0, kept, raised)[0]
+	require.Empty(t, first.Errors)
+	require.NotEmpty(t, first.Saved)
+	v.actor = kept[0]
+	before := v.etags()
+	left := v.runMixed(server.URL, 10, 0, kept, older)[0]
+	require.Empty(t, left.Errors)
+	require.Empty(t, append(left.Saved, left.Dequeued...))
+	require.Positive(t, left.Refused[domain.NewerFormat.String()])
+	require.Equal(t, before, v.etags(), "the older version has written nothing")
+}
+
+// shareAStore runs an older and a newer version side by side, and demands that both do their
+// work and that the older one keeps what the newer one has added.
+func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
-	reports := v.runMixed(server.URL, 100, actors, older, newer)
+	reports := v.runMixed(url, 100, tails, actors, older, newer)
 	var saved, dequeued []string
 	for _, r := range reports {
-		require.Empty(t, r.Errors)
-		require.NotEmpty(t, r.Saved)
-		require.NotEmpty(t, r.Dequeued)
+		require.Empty(v, r.Errors)
+		require.NotEmpty(v, r.Saved)
+		require.NotEmpty(v, r.Dequeued)
 		saved, dequeued = append(saved, r.Saved...), append(dequeued, r.Dequeued...)
 	}
 	counts := reports[1]
-	require.NotEmpty(t, counts.Writes)
+	require.NotEmpty(v, counts.Writes)
 	documents := v.items()
 	for name, n := range counts.Writes {
-		require.EqualValues(t, n, documents[name]["writes"], "%s was written so often by the newer version; it has counted", name)
+		require.EqualValues(v, n, documents[name]["writes"], "%s was written so often by the newer version; it has counted", name)
 	}
 	for path, n := range counts.Counters {
-		require.GreaterOrEqual(t, counterOf(documents, path), float64(n), "%s", path)
+		require.GreaterOrEqual(v, counterOf(documents, path), float64(n), "%s", path)
 	}
 	for _, actor := range actors {
-		require.NoError(t, v.audit(actor))
-		drained, err := repositorytest.Drain(t.Context(), v.stores(v.node), actor, allGroups)
-		require.NoError(t, err)
+		require.NoError(v, v.audit(actor))
+		drained, err := repositorytest.Drain(v.Context(), v.stores(v.node), actor, allGroups)
+		require.NoError(v, err)
 		for _, b := range drained {
 			for _, e := range b.Events {
 				dequeued = append(dequeued, e.ID.String())
@@ -190,20 +212,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	}
 	slices.Sort(saved)
 	slices.Sort(dequeued)
-	require.Equal(t, saved, dequeued, "each event once, and none lost")
-
-	// The third version keeps one mailbox in another format.
-	kept := []domain.ActorID{repositorytest.NewActor()}
-	first := v.runMixed(server.URL, 10, kept, raised)[0]
-	require.Empty(t, first.Errors)
-	require.NotEmpty(t, first.Saved)
-	v.actor = kept[0]
-	before := v.etags()
-	left := v.runMixed(server.URL, 10, kept, older)[0]
-	require.Empty(t, left.Errors)
-	require.Empty(t, append(left.Saved, left.Dequeued...))
-	require.Positive(t, left.Refused[domain.NewerFormat.String()])
-	require.Equal(t, before, v.etags(), "the older version has written nothing")
+	require.Equal(v, saved, dequeued, "each event once, and none lost")
 }
 
 // counterOf returns the counter at a path that starts with the name of a document.

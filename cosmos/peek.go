@@ -47,6 +47,9 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 	if err != nil {
 		return repository.Next{}, err
 	}
+	if err := c.reportInFront(ctx, recipient, gates, h); err != nil {
+		return repository.Next{}, err
+	}
 	candidates, backlog, err := c.candidates(recipient, gates, h)
 	if err != nil {
 		return repository.Next{}, err
@@ -63,6 +66,7 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 		return repository.Next{}, domain.ErrNoData
 	}
 	run, err := c.choose(ctx, candidates)
+	c.reportLost(recipient, candidates, groups)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -151,6 +155,7 @@ type candidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
 	last    received
+	head    *head
 	floor   int // the lowest ordinal that is retained
 	gate    *gate
 	at      position
@@ -158,6 +163,7 @@ type candidate struct {
 	entry *entry // the smallest in the catalog, nil if none exists
 	run   *run   // once its first event has been read
 	first domain.Sequence
+	lost  error // why its first event cannot be read, nil if it can, as far as is known
 }
 
 // candidates returns the cabinets of which the head knows more than the gates
@@ -178,11 +184,11 @@ func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate
 		if !asked {
 			continue
 		}
-		at := g.At[name]
+		at := g.position(name, last)
 		if last.Sequence > at.Sequence {
 			backlog += last.Total - at.Total
 			found = append(found, &candidate{
-				group: group, cabinet: cabinet, last: last, floor: h.Retention[name].Floor, gate: g, at: at,
+				group: group, cabinet: cabinet, last: last, head: h, floor: h.floor(name), gate: g, at: at,
 			})
 		}
 	}
@@ -199,8 +205,11 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
-		err := candidates[0].look(ctx, c) // it must be read, whatever its entry says
-		return candidates[0].run, err
+		cand := candidates[0]
+		if err := cand.unlessLost(cand.look(ctx, c)); err != nil { // it must be read, whatever its entry says
+			return nil, err
+		}
+		return cand.run, cand.lost
 	}
 	if err := c.readEntries(ctx, slices.DeleteFunc(slices.Clone(candidates), (*candidate).isInTail)); err != nil {
 		return nil, err
@@ -220,20 +229,37 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 			cand.first = cand.entry.NextSequence
 			continue
 		}
-		g.Go(func() error { return cand.lookAndMend(gctx, c) })
+		g.Go(func() error { return cand.unlessLost(cand.lookAndMend(gctx, c)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
 	for {
-		cand := oldest(candidates)
+		sound := slices.DeleteFunc(slices.Clone(candidates), (*candidate).isLost)
+		if len(sound) == 0 {
+			return nil, candidates[0].lost
+		}
+		cand := oldest(sound)
 		if cand.run != nil {
 			return cand.run, nil
 		}
-		if err := cand.lookAndMend(ctx, c); err != nil {
+		if err := cand.unlessLost(cand.lookAndMend(ctx, c)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// isLost reports whether the candidate's first event is known to be lost.
+func (cand *candidate) isLost() bool { return cand.lost != nil }
+
+// unlessLost notes an error that says that the candidate's first event is lost, and returns
+// any other.
+func (cand *candidate) unlessLost(err error) error {
+	if isLost(err) {
+		cand.lost = err
+		return nil
+	}
+	return err
 }
 
 // isInTail reports whether the first event after the position at is in the tail: all events in
@@ -274,13 +300,13 @@ func oldest(candidates []*candidate) *candidate {
 
 // look reads the candidate's first event.
 func (cand *candidate) look(ctx context.Context, c *call) error {
-	run, err := c.newRun(ctx, cand.group, cand.cabinet, cand.last, cand.floor, cand.gate)
+	run, err := c.newRun(ctx, cand.group, cand.cabinet, cand.last, cand.floor, cand.gate, cand.at)
 	if err != nil {
 		return err
 	}
 	first, err := run.peekFirst(ctx)
 	if err != nil {
-		return err
+		return cand.whyUnreadable(ctx, c, run, err)
 	}
 	cand.run, cand.first = run, first.Sequence
 	return nil

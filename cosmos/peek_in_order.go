@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -27,8 +28,8 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*candidate) (*run
 			continue
 		}
 		g.Go(func() error {
-			err := cand.look(gctx, c)
-			if err == nil {
+			err := cand.unlessLost(cand.look(gctx, c))
+			if err == nil && !cand.isLost() {
 				c.r.known.sawFirst(cand.cabinet, cand.at, cand.first)
 			}
 			return err
@@ -37,9 +38,17 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*candidate) (*run
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	chosen := oldest(candidates)
-	if chosen.run == nil {
-		if err := chosen.look(ctx, c); err != nil {
+	var chosen *candidate
+	for chosen == nil || chosen.run == nil {
+		sound := withoutGroupsThatLost(candidates)
+		if len(sound) == 0 {
+			return nil, candidates[slices.IndexFunc(candidates, (*candidate).isLost)].lost
+		}
+		chosen = oldest(sound)
+		if chosen.run != nil {
+			break
+		}
+		if err := chosen.unlessLost(chosen.look(ctx, c)); err != nil {
 			return nil, err
 		}
 	}
@@ -49,4 +58,12 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*candidate) (*run
 		}
 	}
 	return chosen.run, nil
+}
+
+// withoutGroupsThatLost returns the candidates of the groups in which no cabinet has lost its
+// first event: nothing of their groups may overtake that.
+func withoutGroupsThatLost(candidates []*candidate) []*candidate {
+	return slices.DeleteFunc(slices.Clone(candidates), func(cand *candidate) bool {
+		return slices.ContainsFunc(candidates, func(other *candidate) bool { return other.isLost() && other.group == cand.group })
+	})
 }

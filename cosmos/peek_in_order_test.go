@@ -31,13 +31,14 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
-			node := s.node(inOrder, false)
+			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // of another order, which writes entries
 			var want []domain.EventID
 			for i := range 24 {
 				e := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Typed(fmt.Sprint(i*i%5)))
 				s.save(node, 0, []domain.Event{e})
 				want = append(want, e.ID)
 			}
+			require.NotEmpty(t, s.entries(node, domain.Charges))
 			var got []domain.EventID
 			for len(got) < len(want) {
 				for _, e := range s.entries(node, domain.Charges) {

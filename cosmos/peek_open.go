@@ -37,12 +37,14 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	doc := newBundleDoc(&bundle, writeID, ranges, 0)
 	if next := run.next(bundle.Count); next != nil {
 		doc.NextSaved = millisOf(next.Saved)
-		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) {
+		// The entry does not move to an event of the tail, which needs none: no Dequeue of a bundle
+		// from the tail would remove it.
+		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) && !run.isInTail(end.Drawer, end.To) {
 			doc.Next = next.Sequence
 		}
 	}
 	doc.Behind = run.behindNew(bundle.Count)
-	doc.Before, doc.Start = run.gate.Last, run.gate.At[doc.Cabinet]
+	doc.Before, doc.Start = run.gate.Last, run.start
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)
 

@@ -24,7 +24,8 @@ type run struct {
 
 	tail *tail // of the cabinet in the head that the run is of, or nil
 
-	gate *gate // as of which a new bundle may be opened; nil for an open bundle
+	gate  *gate    // as of which a new bundle may be opened; nil for an open bundle
+	start position // of the gate in the cabinet
 
 	first *chunk // what was read to find the first event, to be used once more
 
@@ -63,17 +64,16 @@ func (r *run) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 // newRun returns the run behind at, as far as it may be trusted: up to six
 // drawers with events. It may be empty if a read was stale. Below floor there is
 // nothing to look for.
-func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate) (*run, error) {
-	at := g.At[nameOf(cabinet)]
+func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate, at position) (*run, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {
 		from = last.Ordinal
 	}
-	extents, err := c.extents(ctx, cabinet, last, from, drawersPerBundle+1)
+	extents, err := c.extentsOfRun(ctx, cabinet, last, from, at)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{call: c, group: group, cabinet: cabinet, gate: g}
+	r := &run{call: c, group: group, cabinet: cabinet, gate: g, start: at}
 	if r.tail, err = last.decodeTail(cabinet); err != nil {
 		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 	}
@@ -115,8 +115,8 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 			r.last = &e.StoredEvent
 			return yield(e.StoredEvent, nil)
 		})
-		if errors.Is(err, client.ErrStale) && r.gate != nil && r.yielded > 0 {
-			return // a hole that a stale read shows: a new bundle may as well end before it
+		if (errors.Is(err, client.ErrStale) || domain.KindOf(err) == domain.Damaged) && r.gate != nil && r.yielded > 0 {
+			return // a hole that a stale read shows, or a lost page: a new bundle may as well end before it
 		}
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(repository.StoredEvent{}, client.Classify("read events of "+cabinetKey(r.cabinet), err))
@@ -286,6 +286,11 @@ func (a *readAhead) stop() {
 	_ = a.group.Wait()
 }
 
+// isInTail reports whether a slot of a drawer is in the tail that the run knows, or behind it.
+func (r *run) isInTail(drawer string, slot int) bool {
+	return r.tail != nil && r.tail.drawer == drawer && slot >= r.tail.paged
+}
+
 // ranges returns where the first n events lie, which the run has yielded.
 func (r *run) ranges(n int) []slotRange {
 	var found []slotRange
@@ -294,7 +299,7 @@ func (r *run) ranges(n int) []slotRange {
 			break
 		}
 		take := min(n, s.To-s.From)
-		inTail := r.tail != nil && r.tail.drawer == s.Drawer && s.From >= r.tail.paged
+		inTail := r.isInTail(s.Drawer, s.From)
 		found = append(found, slotRange{Drawer: s.Drawer, Ordinal: s.Ordinal, From: s.From, To: s.From + take, InTail: inTail})
 		n -= take
 	}

@@ -2,6 +2,8 @@ package cosmos
 
 import (
 	"container/list"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/messagehub/messagehub/domain"
@@ -21,6 +23,7 @@ type knownRecipient struct {
 	recipient domain.ActorID
 	head      *head // the newest that was read or written, as far as it is of use here
 	firsts    map[cabinetName]firstEvent
+	sealed    map[cabinetName][]extent // drawers behind a gate, dense, when a Peek asked for them last
 }
 
 // A firstEvent is the one just behind a place. Slots are filled once, so it is the
@@ -44,7 +47,7 @@ func (k *known) saw(recipient domain.ActorID, h *head) {
 	defer k.mu.Unlock()
 	e := k.of[recipient]
 	if e == nil {
-		e = k.order.PushFront(&knownRecipient{recipient: recipient, head: &head{}, firsts: make(map[cabinetName]firstEvent)})
+		e = k.order.PushFront(&knownRecipient{recipient: recipient, head: &head{}, firsts: make(map[cabinetName]firstEvent), sealed: make(map[cabinetName][]extent)})
 		k.of[recipient] = e
 		k.size++
 	}
@@ -55,10 +58,39 @@ func (k *known) saw(recipient domain.ActorID, h *head) {
 	}
 	k.size += knownSize(h) - knownSize(r.head)
 	r.head = &head{Watermark: h.Watermark, Cabinets: h.Cabinets} // a head is never changed once it is stored
+	k.forgetRemoved(r)
 	for k.size > maxKnown && k.order.Len() > 1 {
 		oldest := k.order.Remove(k.order.Back()).(*knownRecipient)
-		k.size -= 1 + knownSize(oldest.head)
+		k.size -= 1 + knownSize(oldest.head) + extentsSize*len(oldest.sealed)
 		delete(k.of, oldest.recipient)
+	}
+}
+
+// forgetRemoved forgets the cabinets of r that were removed. The caller holds mu.
+func (k *known) forgetRemoved(r *knownRecipient) {
+	if max(len(r.firsts), len(r.sealed)) <= len(r.head.Cabinets) {
+		return
+	}
+	maps.DeleteFunc(r.firsts, func(name cabinetName, _ firstEvent) bool {
+		_, ok := r.head.Cabinets[name]
+		return !ok
+	})
+	before := len(r.sealed)
+	maps.DeleteFunc(r.sealed, func(name cabinetName, _ []extent) bool {
+		_, ok := r.head.Cabinets[name]
+		return !ok
+	})
+	k.size -= extentsSize * (before - len(r.sealed))
+}
+
+// forget drops what is known of a recipient, of whom the store has lost writes.
+func (k *known) forget(recipient domain.ActorID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e := k.of[recipient]; e != nil {
+		r := k.order.Remove(e).(*knownRecipient)
+		k.size -= 1 + knownSize(r.head) + extentsSize*len(r.sealed)
+		delete(k.of, recipient)
 	}
 }
 
@@ -101,4 +133,47 @@ func (k *known) first(cabinet domain.CabinetKey, at position) domain.Sequence {
 		return 0
 	}
 	return f.sequence
+}
+
+// extentsSize is what the sealed drawers of a cabinet take, in units of maxKnown.
+const extentsSize = 3
+
+// sawSealed notes which drawers of a cabinet are sealed. found is dense; a drawer that is not
+// sealed may still be filled and is not remembered.
+func (k *known) sawSealed(cabinet domain.CabinetKey, found []extent) {
+	n := 0
+	for n < len(found) && found[n].sealed {
+		n++
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.of[cabinet.Recipient]
+	if e == nil {
+		return
+	}
+	r, name := e.Value.(*knownRecipient), nameOf(cabinet)
+	if _, noted := r.sealed[name]; noted {
+		k.size -= extentsSize
+		delete(r.sealed, name)
+	}
+	if n > 0 {
+		k.size += extentsSize
+		r.sealed[name] = slices.Clone(found[:n])
+	}
+}
+
+// sealed returns the drawers of a cabinet that are known to be sealed, from an ordinal on,
+// without a gap. It returns none if the first is not known.
+func (k *known) sealed(cabinet domain.CabinetKey, from int) []extent {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.of[cabinet.Recipient]
+	if e == nil {
+		return nil
+	}
+	noted := e.Value.(*knownRecipient).sealed[nameOf(cabinet)]
+	if len(noted) == 0 || from < noted[0].ordinal || from > noted[len(noted)-1].ordinal {
+		return nil
+	}
+	return slices.Clone(noted[from-noted[0].ordinal:])
 }

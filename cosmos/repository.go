@@ -36,8 +36,15 @@ type Options struct {
 	// Events that are in a head are read whatever it is, and a large Save flushes those of its
 	// cabinets. Nodes need not agree on it, but all of them must know tails.
 	TailEvents int
-	SweepEvery time.Duration         // how often one of the nodes sweeps; default 1 h, negative: never by itself
-	IndexBytes int                   // memory for the ids of received events, but for a recipient who needs more; default 64 MB
+	// KeepCabinets keeps the cabinets of which nothing is left: they count among those that a
+	// recipient may have. It is for nodes that share a store with older versions, which do not
+	// serve a recipient once one of its cabinets was removed.
+	KeepCabinets bool
+	SweepEvery   time.Duration // how often one of the nodes sweeps; default 1 h, negative: never by itself
+	// SweepUnits is how many request units a second the sweeps that Run starts spend, at most;
+	// fewer for a while after a request was throttled. Default 1,000, negative: no limit.
+	SweepUnits float64
+	IndexBytes int                   // memory for the ids of received events, of which one recipient gets up to a half; default 64 MB
 	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
 	Logger     *slog.Logger          // default: none
@@ -57,6 +64,9 @@ type Repository struct {
 	hints   *hints
 	known   *known
 	newer   *newerMailboxes
+	inFront *alarm
+
+	lostPages *alarm
 
 	waitingFrom atomic.Pointer[string] // where the next Waiting goes on; nil: from the start
 }
@@ -74,6 +84,11 @@ const drawersPerBundle = 6
 // a hundredth.
 const DefaultTailEvents = 24
 
+// DefaultSweepUnits is a quarter of the throughput that is suggested for a container. Removing
+// an event that was saved alone costs at most half a request unit, so it keeps up with 2,000 of
+// them a second.
+const DefaultSweepUnits = 1_000
+
 // maxTailEvents leaves room below what a reader takes for damage.
 const maxTailEvents = 200
 
@@ -88,6 +103,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
 	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, time.Hour)
+	opts.SweepUnits = cmp.Or(opts.SweepUnits, DefaultSweepUnits)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -97,9 +113,12 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 		logger: opts.Logger, refused: r.metrics.refusedFormats, reported: r.metrics.newerMailboxes,
 		documents: make(map[string]string),
 	}
+	r.inFront = newAlarm(opts.Logger, r.metrics.inFront, "a gate is in front of its head: events may be lost", whatToDoInFront)
+	r.lostPages = newAlarm(opts.Logger, r.metrics.lostPages, "a page is lost, and its cabinet waits", whatToDoLost)
 	r.client = client.New(db, client.Options{
 		Containers: Containers(), Retries: opts.Retries, Formats: r.newer,
-		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
+		BackgroundUnits: opts.SweepUnits,
+		Clock:           opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
 	})
 	r.owner = r.client.NewID()
 	r.writers = newWriters(r)

@@ -152,16 +152,19 @@ type retention struct {
 	closed []cabinetName         // cabinets whose last drawer is closed, so that no Save fills it from now on
 	fresh  bool                  // it differs from what the head says
 
+	removed []cabinetName // cabinets of which nothing is left
+
 	flushed []cabinetName // of closed: those whose tails are to be flushed before
 }
 
 // planRetention decides from a head and gates, either of which may be old, what
-// is to be kept at now. It closes drawers only if mayClose is true.
+// is to be kept at now. It closes drawers only if mayClose is true, and removes cabinets
+// only if mayRemove is.
 //
 // A drawer is closed if the position of its gate is in it and a milestone is due. A gate that was read
 // before it moved closes a drawer later, one that was read before a Replay closes a drawer
 // in which events wait again. Neither removes an event, so the gate is not proved.
-func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose bool) (*retention, error) {
+func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retention, error) {
 	p := &retention{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
 	for name, last := range h.Cabinets {
 		recipient, err := domain.ParseActorID(h.PartitionKey)
@@ -176,7 +179,12 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if err != nil {
 			return nil, err
 		}
-		before, at := h.Retention[name], gates[group].At[name]
+		before, at := h.retained(name), gates[group].position(name, last)
+		if mayRemove && before.isGone(last) && !gates[group].Frozen && !h.isFilling(name) {
+			p.removed = append(p.removed, name)
+			p.fresh = true
+			continue
+		}
 		mayClose := mayClose && !h.isFilling(name)
 		if mayClose && last.Drawer != "" && at.Ordinal == last.Ordinal && before.isDue(now, grace) {
 			if len(last.Tail) > 0 { // whose ids are to be known for as long as those in pages
@@ -188,7 +196,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		}
 		next := before.advanced(last, at, now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
-			if mayClose && before.Closed == "" {
+			if mayClose && before.Closed == "" { // the gate is in front of the head: age has not closed the drawer
 				next.Closed = last.Drawer
 				p.closed = append(p.closed, name)
 			} else {

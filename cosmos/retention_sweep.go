@@ -19,23 +19,38 @@ type Swept struct {
 	Recipients int // looked at
 	Drawers    int
 	Documents  int // pages and filters
+	Bundles    int // that were closed without a time to live, and have got one
 }
 
 // Sweep removes what has been acknowledged for longer than Options.Retention,
 // whole drawers at a time. Any number of nodes may do so at once, and it may end
 // anywhere: what it has begun, the next one finishes. Its error tells of the first
 // recipients that it could not deal with.
-func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
+func (r *Repository) Sweep(ctx context.Context) (Swept, error) { return r.sweep(ctx, r.begin("sweep")) }
+
+// SweepRecipient is a [Repository.Sweep] of one recipient.
+func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
+	if r.opts.Retention < 0 {
+		return Swept{}, nil
+	}
+	swept, err := r.begin("sweep").sweepRecipient(ctx, recipient)
+	swept.Recipients = 1
+	return swept, client.Classify("sweep what "+recipient.String()+" has acknowledged", err)
+}
+
+// sweep is a Sweep with the calls that follow c.
+func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	var total Swept
 	if r.opts.Retention < 0 {
 		return total, nil
 	}
 	var faults []error
-	err := r.eachRecipient(ctx, func(recipient domain.ActorID) error {
-		swept, err := r.sweepRecipient(ctx, recipient)
+	err := c.eachRecipient(ctx, func(recipient domain.ActorID) error {
+		swept, err := c.renew().sweepRecipient(ctx, recipient)
 		total.Recipients++
 		total.Drawers += swept.Drawers
 		total.Documents += swept.Documents
+		total.Bundles += swept.Bundles
 		if err != nil && ctx.Err() == nil {
 			if len(faults) < maxSweepFaults {
 				faults = append(faults, client.Classify("sweep what "+recipient.String()+" has acknowledged", err))
@@ -53,8 +68,8 @@ const maxSweepFaults = 20
 
 // eachRecipient calls visit for every recipient that has a head. Of heads that lie
 // where no recipient is it tells in the end.
-func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
-	q := heads(r.begin("sweep"))
+func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
+	q := heads(c)
 	var all []error
 	for !q.IsDone() {
 		recipients, strays, err := nextRecipients(ctx, q, 1000)
@@ -67,24 +82,27 @@ func (r *Repository) eachRecipient(ctx context.Context, visit func(domain.ActorI
 				return err
 			}
 		}
-		q.UseCall(r.client.Begin("sweep")) // a budget for each result page
+		q.UseCall(c.Renew()) // a budget for each result page
 	}
 	return errors.Join(all...)
 }
 
-func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
-	c := r.begin("sweep")
+func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	var h *head
+	gates := make(map[domain.Group]*gate)
 	attempts := 0
 	err := c.Retry(ctx, func() (err error) {
 		attempts++
-		h, err = c.raiseFloors(ctx, recipient, attempts <= maxCloseAttempts)
+		h, err = c.raiseFloors(ctx, recipient, gates, attempts <= maxCloseAttempts)
 		return err
 	})
 	if err != nil {
 		return Swept{}, err
 	}
-	return c.clear(ctx, recipient, h)
+	bundles, expiry := c.expireBundles(ctx, recipient, gates)
+	swept, err := c.clear(ctx, recipient, h)
+	swept.Bundles = bundles
+	return swept, errors.Join(expiry, err)
 }
 
 // maxCloseAttempts is how many times a sweep tries to close drawers of a recipient. That
@@ -93,22 +111,25 @@ func (r *Repository) sweepRecipient(ctx context.Context, recipient domain.ActorI
 const maxCloseAttempts = 3
 
 // raiseFloors brings the retention in the head of recipient up to date and
-// returns the head as it is then.
+// returns the head as it is then. It fills gates with the gates that it has read.
 //
 // The head is read first. Before a floor rises, a conditional write proves the
 // gate that allows it; then the head is written on condition that its retention
 // is still what was read. A Replay, which moves a gate back, writes in the opposite
 // order: the fence in the head first, then the gate. So one of the two fails.
-func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, mayClose bool) (*head, error) {
+func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
 		return nil, err
 	}
-	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates); err != nil {
 		return nil, err
 	}
-	p, err := planRetention(h, gates, c.r.opts.Groups, c.r.opts.Clock(), c.r.opts.Retention, mayClose)
+	if err := c.forgetRemoved(ctx, h, gates); err != nil {
+		return nil, err
+	}
+	mayRemove := mayClose && !c.r.opts.KeepCabinets && h.allowsRemoval()
+	p, err := planRetention(h, gates, c.r.opts.Groups, c.r.opts.Clock(), c.r.opts.Retention, mayClose, mayRemove)
 	if err != nil || !p.fresh {
 		return h, err
 	}
@@ -145,10 +166,11 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 	// A crash after this write leaves milestones, which any node uses; or a floor with drawers
 	// below it, which no reader uses and the next sweep deletes; or a cabinet whose last drawer
 	// is closed but not sealed, as after a rollback: the next reader that needs it seals it, and
-	// the next Save begins another.
-	next := h.setRetention(p.of, c.r.client.NewID(), p.closed)
+	// the next Save begins another; or gates with positions in removed cabinets, which the next
+	// sweep removes.
+	next := h.setRetention(p.of, c.r.client.NewID(), p.closed, p.removed)
 	var err error
-	if len(p.closed) > 0 {
+	if len(p.closed)+len(p.removed) > 0 {
 		_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
 		ops := client.NewPatch(headDocument, fenceIs(h.Fence))
@@ -161,10 +183,13 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 		switch {
 		case rerr != nil:
 			return nil, rerr
-		case stored.Fence == next.Fence:
-			return stored, nil
+		case stored.Fence != next.Fence:
+			return nil, client.ErrStale
 		}
-		return nil, client.ErrStale
+		next, err = stored, nil
+	}
+	if err == nil {
+		c.r.metrics.swept.WithLabelValues("cabinet").Add(float64(len(p.removed)))
 	}
 	return next, err
 }
@@ -221,7 +246,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
-		n, err := c.r.begin("sweep").clearDrawer(ctx, cabinet, d.ID) // with a budget of its own
+		n, err := c.renew().clearDrawer(ctx, cabinet, d.ID) // with a budget of its own
 		swept.Documents += n
 		if err != nil {
 			return err
@@ -229,7 +254,10 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		swept.Drawers++
 		c.r.metrics.swept.WithLabelValues("drawer").Inc()
 	}
-	return nil
+	n, err := c.r.begin("sweep").clearItems(ctx, cabinetKey(cabinet), "SELECT c.id, c.v FROM c WHERE c.until <= @floor",
+		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}) // the filters
+	swept.Documents += n
+	return err
 }
 
 // clearDrawer removes a drawer and all that belongs to it, the drawer itself
@@ -248,34 +276,38 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 	if err := c.Discard(ctx, c.r.db.catalog, catalogKey(cabinet.Recipient, cabinet.Origin), id); err != nil {
 		return 0, err
 	}
-	n, err := c.clearPages(ctx, id)
+	n, err := c.clearItems(ctx, id, "SELECT c.id, c.v FROM c")
 	if err != nil {
 		return n, err
 	}
 	return n, c.Discard(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
 }
 
+// deletionUnits is what the deletion of a page costs, about.
+const deletionUnits = 10
+
 // maxBatch is how many operations Cosmos takes in one batch.
 const maxBatch = 100
 
-// clearPages empties the partition of a drawer.
-func (c *call) clearPages(ctx context.Context, id string) (int, error) {
+// clearItems deletes the pages and filters that a query finds in a partition.
+func (c *call) clearItems(ctx context.Context, key, query string, params ...azcosmos.QueryParameter) (int, error) {
 	n := 0
 	for q := (*client.Query)(nil); ; {
 		if q == nil {
-			q = c.Query(c.r.db.cabinets, id, "SELECT c.id, c.v FROM c")
+			q = c.Query(c.r.db.cabinets, key, query, params...)
 		}
-		items, err := q.Next(ctx, maxBatch)
+		items, err := q.Next(ctx, c.BatchSize(deletionUnits, maxBatch))
 		if err != nil {
 			return n, err
 		}
-		ids, err := c.idsOf(items, id)
+		ids, err := c.idsOf(items, key)
 		if err != nil {
 			return n, err
 		}
 		if len(ids) > 0 {
-			// A crash after this write leaves a part of the pages, and the drawer.
-			_, err = c.Batch(ctx, c.r.db.cabinets, id, false, func(b *azcosmos.TransactionalBatch) {
+			// A crash after this write leaves a part of the documents. The next sweep finds the drawer,
+			// or the cabinet that is not marked as cleared, and deletes the rest.
+			_, err = c.Batch(ctx, c.r.db.cabinets, key, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
 				}
@@ -284,7 +316,7 @@ func (c *call) clearPages(ctx context.Context, id string) (int, error) {
 		switch {
 		case client.IsRefused(err): // another sweep is at it, or this very batch was carried out before
 			if !c.Pause(ctx, 0) {
-				return n, domain.Errorf(domain.Busy, "sweep drawer %s: others sweep it too: %w", id, err)
+				return n, domain.Errorf(domain.Busy, "sweep partition %s: others sweep it too: %w", key, err)
 			}
 			q = nil
 			continue
@@ -353,9 +385,11 @@ func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
 			continue
 		}
 		began := r.opts.Clock()
-		swept, err := r.Sweep(ctx)
+		c := r.begin("sweep")
+		c.SetBackground()
+		swept, err := r.sweep(ctx, c)
 		log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,
-			"documents", swept.Documents, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
+			"documents", swept.Documents, "bundles", swept.Bundles, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
 		switch {
 		case err == nil:
 			log.InfoContext(ctx, "swept what was acknowledged")

@@ -114,9 +114,14 @@ type keeper struct {
 func newKeeper(t *testing.T, capacity int) *keeper { return newKeeperFor(t, capacity, 0) }
 
 func newKeeperFor(t *testing.T, capacity int, retention time.Duration) *keeper {
+	return newKeeperWith(t, Options{DrawerCapacity: capacity, Retention: retention})
+}
+
+func newKeeperWith(t *testing.T, opts Options) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
 	k.rig = newRig(t, embedded.Options{Clock: k.clock})
-	k.node = k.rig.node(Options{DrawerCapacity: capacity, Retention: retention, SweepEvery: -1, Clock: k.clock}, true)
+	opts.SweepEvery, opts.Clock = -1, k.clock
+	k.node = k.rig.node(opts, true)
 	return k
 }
 
@@ -172,97 +177,105 @@ func (k *keeper) stored() (documents, bytes int) {
 }
 
 func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
-	k := newKeeper(t, 3)
-	events := k.saves(7, repositorytest.Carrying(`{"kWh":1}`))
-	payloads := k.node.begin("test")
-	first, err := payloads.extents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
-	require.NoError(t, err)
-	require.Len(t, first, 3)
-	b := k.takes()
-	require.Equal(t, 7, b.Count)
+	eachTail(t, func(t *testing.T, tails int) {
+		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
+		events := k.saves(7, repositorytest.Carrying(`{"kWh":1}`))
+		payloads := k.node.begin("test")
+		first, err := payloads.extents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
+		require.NoError(t, err)
+		require.Len(t, first, 3)
+		b := k.takes()
+		require.Equal(t, 7, b.Count)
 
-	k.sweeps()
-	k.passes(7*day - time.Millisecond)
-	require.Zero(t, k.sweeps().Drawers)
-	again, err := k.node.Save(t.Context(), k.actor, events)
-	require.NoError(t, err)
-	require.Equal(t, 7, again.Duplicates, "H2: what is sent again is known for seven days")
+		k.sweeps()
+		k.passes(7*day - time.Millisecond)
+		require.Zero(t, k.sweeps().Drawers)
+		again, err := k.node.Save(t.Context(), k.actor, events)
+		require.NoError(t, err)
+		require.Equal(t, 7, again.Duplicates, "H2: what is sent again is known for seven days")
 
-	k.passes(time.Millisecond)
-	require.Equal(t, 3, k.sweeps().Drawers)
-	require.NoError(t, k.mended(k.actor))
-	documents, _ := k.stored()
-	require.LessOrEqual(t, documents, 3, "the head and the gate, for the closed bundle has expired as well; and the groups")
-	for _, e := range b.Events {
-		_, err := k.content.Open(t.Context(), e.PayloadAt)
-		require.Equal(t, domain.NotFound, domain.KindOf(err))
-	}
-	_, err = k.node.NextUnacknowledged(t.Context(), k.actor, allGroups)
-	require.ErrorIs(t, err, domain.ErrNoData)
+		k.passes(time.Millisecond)
+		require.Equal(t, 3, k.sweeps().Drawers)
+		require.NoError(t, k.mended(k.actor))
+		documents, _ := k.stored()
+		require.LessOrEqual(t, documents, 3, "the head and the gate, for the closed bundle has expired as well; and the groups")
+		for _, e := range b.Events {
+			_, err := k.content.Open(t.Context(), e.PayloadAt)
+			require.Equal(t, domain.NotFound, domain.KindOf(err))
+		}
+		_, err = k.node.NextUnacknowledged(t.Context(), k.actor, allGroups)
+		require.ErrorIs(t, err, domain.ErrNoData)
 
-	more := k.saves(2)
-	next := k.takes()
-	require.Equal(t, more[0].ID, next.Events[0].ID)
-	require.Greater(t, next.First, b.Last, "H3: numbers are not used again")
-	require.NoError(t, k.mended(k.actor))
+		more := k.saves(2)
+		next := k.takes()
+		require.Equal(t, more[0].ID, next.Events[0].ID)
+		require.Greater(t, next.First, b.Last, "H3: numbers are not used again")
+		require.NoError(t, k.mended(k.actor))
+	})
 }
 
 func TestNothingUnacknowledgedEverGoes(t *testing.T) {
-	k := newKeeper(t, 3)
-	events := k.saves(4, repositorytest.Alone)
-	events = append(events, k.saves(9, repositorytest.Alone)...)
-	var taken []domain.EventID
-	for range 5 { // and the gate stands in the second drawer
-		taken = append(taken, k.takes().Events[0].ID)
-	}
-	open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
-	require.NoError(t, err)
-	for range 10 {
-		k.passes(30 * day)
-		k.sweeps()
-	}
-	require.NoError(t, k.audit(k.actor))
-	again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
-	require.NoError(t, err)
-	require.Equal(t, open.ID, again.ID, "an open bundle stays open for ever")
-	for range 8 {
-		taken = append(taken, k.takes().Events[0].ID)
-	}
-	for i := range events {
-		require.Equal(t, events[i].ID, taken[i])
-	}
+	eachTail(t, func(t *testing.T, tails int) {
+		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
+		events := k.saves(4, repositorytest.Alone)
+		events = append(events, k.saves(9, repositorytest.Alone)...)
+		var taken []domain.EventID
+		for range 5 { // and the gate stands in the second drawer
+			taken = append(taken, k.takes().Events[0].ID)
+		}
+		open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		for range 10 {
+			k.passes(30 * day)
+			k.sweeps()
+		}
+		require.NoError(t, k.audit(k.actor))
+		again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		require.Equal(t, open.ID, again.ID, "an open bundle stays open for ever")
+		for range 8 {
+			taken = append(taken, k.takes().Events[0].ID)
+		}
+		for i := range events {
+			require.Equal(t, events[i].ID, taken[i])
+		}
+	})
 }
 
 func TestAClosedBundleExpiresAndItsIdIsFreeAgain(t *testing.T) {
-	k := newKeeper(t, 3)
-	k.saves(1)
-	b := k.takes()
-	require.NotZero(t, b.ID)
-	k.passes(7*day + 2*time.Second)
-	k.expires()
-	_, err := k.node.Acknowledge(t.Context(), k.actor, b.ID)
-	require.Equal(t, domain.NotFound, domain.KindOf(err), "as before")
-	k.saves(1)
-	again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, b.ID)
-	require.NoError(t, err)
-	require.Equal(t, b.ID, again.ID)
+	eachTail(t, func(t *testing.T, tails int) {
+		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
+		k.saves(1)
+		b := k.takes()
+		require.NotZero(t, b.ID)
+		k.passes(7*day + 2*time.Second)
+		k.expires()
+		_, err := k.node.Acknowledge(t.Context(), k.actor, b.ID)
+		require.Equal(t, domain.NotFound, domain.KindOf(err), "as before")
+		k.saves(1)
+		again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, b.ID)
+		require.NoError(t, err)
+		require.Equal(t, b.ID, again.ID)
+	})
 }
 
 func TestAnotherNodesIndexGivesUpWhatIsGone(t *testing.T) {
-	k := newKeeper(t, 3)
-	other := k.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: k.clock}, false)
-	events := k.saves(9)
-	_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // so that it has all ids in memory
-	require.NoError(t, err)
-	k.takes()
-	k.passes(time.Second)
-	_, err = k.rig.node(Options{Retention: 1, Clock: k.clock}, false).Sweep(t.Context())
-	require.NoError(t, err)
-	saved, err := other.Save(t.Context(), k.actor, events[:3])
-	require.NoError(t, err)
-	require.Equal(t, 3, saved.Accepted, "they were forgotten, and are new")
-	require.Equal(t, 3, k.takes().Count)
-	require.NoError(t, k.mended(k.actor))
+	eachTail(t, func(t *testing.T, tails int) {
+		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
+		other := k.rig.node(Options{DrawerCapacity: 3, TailEvents: tails, Retention: 1, Clock: k.clock}, false)
+		events := k.saves(9)
+		_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // so that it has all ids in memory
+		require.NoError(t, err)
+		k.takes()
+		k.passes(time.Second)
+		_, err = k.rig.node(Options{Retention: 1, Clock: k.clock}, false).Sweep(t.Context())
+		require.NoError(t, err)
+		saved, err := other.Save(t.Context(), k.actor, events[:3])
+		require.NoError(t, err)
+		require.Equal(t, 3, saved.Accepted, "they were forgotten, and are new")
+		require.Equal(t, 3, k.takes().Count)
+		require.NoError(t, k.mended(k.actor))
+	})
 }
 
 func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {

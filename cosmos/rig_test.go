@@ -84,7 +84,36 @@ func (r *rig) node(opts Options, hints bool) *Repository {
 }
 
 func (r *rig) stores(repo *Repository) repositorytest.Stores {
-	return repositorytest.Stores{Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo}
+	return repositorytest.Stores{
+		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo,
+		Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) {
+			losePages(r.t, repo, cabinet, first, last)
+		},
+	}
+}
+
+// losePages deletes the pages of a cabinet that begin with a number from first to last.
+func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first, last domain.Sequence) {
+	t.Helper()
+	c, ctx := node.begin("test"), context.Background()
+	drawers, err := client.All[drawer](ctx, c.Query(node.db.cabinets, cabinetKey(cabinet), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
+	require.NoError(t, err)
+	for _, d := range drawers {
+		pages, err := client.All[page](ctx, c.Query(node.db.cabinets, d.ID, "SELECT * FROM c WHERE c.until > 0 ORDER BY c.until"))
+		require.NoError(t, err)
+		for _, p := range pages {
+			if first <= p.FirstSequence && p.FirstSequence <= last {
+				require.NoError(t, c.Discard(ctx, node.db.cabinets, d.ID, p.ID))
+			}
+		}
+	}
+}
+
+// eachTail runs a test without tails, with short ones, and with those of the default.
+func eachTail(t *testing.T, test func(t *testing.T, tails int)) {
+	for _, tails := range []int{0, 2, DefaultTailEvents} {
+		t.Run(fmt.Sprintf("%d events in a tail", tails), func(t *testing.T) { test(t, tails) })
+	}
 }
 
 // seeded returns a source of randomness that repeats itself.

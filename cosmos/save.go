@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +56,8 @@ func (w *writer) round(ctx context.Context) {
 	} else {
 		w.fail(err)
 	}
-	w.index.forget()
+	w.index.endSave()
+	w.index.shrink(w.r.indexLimit()) // also while callers never leave the writer idle
 }
 
 // oneByOne saves each Save of the batch by itself, after they have failed together: one of
@@ -73,7 +75,7 @@ func (w *writer) oneByOne(ctx context.Context) {
 // saveBatch takes the batch to its commit. It retries within the budget of one call.
 func (w *writer) saveBatch(ctx context.Context) error {
 	c := w.r.begin("save")
-	w.refusals = 0
+	w.refusals, w.headIsRead = 0, false
 	err := c.Retry(ctx, func() error { return w.try(ctx, c) })
 	w.dropObjects(ctx, c)
 	return c.Outcome("save for "+w.recipient.String(), err)
@@ -101,7 +103,8 @@ func transient(err error) bool {
 
 // try takes the batch from its current state to its commit.
 func (w *writer) try(ctx context.Context, c *call) error {
-	if err := w.readHead(ctx, c); err != nil {
+	gates, err := w.readHeadAndGates(ctx, c)
+	if err != nil {
 		return err
 	}
 	p := w.reserved
@@ -109,12 +112,27 @@ func (w *writer) try(ctx context.Context, c *call) error {
 		if w.head.Intent != nil {
 			return w.resolveIntent(ctx, c)
 		}
+		if err := w.compare(ctx, c, gates); err != nil {
+			if errors.Is(err, client.ErrStale) {
+				w.head = nil
+			}
+			return err
+		}
 		fresh, err := w.fresh(ctx, c)
+		if err == nil && w.isRefused() && !w.headIsRead { // perhaps cabinets were removed since
+			err = client.ErrStale
+		}
 		if err != nil {
 			if errors.Is(err, client.ErrStale) { // a drawer may be gone that only a newer head knows to be gone
 				w.head = nil
 			}
 			return err
+		}
+		if len(fresh) == 0 && !w.headIsRead {
+			// The ids that are known may have been given up by an order of another node, or lost in a
+			// failover. Without a write, only a head that is read now shows that.
+			w.head = nil
+			return w.try(ctx, c)
 		}
 		if len(fresh) == 0 {
 			w.complete(w.batch, nil)
@@ -149,12 +167,23 @@ func (w *writer) try(ctx context.Context, c *call) error {
 
 // fresh returns the events of the batch that are new to the recipient.
 func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
-	if err := w.index.refresh(ctx, c, w.head); err != nil {
+	ids := batchIDs(w.batch)
+	if err := w.index.refresh(ctx, c, w.head, ids); err != nil {
+		return nil, err
+	}
+	received, err := w.index.find(ctx, c, ids)
+	if err != nil {
 		return nil, err
 	}
 	return w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
-		return w.index.lookup(ctx, c, id)
+		digest, ok := received[id]
+		return digest, ok, nil
 	})
+}
+
+// isRefused reports whether a Save of the batch is refused.
+func (w *writer) isRefused() bool {
+	return slices.ContainsFunc(w.batch, func(p *pending) bool { return p.refused != nil })
 }
 
 // reserve stores the payloads of p, and then the intent, on base: w.head, perhaps with tails
@@ -219,10 +248,10 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		w.batch = append(done, w.batch...)
 		return err
 	}
-	w.index.add(w.r, p)
+	w.index.add(w.r, p, false)
 	w.savedSmall = time.Time{}
 	if appended != nil {
-		w.index.add(w.r, appended)
+		w.index.add(w.r, appended, true)
 		w.savedSmall = time.Now()
 		done, w.batch = append(done, w.batch...), nil
 	}
@@ -236,6 +265,9 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 // add to it: an intent that follows, or events that are appended to its tails.
 func (w *writer) planNext(committed *head, p *plan) (next *head, following, appended *plan) {
 	if len(w.batch) == 0 {
+		return committed, nil, nil
+	}
+	if groups, err := w.uncompared(); err != nil || len(groups) > 0 {
 		return committed, nil, nil
 	}
 	for _, save := range w.batch {
@@ -297,8 +329,36 @@ func (w *writer) readHead(ctx context.Context, c *call) error {
 	}
 	w.reserved = nil
 	h, err := c.readHead(ctx, w.recipient)
-	w.head = h
-	return err
+	if err != nil {
+		return err
+	}
+	w.head, w.headIsRead = h, true
+	w.forgetAbandoned(h)
+	if h.Watermark < w.newest { // a stale read, or the store has lost a newer head
+		w.compared = nil
+		if !w.r.db.ReadsMayBeStale() {
+			w.forgetLost(ctx, h)
+		}
+	}
+	w.newest = max(w.newest, h.Watermark)
+	return nil
+}
+
+// forgetAbandoned forgets what w knows of events if some have been abandoned since: they are no
+// duplicates when they are sent again.
+func (w *writer) forgetAbandoned(h *head) {
+	if h.Abandoned != w.abandoned {
+		w.index, w.abandoned = newIndex(w.recipient, w.r.indexLimit()), h.Abandoned
+	}
+}
+
+// forgetLost forgets what w knows of events that the current head h has lost: they are no
+// duplicates when they are sent again, and h may be behind a gate.
+func (w *writer) forgetLost(ctx context.Context, h *head) {
+	w.r.opts.Logger.ErrorContext(ctx, "the store has lost a newer head of the recipient; events may be lost",
+		"recipient", w.recipient.String(), "watermark", int64(h.Watermark), "before", int64(w.newest))
+	w.r.known.forget(w.recipient)
+	w.index, w.compared, w.newest = newIndex(w.recipient, w.r.indexLimit()), nil, h.Watermark
 }
 
 // errIntentUnchanged reports that the head was not replaced because others have changed
@@ -335,6 +395,11 @@ func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 	}
 	h.etag = etag
 	w.head = h
+	w.forgetAbandoned(h)
+	if before.Watermark < w.newest { // before was no stale read
+		w.forgetLost(ctx, h)
+	}
+	w.newest = max(w.newest, h.Watermark)
 	w.r.known.saw(w.recipient, h)
 	return nil
 }

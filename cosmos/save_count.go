@@ -125,6 +125,9 @@ const maxWeighed = 1 << 38
 // point writes entries for the parts of p that begin what is unacknowledged in
 // their drawer, one batch for each origin.
 func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) error {
+	if !w.r.usesEntries() {
+		return nil
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	entries := make(map[string][]entry)
@@ -140,7 +143,7 @@ func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) erro
 		key := catalogKey(w.recipient, cabinet.Origin)
 		entries[key] = append(entries[key], entry{
 			ID: part.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
-			Ordinal: part.Ordinal, NextSequence: part.First,
+			Ordinal: part.Ordinal, NextSequence: part.First, exists: !part.New,
 		})
 	}
 	for key, some := range entries {
@@ -156,17 +159,21 @@ func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) erro
 	return g.Wait()
 }
 
-// writeEntries writes the entries of one partition. Most of them do not exist and are
-// created; one that exists is patched, so that it keeps members of newer versions.
+// writeEntries writes the entries of one partition. Those of new drawers are created; one that
+// exists is patched, so that it keeps members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []entry) error {
 	// A crash after this write leaves entries for events that are not visible. The cabinets
 	// to look into are chosen by the head, and a Peek repairs an entry that is too low.
 	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
-			b.CreateItem(client.Encode(&entries[i]), nil)
+			if e := &entries[i]; e.exists {
+				b.PatchItem(e.ID, e.patch(), nil)
+			} else {
+				b.CreateItem(client.Encode(e), nil)
+			}
 		}
 	})
-	if !client.IsRefused(err) {
+	if !client.IsRefused(err) && !client.IsNotFound(err) {
 		return err
 	}
 	for i := range entries {
@@ -179,11 +186,7 @@ func (c *call) writeEntries(ctx context.Context, key string, entries []entry) er
 
 // writeEntry changes an entry that is there, or creates it.
 func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
-	ops := client.NewPatch(entryDocument)
-	ops.AppendSet("/nextSequence", e.NextSequence)
-	ops.AppendSet("/ordinal", e.Ordinal)
-	ops.AppendSet("/contentType", e.ContentType)
-	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, ops, &entry{})
+	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, e.patch(), &entry{})
 	switch {
 	case client.IsNotFound(err):
 		_, err = c.Put(ctx, c.r.db.catalog, key, e.ID, "", e)
@@ -212,12 +215,12 @@ func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
 }
 
 // sealAt seals a drawer of an intent at what it held before. A drawer that the intent was
-// going to create is created sealed and empty.
+// going to create is created sealed, and empty unless pages of it are stored; see raise.
 func (c *call) sealAt(ctx context.Context, cabinet string, p *part, intent string) error {
 	if p.New {
 		empty := &drawer{
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
-			Sealed: true, WriteID: intent,
+			Count: p.Slot, Sealed: true, WriteID: intent,
 		}
 		// A crash after either write leaves a sealed drawer under a claimed intent. The next
 		// writer seals again, which changes nothing.

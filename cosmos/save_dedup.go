@@ -10,6 +10,17 @@ import (
 // A lookup returns the digest of an event if the recipient has received it.
 type lookup func(domain.EventID) (domain.Digest, bool, error)
 
+// batchIDs returns the ids of the events in batch.
+func batchIDs(batch []*pending) []domain.EventID {
+	var ids []domain.EventID
+	for _, p := range batch {
+		for i := range p.events {
+			ids = append(ids, p.events[i].ID)
+		}
+	}
+	return ids
+}
+
 // sift returns the events of batch that are new to the recipient, in order, and
 // notes in each Save what becomes of the others. before are events that precede
 // them and are not in the index yet.

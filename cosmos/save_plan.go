@@ -60,7 +60,7 @@ func (p *plan) begun() []bool {
 // nextPart begins where the cabinet ends: in its last drawer if there is room,
 // else in a new one.
 func (p *plan) nextPart(h *head, name cabinetName, capacity int, newID func() string) part {
-	last := h.Cabinets[name]
+	last := h.cabinet(name)
 	ordinal := last.Ordinal
 	for _, earlier := range p.intent.Parts {
 		if earlier.Cabinet == name {

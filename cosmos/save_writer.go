@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -66,14 +67,23 @@ type writer struct {
 	reserved *plan      // of batch, if the commit before it has reserved it already
 	foreign  sighting
 	undoing  undoing
-	yields   bool // the next round waits for another process
-	alone    bool // this round saves for one caller only
+
+	headIsRead bool // the head was read in this round: it is not one of an earlier round
+
+	yields bool // the next round waits for another process
+	alone  bool // this round saves for one caller only
+
+	compared  map[domain.Group]bool // whose gates are not in front of the head
+	abandoned string                // of the head that the index is of
+	newest    domain.Sequence       // the highest watermark of a head that was read or written
 
 	// Of small Saves:
 	objects    map[cabinetName]payloadObject // stored for the batch, and not known to be referred to
 	superseded []string                      // objects that later attempts do not use
 	refusals   int                           // of this batch
 	savedSmall time.Time                     // when the last one was done, if no other Save followed
+
+	isOld atomic.Bool // an order of this node has voided what is known of the recipient
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
@@ -87,7 +97,7 @@ const maxRound = 10_000
 
 // newWriter returns a writer that knows nothing of its recipient yet.
 func newWriter(r *Repository, recipient domain.ActorID) *writer {
-	w := &writer{r: r, recipient: recipient, index: newIndex(recipient)}
+	w := &writer{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
 	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.round, w.reset)
 	return w
 }
@@ -103,7 +113,8 @@ func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error)
 
 // reset forgets what the leader knew, after a panic.
 func (w *writer) reset() {
-	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient)
+	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
+	w.compared = nil
 	w.alone = false
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
@@ -158,12 +169,25 @@ func (ws *writers) acquire(recipient domain.ActorID) *writer {
 	return w
 }
 
-// lastMayTake is how many times the bound the writer that was used last may take:
-// it is the likeliest to be used next, and what it knows is dear to read again.
-const lastMayTake = 4
+// forgetHead has the writer of a recipient, if there is one, read the head before it saves.
+func (ws *writers) forgetHead(recipient domain.ActorID) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if e, ok := ws.of[recipient]; ok {
+		e.Value.(*writer).isOld.Store(true)
+	}
+}
 
-// release gives w back and drops the writers that have not been used for longest
-// while they take too much memory together.
+// indexLimit is how much memory the index of one recipient may keep from one Save to the
+// next, in bytes.
+func (r *Repository) indexLimit() int { return r.opts.IndexBytes / 2 }
+
+// smallIndex is the size, in bytes, of an index that is dropped with its writer rather than
+// filter by filter.
+const smallIndex = 64 << 10
+
+// release gives w back. While the writers take too much memory together, those that were not
+// used for longest forget their filters first, and are dropped the next time.
 func (ws *writers) release(w *writer) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -171,20 +195,32 @@ func (ws *writers) release(w *writer) {
 	if w.users > 0 {
 		return
 	}
-	size := w.index.size() // nobody leads, so nobody changes it
-	if w.head != nil {
-		size += w.head.tailBytes()
-	}
-	ws.bytes += size - w.bytes
-	w.bytes = size
+	ws.resize(w) // no other caller leads, so none changes the index
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*writer), e.Prev()
-		last := e == ws.order.Front() && idle.bytes <= lastMayTake*ws.r.opts.IndexBytes
-		if idle.users == 0 && !last {
+		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {
 			ws.bytes -= idle.bytes
 			delete(ws.of, idle.recipient)
 			ws.order.Remove(e)
 		}
 		e = before
 	}
+}
+
+// forgetFilters reports whether idle is small once its filters are forgotten. Otherwise it is
+// dropped as well.
+func (ws *writers) forgetFilters(idle *writer) bool {
+	idle.index.shrink(smallIndex)
+	ws.resize(idle)
+	return idle.bytes <= smallIndex
+}
+
+// resize notes the memory that an idle writer takes.
+func (ws *writers) resize(w *writer) {
+	size := w.index.size()
+	if w.head != nil {
+		size += w.head.tailBytes()
+	}
+	ws.bytes += size - w.bytes
+	w.bytes = size
 }

@@ -161,7 +161,7 @@ func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 4}, false)
 		events := repositorytest.Events(9, s.actor)
-		requests := []int{2, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads the head; two more flush
+		requests := []int{3, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads head and gate; two more flush
 		for i := range events {
 			s.line.Break(nil)
 			s.saves(node, events[i:i+1])
@@ -388,6 +388,42 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 	}
 }
 
+// TestASweep_RemovesADrawerBehindAGateInFront loses what was received after a drawer that is in
+// a tail only, and was acknowledged, by a failover: the position of the gate is in a later drawer, so
+// the age of that of the head never closes it.
+func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
+	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
+	k.saves(2, repositorytest.Carrying(`{"a":1}`))
+	b := k.takes()
+	name := nameOf(b.Cabinet)
+	gates := make(map[domain.Group]*gate)
+	c := k.node.begin("test")
+	require.NoError(t, c.readGates(t.Context(), k.actor, []domain.Group{b.Group}, gates))
+	g := gates[b.Group].confirm("failover")
+	at := g.At[name]
+	at.Ordinal, at.Slot, at.Sequence, at.Total = at.Ordinal+1, 3, at.Sequence+3, at.Total+3
+	g.At[name] = at
+	_, err := c.Put(t.Context(), k.node.db.bundles, g.Recipient, g.ID, gates[b.Group].ETag, g)
+	require.NoError(t, err)
+
+	closed := false
+	for range 4 {
+		k.sweeps()
+		h, err := c.readHead(t.Context(), k.actor)
+		require.NoError(t, err)
+		closed = closed || h.Cabinets[name].Drawer == "" && h.Retention[name].Floor > h.Cabinets[name].Ordinal
+		k.passes(4 * day)
+	}
+	require.True(t, closed)
+	for _, e := range b.Events {
+		_, err := k.content.Open(t.Context(), e.PayloadAt)
+		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed all the same")
+	}
+	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // which meets the recipient
+	more := k.saves(1)
+	require.Equal(t, more[0].ID, k.takes().Events[0].ID)
+}
+
 func TestAReplay_OfABundleFromATail(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 4}, true)
@@ -522,4 +558,25 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	})
+}
+
+// TestCheck_FindsNothingAfterBundlesOfATail leaves the entry of a drawer as it was when the first
+// event of its tail waited: what is taken from a tail changes no entry. The check, the next Peek and
+// the sweep find the drawer without it.
+func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
+	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
+	k.saves(6) // a large Save, which writes an entry
+	k.saves(2, repositorytest.Alone)
+	require.Equal(t, 6, k.takes().Count) // the entry is of the next event, in the tail
+	k.takes()
+	k.takes()
+	for range 6 {
+		k.saves(1, repositorytest.Alone) // into this drawer and the next one
+		k.takes()
+		report, err := k.node.Check(t.Context(), CheckOptions{Recipient: k.actor})
+		require.NoError(t, err)
+		require.Empty(t, report.Findings)
+	}
+	k.saves(2, repositorytest.Alone)
+	require.NoError(t, k.mended(k.actor))
 }

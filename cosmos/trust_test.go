@@ -188,8 +188,8 @@ func TestAWatermarkPastOnesRangeProvesNothing(t *testing.T) {
 }
 
 func TestAnIndexThatAnOldReadMadeShortIsNotUsed(t *testing.T) {
-	for age := range 16 {
-		for reads := range int32(4) {
+	for age := range 19 {
+		for reads := range int32(8) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
 				rememberingByOldReads(t, age, reads)
 			})

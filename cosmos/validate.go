@@ -26,7 +26,7 @@ func areSlots(from, to int) bool { return 0 <= from && from <= to && to <= maxSl
 
 func (h *head) Validate() error {
 	for name, last := range h.Cabinets {
-		if !areSlots(0, last.Fill) || last.Ordinal < 0 || !isName(last.Drawer) {
+		if !areSlots(0, last.Fill) || last.BaseOrdinal < 0 || last.Ordinal < last.BaseOrdinal || !isName(last.Drawer) {
 			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
 		}
 	}

@@ -48,6 +48,14 @@ type Operations interface {
 	// Thaw ends a Freeze.
 	Thaw(ctx context.Context, recipient domain.ActorID, by Order) error
 
+	// Abandon gives up the events at the front of a cabinet that the store has lost, up to
+	// the next one that can be read, and returns what they were. It fails with Conflict if
+	// the first event that waits can be read, or if a bundle is open in the group of the
+	// cabinet, and with NotFound if nothing waits in the cabinet. No bundle that was closed
+	// before can be replayed then. What is lost stays so. An event of it that is sent again
+	// is stored as a new one; while reads are stale, a node may still count it as a duplicate.
+	Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (Loss, error)
+
 	// Records returns what operators have done to a queue, the newest first, at
 	// most so many.
 	Records(ctx context.Context, recipient domain.ActorID, most int) ([]Record, error)
@@ -73,11 +81,29 @@ func (o Order) Check() error {
 // A Record is what an operator has done.
 type Record struct {
 	Order
-	What   string          // release, skip, replay, freeze, thaw
+	What   string          // release, skip, replay, freeze, thaw, abandon
 	When   time.Time       // by the clock of the node
-	Group  domain.Group    // zero for freeze and thaw
-	Bundle domain.BundleID // zero for freeze and thaw
+	Group  domain.Group    // zero for freeze, thaw and abandon
+	Bundle domain.BundleID // zero for freeze, thaw and abandon
 	Events int             // of the bundle
+	Lost   *Loss           // of abandon
+}
+
+// A Loss is events at the front of a cabinet that a store has lost. Their ids are lost with
+// them.
+type Loss struct {
+	Cabinet domain.CabinetKey
+	Events  int64
+	First   domain.Sequence // their numbers are between First and Last,
+	Last    domain.Sequence // both included
+	Slots   []LostSlots     // where they were; none in a store that has no drawers
+}
+
+// LostSlots are consecutive slots of one drawer.
+type LostSlots struct {
+	Drawer   string
+	Ordinal  int
+	From, To int // To is exclusive
 }
 
 // An Inspection is a queue as it is stored.

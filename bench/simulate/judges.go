@@ -13,7 +13,9 @@ type judge interface {
 
 // newJudges returns the judges that package containers names.
 func newJudges(w *world) map[containers.Judge]judge {
-	return map[containers.Judge]judge{containers.Truth: truth.New(w.plan.capacity)}
+	observer := truth.New(w.plan.capacity)
+	observer.Reached = w.reached
+	return map[containers.Judge]judge{containers.Truth: observer}
 }
 
 // committed is called for every commit of the engine, whatever becomes of its answer. It

@@ -100,6 +100,8 @@ func (d *document) kind() string {
 		return cmp.Or(kind, "one of no kind")
 	case d.id == "head", d.id == "filter", d.id == "groups", d.id == "sweep":
 		return d.id
+	case strings.HasPrefix(d.id, "filter-"):
+		return "filter"
 	case d.container == containers.Catalog:
 		return "entry"
 	case strings.HasPrefix(d.id, "page-"):

@@ -40,8 +40,9 @@ func settings(dir string) config.Config {
 	return cfg
 }
 
-func TestDefault_KeepsAsManyEventsInAHeadAsCostLeast(t *testing.T) {
+func TestDefault_IsThatOfTheRepository(t *testing.T) {
 	require.Equal(t, cosmos.DefaultTailEvents, config.Default().Cosmos.TailEvents)
+	require.EqualValues(t, cosmos.DefaultSweepUnits, config.Default().Cosmos.SweepUnits)
 }
 
 // start runs a node until the test ends, or stop is called.

@@ -78,14 +78,21 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		return nil, err
 	}
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
+	sweepUnits := float64(cfg.Cosmos.SweepUnits)
+	if cfg.Embedded() {
+		sweepUnits = -1 // its engine has no throughput to share
+	}
 	s.Repository = cosmos.New(db, s.content, cosmos.Options{
 		Groups:    cfg.Groups(),
 		Exclusive: cfg.Embedded(),
 		Ordering:  cfg.Ordering,
 
 		TailEvents:     cfg.Cosmos.TailEvents,
+		KeepCabinets:   cfg.Cosmos.TailEvents == 0,
 		DrawerCapacity: opts.DrawerCapacity,
 		SweepEvery:     opts.SweepEvery,
+		SweepUnits:     sweepUnits,
+		IndexBytes:     int(cfg.Cosmos.IDMemory),
 
 		Retention:  cmp.Or(cfg.Retention, -1), // which is for ever
 		Shared:     s.exchange,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type Call struct {
 	client *Client
 	name   string
+	paced  bool // see SetBackground
 
 	mu      sync.Mutex
 	retries int  // left
@@ -29,6 +31,26 @@ const (
 	minBackoff  = 4 * time.Millisecond
 	maxBackoff  = time.Second
 )
+
+// SetBackground makes c wait before its requests, so that all background calls together keep
+// to [Options.BackgroundUnits].
+func (c *Call) SetBackground() { c.paced = c.client.pacer != nil }
+
+// Renew returns a call of the same name with a full budget, in the background if c is.
+func (c *Call) Renew() *Call {
+	next := c.client.Begin(c.name)
+	next.paced = c.paced
+	return next
+}
+
+// BatchSize returns how many operations, of up to limit, a batch of c takes if each costs
+// price: so many that a batch in the background costs what may be spent in half a second.
+func (c *Call) BatchSize(price float64, limit int) int {
+	if !c.paced {
+		return limit
+	}
+	return c.client.pacer.batchSize(price, limit)
+}
 
 // AddRetries adds to the budget of a call that turns out to be large. It does nothing if
 // the client was made without retries.
@@ -133,20 +155,38 @@ func (c *Call) Retry(ctx context.Context, try func() error) error {
 	}
 }
 
+// SuspectContainers returns what is wrong with the containers, as far as that is known after a
+// look at them, for a call that failed in a way that a changed container would explain.
+func (c *Call) SuspectContainers(ctx context.Context) error {
+	if fault := c.client.suspectContainers(ctx); fault != nil {
+		return domain.Errorf(domain.Unavailable, "%s: %w", c.name, fault)
+	}
+	return nil
+}
+
 // do sends a request until it succeeds, fails for good, or the budget is used up. A
 // write whose outcome is unknown in the end is Uncertain. request returns the charge.
 func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
 	uncertain := false
 	for {
+		if c.paced && !c.client.pacer.wait(ctx) {
+			return domain.Errorf(domain.Unavailable, "%s: %w", c.name, context.Cause(ctx))
+		}
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
 		began := time.Now()
 		charge, err := request(attempt)
 		cancel()
-		c.client.metrics.addRequest(c.name, container.ID(), err, charge, time.Since(began))
+		charge = c.client.metrics.addRequest(c.name, container.ID(), err, charge, time.Since(began))
+		if c.paced {
+			c.client.pacer.spend(charge)
+		}
 		if err == nil {
 			return nil
 		}
 		f := FailureOf(err)
+		if f.status == http.StatusTooManyRequests && c.client.pacer != nil {
+			c.client.pacer.noteThrottled()
+		}
 		if write && f.happened() {
 			uncertain = true
 			c.mu.Lock()

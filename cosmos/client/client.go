@@ -13,13 +13,16 @@ import (
 
 // Options of a Client. The zero value is valid.
 type Options struct {
-	Containers []ContainerSpec       // that the adapter uses; checked and provisioned together. Empty: nothing is checked
-	Retries    int                   // of the requests of one call; default 24, negative: none
-	Formats    FormatObserver        // default: none
-	Clock      func() time.Time      // default time.Now; tells the age of what is known of the containers
-	Random     func() uint64         // ids and jitter; default: the system's
-	Logger     *slog.Logger          // default: none
-	Registerer prometheus.Registerer // default: none; clients may share one
+	Containers []ContainerSpec // that the adapter uses; checked and provisioned together. Empty: nothing is checked
+	Retries    int             // of the requests of one call; default 24, negative: none
+	Formats    FormatObserver  // default: none
+	// BackgroundUnits is how many request units a second all calls in the background spend, at
+	// most; fewer for a while after a request of any call was throttled. 0: no limit.
+	BackgroundUnits float64
+	Clock           func() time.Time      // default time.Now; tells the age of what is known of the containers
+	Random          func() uint64         // ids and jitter; default: the system's
+	Logger          *slog.Logger          // default: none
+	Registerer      prometheus.Registerer // default: none; clients may share one
 }
 
 // A Client makes the calls of one adapter to a [Database]. It is safe for concurrent
@@ -29,6 +32,7 @@ type Client struct {
 	opts       Options
 	metrics    *metrics
 	containers containerWatch
+	pacer      *pacer // nil without a limit
 }
 
 // New returns a Client. It makes no request and starts nothing.
@@ -41,10 +45,14 @@ func New(db *Database, opts Options) *Client {
 	if opts.Random == nil {
 		opts.Random = systemRandom
 	}
-	return &Client{
+	c := &Client{
 		db: db, opts: opts, metrics: newMetrics(opts.Registerer),
 		containers: containerWatch{turn: make(chan struct{}, 1)},
 	}
+	if opts.BackgroundUnits > 0 {
+		c.pacer = newPacer(opts.BackgroundUnits, opts.Clock)
+	}
+	return c
 }
 
 // Begin returns a call with a full budget. name is that of the call in metrics and

@@ -59,8 +59,9 @@ func registered[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
 	return metric
 }
 
-// addRequest counts one request of a call, which took the time given.
-func (m *metrics) addRequest(call, container string, err error, charge float32, took time.Duration) {
+// addRequest counts one request of a call, which took the time given, and returns its
+// charge, which may stand in the error.
+func (m *metrics) addRequest(call, container string, err error, charge float32, took time.Duration) float32 {
 	status := 200
 	if err != nil {
 		f := FailureOf(err)
@@ -69,6 +70,7 @@ func (m *metrics) addRequest(call, container string, err error, charge float32, 
 	m.latency.WithLabelValues(call, statusClass(status)).Observe(took.Seconds())
 	m.requests.WithLabelValues(call, container, strconv.Itoa(status)).Inc()
 	m.units.WithLabelValues(call, container).Add(float64(charge))
+	return charge
 }
 
 // statusClass returns the class of an HTTP status, such as 2xx.

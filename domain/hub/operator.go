@@ -18,6 +18,9 @@ var ErrFrozen = repository.ErrFrozen
 // An Order says who wants something done, and why.
 type Order = repository.Order
 
+// A Loss is events at the front of a cabinet that the store has lost.
+type Loss = repository.Loss
+
 // An Operator does to queues what their actors cannot. Every order is recorded
 // with the decision, and logged; what it sets free wakes those who wait for it. It
 // is safe for concurrent use.
@@ -75,6 +78,17 @@ func (o *Operator) Freeze(ctx context.Context, actor domain.ActorID, by Order) e
 // Thaw ends a Freeze.
 func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by Order) error {
 	return o.order(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
+}
+
+// Abandon gives up the events at the front of a cabinet that the store has lost, up to the
+// next one that can be read, and returns what they were. It fails with Conflict if the first
+// event can be read, or a bundle is open in the group, and with NotFound if nothing waits in
+// the cabinet.
+func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (loss Loss, err error) {
+	return loss, o.order(ctx, "abandon", cabinet.Recipient, by, func() error {
+		loss, err = o.ops.Abandon(ctx, cabinet, by)
+		return err
+	}, slog.String("origin", cabinet.Origin.String()), slog.String("content_type", cabinet.ContentType.String()))
 }
 
 // order carries out an order that says who and why, and logs what came of it.

@@ -15,6 +15,9 @@
 // acknowledged. A run remembers the generation it was computed from, so a bundle
 // made from an outdated run is refused.
 //
+// [Streams] and [Cursors] are those of the push side, and stand apart.
+//
 // Every call happens as a whole or not at all, so a failure leaves nothing
-// behind. Nothing is ever forgotten, and nothing survives the process.
+// behind. Nothing but streams and dead letters is ever
+// forgotten, and nothing survives the process.
 package memory

@@ -25,12 +25,17 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	}
 	var next repository.Next
 	var first *cabinet
+	var lost []*cabinet // of which the first event cannot be read
 	for _, c := range r.cabinets {
 		waiting := c.waiting()
 		if len(waiting) == 0 || !slices.Contains(groups, c.group) {
 			continue
 		}
 		next.Backlog += int64(len(waiting))
+		if c.lost[waiting[0].Sequence] {
+			lost = append(lost, c)
+			continue
+		}
 		if first == nil || waiting[0].Sequence < first.waiting()[0].Sequence {
 			first = c
 		}
@@ -38,14 +43,27 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	if len(r.cabinets) == 0 {
 		return repository.Next{}, repository.ErrNoMailbox
 	}
-	if first == nil {
-		return repository.Next{}, domain.ErrNoData
-	}
 	if open := r.openLongest(groups); open != nil {
 		c := r.cabinets[open.Cabinet]
 		next.Open = clone(open)
 		next.Run = s.run(r, c, groups, c.waiting()[:open.Count])
 		return next, nil
+	}
+	if s.opts.Ordering == domain.ByRecipient && first != nil && slices.ContainsFunc(lost, func(c *cabinet) bool { return c.group == first.group }) {
+		first = nil
+		for _, c := range r.cabinets {
+			isBlocked := slices.ContainsFunc(lost, func(l *cabinet) bool { return l.group == c.group })
+			if waiting := c.waiting(); !isBlocked && len(waiting) > 0 && slices.Contains(groups, c.group) &&
+				(first == nil || waiting[0].Sequence < first.waiting()[0].Sequence) {
+				first = c
+			}
+		}
+	}
+	if first == nil && len(lost) > 0 {
+		return repository.Next{}, domain.Errorf(domain.Damaged, "next: the first event of %v is lost", lost[0].key)
+	}
+	if first == nil {
+		return repository.Next{}, domain.ErrNoData
 	}
 	next.Run = s.run(r, first, groups, s.overtakingNobody(r, first, s.withinSixDrawers(first)))
 	return next, nil
@@ -70,7 +88,11 @@ func (r *recipient) openLongest(groups []domain.Group) *domain.Bundle {
 func (s *Store) withinSixDrawers(c *cabinet) []repository.StoredEvent {
 	firstDrawer := c.acknowledged / s.opts.DrawerCapacity
 	end := (firstDrawer + drawersPerRun) * s.opts.DrawerCapacity
-	return c.events[c.acknowledged:min(end, len(c.events))]
+	events := c.events[c.acknowledged:min(end, len(c.events))]
+	if lost := slices.IndexFunc(events, func(e repository.StoredEvent) bool { return c.lost[e.Sequence] }); lost >= 0 {
+		events = events[:lost]
+	}
+	return events
 }
 
 // overtakingNobody returns those of events, the first of c, that are older than

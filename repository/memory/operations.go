@@ -9,22 +9,30 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ordered carries out an order that is in order itself, and records it.
+// ordered carries out an order about a bundle, or nil, and records it.
 func (s *Store) ordered(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *recipient) (*domain.Bundle, error)) error {
+	return s.recorded(ctx, id, what, by, func(r *recipient, record *repository.Record) error {
+		b, err := do(r)
+		if b != nil {
+			record.Group, record.Bundle, record.Events = b.Group, b.ID, b.Count
+		}
+		return err
+	})
+}
+
+// recorded carries out an order that has who and why, and keeps the record unless do fails.
+func (s *Store) recorded(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *recipient, record *repository.Record) error) error {
 	if err := cmp.Or(by.Check(), ctx.Err()); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recipientOf(id)
-	b, err := do(r)
-	if err != nil {
+	record := repository.Record{Order: by, What: what}
+	if err := do(r, &record); err != nil {
 		return err
 	}
-	record := repository.Record{Order: by, What: what, When: s.opts.Clock()}
-	if b != nil {
-		record.Group, record.Bundle, record.Events = b.Group, b.ID, b.Count
-	}
+	record.When = s.opts.Clock()
 	r.records = append(r.records, record)
 	return nil
 }
@@ -75,6 +83,66 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 		}
 	})
 	return again, err
+}
+
+// Lose makes the store lose events of a cabinet, those with numbers from first to last, as
+// no caller of the ports can: their content is gone, and their ids are new again. It is for
+// tests.
+func (s *Store) Lose(key domain.CabinetKey, first, last domain.Sequence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recipientOf(key.Recipient)
+	c := r.cabinets[key]
+	if c.lost == nil {
+		c.lost = make(map[domain.Sequence]bool)
+	}
+	for i := range c.events {
+		if e := &c.events[i]; first <= e.Sequence && e.Sequence <= last {
+			c.lost[e.Sequence] = true
+			delete(r.received, e.ID)
+		}
+	}
+}
+
+// Abandon implements [repository.Operations].
+func (s *Store) Abandon(ctx context.Context, key domain.CabinetKey, by repository.Order) (repository.Loss, error) {
+	loss := repository.Loss{Cabinet: key}
+	err := s.recorded(ctx, key.Recipient, "abandon", by, func(r *recipient, record *repository.Record) error {
+		c := r.cabinets[key]
+		if c == nil || len(c.waiting()) == 0 {
+			return domain.Errorf(domain.NotFound, "nothing waits in cabinet %v", key)
+		}
+		gate := r.gate(c.group)
+		if gate.open != nil {
+			return domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", gate.open.ID, c.group)
+		}
+		for _, e := range c.waiting() {
+			if !c.lost[e.Sequence] {
+				break
+			}
+			loss.Events++
+		}
+		if loss.Events == 0 {
+			return domain.Errorf(domain.Conflict, "the first event that waits in cabinet %v can be read", key)
+		}
+		if c.acknowledged > 0 {
+			loss.First = c.events[c.acknowledged-1].Sequence
+		}
+		loss.First++
+		c.acknowledged += int(loss.Events)
+		loss.Last = c.events[c.acknowledged-1].Sequence
+		if c.acknowledged < len(c.events) {
+			loss.Last = c.events[c.acknowledged].Sequence - 1
+		}
+		gate.closed = nil
+		gate.generation++
+		record.Lost = &loss
+		return nil
+	})
+	if err != nil {
+		return repository.Loss{}, err
+	}
+	return loss, nil
 }
 
 // Freeze implements [repository.Operations].

@@ -75,6 +75,7 @@ type cabinet struct {
 	group        domain.Group
 	events       []repository.StoredEvent // only ever appended to
 	acknowledged int                      // so many from the front
+	lost         map[domain.Sequence]bool // events that cannot be read any more; see Lose
 }
 
 type gate struct {

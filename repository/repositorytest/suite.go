@@ -22,6 +22,10 @@ type Stores struct {
 	Operations repository.Operations
 	Answers    repository.Answers
 	Outbox     repository.Outbox
+
+	// Lose makes the store lose the events of a cabinet with numbers from first to last,
+	// which are all events of one Save, of more than 200 events.
+	Lose func(cabinet domain.CabinetKey, first, last domain.Sequence)
 }
 
 // Options are what a case asks of the stores it opens.
@@ -54,6 +58,7 @@ var topics = []topic{
 	{"Backlog", backlogRules},
 	{"Ordering", orderingRules},
 	{"Operations", operationRules},
+	{"Lost", lostRules},
 	{"Answer", answerRules},
 	{"Outbox", outboxRules},
 }

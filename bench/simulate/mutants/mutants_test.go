@@ -51,7 +51,7 @@ func TestThereAreEnoughMutantsAndEachIsOneOfItsKind(t *testing.T) {
 	all, err := mutants()
 	require.NoError(t, err)
 	seen := make(map[string]string)
-	numbered, seeded := regexp.MustCompile(`^\d\d-`), 0
+	numbered, seeded := regexp.MustCompile(`^\d{2,3}-`), 0
 	numbers := make(map[string]string)
 	for _, m := range all {
 		number := numbered.FindString(m.name)

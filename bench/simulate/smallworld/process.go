@@ -57,8 +57,8 @@ func (p *player) process() (*process, error) {
 	proc.db = db
 	ctx, cancel := context.WithCancel(context.Background())
 	proc.cancel = cancel
-	m := &Member{ctx: ctx, proc: proc, scenario: p.scenario, name: byte(p.party) + 1}    //nolint:gosec // a small number
-	m.node = cosmos.New(db, p.scenario.content(), p.scenario.options(uint64(p.party)+1)) //nolint:gosec // a small number
+	m := &Member{ctx: ctx, proc: proc, scenario: p.scenario, name: byte(p.party) + 1} //nolint:gosec // a small number
+	m.node = cosmos.New(db, p.scenario.content(), p.scenario.optionsOf(p.party))
 	proc.finished.Add(1)
 	go func() {
 		defer proc.finished.Done()

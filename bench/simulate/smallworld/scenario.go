@@ -21,6 +21,7 @@ type Scenario struct {
 	Quick    bool   // it is gone through in a moment
 	Capacity int    // of a drawer; default 3
 	Tail     int    // events of a cabinet in the head, at most
+	Sweeps   bool   // what is acknowledged is removed by the next sweep
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
 	Parties  []Party
@@ -45,6 +46,7 @@ type Party struct {
 	Patient bool           // it claims no intent before the others are done or dead
 	After   int            // of the others, the number of the one that has to be done first; 0: nobody
 	Offers  []domain.Event // what it may save
+	Tail    int            // its own limit of a tail; 0: that of the scenario, negative: none
 	Does    func(*Member)
 }
 
@@ -60,7 +62,7 @@ type Member struct {
 
 // A sight is what a party was told.
 type sight struct {
-	what   string // saved, peeked, empty, dequeued, refused
+	what   string // saved, peeked, empty, dequeued, refused, swept, checked
 	events []domain.Event
 	bundle repositorytest.Peeked
 	err    error
@@ -147,6 +149,18 @@ func (m *Member) Takes(times int) {
 	}
 }
 
+// Sweeps removes what is acknowledged.
+func (m *Member) Sweeps() {
+	_, err := m.node.SweepRecipient(m.ctx, actor)
+	m.see(sight{what: "swept", err: err})
+}
+
+// FlushesAll writes what is in tails to pages, as `check --repair` of a node without tails.
+func (m *Member) FlushesAll() {
+	_, err := m.node.Check(m.ctx, cosmos.CheckOptions{Recipient: actor, Repair: true})
+	m.see(sight{what: "checked", err: err})
+}
+
 var groups = domain.DefaultGroups().All()
 
 func (s *Scenario) content() repository.Content { return memory.NewContent() }
@@ -159,8 +173,21 @@ func (s *Scenario) capacity() int {
 }
 
 func (s *Scenario) options(seed uint64) cosmos.Options {
+	retention := time.Duration(0) // the default
+	if s.Sweeps {
+		retention = 1
+	}
 	return cosmos.Options{
 		DrawerCapacity: s.capacity(), TailEvents: s.Tail, Exclusive: !s.Leases, SweepEvery: -1,
-		Clock: func() time.Time { return now }, Random: seeded(seed),
+		Clock: func() time.Time { return now }, Random: seeded(seed), Retention: retention,
 	}
+}
+
+// optionsOf returns the options of the node of a party.
+func (s *Scenario) optionsOf(party int) cosmos.Options {
+	o := s.options(uint64(party) + 1) //nolint:gosec // a small number
+	if tail := s.Parties[party].Tail; tail != 0 {
+		o.TailEvents = max(tail, 0)
+	}
+	return o
 }

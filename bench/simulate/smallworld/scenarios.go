@@ -50,6 +50,18 @@ func takes(name string, times int) Party {
 	return Party{Name: name, Does: func(m *Member) { m.Takes(times) }}
 }
 
+func sweeps(name string) Party { return Party{Name: name, Does: func(m *Member) { m.Sweeps() }} }
+
+func flushesAll(name string) Party {
+	return Party{Name: name, Tail: -1, Does: func(m *Member) { m.FlushesAll() }}
+}
+
+// limited has a party keep up to limit events of a cabinet in the head.
+func (p Party) limited(limit int) Party {
+	p.Tail = limit
+	return p
+}
+
 // dequeues dequeues the bundle that is open from the start.
 func dequeues(name string) Party {
 	return Party{Name: name, Does: func(m *Member) { m.Dequeues(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
@@ -310,6 +322,60 @@ func Scenarios() []*Scenario {
 			Tail: 2, Session: true, Stale: 1, Behind: 2, Crashes: 1, Lost: 1,
 			Prepare: prepareSaves(list{events(1)}),
 			Parties: []Party{saves("save a", events(3), events(5)), saves("save b", events(3)), takes("take", 2)},
+		},
+		{
+			Name: "tail-limits", Quick: true, Text: "two processes with different limits of a tail save and flush; a crash, a lost reply",
+			Tail: 2, Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{events(1, 3)}),
+			Parties: []Party{saves("save a", events(5)).limited(1), saves("save b", events(7)).limited(3)},
+		},
+		{
+			Name: "tail-limits-none", Text: "one process knows tails and writes none, another writes them; a crash",
+			Tail: 2, Crashes: 1,
+			Prepare: prepareSaves(list{events(1)}),
+			Parties: []Party{saves("save a", events(3)).limited(-1).patient(), saves("save b", events(5)).patient()},
+		},
+		{
+			Name: "tail-flush-all", Quick: true, Text: "an operator has all tails flushed while a process saves to one; a crash",
+			Tail: 2, Crashes: 1,
+			Prepare: prepareSaves(list{events(1)}),
+			Parties: []Party{flushesAll("check"), saves("save", events(3))},
+		},
+		{
+			Name: "tail-flush-all-take", Text: "an operator has all tails flushed while an actor takes what is in one; a lost reply",
+			Tail: 2, Lost: 1,
+			Prepare: prepareSaves(list{events(1, 2)}),
+			Parties: []Party{flushesAll("check"), takes("take", 2)},
+		},
+		{
+			Name: "tail-sweep-save", Quick: true, Text: "a sweep removes a drawer that was in a tail only while a process saves to it; a crash, a lost reply",
+			Tail: 2, Sweeps: true, Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{events(1)}, taken),
+			Parties: []Party{sweeps("sweep"), saves("save", events(3))},
+		},
+		{
+			Name: "tail-sweep-flush", Quick: true, Text: "a sweep closes a drawer while its full tail is flushed; a crash",
+			Tail: 2, Capacity: 6, Sweeps: true, Crashes: 1,
+			Prepare: prepareSaves(list{events(1, 3)}, taken),
+			Parties: []Party{sweeps("sweep"), saves("save", events(5))},
+		},
+		{
+			Name: "tail-sweep-take", Quick: true, Text: "a sweep while an actor takes what is in a tail; a crash, a lost reply",
+			Tail: 2, Sweeps: true, Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{events(1), events(3)}, open),
+			Parties: []Party{sweeps("sweep"), dequeues("dequeue")},
+		},
+		{
+			Name: "tail-sweep-sweep", Quick: true, Text: "two sweeps of a drawer that is in a tail only",
+			Tail: 2, Sweeps: true,
+			Prepare: prepareSaves(list{events(1)}, taken),
+			Parties: []Party{sweeps("sweep a"), sweeps("sweep b")},
+		},
+		{
+			Name: "tail-sweep-sweep-crash", Text: "two sweeps of a drawer that is in a tail and in a page; a crash, a lost reply",
+			Tail: 2, Capacity: 6, Sweeps: true, Crashes: 1, Lost: 1,
+			Prepare: prepareSaves(list{events(1, 3), events(5)}, taken),
+			Parties: []Party{sweeps("sweep a"), sweeps("sweep b")},
 		},
 	}
 }

@@ -28,15 +28,15 @@ const (
 	Flush       Name = "flush"        // the page of a tail
 	Count       Name = "count"        // what drawers hold, or the drawers themselves
 	Point       Name = "point"        // catalog entries
-	Commit      Name = "commit"       // a Save is done; a small one has no other step
-	Claim       Name = "claim"        // the intent of another is to be rolled back
+	Commit      Name = "commit"       // a Save is done; a small one has no other step. A sweep closes a drawer or removes cabinets
+	Claim       Name = "claim"        // the intent of another is to be rolled back, or drawers are to be sealed below a gate in front of the head
 	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
 	Clear       Name = "clear"        // a rollback is done
 	Seal        Name = "seal"         // a drawer takes no more
-	LeaveFilter Name = "leave filter" // the ids of a sealed drawer
+	LeaveFilter Name = "leave filter" // the ids of a drawer, or of several
 	Mend        Name = "mend"         // a catalog entry is put right, or away
 	OpenBundle  Name = "open bundle"
-	Prove       Name = "prove" // a write that changes nothing proves what is so
+	Prove       Name = "prove" // a write that changes nothing proves what is so; or a gate forgets removed cabinets
 	Dequeue     Name = "dequeue"
 	Answer      Name = "answer" // a domain's content is noted, or its failure
 	Position    Name = "position"
@@ -46,6 +46,7 @@ const (
 	Retain      Name = "retain"    // milestones and floor; a floor that takes the drawer being filled is as a commit
 	TakeTurn    Name = "take turn" // a node says that it sweeps now
 	Remove      Name = "remove"    // by a sweep
+	Expire      Name = "expire"    // by a sweep: bundles that were closed while the retention was unlimited
 	Adopt       Name = "adopt"     // the groups of the store
 )
 
@@ -196,7 +197,7 @@ func (r *request) cabinetWrite() Name {
 	switch isDrawer := strings.Contains(r.key, "|"); {
 	case r.method == http.MethodDelete || r.isBatch && r.has(`"Delete"`):
 		return Remove
-	case !isDrawer && r.has(`"filter"`):
+	case r.has(`"fingerprints"`):
 		return LeaveFilter
 	case !isDrawer && !r.isBatch:
 		return Flush
@@ -236,6 +237,8 @@ func (r *request) bundlesWrite() Name {
 		return Dequeue
 	case r.has("/object") || r.has("/trouble"):
 		return Answer
+	case r.has("/ttl"):
+		return Expire
 	}
 	return Prove
 }

@@ -30,3 +30,16 @@ func TestASweepIsNoPeek(t *testing.T) {
 		require.Equal(t, tc.want, steps.NameOf(req), "the body can be read again")
 	}
 }
+
+// A sweep that gives closed bundles a time to live is no Dequeue, whose patch has one, too.
+func TestExpiringBundles_IsNoDequeue(t *testing.T) {
+	for body, want := range map[string]steps.Name{
+		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/ttl","value":60}]}}]`:                                                 steps.Expire,
+		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/state","value":"dequeued"},{"op":"set","path":"/ttl","value":60}]}}]`: steps.Dequeue,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://x/dbs/messagehub/colls/bundles/docs", strings.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("x-ms-cosmos-is-batch-request", "True")
+		require.Equal(t, want, steps.NameOf(req))
+	}
+}

@@ -12,6 +12,24 @@ type head struct {
 	Intent       *intent             `json:"intent"`
 	Cabinets     map[string]received `json:"cabinets"`
 	Retention    map[string]retained `json:"retention"`
+
+	RemovedOrdinal int   `json:"removedOrdinal"`
+	RemovedTotal   int64 `json:"removedTotal"`
+}
+
+// cabinet returns what h says of a cabinet that has the state in; of a new one, where it begins.
+func (h *head) cabinet(in map[string]received, name string) received {
+	if last, ok := in[name]; ok {
+		return last
+	}
+	return received{
+		Ordinal: h.RemovedOrdinal, Total: h.RemovedTotal, BaseOrdinal: h.RemovedOrdinal, BaseTotal: h.RemovedTotal,
+	}
+}
+
+// floor is the lowest ordinal of a cabinet that is retained.
+func (h *head) floor(name string) int {
+	return max(h.Retention[name].Floor, h.cabinet(h.Cabinets, name).BaseOrdinal+1)
 }
 
 type received struct {
@@ -22,6 +40,9 @@ type received struct {
 	Total    int64  `json:"total"`
 	Paged    int    `json:"paged"`
 	Tail     string `json:"tail"`
+
+	BaseOrdinal int   `json:"baseOrdinal"`
+	BaseTotal   int64 `json:"baseTotal"`
 }
 
 type retained struct {
@@ -90,10 +111,10 @@ func (o *Observer) headChanged(key Key, c change) {
 	case after.Watermark != before.Watermark:
 		watermark = it.Last
 		o.committed(key, it, min(after.Watermark, watermark))
-		expected, standing = afterCommit(expected, it), nil
+		expected, standing = before.afterCommit(expected, it), nil
 	case after.Intent == nil || after.Intent.ID != it.ID:
 		o.cleared(key, it)
-		expected, standing = afterClear(expected, it), nil
+		expected, standing = before.afterClear(expected, it), nil
 	}
 	isSmall := after.Watermark != watermark
 	if isSmall && (after.Intent != nil || after.Watermark != after.Reserved || after.Reserved <= before.Reserved) {
@@ -147,28 +168,30 @@ func (o *Observer) cleared(key Key, it *intent) {
 	}
 }
 
-func afterCommit(cabinets map[string]received, it *intent) map[string]received {
+func (h *head) afterCommit(cabinets map[string]received, it *intent) map[string]received {
 	next := maps.Clone(cabinets)
 	if next == nil {
 		next = make(map[string]received)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
+		last := h.cabinet(next, p.Cabinet)
 		next[p.Cabinet] = received{
-			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last, Total: next[p.Cabinet].Total + int64(p.Count),
+			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last, Total: last.Total + int64(p.Count),
+			BaseOrdinal: last.BaseOrdinal, BaseTotal: last.BaseTotal,
 		}
 	}
 	return next
 }
 
-func afterClear(cabinets map[string]received, it *intent) map[string]received {
+func (h *head) afterClear(cabinets map[string]received, it *intent) map[string]received {
 	next := maps.Clone(cabinets)
 	if next == nil {
 		next = make(map[string]received)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
-		last := next[p.Cabinet]
+		last := h.cabinet(next, p.Cabinet)
 		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
 		next[p.Cabinet] = last
 	}
@@ -208,7 +231,7 @@ func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
 	for i := range it.Parts {
 		p := &it.Parts[i]
 		count += int64(p.Count)
-		last := next[p.Cabinet]
+		last := r.head.cabinet(next, p.Cabinet)
 		switch {
 		case last.Tail != "":
 			o.violated("H3", key, "the intent %s is reserved over the tail of %s", it.ID, p.Cabinet)
@@ -222,7 +245,7 @@ func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
 			o.violated("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
 		}
 		o.announce(r, key, it, p)
-		next = afterCommit(next, &intent{Parts: []part{*p}})
+		next = r.head.afterCommit(next, &intent{Parts: []part{*p}})
 	}
 	if count != it.Last-it.First+1 {
 		o.violated("H3", key, "the intent %s has %d numbers for %d events", it.ID, it.Last-it.First+1, count)
@@ -232,16 +255,36 @@ func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
 
 // cabinetsChanged demands that a head says of its cabinets what follows from the
 // head before, and from what a flush and a small Save have written with it; only a sweep may
-// close a drawer, and only one that no intent fills.
+// close a drawer, and only one that no intent fills, or remove a cabinet, and only one of
+// which nothing is left.
 func (o *Observer) cabinetsChanged(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
+	ordinal, total := before.RemovedOrdinal, before.RemovedTotal
 	for name, want := range expected {
-		if _, ok := r.head.Cabinets[name]; !ok {
-			o.violated("H8", key, "cabinet %s is gone; it was %+v", name, want)
+		if _, ok := r.head.Cabinets[name]; ok {
+			continue
 		}
+		t := before.Retention[name]
+		if want.Drawer != "" || t.Closed != "" || max(t.Floor, want.BaseOrdinal+1) <= want.Ordinal || t.Cleared < t.Floor || r.head.Intent.fills(name) {
+			o.violated("H8", key, "cabinet %s is gone; it was %+v, with %+v retained", name, want, t)
+		}
+		if r.head.beginsCabinet() {
+			o.violated("H8", key, "cabinet %s was removed while an intent begins another", name)
+		}
+		o.reached("a sweep removed a cabinet")
+		ordinal, total = max(ordinal, want.Ordinal), max(total, want.Total)
+	}
+	if r.head.RemovedOrdinal != ordinal || r.head.RemovedTotal != total {
+		o.violated("H8", key, "the highest ordinal and total that were removed are %d and %d, but must be %d and %d", r.head.RemovedOrdinal, r.head.RemovedTotal, ordinal, total)
 	}
 	added := int64(0)
 	for name, is := range r.head.Cabinets {
-		want := expected[name]
+		if _, ok := before.Cabinets[name]; !ok {
+			if _, ok := r.began[name]; ok {
+				o.reached("a removed cabinet was used again")
+			}
+			r.began[name] = before.Watermark
+		}
+		want := before.cabinet(expected, name)
 		if is == want {
 			continue
 		}
@@ -265,22 +308,30 @@ func (o *Observer) cabinetsChanged(r *recipient, key Key, before head, expected 
 	}
 }
 
+// beginsCabinet reports whether the intent of h has a part in a cabinet that is new.
+func (h *head) beginsCabinet() bool {
+	return h.Intent != nil && slices.ContainsFunc(h.Intent.Parts, func(p part) bool {
+		_, ok := h.Cabinets[p.Cabinet]
+		return !ok
+	})
+}
+
 // fills reports whether it has a part in a cabinet.
 func (it *intent) fills(cabinet string) bool {
 	return it != nil && slices.ContainsFunc(it.Parts, func(p part) bool { return p.Cabinet == cabinet })
 }
 
 func (o *Observer) retentionChanged(r *recipient, key Key, before head) {
-	for name, was := range before.Retention {
-		if is := r.head.Retention[name]; max(is.Floor, 1) < max(was.Floor, 1) {
-			o.violated("retention", key, "the floor of %s sank from %d to %d", name, was.Floor, is.Floor)
+	for name := range before.Retention {
+		if was, is := before.floor(name), r.head.floor(name); is < was {
+			o.violated("retention", key, "the floor of %s sank from %d to %d", name, was, is)
 		}
 	}
 	for name, is := range r.head.Retention {
 		if is.Cleared > max(is.Floor, 1) {
 			o.violated("retention", key, "%s is cleared up to %d, above its floor %d", name, is.Cleared, is.Floor)
 		}
-		if is.Floor <= max(before.Retention[name].Floor, 1) {
+		if is.Floor <= before.floor(name) {
 			continue
 		}
 		if acknowledged := r.acknowledgedBelow(name); is.Floor > acknowledged {

@@ -10,6 +10,20 @@ type gate struct {
 	Generation int64            `json:"generation"`
 	Open       string           `json:"open"`
 	At         map[string]place `json:"at"`
+	Removed    int64            `json:"removed"`
+}
+
+// position is where g stands in a cabinet. The position of a former life of the cabinet is
+// that before the first event of this one.
+func (g *gate) position(cabinet string, h *head) place {
+	at, ok := g.At[cabinet]
+	if !ok {
+		at.Sequence = g.Removed
+	}
+	if last := h.Cabinets[cabinet]; last.BaseOrdinal > 0 && at.Ordinal <= last.BaseOrdinal {
+		at.Ordinal, at.Slot, at.Total = last.BaseOrdinal+1, 0, last.BaseTotal
+	}
+	return at
 }
 
 type place struct {
@@ -229,11 +243,12 @@ func (o *Observer) opened(r *recipient, m *mailboxes, key Key, b *bundle) {
 	case b.Last > r.head.Watermark:
 		o.violated("H5", key, "it ends with number %d, above the watermark %d", b.Last, r.head.Watermark)
 	}
-	gate := m.gates["gate."+b.Group]
-	at := place{}
-	if gate.before != nil {
-		at = gate.before.At[b.Cabinet]
+	before := m.gates["gate."+b.Group].before
+	if before == nil {
+		before = &gate{}
 	}
+	at := before.position(b.Cabinet, &r.head)
+	o.gates[originOf(b.Cabinet)] = "gate." + b.Group
 	if at != b.Start {
 		o.violated("H7", key, "it says that the gate stood at %+v, but it stood at %+v", b.Start, at)
 	}
@@ -300,20 +315,20 @@ func (o *Observer) gateChanged(r *recipient, m *mailboxes, id string, g changed[
 			expected[b.after.Cabinet] = b.after.Start
 		}
 	}
-	for cabinet, before := range was.At {
-		if _, ok := g.after.At[cabinet]; !ok && before != (place{}) {
-			o.violated("H7", g.key, "it has forgotten cabinet %s", cabinet)
-		}
-	}
+	o.forgotten(r, id, g.key, was, g.after)
 	for cabinet, is := range g.after.At {
 		want, moves := expected[cabinet]
 		if !moves {
 			want = was.At[cabinet]
 		}
-		if is != want {
+		if is != want && (moves || is != was.position(cabinet, &r.head)) {
 			o.violated("H7", g.key, "in cabinet %s it stands at %+v, but must stand at %+v", cabinet, is, want)
 		}
-		if last := r.head.Cabinets[cabinet]; is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
+		last, has := r.head.Cabinets[cabinet]
+		if !has || is.Ordinal <= last.BaseOrdinal { // of a cabinet that was removed
+			last = received{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
+		}
+		if is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
 			o.violated("H7", g.key, "in cabinet %s it has let through %+v, but only %+v was received", cabinet, is, last)
 		}
 	}
@@ -322,4 +337,34 @@ func (o *Observer) gateChanged(r *recipient, m *mailboxes, id string, g changed[
 			o.violated("H7", g.key, "in cabinet %s it must stand at %+v", cabinet, want)
 		}
 	}
+}
+
+// forgotten checks the cabinets in which a gate has no position: those that it has forgotten
+// were removed, and no event that waits has a number that it takes to be acknowledged.
+func (o *Observer) forgotten(r *recipient, id string, key Key, was, is *gate) {
+	for cabinet, at := range was.At {
+		if _, ok := is.At[cabinet]; ok || at == (place{}) {
+			continue
+		}
+		if _, ok := r.head.Cabinets[cabinet]; ok && at.Ordinal > r.head.Cabinets[cabinet].BaseOrdinal || is.Removed < at.Sequence {
+			o.violated("H7", key, "it has forgotten cabinet %s", cabinet)
+		}
+		o.reached("a gate forgot a removed cabinet")
+	}
+	if is.Removed == was.Removed {
+		return
+	}
+	if is.Removed < was.Removed || is.Removed > r.head.Watermark {
+		o.violated("H7", key, "the highest number that it has forgotten went from %d to %d, with the watermark at %d", was.Removed, is.Removed, r.head.Watermark)
+	}
+	for cabinet := range r.head.Cabinets {
+		if _, ok := is.At[cabinet]; !ok && o.gates[originOf(cabinet)] == id && r.began[cabinet] < is.Removed && r.head.Cabinets[cabinet].Sequence > was.Removed {
+			o.violated("H7", key, "it has no position in cabinet %s, which began behind number %d, and takes all up to %d to be acknowledged", cabinet, r.began[cabinet], is.Removed)
+		}
+	}
+}
+
+func originOf(cabinet string) string {
+	origin, _, _ := strings.Cut(cabinet, "|")
+	return origin
 }

@@ -15,6 +15,9 @@ import (
 // An Observer holds commits to the invariants. It is safe for concurrent use, but
 // see the package comment.
 type Observer struct {
+	// Reached, if set, is called with the name of each rare state that a commit reaches.
+	Reached func(state string)
+
 	capacity int
 
 	mu         sync.Mutex
@@ -22,7 +25,8 @@ type Observer struct {
 	recipients map[string]*recipient
 	drawers    map[string]*drawer // by id
 	pages      map[Key]*page
-	found      []error // by the commit that is looked at
+	gates      map[string]string // by origin: the gate of its group, as the bundles say
+	found      []error           // by the commit that is looked at
 	changes    map[Key]change
 }
 
@@ -40,6 +44,7 @@ func New(capacity int) *Observer {
 		capacity:   capacity,
 		documents:  make(map[Key][]byte),
 		recipients: make(map[string]*recipient),
+		gates:      make(map[string]string),
 		drawers:    make(map[string]*drawer),
 		pages:      make(map[Key]*page),
 	}
@@ -120,9 +125,10 @@ func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
 			return
 		}
 		switch {
+		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
 			o.drawerChanged(key, c)
-		case key.ID != "filter":
+		default:
 			o.pageChanged(key, c)
 		}
 	case containers.Bundles:
@@ -155,6 +161,13 @@ func (o *Observer) decode(key Key, doc []byte, into any) bool {
 	return true
 }
 
+// reached reports a rare state.
+func (o *Observer) reached(state string) {
+	if o.Reached != nil {
+		o.Reached(state)
+	}
+}
+
 // A recipient is what is known of one.
 type recipient struct {
 	key      Key // of the head
@@ -164,6 +177,7 @@ type recipient struct {
 	gates    map[string]*gate   // by id
 	bundles  map[string]*bundle // by id
 	firsts   map[string]int64   // by group: where the bundle begins that was opened last
+	began    map[string]int64   // by cabinet: the watermark before it was in the head
 }
 
 func (o *Observer) recipient(name string) *recipient {
@@ -172,6 +186,7 @@ func (o *Observer) recipient(name string) *recipient {
 		r = &recipient{
 			intents: make(map[string]*intent), ordinals: make(map[string]map[int]*drawer),
 			gates: make(map[string]*gate), bundles: make(map[string]*bundle), firsts: make(map[string]int64),
+			began: make(map[string]int64),
 		}
 		o.recipients[name] = r
 	}
@@ -181,12 +196,12 @@ func (o *Observer) recipient(name string) *recipient {
 // gatePosition returns the position of the gates in a cabinet.
 func (r *recipient) gatePosition(cabinet string) place {
 	for _, g := range r.gates {
-		if at, ok := g.At[cabinet]; ok {
-			return at
+		if _, ok := g.At[cabinet]; ok {
+			return g.position(cabinet, &r.head)
 		}
 	}
-	return place{}
+	return (&gate{}).position(cabinet, &r.head)
 }
 
 // floor is the lowest ordinal that is retained.
-func (r *recipient) floor(cabinet string) int { return max(r.head.Retention[cabinet].Floor, 1) }
+func (r *recipient) floor(cabinet string) int { return r.head.floor(cabinet) }

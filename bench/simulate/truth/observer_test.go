@@ -153,8 +153,33 @@ var (
 	dequeue2 = commit{bundleOf("b2", "dequeued", 4, 4, 1, behind, b2), gateOf(4, "", end)}
 	made     = append(saved[:5:5], commit{madeOf("open", b1), gateOf(1, "b1", origin)})
 	noticed  = append(made[:6:6], commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 2)})
+	emptied  = append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, gone)})
+	gone     = fields{cab: fields{"floor": 3, "cleared": 3}}
+	removed  = append(emptied[:14:14], commit{afterRemoval(2, 4)})
 	floored  = append(dequeued[:7:7], open2, dequeue2, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})
 )
+
+// afterRemoval is a head from which the cabinet was removed.
+func afterRemoval(ordinal, total int) embedded.Change {
+	return put("catalog", "a", "head", fields{
+		"id": "head", "partitionKey": "a", "reserved": 5, "watermark": 4, "cabinets": empty, "removedOrdinal": ordinal, "removedTotal": total,
+	})
+}
+
+// gateWithout is a gate that has forgotten the cabinet.
+func gateWithout(generation, removed int) embedded.Change {
+	return put("bundles", "a", "gate.g", fields{
+		"id": "gate.g", "recipient": "a", "kind": "gate", "generation": generation, "at": fields{}, "removed": removed,
+	})
+}
+
+// used is a head with an intent that uses the cabinet again after its removal.
+func used(ordinal int) embedded.Change {
+	return put("catalog", "a", "head", fields{
+		"id": "head", "partitionKey": "a", "reserved": 6, "watermark": 4, "cabinets": empty, "removedOrdinal": 2, "removedTotal": 4,
+		"intent": intentOf("i6", 6, 6, partOf("drawer-6", ordinal, 0, 1, 6, 6, true)),
+	})
+}
 
 func observe(t *testing.T, history []commit) *Observer {
 	t.Helper()
@@ -166,6 +191,8 @@ func observe(t *testing.T, history []commit) *Observer {
 }
 
 func TestARightHistoryBreaksNoRule(t *testing.T) {
+	observe(t, append(removed[:15:15], commit{gateWithout(5, 4)}, commit{used(3)}))
+	observe(t, append(removed[:15:15], commit{used(3)}, commit{gateWithout(5, 4)}))
 	observe(t, append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, fields{cab: fields{"floor": 2}})},
 		commit{put("cabinet", first, "page-0", nil)}, commit{put("cabinet", "a|"+cab, first, nil)}))
 	observe(t, append(dequeued[:7:7], commit{bundleOf("b1", "open", 1, 3, 3, origin, b1), gateOf(3, "b1", origin), recordOf("replay")},
@@ -272,8 +299,14 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a notice out of turn", "notices", made, commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 1)}, "what its gate came to"},
 		{"a notice that changes", "notices", noticed, commit{noticeOf("b1", 3)}, "has changed"},
 
-		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 0"},
+		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 1"},
 		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 2"},
+		{"a cabinet removed above its floor", "H8", append(emptied[:13:13], commit{headOf(4, 5, nil, undone)}), commit{afterRemoval(2, 4)}, "is gone"},
+		{"a cabinet removed without its ordinal", "H8", emptied, commit{afterRemoval(1, 4)}, "must be 2 and 4"},
+		{"a cabinet that begins with an ordinal of its former life", "H8", removed, commit{used(1)}, "behind drawer 2"},
+		{"a gate that forgets what is in the head", "H7", emptied, commit{gateWithout(5, 4)}, "has forgotten cabinet"},
+		{"a gate that forgets without the number", "H7", removed, commit{gateWithout(5, 3)}, "has forgotten cabinet"},
+		{"a gate that has forgotten what is to come", "H7", removed, commit{gateWithout(5, 5)}, "with the watermark at 4"},
 		{"a clearing above the floor", "retention", floored, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2, "cleared": 3}})}, "above its floor"},
 		{"a last drawer closed under an intent", "retention", filling, commit{headOf(4, 5, save2, undone)}, "while an intent fills it"},
 		{"a drawer removed above the floor", "retention", dequeued, commit{put("cabinet", "a|"+cab, first, nil)}, "was removed"},

@@ -46,6 +46,8 @@ type Cosmos struct {
 	Database    string
 	Consistency string // "" means what the account says of itself
 	TailEvents  int    // how many events of a kind may stay in the head of a recipient; 0: none
+	SweepUnits  int    // request units a second that a sweep takes of an account, at most
+	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to a half
 }
 
 // Admin says who may operate the hub over HTTP.
@@ -102,7 +104,7 @@ func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080",
 		Data:   "messagehub-data",
-		Cosmos: Cosmos{Database: "messagehub", TailEvents: 24},
+		Cosmos: Cosmos{Database: "messagehub", TailEvents: 24, SweepUnits: 1000, IDMemory: 64 << 20},
 
 		ServiceBus: ServiceBus{FIFO: "dataavailable-fifo", Plain: "dataavailable", Sessions: 64},
 		BusListen:  "127.0.0.1:5672",

@@ -77,6 +77,8 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"cosmos: {key: c2VjcmV0}", "MESSAGEHUB_COSMOS_KEY=c2VjcmV0", "cosmos.key = [redacted]"},
 		{"cosmos: {database: other}", "MESSAGEHUB_COSMOS_DATABASE=other", "cosmos.database = other"},
 		{"cosmos: {consistency: session}", "MESSAGEHUB_COSMOS_CONSISTENCY=session", "cosmos.consistency = Session"},
+		{"cosmos: {id-memory: 16MB}", "MESSAGEHUB_COSMOS_ID_MEMORY=16MB", "cosmos.id-memory = 16MB"},
+		{"cosmos: {sweep-units: 200}", "MESSAGEHUB_COSMOS_SWEEP_UNITS=200", "cosmos.sweep-units = 200"},
 		{"cosmos: {tail-events: 16}", "MESSAGEHUB_COSMOS_TAIL_EVENTS=16", "cosmos.tail-events = 16"},
 		{"servicebus: {namespace: a.example}", "MESSAGEHUB_SERVICEBUS_NAMESPACE=a.example", "servicebus.namespace = a.example"},
 		{"servicebus: {connection: 'Endpoint=sb://a/'}", "MESSAGEHUB_SERVICEBUS_CONNECTION=Endpoint=sb://a/", "servicebus.connection = [redacted]"},
@@ -212,7 +214,7 @@ domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Bi
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.key, cosmos.tail-events, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.sweep-units, cosmos.tail-events, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)

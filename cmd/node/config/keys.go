@@ -41,6 +41,8 @@ var keys = []key{
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
 	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
 	{"cosmos.tail-events", false, "maximum number of the newest events of a kind that stay in a recipient's head, up to 200, and are then written to a page together; 0: none, as long as a node of a version that does not know tails runs, or is to run again", func(c *Config) value { return (*tailValue)(&c.Cosmos.TailEvents) }},
+	{"cosmos.sweep-units", false, "maximum request units a second that removing what was acknowledged takes of an account; fewer while the account throttles requests", func(c *Config) value { return (*countValue)(&c.Cosmos.SweepUnits) }},
+	{"cosmos.id-memory", false, "memory for the ids of received events, of which one recipient gets up to a half; a Save that needs more reads it again", func(c *Config) value { return (*sizeValue)(&c.Cosmos.IDMemory) }},
 	{"servicebus.namespace", true, "`HOST` name of an Azure Service Bus namespace, in place of the embedded bus", func(c *Config) value { return (*textValue)(&c.ServiceBus.Namespace) }},
 	{"servicebus.connection", false, "connection string of a namespace, in place of servicebus.namespace", func(c *Config) value {
 		return &secretValue{&c.ServiceBus.Connection, "leave it out to use servicebus.namespace or the embedded bus"}

@@ -49,6 +49,7 @@ func main() {
 	key := flag.String("key", "", "of the account")
 	actors := flag.String("actors", "", "ids, with commas between them")
 	saves := flag.Int("saves", 100, "how often each of two goroutines saves")
+	tails := flag.Int("tails", 0, "how many events of a cabinet stay in the head")
 	flag.Parse()
 	w := &worker{report: Report{Refused: map[string]int{}, Writes: map[string]int{}, Counters: map[string]int64{}}}
 	for _, text := range strings.Split(*actors, ",") {
@@ -59,7 +60,7 @@ func main() {
 	db, err := client.Connect(client.Connection{Endpoint: *endpoint, Key: *key, Transport: w})
 	exitOn(err)
 	defer db.Close()
-	w.repo = cosmos.New(db, memory.NewContent(), cosmos.Options{DrawerCapacity: 20, SweepEvery: -1})
+	w.repo = cosmos.New(db, memory.NewContent(), cosmos.Options{DrawerCapacity: 20, TailEvents: *tails, SweepEvery: -1})
 	w.stores = repositorytest.Stores{Events: w.repo, Bundles: w.repo, Content: memory.NewContent(), Operations: w.repo, Answers: w.repo, Outbox: w.repo}
 
 	ctx, stop := context.WithCancel(context.Background())

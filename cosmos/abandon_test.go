@@ -1,0 +1,318 @@
+package cosmos
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+var order = repository.Order{Who: "kim", Why: "ticket 4711"}
+
+// damages changes the page of a slot so that it cannot be decoded.
+func (f *failover) damages(drawer string, slot int) {
+	f.Helper()
+	var ops azcosmos.PatchOperations
+	ops.AppendSet("/events", []byte("not what was there"))
+	node := f.node(f.opts, false)
+	require.NoError(f, node.begin("test").Patch(f.Context(), node.db.cabinets, drawer, pageID(slot), ops, &struct{}{}))
+}
+
+// losing returns a store with a cabinet of 20 events in drawers of 6, from which four were
+// dequeued, and of which the pages of the slots are lost.
+func losing(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
+	f := newFailover(t, account, Options{SweepEvery: -1, DrawerCapacity: 6, TailEvents: 3})
+	node := f.node(f.opts, true)
+	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // two to a bundle
+	f.saves(node, events[:18], 6)
+	f.saves(node, events[18:], 1)
+	require.Len(t, f.dequeues(node, 2), 4)
+	node.Settle(t.Context(), f.actor)
+	drawers := make([]string, 3)
+	for id, doc := range f.reads(node.db.cabinets, cabinetKey(f.main)).docs {
+		if strings.HasPrefix(id, blockFilterPrefix) {
+			continue
+		}
+		var d drawer
+		require.NoError(t, node.begin("test").Decode(doc, "", &d))
+		drawers[d.Ordinal-1] = id
+	}
+	lose(f, drawers)
+	return f, events
+}
+
+func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		lose  func(f *failover, drawers []string)
+		lost  []int // the first and the last of them, and one behind
+		slots []repository.LostSlots
+	}{
+		{
+			"the page is gone", func(f *failover, drawers []string) { f.deletes(drawers[0], 0) },
+			[]int{4, 6},
+			[]repository.LostSlots{{Ordinal: 1, From: 4, To: 6}},
+		},
+		{
+			"the page is damaged", func(f *failover, drawers []string) { f.damages(drawers[0], 0) },
+			[]int{4, 6},
+			[]repository.LostSlots{{Ordinal: 1, From: 4, To: 6}},
+		},
+		{
+			"two pages in two drawers", func(f *failover, drawers []string) { f.deletes(drawers[0], 0); f.damages(drawers[1], 0) },
+			[]int{4, 12},
+			[]repository.LostSlots{{Ordinal: 1, From: 4, To: 6}, {Ordinal: 2, To: 6}},
+		},
+		{"all that is in pages", func(f *failover, drawers []string) {
+			for _, d := range drawers {
+				f.deletes(d, 0)
+			}
+		}, []int{4, 18}, []repository.LostSlots{{Ordinal: 1, From: 4, To: 6}, {Ordinal: 2, To: 6}, {Ordinal: 3, To: 6}}},
+	} {
+		for _, consistency := range []string{"Strong", "Session"} {
+			t.Run(tc.name+", "+consistency, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f, events := losing(t, embedded.Options{Consistency: consistency}, tc.lose)
+					var log bytes.Buffer
+					logged := f.opts
+					logged.Logger = slog.New(slog.NewTextHandler(&log, nil))
+					node := f.node(logged, true)
+					_, err := node.NextUnacknowledged(t.Context(), f.actor, allGroups)
+					require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
+					require.ErrorContains(t, err, "queue abandon")
+					require.Contains(t, log.String(), "a page is lost")
+					others := repositorytest.Events(2, f.actor, repositorytest.Typed("other"))
+					f.saves(node, others, 1)
+					require.Equal(t, idsOf(others), f.dequeuesUntilDamage(node))
+
+					loss, err := node.Abandon(t.Context(), f.main, order)
+					require.NoError(t, err)
+					require.EqualValues(t, tc.lost[1]-tc.lost[0], loss.Events)
+					require.EqualValues(t, tc.lost[0]+1, loss.First)
+					require.EqualValues(t, tc.lost[1], loss.Last)
+					for i := range loss.Slots {
+						require.NotEmpty(t, loss.Slots[i].Drawer)
+						loss.Slots[i].Drawer = ""
+					}
+					require.Equal(t, tc.slots, loss.Slots)
+					again := events[tc.lost[0]:tc.lost[1]]
+					f.saves(f.node(f.opts, true), again[:1], 1)
+					f.saves(node, again[1:], 1)
+					require.Equal(t, append(idsOf(events[tc.lost[1]:]), idsOf(again)...), f.dequeues(node, 100))
+					report, err := f.check(f.actor, true)
+					require.NoError(t, err)
+					for _, kind := range kinds(report) {
+						require.Contains(t, []string{pageMissing, pageDamaged, tailLeft, entryStale}, kind, "%v", report.Findings)
+					}
+				})
+			})
+		}
+	}
+}
+
+func (f *failover) deletes(drawer string, slot int) {
+	f.Helper()
+	node := f.node(f.opts, false)
+	require.NoError(f, node.begin("test").Discard(f.Context(), node.db.cabinets, drawer, pageID(slot)))
+}
+
+// dequeuesUntilDamage returns the ids of what is dequeued before a Peek fails with Damaged.
+func (f *failover) dequeuesUntilDamage(node *Repository) (ids []string) {
+	f.Helper()
+	for {
+		b, err := repositorytest.Peek(f.Context(), f.stores(node), f.actor, allGroups, repositorytest.NewBundleID())
+		if err != nil {
+			require.Equal(f, domain.Damaged, domain.KindOf(err), "%v", err)
+			return ids
+		}
+		for _, e := range b.Events {
+			ids = append(ids, e.ID.String())
+		}
+		_, err = node.Acknowledge(f.Context(), f.actor, b.ID)
+		require.NoError(f, err)
+	}
+}
+
+func TestLostPage_EndsTheBundleBeforeIt(t *testing.T) {
+	for _, lose := range []func(f *failover, drawers []string){
+		func(f *failover, drawers []string) { f.deletes(drawers[1], 0) },
+		func(f *failover, drawers []string) { f.damages(drawers[1], 0) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, events := losing(t, embedded.Options{}, lose)
+			node := f.node(f.opts, true)
+			require.Equal(t, idsOf(events[4:6]), f.dequeuesUntilDamage(node))
+			loss, err := node.Abandon(t.Context(), f.main, order)
+			require.NoError(t, err)
+			require.EqualValues(t, 6, loss.Events)
+			require.Equal(t, idsOf(events[12:]), f.dequeues(node, 100))
+		})
+	}
+}
+
+func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
+	for _, loseReply := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			for n := 1; ; n++ {
+				f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[0], 0) })
+				dying := f.opts
+				dying.Retries = -1
+				node, requests := f.node(dying, false), 0
+				f.line.Break(func(int, *http.Request) faulty.Fault {
+					requests++
+					switch {
+					case requests == n && loseReply:
+						return faulty.ReplyLostAfter
+					case requests >= n:
+						return faulty.RequestLost
+					}
+					return faulty.None
+				})
+				_, err := node.Abandon(t.Context(), f.main, order)
+				f.line.Break(nil)
+				other := f.node(f.opts, true)
+				_, again := other.Abandon(t.Context(), f.main, order)
+				records, rerr := other.Records(t.Context(), f.actor, 10)
+				require.NoError(t, rerr)
+				require.Len(t, records, 1, "stopped at request %d: the loss is recorded once, with the gate behind it", n)
+				require.NotNil(t, records[0].Lost)
+				require.EqualValues(t, 2, records[0].Lost.Events)
+				if again != nil {
+					require.Equal(t, domain.Conflict, domain.KindOf(again), "%v", again)
+				}
+				require.Equal(t, idsOf(events[6:]), f.dequeues(other, 100))
+				if err == nil {
+					require.Greater(t, n, 5)
+					return
+				}
+			}
+		})
+	}
+}
+
+func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := 1; ; n++ {
+			f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[0], 0) })
+			node, line := f.tapped(f.opts)
+			other, met := f.node(f.opts, false), false
+			line.set(at(n, func(*http.Request) bool { return true }, func() error {
+				met = true
+				if _, err := other.Abandon(t.Context(), f.main, order); err != nil {
+					return err
+				}
+				_, err := repositorytest.Peek(t.Context(), f.stores(other), f.actor, allGroups, repositorytest.NewBundleID())
+				return err
+			}))
+			_, err := node.Abandon(t.Context(), f.main, order)
+			found := f.dequeues(f.node(f.opts, false), 100)
+			require.Equal(t, idsOf(events[6:]), found, "before request %d", n)
+			if !met {
+				require.NoError(t, err)
+				require.Greater(t, n, 5)
+				return
+			}
+			require.Equal(t, domain.Conflict, domain.KindOf(err), "before request %d: %v", n, err)
+		}
+	})
+}
+
+func TestSave_GoesOnWithoutTheIdsOfALostPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[1], 0); f.damages(drawers[2], 0) })
+		node := f.node(f.opts, true)
+		saved, err := node.Save(t.Context(), f.actor, slices.Concat(events[:6], events[18:]))
+		require.NoError(t, err)
+		require.Equal(t, repository.Saved{Duplicates: 8}, saved)
+		saved, err = node.Save(t.Context(), f.actor, events[6:8])
+		require.NoError(t, err)
+		require.Equal(t, repository.Saved{Accepted: 2}, saved)
+	})
+}
+
+func TestLostPage_IsNotConcludedFromAStaleRead(t *testing.T) {
+	for age := 1; age < 16; age++ {
+		synctest.Test(t, func(t *testing.T) {
+			var now atomic.Int32
+			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1})
+			events := []domain.Event{repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.Typed("other"))}
+			f.saves(f.node(f.opts, true), events, 1)
+			node, line := f.tapped(f.opts)
+			var stale atomic.Int32
+			stale.Store(1)
+			line.set(func(req *http.Request) error {
+				now.Store(0)
+				if queries(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") && stale.Add(-1) >= 0 {
+					now.Store(int32(age))
+				}
+				return nil
+			})
+			require.Equal(t, idsOf(events), f.dequeues(node, 2))
+		})
+	}
+}
+
+func TestAbandon_VoidsRememberedIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1})
+		node, other := f.node(f.opts, true), f.node(f.opts, true)
+		events := repositorytest.Events(5, f.actor)
+		f.saves(node, events, 5)
+		_, err := other.Save(t.Context(), f.actor, events) // which it remembers then
+		require.NoError(t, err)
+		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		_, err = node.Abandon(t.Context(), f.main, order)
+		require.NoError(t, err)
+		f.saves(node, events[:2], 2)
+		f.saves(other, repositorytest.Events(1, f.actor), 1)
+		f.saves(other, events[2:], 3)
+	})
+}
+
+func TestLostPage_IsNotOvertakenWhereTheOrderIsByRecipient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, Ordering: domain.ByRecipient})
+		node := f.node(f.opts, true)
+		f.saves(node, []domain.Event{
+			repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.Typed("other")),
+			repositorytest.Event(f.actor, repositorytest.From(domain.Charges)),
+		}, 3)
+		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		require.Len(t, f.dequeuesUntilDamage(node), 1)
+		_, err := node.Abandon(t.Context(), f.main, order)
+		require.NoError(t, err)
+		require.Len(t, f.dequeues(node, 10), 1)
+	})
+}
+
+func TestAbandon_EndsBeforeTheNextPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1})
+		node, events := f.node(f.opts, true), repositorytest.Events(20, f.actor)
+		f.saves(node, events, 5)
+		drawer := f.head().Cabinets[nameOf(f.main)].Drawer
+		f.deletes(drawer, 0)
+		f.damages(drawer, 10)
+		loss, err := node.Abandon(t.Context(), f.main, order)
+		require.NoError(t, err)
+		require.EqualValues(t, 5, loss.Events)
+		require.Equal(t, idsOf(events[5:10]), f.dequeuesUntilDamage(node))
+		loss, err = node.Abandon(t.Context(), f.main, order)
+		require.NoError(t, err)
+		require.Equal(t, []repository.LostSlots{{Drawer: drawer, Ordinal: 1, From: 10, To: 15}}, loss.Slots)
+		require.Equal(t, idsOf(events[15:]), f.dequeues(node, 100))
+	})
+}

@@ -1,0 +1,116 @@
+package cosmos
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+)
+
+// A block is the drawers of a cabinet with fanOut^level ordinals in a row, whether they
+// hold events or not. A block of level 0 is one drawer; one of a higher level has fanOut
+// children. The blocks of a cabinet follow from its ordinals alone, so that a node which
+// knows the head of a recipient knows the ids of all filters that it needs.
+type block struct {
+	level  int
+	number int // from 0
+}
+
+const (
+	fanOutBits = 2
+	fanOut     = 1 << fanOutBits
+	// maxBlockLevel bounds the levels: a block of this level is 65,536 drawers, and a cabinet
+	// with more has several.
+	maxBlockLevel = 8
+)
+
+// first returns the ordinal of the first drawer.
+func (b block) first() int { return b.number<<(fanOutBits*b.level) + 1 }
+
+// end returns the ordinal behind the last drawer.
+func (b block) end() int { return (b.number+1)<<(fanOutBits*b.level) + 1 }
+
+func (b block) parent() block     { return block{b.level + 1, b.number >> fanOutBits} }
+func (b block) child(i int) block { return block{b.level - 1, b.number<<fanOutBits | i} }
+
+// drawerBlock returns the block of one drawer.
+func drawerBlock(ordinal int) block { return block{0, ordinal - 1} }
+
+// drawerSegment returns the only segment of the block of one drawer.
+func drawerSegment(ordinal int) blockSegment { return blockSegment{drawerBlock(ordinal), 0} }
+
+// blocksBetween returns the largest blocks that cover the drawers from the ordinal floor to
+// the ordinal last, in order: at most fanOut-1 of each level below the highest. The first
+// one may begin below floor.
+func blocksBetween(floor, last int) []block {
+	var blocks []block
+	done := 0 // the ordinals up to it are covered
+	for level := maxBlockLevel; level >= 0; level-- {
+		size := 1 << (fanOutBits * level)
+		for ; last-done >= size; done += size {
+			if b := (block{level, done / size}); b.end() > floor {
+				blocks = append(blocks, b)
+			}
+		}
+	}
+	return blocks
+}
+
+// A blockSegment is the events of a block whose hashes lie in one range. The segments of a
+// block have ranges of equal length. A segment has a document of its own, of some 5,000
+// events when the drawers hold 10,000.
+type blockSegment struct {
+	block
+	segment int
+}
+
+// segments returns the number of segments of b.
+func (b block) segments() int {
+	if b.level == 0 {
+		return 1 // it is replaced as a whole while the drawer fills
+	}
+	return 2 << (fanOutBits * b.level)
+}
+
+// buckets returns the number of buckets in a segment of b, of some ten events each when the
+// drawers hold 10,000.
+func (b block) buckets() int { return b.allBuckets() / b.segments() }
+
+// allBuckets returns the number of buckets of b: what of a key is above the 32 bits of a word.
+func (b block) allBuckets() int { return 1 << (fingerprintBits - 32 + fanOutBits*b.level) }
+
+func (b block) bucketOf(key fingerprintKey) int {
+	return int(key>>32) & (b.buckets() - 1)
+}
+
+func (b block) segmentOfKey(key fingerprintKey) int {
+	return int(key>>32) / b.buckets()
+}
+
+// segmentOf returns the segment of the event with a hash.
+func (b block) segmentOf(hash uint64) blockSegment {
+	return blockSegment{b, b.segmentOfKey(b.keyOf(hash, 0))}
+}
+
+// children returns the segments of the children that s is merged from: one of each child.
+func (s blockSegment) children() iter.Seq2[int, blockSegment] {
+	return func(yield func(int, blockSegment) bool) {
+		for i := range fanOut {
+			child := s.child(i)
+			if !yield(i, blockSegment{child, s.segment * child.segments() / s.segments()}) {
+				return
+			}
+		}
+	}
+}
+
+// id returns the id of the document of s.
+func (s blockSegment) id() string {
+	return fmt.Sprintf("%s%d-%05d-%05d", blockFilterPrefix, s.level, s.number, s.segment)
+}
+
+const blockFilterPrefix = "filter-"
+
+// compare orders the higher level first, and within a level by position.
+func (s blockSegment) compare(o blockSegment) int {
+	return cmp.Or(cmp.Compare(o.level, s.level), cmp.Compare(s.number, o.number), cmp.Compare(s.segment, o.segment))
+}

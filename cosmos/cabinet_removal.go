@@ -1,0 +1,161 @@
+package cosmos
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A sweep removes a cabinet of which nothing is left, so that head and gates name only
+// cabinets that have something, however many kinds of events have come and gone. Three
+// writes do that, in three sweeps:
+//
+//  1. The drawers below the floor are deleted and the head notes it: Cleared.
+//  2. The head is replaced without the cabinet if its floor is above its last ordinal, all is
+//     cleared and no drawer is open. The floor has proved that the gate is past every event
+//     of the cabinet, and it never sinks. So no bundle of the cabinet is open, and a Replay
+//     of a closed one is refused. The replace has the etag of what was read: a Save to the
+//     cabinet and its removal exclude each other, and a node with an older head in its memory
+//     fails its next write and reads the head again.
+//  3. The gate is replaced without its position in the cabinet.
+//
+// A crash between them leaves the rest to the next sweep.
+//
+// A cabinet that is used again continues after the highest ordinal and the highest total of
+// all cabinets that were removed (BaseOrdinal, BaseTotal), and its drawers have new ids. So
+// whatever its former life has left is known by a lower ordinal: the position of a gate
+// that was not removed yet, the ranges of an old bundle, an entry, and the drawer that a
+// Save or a flush creates which was paused since before the removal. The last of these
+// stays without being read until the floor of the new life passes it.
+//
+// A gate without a position may meet a stale head, in which the events of the removed
+// cabinet seem to wait. So the gate notes the highest number that it has forgotten: in a
+// cabinet without a position, all numbers up to it are acknowledged (gate.Removed). The same
+// write therefore gives a position to each cabinet of the head that has none. A cabinet that
+// the head does not show is newer, and its numbers are higher. This holds for any version of the
+// head, however stale.
+//
+// While an intent begins a new cabinet, nothing is removed: the ordinals in the intent were
+// planned on the head as it was.
+
+// isGone reports whether nothing is left of a cabinet.
+func (t retained) isGone(last received) bool {
+	return last.Drawer == "" && t.Closed == "" && t.Floor > last.Ordinal && t.Cleared >= t.Floor
+}
+
+// allowsRemoval reports whether cabinets may be removed from h. The first removal raises the
+// format of the head, so it waits until no intent of an older version can be in it.
+func (h *head) allowsRemoval() bool {
+	if h.Intent == nil {
+		return true
+	}
+	for i := range h.Intent.Parts {
+		if _, ok := h.Cabinets[h.Intent.Parts[i].Cabinet]; !ok {
+			return false
+		}
+	}
+	return h.RemovedOrdinal > 0
+}
+
+// cabinet returns what h states of a cabinet; of a new one, where it begins.
+func (h *head) cabinet(name cabinetName) received {
+	if last, ok := h.Cabinets[name]; ok {
+		return last
+	}
+	return received{
+		Ordinal: h.RemovedOrdinal, Total: h.RemovedTotal, BaseOrdinal: h.RemovedOrdinal, BaseTotal: h.RemovedTotal,
+	}
+}
+
+// lastEver returns the highest that h has ever stated of a cabinet, or more.
+func (h *head) lastEver(name cabinetName) received {
+	last := h.cabinet(name)
+	if last.Total == last.BaseTotal {
+		last.Sequence = h.Watermark
+	}
+	return last
+}
+
+// floor returns the lowest ordinal of a cabinet that is retained.
+func (h *head) floor(name cabinetName) int {
+	return max(h.Retention[name].Floor, h.cabinet(name).BaseOrdinal+1)
+}
+
+// retained returns the retention of a cabinet. Below its base nothing is left.
+func (h *head) retained(name cabinetName) retained {
+	t := h.Retention[name]
+	if base := h.Cabinets[name].BaseOrdinal; base > 0 {
+		t.Floor, t.Cleared = max(t.Floor, base+1), max(t.Cleared, base+1)
+	}
+	return t
+}
+
+// position returns the position of g in a cabinet of which a head states last.
+func (g *gate) position(name cabinetName, last received) position {
+	at, ok := g.At[name]
+	if !ok {
+		at.Sequence = g.Removed
+	}
+	return last.sinceBase(at)
+}
+
+// sinceBase returns at or, if that is of a former life of the cabinet, the position before
+// the first event of this one.
+func (c received) sinceBase(at position) position {
+	if c.BaseOrdinal > 0 && at.Ordinal <= c.BaseOrdinal {
+		at.Ordinal, at.Slot, at.Total, at.NextSaved = c.BaseOrdinal+1, 0, c.BaseTotal, 0
+	}
+	return at
+}
+
+// forgetCabinets returns g without its positions in cabinets that were removed from h; nil if
+// it has none. Cabinets of the group of g are those for which isMember is true.
+func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID string) *gate {
+	var forgotten []cabinetName
+	for name, at := range g.At {
+		// A cabinet that began after h has a higher ordinal.
+		if _, ok := h.Cabinets[name]; !ok && h.RemovedOrdinal > 0 && at.Ordinal <= h.RemovedOrdinal {
+			forgotten = append(forgotten, name)
+		}
+	}
+	if len(forgotten) == 0 {
+		return nil
+	}
+	c := g.confirm(writeID)
+	for name, last := range h.Cabinets {
+		if _, ok := g.At[name]; !ok && last.Sequence > g.Removed && isMember(name) {
+			c.At[name] = g.position(name, last)
+		}
+	}
+	for _, name := range forgotten {
+		c.Removed = max(c.Removed, c.At[name].Sequence)
+		delete(c.At, name)
+	}
+	return c
+}
+
+// forgetRemoved replaces the gates that have positions in cabinets which were removed from h.
+func (c *call) forgetRemoved(ctx context.Context, h *head, gates map[domain.Group]*gate) error {
+	for group, g := range gates {
+		isMember := func(name cabinetName) bool {
+			of, err := c.r.groupOf(name)
+			return err == nil && of == group
+		}
+		next := g.forgetCabinets(h, isMember, c.r.client.NewID())
+		if next == nil {
+			continue
+		}
+		// A crash after this write leaves the other gates to the next sweep.
+		etag, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, next)
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		if err != nil {
+			return err
+		}
+		next.ETag = etag
+		gates[group] = next
+	}
+	return nil
+}

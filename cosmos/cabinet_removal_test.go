@@ -1,0 +1,465 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// head returns the head of the keeper's actor.
+func (k *keeper) head() *head {
+	h, err := k.node.begin("test").readHead(k.Context(), k.actor)
+	require.NoError(k, err)
+	return h
+}
+
+// gates returns the gates of the keeper's actor.
+func (k *keeper) gates() map[domain.Group]*gate {
+	gates := make(map[domain.Group]*gate)
+	require.NoError(k, k.node.begin("test").readGates(k.Context(), k.actor, allGroups, gates))
+	return gates
+}
+
+// takesAll peeks and dequeues until nothing waits.
+func (k *keeper) takesAll() []repositorytest.Peeked {
+	all, err := repositorytest.Drain(k.Context(), k.stores(k.node), k.actor, allGroups)
+	require.NoError(k, err)
+	k.node.Settle(k.Context(), k.actor)
+	return all
+}
+
+// forgets passes as much time as it takes until all that is acknowledged has been removed.
+func (k *keeper) forgets() {
+	k.sweeps()
+	for range 4 {
+		k.passes(9 * day)
+		k.sweeps()
+	}
+}
+
+func TestCabinet_IsRemovedWhenNothingOfItIsLeft(t *testing.T) {
+	for tails, opts := range map[string]Options{"with tails": {TailEvents: DefaultTailEvents}, "without tails": {}} {
+		t.Run(tails, func(t *testing.T) {
+			t.Parallel()
+			k := newKeeper(t, 3)
+			opts.DrawerCapacity, opts.SweepEvery, opts.Clock = 3, -1, k.clock
+			k.node = k.rig.node(opts, true)
+			k.saves(1, repositorytest.Typed("stays"))
+			empty := len(client.Encode(k.head()))
+			var events []domain.Event
+			for life := range 3 {
+				for kind := range 20 {
+					events = append(events, k.saves(4, repositorytest.Typed(fmt.Sprint("comes-and-goes-", kind)))...)
+				}
+				k.saves(1, repositorytest.From(domain.Charges))
+				require.Len(t, k.head().Cabinets, 22)
+				if life > 0 {
+					require.NoError(t, k.audit(k.actor))
+				}
+				k.takesAll()
+				k.saves(1, repositorytest.Typed("stays"))
+				k.forgets()
+				h := k.head()
+				require.Len(t, h.Cabinets, 1, "life %d", life)
+				require.Less(t, len(client.Encode(h)), empty+600)
+				require.Equal(t, removalFormat, h.StoredFormat, "an older version would use the ordinals again")
+				require.Equal(t, 2*(life+1), h.RemovedOrdinal, "each life has two drawers")
+				for _, g := range k.gates() {
+					require.LessOrEqual(t, len(g.At), 1)
+				}
+				require.NoError(t, k.audit(k.actor))
+				report, err := k.node.Check(t.Context(), CheckOptions{})
+				require.NoError(t, err)
+				require.Empty(t, report.Findings)
+			}
+			require.Equal(t, 3*21.0, testutil.ToFloat64(k.node.metrics.swept.WithLabelValues("cabinet")))
+			again, err := k.node.Save(t.Context(), k.actor, events[:4])
+			require.NoError(t, err)
+			require.Equal(t, 4, again.Accepted, "they are new again, after the retention")
+			require.Equal(t, 5, k.takesAllEvents())
+			require.NoError(t, k.mended(k.actor))
+		})
+	}
+}
+
+// takesAllEvents takes all, and returns how many events that were.
+func (k *keeper) takesAllEvents() int {
+	n := 0
+	for _, b := range k.takesAll() {
+		n += b.Count
+	}
+	return n
+}
+
+func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
+	for name, leave := range map[string]func(k *keeper){
+		"an event waits": func(k *keeper) {
+			k.saves(1)
+			for range 9 {
+				k.passes(9 * day)
+				k.sweeps()
+			}
+		},
+		"an event was dequeued within the retention": func(k *keeper) {
+			k.saves(1)
+			k.takesAll()
+			for range 6 {
+				k.passes(day)
+				k.sweeps()
+			}
+		},
+		"its actor is frozen": func(k *keeper) {
+			k.saves(1)
+			k.takesAll()
+			require.NoError(k, k.node.Freeze(k.Context(), k.actor, becauseOfATest))
+			k.forgets()
+		},
+		"a Save begins a cabinet": func(k *keeper) {
+			k.saves(1)
+			k.takesAll()
+			k.sweeps()
+			k.passes(9 * day)
+			k.sweeps()
+			h := k.head()
+			other := repositorytest.Event(k.actor, repositorytest.Typed("another"))
+			w := newWriter(k.node, k.actor)
+			w.head = h
+			p := w.plan(h, []numbered{{Event: &other, digest: other.Digest()}})
+			require.NoError(k, w.reserve(k.Context(), k.node.begin("test"), h, p))
+			k.sweeps()
+		},
+		"it is to be kept": func(k *keeper) {
+			k.node.opts.KeepCabinets = true
+			k.saves(1)
+			k.takesAll()
+			k.forgets()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newKeeper(t, 3)
+			leave(k)
+			require.Len(t, k.head().Cabinets, 1)
+		})
+	}
+}
+
+func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
+	k := newKeeper(t, 3)
+	k.rig = newRig(t, embedded.Options{}) // whose clock stands still, so that the bundle does not expire
+	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
+	b := k.saves(1)[0]
+	taken := k.takes()
+	group, err := domain.DefaultGroups().Of(b.Origin)
+	require.NoError(t, err)
+	refused := func() {
+		t.Helper()
+		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
+		require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
+	}
+	k.sweeps()
+	for range 3 {
+		k.passes(9 * day)
+		k.sweeps()
+		refused()
+	}
+	require.Empty(t, k.head().Cabinets)
+	require.NotEqual(t, taken.Events[0].ID, k.saves(1)[0].ID)
+	refused()
+	require.Equal(t, 1, k.takesAllEvents())
+}
+
+// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with
+// the gates as they are later. A cabinet is a candidate for a bundle only from its first event on that
+// waits, and is one if an event of it waits in that head.
+func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
+	rounds := 150
+	if raced {
+		rounds = 30
+	}
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 1))
+			k := newKeeper(t, 2)
+			k.node = k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, TailEvents: int(seed%2) * 4}, true)
+			var heads []*head
+			through := make(map[cabinetName]domain.Sequence) // acknowledged
+			waiting := make(map[cabinetName][]domain.Sequence)
+			most := 0
+			for range rounds {
+				before := k.head().Watermark
+				switch rng.IntN(4) {
+				case 0:
+					kind := repositorytest.Typed(fmt.Sprint("kind-", rng.IntN(5)))
+					origin := []domain.Origin{domain.TimeSeries, domain.Charges}[rng.IntN(2)]
+					n := 1 + rng.IntN(3)
+					e := k.saves(n, kind, repositorytest.From(origin))
+					for i := range n {
+						name := nameOf(e[i].Cabinet())
+						waiting[name] = append(waiting[name], before+domain.Sequence(i)+1)
+					}
+				case 1:
+					for range rng.IntN(3) {
+						b, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
+						if err != nil {
+							require.ErrorIs(t, err, domain.ErrNoData)
+							break
+						}
+						_, err = k.node.Acknowledge(t.Context(), k.actor, b.ID)
+						require.NoError(t, err)
+						name := nameOf(b.Cabinet)
+						require.Equal(t, waiting[name][0], b.First)
+						through[name], waiting[name] = b.Last, waiting[name][b.Count:]
+					}
+				default:
+					k.passes(time.Duration(rng.IntN(9)) * day)
+					k.sweeps()
+				}
+				heads = append(heads, k.head())
+				most = max(most, k.head().RemovedOrdinal)
+				gates := k.gates()
+				for _, h := range heads {
+					for name, last := range h.Cabinets {
+						group, err := k.node.groupOf(name)
+						require.NoError(t, err)
+						at := gates[group].position(name, last)
+						waits := len(waiting[name]) > 0 && waiting[name][0] <= last.Sequence
+						require.Equal(t, waits, last.Sequence > at.Sequence, "%s: %+v, gate %+v, %v wait", name, last, at, waiting[name])
+						if waits {
+							require.GreaterOrEqual(t, at.Sequence, through[name])
+							require.Less(t, at.Sequence, waiting[name][0])
+						}
+					}
+				}
+			}
+			require.Positive(t, most, "no cabinet was removed")
+			drained := k.takesAll()
+			for name, numbers := range maps.All(waiting) {
+				n := 0
+				for _, b := range drained {
+					if nameOf(b.Cabinet) == name {
+						n += b.Count
+					}
+				}
+				require.Equal(t, len(numbers), n, name)
+			}
+			require.NoError(t, k.mended(k.actor))
+		})
+	}
+}
+
+// sweptOut has all that half leaves acknowledged, and swept some times. After one sweep nothing
+// is left of the cabinet, after two the head has none, after three the gate has no position.
+func sweptOut(sweeps int) func(w *world) {
+	return func(w *world) {
+		half(5)(w)
+		node := w.node(Options{DrawerCapacity: 2, Random: seeded(98), Retention: 1}, false)
+		for range sweeps {
+			_, err := node.begin("sweep").sweepRecipient(context.Background(), w.actor)
+			require.NoError(w, err)
+		}
+		c := node.begin("test")
+		h, err := c.readHead(w.Context(), w.actor)
+		require.NoError(w, err)
+		gates := make(map[domain.Group]*gate)
+		require.NoError(w, c.readGates(w.Context(), w.actor, allGroups, gates))
+		positions := 0
+		for _, g := range gates {
+			positions += len(g.At)
+		}
+		require.Len(w, h.Cabinets, max(0, 2-sweeps))
+		require.Equal(w, min(1, 3-sweeps), positions)
+	}
+}
+
+func TestRemoval_DisturbsNobodyInAnyOrder(t *testing.T) {
+	savesAgain := party{name: "save and take", does: func(w *world, node *Repository) error {
+		if err := w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)); err != nil {
+			return err
+		}
+		return w.takes(node)
+	}}
+	savesAnother := party{name: "save of another kind", does: func(w *world, node *Repository) error {
+		return w.saves(node, repositorytest.Event(w.actor, repositorytest.Typed("another")))
+	}}
+	losing := func(p party, n int) party { p.loses = n; return p }
+	for _, tc := range []struct {
+		name    string
+		turns   int
+		swept   int
+		parties []party
+	}{
+		{"removal from the head, save of the same kind", 2, 1, []party{sweeps, savesAgain}},
+		{"removal from the head, save of another kind", 2, 1, []party{sweeps, savesAnother}},
+		{"removal from the head, whose answer is lost", 1, 1, []party{losing(sweeps, 1), savesAgain}},
+		{"removal from the head, replay", 2, 1, []party{sweeps, replaysOne}},
+		{"two removals", 2, 1, []party{sweeps, sweeps}},
+		{"removal from the gate, save of the same kind", 2, 2, []party{sweeps, savesAgain}},
+		{"removal from the gate, whose answer is lost", 1, 2, []party{losing(sweeps, 1), savesAgain}},
+		{"removal from the gate, replay", 2, 2, []party{sweeps, replaysOne}},
+		{"removal from the gate twice, and a save", 1, 2, []party{sweeps, sweeps, savesAgain}},
+		{"nothing left, save of the same kind by two", 1, 3, []party{savesAgain, savesAnother}},
+	} {
+		turns := tc.turns
+		if raced {
+			turns = 1
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			everyOrder(t, turns, sweptOut(tc.swept), tc.parties...)
+		})
+	}
+}
+
+// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have.
+// The node that is refused another one learns of the removal, although it has the head in its
+// memory.
+func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
+	k := newKeeper(t, 3)
+	var kinds []domain.Event
+	for n := range maxCabinets {
+		kinds = append(kinds, repositorytest.Event(k.actor, repositorytest.Typed(fmt.Sprint("kind-", n))))
+	}
+	_, err := k.node.Save(t.Context(), k.actor, kinds)
+	require.NoError(t, err)
+	one := repositorytest.Event(k.actor, repositorytest.Typed("one-too-many"))
+	_, err = k.node.Save(t.Context(), k.actor, []domain.Event{one})
+	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
+	require.ErrorContains(t, err, "1000 kinds")
+
+	k.takesAll()
+	sweeper := k.rig.node(Options{SweepEvery: -1, Clock: k.clock}, false)
+	for range 4 {
+		_, err := sweeper.Sweep(t.Context())
+		require.NoError(t, err)
+		k.passes(9 * day)
+	}
+	_, err = k.node.Save(t.Context(), k.actor, []domain.Event{one})
+	require.NoError(t, err)
+	require.Len(t, k.head().Cabinets, 1)
+	require.Equal(t, 1, k.takesAllEvents())
+}
+
+// TestRemoval_SurvivesACrashAtEachRequest has a node die at each request of the sweeps that
+// remove two cabinets: before the request is carried out, and after it. Then another
+// node saves to one of the cabinets, delivers, and goes on with the sweeps.
+func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
+	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		for at, died := 1, true; died; at++ {
+			k := newKeeper(t, 2)
+			k.saves(3)
+			k.saves(1, repositorytest.From(domain.Charges))
+			k.takesAll()
+			k.sweeps()
+			dying := k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
+			requests := 0
+			died = false
+			k.line.Break(func(int, *http.Request) faulty.Fault {
+				if requests++; requests < at {
+					return faulty.None
+				}
+				if died {
+					return faulty.RequestLost
+				}
+				died = true
+				return fault
+			})
+			for range 4 {
+				k.passes(9 * day)
+				_, _ = dying.begin("sweep").sweepRecipient(t.Context(), k.actor)
+			}
+			k.line.Break(nil)
+			h := k.head()
+			k.saves(1)
+			require.NoError(t, k.audit(k.actor), "%s at request %d", fault, at)
+			require.Equal(t, 1, k.takesAllEvents())
+			k.forgets()
+			require.Empty(t, k.head().Cabinets)
+			require.GreaterOrEqual(t, k.head().RemovedOrdinal, h.RemovedOrdinal+1)
+			for _, g := range k.gates() {
+				require.Empty(t, g.At)
+			}
+			require.NoError(t, k.mended(k.actor))
+		}
+	}
+}
+
+// TestFailover_ToBeforeARemovalLosesNothing has the head of a recipient go back to before cabinets came and
+// went, and the gate not. New events have numbers above those that the gate has forgotten.
+func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
+	k := newKeeper(t, 3)
+	f := &failover{T: t, rig: k.rig, actor: k.actor, opts: Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}}
+	node := f.node(f.opts, false)
+	var past partition
+	for range 2 {
+		past = f.reads(node.db.catalog, k.actor.String())
+		k.saves(5, repositorytest.Typed("comes-and-goes"))
+		k.takesAll()
+		k.forgets()
+		require.Empty(t, k.head().Cabinets)
+	}
+	f.goesBack(past)
+
+	after := repositorytest.Events(3, k.actor, repositorytest.Typed("new"))
+	after = append(after, repositorytest.Events(3, k.actor, repositorytest.Typed("comes-and-goes"))...)
+	after = append(after, repositorytest.Events(3, k.actor)...)
+	f.saves(f.node(f.opts, true), after, 3)
+	require.ElementsMatch(t, idsOf(after), f.dequeues(f.node(f.opts, true), 100))
+	report, err := f.check(k.actor, true)
+	require.NoError(t, err)
+	require.True(t, report.Clean(), "%v", report.Findings)
+}
+
+// A large Save to a cabinet of which nothing is left is in flight when the sweep removes
+// that cabinet and one with higher ordinals.
+func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
+	k := newKeeper(t, 3)
+	// a first removal, so that the head has RemovedOrdinal
+	k.saves(1, repositorytest.Typed("zero"))
+	k.takesAll()
+	k.forgets()
+	require.Positive(t, k.head().RemovedOrdinal)
+	k.saves(1)                                   // main
+	k.saves(10, repositorytest.Typed("another")) // four drawers
+	k.takesAll()
+	k.sweeps()
+	e := repositorytest.Event(k.actor)
+	main := nameOf(e.Cabinet())
+	for range 3 {
+		k.passes(9 * day)
+		h := k.head()
+		if h.retained(main).isGone(h.Cabinets[main]) {
+			break
+		}
+		k.sweeps()
+	}
+	require.Len(t, k.head().Cabinets, 2)
+	node, line := k.tapped(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
+	line.set(at(2, replacesHead, func() error { // before the commit
+		_, err := k.node.Sweep(t.Context())
+		h := k.head()
+		t.Logf("removed up to %d, cabinets %v", h.RemovedOrdinal, h.Cabinets)
+		return err
+	}))
+	events := repositorytest.Events(2, k.actor)
+	saved, err := node.Save(t.Context(), k.actor, events)
+	require.NoError(t, err)
+	require.Equal(t, 2, saved.Accepted)
+	t.Logf("%+v", k.head().Cabinets)
+	require.Equal(t, 2, k.takesAllEvents())
+	require.NoError(t, k.audit(k.actor))
+}

@@ -1,0 +1,80 @@
+package cosmos
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// filters compares the filters of a drawer with the hashes of the ids that were read, in
+// the order of the slots.
+func (s *scan) filters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+	if err := s.drawerFilter(ctx, d, hashes); err != nil || !d.sealed {
+		return err
+	}
+	return s.olderFilter(ctx, d, hashes)
+}
+
+// drawerFilter compares the filter of a drawer, if it is stored.
+func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+	c, at := s.l.begin(), drawerSegment(d.ordinal)
+	var doc blockFilterDoc
+	etag, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.id(), &doc)
+	if client.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	set, err := decodeFingerprints(at, doc.Fingerprints)
+	isWrong := err != nil || doc.Drawer != d.id || doc.Sealed && (!d.sealed || doc.Count < d.limit) ||
+		!set.holdsAll(hashes[:min(doc.Count, len(hashes))])
+	if !isWrong {
+		return nil
+	}
+	s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, c *call) error {
+		keys := make([]fingerprintKey, len(hashes))
+		for i, hash := range hashes {
+			keys[i] = at.keyOf(hash, 0)
+		}
+		right := &blockFilterDoc{
+			ID: at.id(), PartitionKey: cabinetKey(s.cabinet), Until: at.end(), Drawer: d.id, Count: d.limit, Sealed: d.sealed,
+			Fingerprints: newFingerprintSet(at, keys).encode(), Document: doc.Document,
+		}
+		_, err := c.Put(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.id(), etag, right)
+		return err
+	}, "it does not say which events the drawer holds")
+	return nil
+}
+
+// holdsAll reports whether f, the set of a drawer, holds all events with hashes.
+func (f *fingerprintSet) holdsAll(hashes []uint64) bool {
+	return !slices.ContainsFunc(hashes, func(hash uint64) bool { return len(f.ordinals(hash, nil)) == 0 })
+}
+
+// olderFilter compares the filter of a sealed drawer that an older version has left, if
+// there is one.
+func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+	c, want := s.l.begin(), newFilter(d.limit)
+	var doc filterDoc
+	etag, err := c.Read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
+	if client.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, hash := range hashes {
+		want.addHash(hash)
+	}
+	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
+		s.l.found("H2", filterWrong, "older filter of "+s.where(d), func(ctx context.Context, c *call) error {
+			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, Document: doc.Document}
+			_, err := c.Put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
+			return err
+		}, "it does not say which events the drawer holds")
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A pacer limits the request units that background calls of a client spend in a second. It
+// halves its rate when a request of the client, of any call, is throttled, because the account
+// then has less to spare. Without throttled requests the rate rises again.
+type pacer struct {
+	limit float64 // request units a second
+	clock func() time.Time
+
+	mu        sync.Mutex
+	rate      float64   // at most limit
+	debt      float64   // request units spent and not paid off, at the time at
+	at        time.Time // of the last change
+	throttled time.Time // when the rate was halved
+}
+
+const (
+	minRateShare   = 1. / 64     // of the limit, however often requests are throttled
+	rateRecovery   = time.Minute // in which the rate would rise from 0 to the limit
+	throttledPause = time.Second // in which a throttled account gets no background request
+)
+
+func newPacer(limit float64, clock func() time.Time) *pacer {
+	return &pacer{limit: limit, rate: limit, clock: clock}
+}
+
+// wait waits until what was spent before is paid off. It returns false if ctx ends before.
+func (p *pacer) wait(ctx context.Context) bool {
+	pause := p.takePause()
+	return pause <= 0 || Sleep(ctx, pause)
+}
+
+// takePause returns how long the next request has to wait, and takes the debt for paid off:
+// a clock that stands still delays each request once.
+func (p *pacer) takePause() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advance()
+	pause := time.Duration(p.debt / p.rate * float64(time.Second))
+	p.debt = 0
+	return pause
+}
+
+// advance pays off debt for the time that has passed, raises the rate, and returns the time.
+func (p *pacer) advance() time.Time {
+	now := p.clock()
+	if passed := now.Sub(p.at).Seconds(); passed > 0 {
+		p.debt = max(p.debt-passed*p.rate, 0)
+		p.rate = min(p.rate+p.limit*passed/rateRecovery.Seconds(), p.limit)
+	}
+	p.at = now
+	return now
+}
+
+// spend notes the charge of a background request.
+func (p *pacer) spend(charge float32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advance()
+	p.debt += float64(charge)
+}
+
+// noteThrottled halves the rate, once for all requests that are throttled in one pause.
+func (p *pacer) noteThrottled() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.advance()
+	if since := now.Sub(p.throttled); since >= 0 && since < throttledPause {
+		return
+	}
+	p.throttled = now
+	p.rate = max(p.rate/2, p.limit*minRateShare)
+	p.debt = max(p.debt, p.rate*throttledPause.Seconds())
+}
+
+// batchSize returns how many operations of a price a batch takes, at least 1: what it costs is
+// taken from the account at once, so it is at most what may be spent in half a second.
+func (p *pacer) batchSize(price float64, limit int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advance()
+	return max(1, min(limit, int(p.rate/2/price)))
+}

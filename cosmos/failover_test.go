@@ -1,0 +1,418 @@
+package cosmos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A failover is a store of which some partitions go back to what they were before.
+type failover struct {
+	*testing.T
+	*rig
+	opts  Options
+	actor domain.ActorID
+	main  domain.CabinetKey
+}
+
+// A partition is all that is stored under one key.
+type partition struct {
+	container *azcosmos.ContainerClient
+	key       string
+	docs      map[string][]byte
+}
+
+func newFailover(t *testing.T, account embedded.Options, opts Options) *failover {
+	f := &failover{T: t, rig: newRig(t, account), actor: repositorytest.NewActor(), opts: opts}
+	first := repositorytest.Event(f.actor)
+	f.main = first.Cabinet()
+	return f
+}
+
+func (f *failover) reads(container *azcosmos.ContainerClient, key string) partition {
+	f.Helper()
+	node := f.node(f.opts, false)
+	p := partition{container, key, make(map[string][]byte)}
+	q := node.begin("test").Query(container, key, "SELECT * FROM c")
+	for !q.IsDone() {
+		items, err := q.Next(f.Context(), 1000)
+		require.NoError(f, err)
+		for _, item := range items {
+			var doc struct {
+				ID string `json:"id"`
+			}
+			require.NoError(f, json.Unmarshal(item, &doc))
+			p.docs[doc.ID] = item
+		}
+	}
+	return p
+}
+
+// goesBack makes a partition what it was when p was read.
+func (f *failover) goesBack(p partition) {
+	f.Helper()
+	pk := azcosmos.NewPartitionKeyString(p.key)
+	for id := range f.reads(p.container, p.key).docs {
+		if p.docs[id] == nil {
+			_, err := p.container.DeleteItem(f.Context(), pk, id, nil)
+			require.NoError(f, err)
+		}
+	}
+	for _, doc := range p.docs {
+		_, err := p.container.UpsertItem(f.Context(), pk, doc, nil)
+		require.NoError(f, err)
+	}
+}
+
+func (f *failover) saves(node *Repository, events []domain.Event, batch int) {
+	f.Helper()
+	for some := range slices.Chunk(events, batch) {
+		saved, err := node.Save(f.Context(), f.actor, some)
+		require.NoError(f, err)
+		require.Equal(f, repository.Saved{Accepted: len(some)}, saved)
+	}
+}
+
+// dequeues peeks and dequeues up to limit bundles, and returns the ids of their events. It
+// requires numbers that ascend.
+func (f *failover) dequeues(node *Repository, limit int) (ids []string) {
+	f.Helper()
+	last := domain.Sequence(0)
+	for range limit {
+		b, err := repositorytest.Peek(f.Context(), f.stores(node), f.actor, allGroups, repositorytest.NewBundleID())
+		if err != nil {
+			require.ErrorIs(f, err, domain.ErrNoData)
+			return ids
+		}
+		for _, e := range b.Events {
+			require.Greater(f, e.Sequence, last)
+			last = e.Sequence
+			ids = append(ids, e.ID.String())
+		}
+		_, err = node.Acknowledge(f.Context(), f.actor, b.ID)
+		require.NoError(f, err)
+	}
+	return ids
+}
+
+func idsOf(events []domain.Event) []string {
+	ids := make([]string, len(events))
+	for i := range events {
+		ids[i] = events[i].ID.String()
+	}
+	return ids
+}
+
+// partitions returns what may go back: 1 the head, 2 the drawers as well, 3 their pages.
+func (f *failover) partitions(what int) []partition {
+	f.Helper()
+	node := f.node(f.opts, false)
+	found := []partition{f.reads(node.db.catalog, f.actor.String())}
+	if what == 1 {
+		return found
+	}
+	drawers := f.reads(node.db.cabinets, cabinetKey(f.main))
+	found = append(found, drawers)
+	if what == 2 {
+		return found
+	}
+	ids := []string{f.head().Cabinets[nameOf(f.main)].Drawer}
+	for id := range drawers.docs {
+		if id != ids[0] {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		found = append(found, f.reads(node.db.cabinets, id))
+	}
+	return found
+}
+
+func (f *failover) head() *head {
+	h, err := f.node(f.opts, false).begin("test").readHead(f.Context(), f.actor)
+	require.NoError(f, err)
+	return h
+}
+
+func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
+	for _, opts := range []Options{
+		{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3}, // on a Session account
+		{Exclusive: true, SweepEvery: -1},
+		{Exclusive: true, SweepEvery: -1, TailEvents: 8},
+		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4},
+		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3},
+	} {
+		for what := 1; what <= 3; what++ {
+			for _, kept := range []int{0, 2, 7, 10} {
+				if raced && kept != 7 {
+					continue
+				}
+				for _, taken := range []int{12, 20, 30} {
+					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
+						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
+					t.Run(name, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { goingBack(t, opts, what, kept, taken) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func goingBack(t *testing.T, opts Options, what, kept, taken int) {
+	account := embedded.Options{Consistency: "Strong"}
+	if !opts.Exclusive {
+		account.Consistency = "Session"
+	}
+	f := newFailover(t, account, opts)
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two to a bundle
+	node := f.node(opts, true)
+	f.saves(node, before[:kept], 2)
+	past := f.partitions(what)
+	f.saves(node, before[kept:20], 1)
+	f.saves(node, before[20:], 5)
+	gone := f.dequeues(node, taken/2)
+	require.Equal(t, idsOf(before[:taken]), gone)
+	for _, p := range past {
+		f.goesBack(p)
+	}
+
+	var log bytes.Buffer
+	logged := opts
+	logged.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	other := f.node(logged, true)
+	_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
+	require.ErrorIs(t, err, domain.ErrNoData)
+	if opts.Exclusive { // else no read proves it
+		require.Contains(t, log.String(), "a gate is in front of its head")
+	}
+	report, err := f.check(f.actor, false)
+	require.NoError(t, err)
+	require.Contains(t, kinds(report), gateInFront)
+
+	if kept == 7 { // else the next Save does it
+		_, err := f.check(f.actor, true)
+		require.NoError(t, err)
+		require.Zero(t, len(f.head().inFrontOf(f.gates())))
+	}
+	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
+	f.saves(other, after[:3], 1)
+	require.Empty(t, f.head().inFrontOf(f.gates()))
+	f.saves(f.node(opts, true), after[3:8], 5)
+	f.saves(other, after[8:], 2)
+
+	found := f.dequeues(f.node(opts, true), 100)
+	require.GreaterOrEqual(t, len(found), len(after))
+	rest := len(found) - len(after)
+	require.Equal(t, idsOf(after), found[rest:])
+	require.Subset(t, idsOf(before[taken:]), found[:rest], "what was dequeued does not come again")
+	if what == 1 && opts.TailEvents == 0 { // tails are lost with the head
+		require.Equal(t, idsOf(before[taken:]), found[:rest], "what is stored comes, though the head has lost it")
+	}
+	report, err = f.check(f.actor, true)
+	require.NoError(t, err)
+	require.True(t, report.Clean(), "%v", report.Findings)
+}
+
+func (f *failover) gates() map[domain.Group]*gate {
+	gates := make(map[domain.Group]*gate)
+	require.NoError(f, f.node(f.opts, false).begin("test").readGates(f.Context(), f.actor, allGroups, gates))
+	return gates
+}
+
+func TestFailover_OfADrawerAloneLosesNothing(t *testing.T) {
+	for _, tails := range []int{0, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, TailEvents: tails})
+			node := f.node(f.opts, true)
+			before := repositorytest.Events(20, f.actor)
+			f.saves(node, before[:6], 1)
+			past := f.partitions(2)[1]
+			f.saves(node, before[6:], 1)
+			f.goesBack(past)
+			after := repositorytest.Events(12, f.actor)
+			f.saves(f.node(f.opts, true), after, 1)
+			require.Equal(t, append(idsOf(before), idsOf(after)...), f.dequeues(f.node(f.opts, true), 100))
+			require.NoError(t, f.checksOut())
+		})
+	}
+}
+
+// checksOut returns what a check finds that a repair does not mend.
+func (f *failover) checksOut() error {
+	report, err := f.check(f.actor, true)
+	if err == nil && !report.Clean() {
+		err = fmt.Errorf("%v", report.Findings)
+	}
+	return err
+}
+
+func TestFailover_IsNoticedByANodeThatLivesThroughIt(t *testing.T) {
+	for _, stale := range []bool{false, true} {
+		t.Run(fmt.Sprintf("reads may be stale: %v", stale), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				account := embedded.Options{}
+				if stale {
+					account.Stale = func() int { return 0 }
+				}
+				f := newFailover(t, account, Options{SweepEvery: -1, TailEvents: 8})
+				node := f.node(f.opts, true)
+				before := repositorytest.Events(30, f.actor)
+				f.saves(node, before[:10], 1)
+				past := f.partitions(3)
+				f.saves(node, before[10:], 1)
+				require.Len(t, f.dequeues(node, 100), 30)
+				for _, p := range past {
+					f.goesBack(p)
+				}
+				after := repositorytest.Events(12, f.actor)
+				f.saves(node, after, 1)
+				require.Equal(t, idsOf(after), f.dequeues(node, 100))
+				report, err := f.check(f.actor, true)
+				require.NoError(t, err)
+				require.True(t, report.Clean(), "%v", report.Findings)
+			})
+		})
+	}
+}
+
+func TestFirstSave_ReadsOneGateMore(t *testing.T) {
+	f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 8})
+	f.saves(f.node(f.opts, false), repositorytest.Events(2, f.actor), 1)
+	node := f.node(f.opts, false)
+	count := func() int {
+		before := f.line.Calls()
+		f.saves(node, repositorytest.Events(1, f.actor), 1)
+		return f.line.Calls() - before
+	}
+	units := f.engine.RequestUnits()
+	cold := count()
+	coldUnits := f.engine.RequestUnits() - units
+	warm := count()
+	warmUnits := f.engine.RequestUnits() - units - coldUnits
+	t.Logf("%.2f RU, then %.2f RU", coldUnits, warmUnits)
+	require.LessOrEqual(t, coldUnits, warmUnits+4, "two point reads, doubled on a Strong account")
+	require.Equal(t, 3, cold, "the head, the gate, and the write")
+	require.Equal(t, 1, warm)
+}
+
+// inFrontStore returns a store with a gate in front of its head.
+func inFrontStore(t *testing.T, opts Options) *failover {
+	f := newFailover(t, embedded.Options{}, opts)
+	node := f.node(opts, true)
+	before := repositorytest.Events(11, f.actor)
+	f.saves(node, before[:5], 1)
+	past := f.partitions(2)
+	f.saves(node, before[5:], 3)
+	require.Len(t, f.dequeues(node, 100), 11)
+	for _, p := range past {
+		f.goesBack(p)
+	}
+	return f
+}
+
+func TestRaise_MayStopAtAnyRequest(t *testing.T) {
+	for _, loseReply := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			for n := 1; ; n++ {
+				f := inFrontStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+				dying := f.opts
+				dying.Retries = -1
+				node := f.node(dying, false)
+				requests, after := 0, repositorytest.Events(8, f.actor)
+				f.line.Break(func(int, *http.Request) faulty.Fault {
+					requests++
+					switch {
+					case requests == n && loseReply:
+						return faulty.ReplyLostAfter
+					case requests >= n:
+						return faulty.RequestLost
+					}
+					return faulty.None
+				})
+				var err error
+				for range 4 { // without retries, each Save takes one step
+					if _, err = node.Save(t.Context(), f.actor, after[:2]); requests >= n {
+						break
+					}
+				}
+				f.line.Break(nil)
+				other := f.node(f.opts, true)
+				_, err2 := other.Save(t.Context(), f.actor, after[:2])
+				require.NoError(t, err2)
+				f.saves(f.node(f.opts, false), after[2:], 1)
+				require.Equal(t, idsOf(after), f.dequeues(other, 100), "stopped at request %d", n)
+				report, cerr := f.check(f.actor, true)
+				require.NoError(t, cerr)
+				require.True(t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
+				if err == nil {
+					require.Greater(t, n, 10)
+					return
+				}
+			}
+		})
+	}
+}
+
+func TestRaise_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for n := 1; ; n++ {
+			f := inFrontStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+			node, line := f.tapped(f.opts)
+			other := f.node(f.opts, false)
+			after, met := repositorytest.Events(9, f.actor), false
+			line.set(at(n, func(*http.Request) bool { return true }, func() error {
+				met = true
+				f.saves(other, after[:4], 2)
+				return nil
+			}))
+			_, err := node.Save(t.Context(), f.actor, after[4:6])
+			require.NoError(t, err)
+			f.saves(node, after[6:], 1)
+			found := f.dequeues(f.node(f.opts, false), 100)
+			if !met {
+				require.Equal(t, idsOf(after[4:]), found)
+				require.Greater(t, n, 10)
+				return
+			}
+			require.ElementsMatch(t, idsOf(after), found, "before request %d", n)
+			report, err := f.check(f.actor, true)
+			require.NoError(t, err)
+			require.True(t, report.Clean(), "before request %d: %v", n, report.Findings)
+		}
+	})
+}
+
+func TestFailover_VoidsTheDrawersThatAPeekRemembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
+		node, other := f.node(f.opts, true), f.node(f.opts, true)
+		before := repositorytest.Events(30, f.actor)
+		f.saves(node, before[:6], 2)
+		past := f.partitions(3)
+		f.saves(node, before[6:], 4)
+		_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
+		require.NoError(t, err)
+		require.Len(t, other.known.sealed(f.main, 1), 7)
+		for _, p := range past {
+			f.goesBack(p)
+		}
+		after := repositorytest.Events(12, f.actor)
+		f.saves(f.node(f.opts, true), after, 1)
+		require.Equal(t, append(idsOf(before[:6]), idsOf(after)...), f.dequeues(other, 100))
+	})
+}

@@ -1,0 +1,174 @@
+package cosmos
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A fingerprint is the upper 42 bits of an id's hash. The filters of the index of received
+// ids are sorted fingerprints rather than Bloom, xor or binary fuse filters, for these
+// reasons:
+//
+//   - Filters of several drawers are merged without reading a page. The others need the ids
+//     again, or let more foreign ids pass with each merge.
+//   - A merged filter also says in which drawer an id may be. So a hit costs the reading of
+//     one drawer, however many drawers the filter covers.
+//   - A filter is cut by hash into segments, so that a Save reads those of its ids alone.
+//   - They are as small: 4.1 bytes an id at each level, where a binary fuse filter takes 4.5
+//     bytes with 32 bits a fingerprint.
+//
+// A foreign id passes for one of n received ids with a probability of n/2^42: 2 in ten
+// million with a million ids.
+const fingerprintBits = 42
+
+// A fingerprintKey is a fingerprint and, below it, the drawer of its event: the number of
+// the drawer in its block, in as many bits as the block's level takes. From the top, its
+// bits are the segment, the bucket in the segment, and the 32 bits of a word.
+type fingerprintKey uint64
+
+// A fingerprintSet holds the fingerprints of the events in one segment of a block. It is
+// never changed.
+type fingerprintSet struct {
+	blockSegment
+	starts []uint32 // where each bucket begins in words, and where the last one ends
+	words  []uint32 // sorted within a bucket
+}
+
+// newFingerprintSet returns the set of keys, which it sorts. All of them lie in segment s.
+func newFingerprintSet(s blockSegment, keys []fingerprintKey) *fingerprintSet {
+	slices.Sort(keys)
+	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.buckets()+1), words: make([]uint32, len(keys))}
+	for i, key := range keys {
+		f.starts[s.bucketOf(key)+1]++
+		f.words[i] = uint32(key) //nolint:gosec // the lower 32 bits
+	}
+	for i := 1; i < len(f.starts); i++ {
+		f.starts[i] += f.starts[i-1]
+	}
+	return f
+}
+
+// len returns the number of fingerprints.
+func (f *fingerprintSet) len() int { return len(f.words) }
+
+// size estimates the memory that f takes, in bytes.
+func (f *fingerprintSet) size() int { return 160 + 4*(len(f.starts)+len(f.words)) }
+
+// keys returns all keys, in order.
+func (f *fingerprintSet) keys() []fingerprintKey {
+	keys := make([]fingerprintKey, 0, len(f.words))
+	for bucket := range f.buckets() {
+		upper := fingerprintKey(f.segment*f.buckets()+bucket) << 32 //nolint:gosec // not negative
+		for _, word := range f.words[f.starts[bucket]:f.starts[bucket+1]] {
+			keys = append(keys, upper|fingerprintKey(word))
+		}
+	}
+	return keys
+}
+
+// ordinals appends the ordinals of the drawers that may hold the event with a hash to to.
+func (f *fingerprintSet) ordinals(hash uint64, to []int) []int {
+	low := f.keyOf(hash, 0)
+	bucket, drawers := f.bucketOf(low), uint32(1)<<(fanOutBits*f.level)
+	for _, word := range f.words[f.starts[bucket]:f.starts[bucket+1]] {
+		if word >= uint32(low) && word-uint32(low) < drawers { //nolint:gosec // the lower 32 bits
+			to = append(to, f.first()+int(word-uint32(low))) //nolint:gosec // the lower 32 bits
+		}
+	}
+	return to
+}
+
+// keyOf returns the key of the event with a hash in the drawer-th drawer of b.
+func (b block) keyOf(hash uint64, drawer int) fingerprintKey {
+	return fingerprintKey(hash>>(64-fingerprintBits)<<(fanOutBits*b.level) | uint64(drawer)) //nolint:gosec // not negative
+}
+
+// keysOf returns the keys of events in a block that is one drawer.
+func keysOf(ids map[domain.EventID]domain.Digest) []fingerprintKey {
+	keys := make([]fingerprintKey, 0, len(ids))
+	for id := range ids {
+		keys = append(keys, block{}.keyOf(hashOf(id), 0))
+	}
+	return keys
+}
+
+// mergeSets returns the sets of a block, one for each segment that the sets of its children
+// cover. A nil child holds nothing.
+func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
+	count, segment := 0, 0
+	for _, child := range children {
+		if child != nil {
+			count, segment = count+child.len(), child.segment
+		}
+	}
+	below := fanOutBits * (b.level - 1) // bits of a child's drawers
+	first := segment * b.segments() / b.child(0).segments()
+	keys := make([][]fingerprintKey, b.segments()/b.child(0).segments())
+	for i := range keys {
+		keys[i] = make([]fingerprintKey, 0, count/len(keys)+count/(2*len(keys)))
+	}
+	for i, child := range children {
+		if child == nil {
+			continue
+		}
+		for _, key := range child.keys() {
+			drawer := i<<below | int(key&(1<<below-1))                       //nolint:gosec // few bits
+			moved := key>>below<<(below+fanOutBits) | fingerprintKey(drawer) //nolint:gosec // few bits, not negative
+			at := b.segmentOfKey(moved) - first
+			keys[at] = append(keys[at], moved)
+		}
+	}
+	sets := make([]*fingerprintSet, len(keys))
+	for i := range sets {
+		sets[i] = newFingerprintSet(blockSegment{b, first + i}, keys[i])
+	}
+	return sets
+}
+
+// fingerprintsVersion is the first byte of an encoded set. It is followed by the number of
+// words in each bucket as uvarint, the words in 4 bytes each, and the CRC-32C of all before
+// and of the name of the segment in 4 bytes.
+const fingerprintsVersion = 1
+
+var errFingerprints = errors.New("the fingerprints of a block of drawers cannot be decoded")
+
+func (f *fingerprintSet) encode() []byte {
+	data := make([]byte, 0, 5+2*len(f.starts)+4*len(f.words))
+	data = append(data, fingerprintsVersion)
+	for i := range f.buckets() {
+		data = binary.AppendUvarint(data, uint64(f.starts[i+1]-f.starts[i]))
+	}
+	for _, word := range f.words {
+		data = binary.LittleEndian.AppendUint32(data, word)
+	}
+	return binary.LittleEndian.AppendUint32(data, f.sum(data))
+}
+
+func (s blockSegment) sum(data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, []byte(s.id()))
+}
+
+// decodeFingerprints returns the set of segment s that encode has encoded.
+func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
+	end := len(data) - 4
+	if end < 1 || data[0] != fingerprintsVersion || s.sum(data[:end]) != binary.LittleEndian.Uint32(data[end:]) {
+		return nil, errFingerprints
+	}
+	d := decoder{b: data[1:end]}
+	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.buckets()+1)}
+	for i := range s.buckets() {
+		f.starts[i+1] = f.starts[i] + uint32(d.uvarint()) //nolint:gosec // written from an uint32
+	}
+	if d.failed || len(d.b) != 4*int(f.starts[s.buckets()]) {
+		return nil, errFingerprints
+	}
+	f.words = make([]uint32, len(d.b)/4)
+	for i := range f.words {
+		f.words[i] = binary.LittleEndian.Uint32(d.b[4*i:])
+	}
+	return f, nil
+}

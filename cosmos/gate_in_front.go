@@ -1,0 +1,35 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// whatToDoInFront is what a log line and a finding say about a gate in front of its head.
+const whatToDoInFront = "the store has lost writes, by a failover or because a part of it was restored: " +
+	"the next Save or a check with repair goes on above the gate; have senders send again what they sent since the time that was lost"
+
+// reportInFront reports a gate in front of h, which was read beside it. It proves that by
+// reading the head after the gates; where reads may be stale only a write could, so a check
+// or the next Save finds it there.
+func (c *call) reportInFront(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, h *head) error {
+	if len(h.inFrontOf(gates)) == 0 {
+		c.r.inFront.remove(recipient)
+		return nil
+	}
+	if c.r.db.ReadsMayBeStale() {
+		return nil
+	}
+	later, err := c.readHead(ctx, recipient)
+	if err != nil {
+		return err
+	}
+	if found := later.inFrontOf(gates); len(found) > 0 {
+		c.r.known.forget(recipient)
+		c.r.inFront.add(recipient, slices.Sorted(maps.Keys(found)))
+	}
+	return nil
+}

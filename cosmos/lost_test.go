@@ -1,0 +1,129 @@
+package cosmos
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestAbandonedID_IsNoDuplicateForAnotherNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
+		node, other := f.node(f.opts, true), f.node(f.opts, true)
+		events := repositorytest.Events(5, f.actor)
+		f.saves(other, events, 5)
+		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		_, err := node.Abandon(t.Context(), f.main, order)
+		require.NoError(t, err)
+		saved, err := other.Save(t.Context(), f.actor, events)
+		require.NoError(t, err)
+		require.Equal(t, repository.Saved{Accepted: 5}, saved)
+	})
+}
+
+// A node sleeps through a failover; its senders send again what is lost.
+func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1, TailEvents: 8})
+		node := f.node(f.opts, true)
+		before := repositorytest.Events(30, f.actor)
+		f.saves(node, before[:10], 1)
+		past := f.partitions(3)
+		f.saves(node, before[10:], 1)
+		for _, p := range past {
+			f.goesBack(p)
+		}
+		saved, err := node.Save(t.Context(), f.actor, before[10:])
+		require.NoError(t, err)
+		require.Equal(t, repository.Saved{Accepted: 20}, saved)
+	})
+}
+
+// An order to abandon meets a large Save in flight: its commit goes on with the head that was
+// read, and the index stays.
+func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
+		owner, line := f.tapped(f.opts)
+		events := repositorytest.Events(5, f.actor)
+		f.saves(owner, events, 5)
+		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		operator := f.node(f.opts, false)
+		line.set(at(2, replacesHead, func() error {
+			_, err := operator.Abandon(t.Context(), f.main, order)
+			return err
+		}))
+		f.saves(owner, repositorytest.Events(3, f.actor), 3)
+		line.set(nil)
+		for i := range events {
+			saved, err := owner.Save(t.Context(), f.actor, []domain.Event{repositorytest.Event(f.actor), events[i]})
+			require.NoError(t, err)
+			require.Equal(t, repository.Saved{Accepted: 2}, saved, "event %d", i)
+		}
+	})
+}
+
+// On a Session account, a Peek goes on in the middle of a page, and two reads of the drawer
+// are behind.
+func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
+	for age := int32(1); age < 24; age++ {
+		synctest.Test(t, func(t *testing.T) {
+			var now atomic.Int32
+			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1})
+			first := f.node(f.opts, false)
+			f.saves(first, repositorytest.Events(6, f.actor, repositorytest.Weighing(20_000)), 6)
+			require.Len(t, f.dequeues(first, 1), 2)
+			node, line := f.tapped(f.opts)
+			n := 0
+			line.set(func(req *http.Request) error {
+				now.Store(0)
+				if queries(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") {
+					if n++; n <= 2 {
+						now.Store(age)
+					}
+				}
+				return nil
+			})
+			_, err := node.NextUnacknowledged(t.Context(), f.actor, allGroups)
+			require.NoError(t, err, "age %d", age)
+		})
+	}
+}
+
+// On a Session account, a node reads on from the middle of a page that another node has
+// flushed, and its reads of the drawer are behind.
+func TestLostPage_IsNotConcludedByASaveInTheMiddleOfAPage(t *testing.T) {
+	for age := int32(1); age < 8; age++ {
+		synctest.Test(t, func(t *testing.T) {
+			var now atomic.Int32
+			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1, TailEvents: 8})
+			node, line := f.tapped(f.opts)
+			events := repositorytest.Events(20, f.actor)
+			f.saves(node, events[:12], 1)
+			f.saves(f.node(f.opts, true), events[12:], 1)
+			n := 0
+			line.set(func(req *http.Request) error {
+				now.Store(0)
+				if queries(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") {
+					now.Store(age)
+					n++
+				}
+				return nil
+			})
+			saved, err := node.Save(t.Context(), f.actor, events[13:14])
+			line.set(nil)
+			now.Store(0)
+			t.Logf("%d stale queries, %+v, %v", n, saved, err)
+			require.Zero(t, saved.Accepted, "age %d", age)
+		})
+	}
+}

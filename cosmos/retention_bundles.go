@@ -1,0 +1,120 @@
+package cosmos
+
+import (
+	"context"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A bundle gets its time to live with the write that closes it, and none while the retention
+// is unlimited. A gate says whether all closed bundles of its group have one. If it does not,
+// because the retention was unlimited or an older version has created the gate, the sweep
+// looks for those without and gives them the retention of today, counted from then on. So a
+// recipient is looked through until that is done, and not again.
+
+// maxExpiredAtOnce limits the bundles of a recipient that a sweep gives a time to live. The
+// next sweep continues.
+const maxExpiredAtOnce = 5_000
+
+// patchUnits is what a patch of a bundle costs, about.
+const patchUnits = 15
+
+// An unexpiring document is a bundle or a gate without a time to live.
+type unexpiring struct {
+	ID    string      `json:"id"`
+	Kind  string      `json:"kind"`
+	State string      `json:"state"`
+	ETag  azcore.ETag `json:"_etag"`
+	client.FormatNumber
+}
+
+func (u *unexpiring) DocumentKind() client.DocumentKind {
+	if u.Kind == gateKind {
+		return gateDocument
+	}
+	return bundleDocument
+}
+
+// expireBundles gives a time to live to the closed bundles of a recipient that have none, and
+// returns how many there were. If a sweep finds none, it notes that in the gates: on condition
+// that they are as they were read, and that the query has seen them so, because every write
+// that closes a bundle also writes its gate.
+func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
+	var pending []*gate
+	for _, group := range c.r.opts.Groups.All() {
+		if g := gates[group]; g.ETag != "" && !g.Expiring {
+			pending = append(pending, g)
+		}
+	}
+	if len(pending) == 0 {
+		return 0, nil
+	}
+	key := recipient.String()
+	seen := make(map[string]azcore.ETag)
+	q := c.Query(c.r.db.bundles, key,
+		"SELECT c.id, c.kind, c.state, c._etag, c.v FROM c WHERE c.kind IN ('"+bundleKind+"', '"+gateKind+"') AND NOT IS_DEFINED(c.ttl)")
+	for !q.IsDone() && n < maxExpiredAtOnce {
+		items, err := q.Next(ctx, 1000)
+		if err != nil {
+			return n, err
+		}
+		var closed []string
+		for _, item := range items {
+			var doc unexpiring
+			switch err := c.Decode(item, key, &doc); {
+			case err != nil:
+				return n, err
+			case doc.Kind == gateKind:
+				seen[doc.ID] = doc.ETag
+			case doc.State != stateOpen:
+				closed = append(closed, doc.ID)
+			}
+		}
+		for ids := range slices.Chunk(closed, c.BatchSize(patchUnits, maxBatch)) {
+			if err := c.expireBatch(ctx, key, ids); err != nil {
+				if client.IsRefused(err) { // by another sweep or a Replay, or the query was stale
+					err = nil
+				}
+				return n, err
+			}
+			n += len(ids)
+		}
+		q.UseCall(c.Renew()) // a budget for each result page
+	}
+	if n > 0 {
+		return n, nil // the next sweep finds what is left
+	}
+	for _, g := range pending {
+		if seen[g.ID] != g.ETag {
+			continue
+		}
+		next := g.confirm(c.r.client.NewID())
+		next.Expiring = true
+		// A crash after this write leaves the gate under its next generation. It has the same
+		// meaning as before.
+		if _, err := c.Put(ctx, c.r.db.bundles, key, g.ID, g.ETag, next); err != nil && !client.IsRefused(err) {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// expireBatch gives closed bundles the time to live of a bundle that is closed now. Its
+// condition keeps a bundle that a Replay has opened again.
+func (c *call) expireBatch(ctx context.Context, key string, ids []string) error {
+	// A crash after this write leaves bundles that expire. The next sweep continues with the
+	// others.
+	_, err := c.Batch(ctx, c.r.db.bundles, key, false, func(b *azcosmos.TransactionalBatch) {
+		for _, id := range ids {
+			ops := client.NewPatch(bundleDocument, "c.state != '"+stateOpen+"'", "NOT IS_DEFINED(c.ttl)")
+			ops.AppendSet("/ttl", timeToLive(c.r.opts.Retention))
+			b.PatchItem(id, ops, nil)
+		}
+	})
+	return err
+}

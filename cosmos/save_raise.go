@@ -1,0 +1,349 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// After a failover or a restored backup, each partition may be at a different time. A head
+// that has lost more than a gate gives slots and numbers away again that the gate has let
+// through, and the events in them would never be peeked. So a writer compares the head with
+// the gates of the groups that it saves to, before its first Save to each of them, by a read
+// beside that of the head. If a gate is in front of the head, the writer raises the head
+// above the gate:
+//
+//  1. An intent that is aborted from the beginning names the drawer of the head, those with
+//     higher ordinals that are stored, and an empty one for each ordinal that is missing. Its
+//     rollback seals them and takes the head past them. A drawer that was not sealed is
+//     sealed behind its pages, so that events that the head has lost are not lost with it.
+//  2. The numbers and the totals of the cabinets are raised to what the gate has let through
+//     and what is stored behind it, which the sealed drawers tell.
+//
+// Each step is a replace of the head on condition that it is the one that was compared,
+// which proves that the head was no stale read. It does not matter how old the gate is that
+// was read: if a head is current, no gate that was ever stored may be in front of it.
+
+// isInFront reports whether a gate has let through what a head does not know.
+func (at position) isInFront(last received) bool {
+	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
+		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
+}
+
+// inFrontOf returns the cabinets in which one of the gates is in front of a head, with the
+// positions of the gates.
+func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position {
+	var found map[cabinetName]position
+	add := func(name cabinetName, at position) {
+		if found == nil {
+			found = make(map[cabinetName]position)
+		}
+		found[name] = at
+	}
+	for _, g := range gates {
+		for name := range g.At {
+			if at := g.position(name, h.Cabinets[name]); at.isInFront(h.lastEver(name)) {
+				add(name, at)
+			}
+		}
+		if g.Removed > h.Watermark {
+			add(removedCabinets, position{Sequence: max(g.Removed, found[removedCabinets].Sequence)})
+		}
+	}
+	return found
+}
+
+// removedCabinets stands for the cabinets that a gate has forgotten.
+const removedCabinets cabinetName = ""
+
+// readHeadAndGates reads w.head unless it is known, and beside it the gates of those groups of
+// the batch that the head was not compared with yet.
+func (w *writer) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
+	if w.reserved == nil && w.isOld.Swap(false) {
+		w.head = nil
+	}
+	groups, err := w.uncompared()
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) == 0 {
+		if err := w.readHead(ctx, c); err != nil {
+			return nil, err
+		}
+		if groups, err = w.uncompared(); err != nil || len(groups) == 0 { // else this head is an older one
+			return nil, err
+		}
+	}
+	gates := make(map[domain.Group]*gate, len(groups))
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.readHead(gctx, c) })
+	g.Go(func() error { return c.readGates(gctx, w.recipient, groups, gates) })
+	return gates, g.Wait()
+}
+
+// uncompared returns the groups of the batch whose gates the head was not compared with yet.
+func (w *writer) uncompared() ([]domain.Group, error) {
+	var groups []domain.Group
+	var last domain.Origin
+	for _, save := range w.batch {
+		for i := range save.events {
+			origin := save.events[i].Origin
+			if origin == last {
+				continue
+			}
+			last = origin
+			group, err := w.r.opts.Groups.Of(origin)
+			if err != nil {
+				return nil, err
+			}
+			if !w.compared[group] && !slices.Contains(groups, group) {
+				groups = append(groups, group)
+			}
+		}
+	}
+	return groups, nil
+}
+
+// compare notes that w.head is not behind the gates. If it is, the head is raised above them,
+// step by step: the error is client.ErrStale after each.
+func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
+	if inFront := w.head.inFrontOf(gates); len(inFront) > 0 {
+		return w.raise(ctx, c, inFront)
+	}
+	if len(gates) > 0 && w.compared == nil {
+		w.compared = make(map[domain.Group]bool)
+	}
+	for group := range gates {
+		w.compared[group] = true
+	}
+	return nil
+}
+
+// raise takes the next step to a head that is above the positions of gates. w.head has no
+// intent. If it succeeds, the error is client.ErrStale: the caller reads the head again.
+func (w *writer) raise(ctx context.Context, c *call, inFront map[cabinetName]position) error {
+	base, it := w.head, &intent{ID: w.r.client.NewID(), Owner: w.r.owner, Aborted: true, First: w.head.Reserved + 1, Last: w.head.Reserved}
+	for _, name := range slices.Sorted(maps.Keys(inFront)) {
+		at := inFront[name]
+		it.Last = max(it.Last, at.Sequence)
+		if name == removedCabinets {
+			continue
+		}
+		var parts []part
+		var err error
+		if base, parts, err = w.partsToSeal(ctx, c, base, name, at); err != nil {
+			return err
+		}
+		it.Parts = append(it.Parts, parts...)
+	}
+	if len(it.Parts) == 0 {
+		return w.raiseNumbers(ctx, c, inFront)
+	}
+	next := base.clone()
+	next.Reserved, next.Intent = it.Last, it
+	// A crash after this write leaves the aborted intent, whose rollback any writer finishes.
+	// The gate is still in front of the head then.
+	if err := w.writeHead(ctx, c, next); err != nil {
+		return lookAgain(err)
+	}
+	w.index = newIndex(w.recipient, w.r.indexLimit()) // it may know events that are lost
+	c.AddRetries(len(it.Parts))
+	return w.undo(ctx, c)
+}
+
+// partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the
+// head can go on above them, and the head to write that on: without the tail of the cabinet,
+// whose events are in pages then.
+func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []part, error) {
+	cabinet, err := cabinetOf(w.recipient, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	floor, last := h.floor(name), h.cabinet(name)
+	found, err := client.All[drawer](ctx, c.Query(w.r.db.cabinets, cabinetKey(cabinet),
+		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: floor}))
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, highest := make(map[int]*drawer, len(found)), max(last.Ordinal, at.Ordinal)
+	for _, d := range found {
+		if stored[d.Ordinal] == nil || d.ID == last.Drawer {
+			stored[d.Ordinal] = d
+		}
+		highest = max(highest, d.Ordinal)
+	}
+	var parts []part
+	for ordinal := floor; ordinal <= highest; ordinal++ {
+		p := part{Cabinet: name, Ordinal: ordinal, New: true, First: h.Reserved + 1}
+		d := stored[ordinal]
+		isNamed := ordinal == last.Ordinal && last.Drawer != ""
+		switch {
+		case isNamed:
+			p.Drawer = last.Drawer
+			if h, p.Slot, err = w.sealedFill(ctx, c, h, cabinet, d); err != nil {
+				return nil, nil, err
+			}
+		case ordinal <= last.Ordinal && (d != nil || w.r.db.ReadsMayBeStale()): // its next reader seals it
+			continue
+		case d == nil:
+			p.Drawer = w.r.client.NewID()
+		default:
+			p.Drawer, p.Slot = d.ID, d.Count
+			if !d.Sealed {
+				p.Slot = max(d.Count, c.pagesEnd(ctx, cabinet, d.ID, ordinal, 0))
+			}
+		}
+		parts = append(parts, p)
+	}
+	return h, parts, nil
+}
+
+// sealedFill returns the slot up to which the drawer that a head names is to be sealed, and
+// the head without a tail of the cabinet. d is the document of the drawer, nil if it has none.
+func (w *writer) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
+	name := nameOf(cabinet)
+	last := h.Cabinets[name]
+	if d != nil && d.Sealed && d.Count >= last.Fill {
+		return h.dropTail(name), d.Count, nil // the head is older than the seal, which is behind a flush
+	}
+	if end := c.pagesEnd(ctx, cabinet, last.Drawer, last.Ordinal, last.inPages()); end >= last.Fill {
+		return h.dropTail(name), end, nil
+	}
+	for len(h.Cabinets[name].Tail) > 0 {
+		t, err := h.Cabinets[name].decodeTail(cabinet)
+		if err != nil {
+			return nil, 0, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
+		}
+		// A crash after this write leaves a page that the next attempt finds. The rollback of the
+		// intent counts it.
+		until, err := c.createFlushedPage(ctx, cabinet, t, w.r.client.NewID())
+		if err != nil {
+			return nil, 0, err
+		}
+		h = h.flushed(name, t, until)
+	}
+	return h, last.Fill, nil
+}
+
+// dropTail returns h without the tail of a cabinet, whose events are in pages.
+func (h *head) dropTail(name cabinetName) *head {
+	last := h.Cabinets[name]
+	if len(last.Tail) == 0 {
+		return h
+	}
+	c := h.clone()
+	last.Paged, last.Tail = 0, nil
+	c.Cabinets[name] = last
+	return c
+}
+
+// pagesEnd returns the slot behind the pages that follow each other from a slot on.
+func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id string, ordinal, from int) int {
+	read := c.readDrawer(cabinet, slotRange{Drawer: id, Ordinal: ordinal, From: from, To: maxSlots}, nil)
+	for {
+		if _, err := read.next(ctx); err != nil {
+			return read.at
+		}
+	}
+}
+
+// raiseNumbers raises the numbers and totals of cabinets whose drawers are all sealed.
+func (w *writer) raiseNumbers(ctx context.Context, c *call, inFront map[cabinetName]position) error {
+	next := w.head.clone()
+	for name, at := range inFront {
+		next.Watermark = max(next.Watermark, at.Sequence)
+		next.Reserved = max(next.Reserved, next.Watermark)
+		if name == removedCabinets {
+			continue
+		}
+		cabinet, err := cabinetOf(w.recipient, name)
+		if err != nil {
+			return err
+		}
+		last := next.cabinet(name)
+		at = last.sinceBase(at)
+		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.floor(name), at)
+		if err != nil {
+			return err
+		}
+		w.r.opts.Logger.ErrorContext(ctx, "the store has lost events that were acknowledged: the head goes on above its gate",
+			"recipient", w.recipient.String(), "cabinet", name, "received", last.Total, "acknowledged", at.Total, "waiting", waiting)
+		last.Sequence, last.Total = max(last.Sequence, sequence), at.Total+waiting
+		next.Cabinets[name] = last
+		next.Watermark = max(next.Watermark, last.Sequence)
+		next.Reserved = max(next.Reserved, next.Watermark)
+	}
+	// A crash before this write leaves a head whose drawers are sealed. The next writer
+	// compares it again and gets here.
+	if err := w.writeHead(ctx, c, next); err != nil {
+		return lookAgain(err)
+	}
+	w.index = newIndex(w.recipient, w.r.indexLimit())
+	w.r.known.forget(w.recipient)
+	w.r.metrics.repairs.WithLabelValues("raise").Add(float64(len(inFront)))
+	w.r.inFront.remove(w.recipient)
+	return client.ErrStale
+}
+
+// storedBehind returns how many events are stored behind a position, in drawers that are
+// sealed, and a number that none of them exceeds.
+func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
+	from := max(at.Ordinal, floor)
+	extents, err := c.extents(ctx, cabinet, last, from, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(extents) != last.Ordinal-from+1 {
+		return 0, 0, client.ErrNotYetVisible
+	}
+	sequence = at.Sequence
+	for _, e := range extents {
+		s := slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}
+		if e.ordinal == at.Ordinal {
+			s.From = at.Slot
+		}
+		if s.From >= s.To {
+			continue
+		}
+		waiting += int64(s.To - s.From)
+		read := c.readDrawer(cabinet, s, nil)
+		for !read.done() {
+			events, err := read.next(ctx)
+			if errors.Is(err, client.ErrNotYetVisible) || domain.KindOf(err) == domain.Damaged {
+				break // a page is lost, as a check reports
+			}
+			if err != nil {
+				return 0, 0, err
+			}
+			sequence = max(sequence, events[len(events)-1].Sequence)
+		}
+	}
+	return waiting, max(sequence, at.Sequence+domain.Sequence(waiting)), nil
+}
+
+// raiseHead raises the head of a recipient above all gates that are in front of it, for a
+// check that repairs.
+func (c *call) raiseHead(ctx context.Context, recipient domain.ActorID) error {
+	w := newWriter(c.r, recipient)
+	return c.Retry(ctx, func() error {
+		w.head = nil
+		if err := w.readHead(ctx, c); err != nil {
+			return err
+		}
+		if w.head.Intent != nil {
+			return w.resolveIntent(ctx, c)
+		}
+		gates := make(map[domain.Group]*gate)
+		if err := c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates); err != nil {
+			return err
+		}
+		return w.compare(ctx, c, gates)
+	})
+}

@@ -1,0 +1,60 @@
+package cosmos
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A node reads a part of the drawer that is being filled, for an event that the stored filter
+// may hold. Before it writes, another node has added events to the drawer.
+func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
+	for _, tails := range []int{0, 4} {
+		for _, more := range []int{1, 4, 25} { // in the same drawer, in its tail, and in the following ones
+			t.Run(fmt.Sprintf("tails of %d, %d more", tails, more), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newTrust(t)
+					opts := Options{DrawerCapacity: 60, TailEvents: tails}
+					if more > 10 {
+						opts.DrawerCapacity = 20
+					}
+					busy := s.node(opts, true)
+					var stored []domain.Event
+					save := func(n int) {
+						for range n {
+							events := repositorytest.Events(1, s.actor)
+							stored = append(stored, events...)
+							s.save(busy, 0, events)
+						}
+					}
+					save(17)
+					busy.Settle(t.Context(), s.actor)
+
+					cold, line := s.tapped(opts)
+					fresh := repositorytest.Events(1, s.actor)
+					batch := append([]domain.Event{stored[0], stored[16]}, fresh...)
+					// The event that the other node is going to add is saved by this one, too.
+					batch = append(batch, repositorytest.Events(1, s.actor)...)
+					next := batch[3]
+					line.set(at(1, replacesHead, func() error {
+						s.save(busy, 0, []domain.Event{next})
+						save(more - 1)
+						busy.Settle(t.Context(), s.actor)
+						return nil
+					}))
+					saved, err := cold.Save(t.Context(), s.actor, batch)
+					require.NoError(t, err)
+					require.Equal(t, repository.Saved{Accepted: 1, Duplicates: 3}, saved)
+					s.ledger.Saved(1, fresh...)
+					s.drains()
+				})
+			})
+		}
+	}
+}
