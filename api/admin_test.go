@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -34,6 +35,7 @@ var adminRoutes = []struct{ method, path, body string }{
 	{"POST", admin + "/release", `{` + why + `,"bundleId":"` + id(1) + `"}`},
 	{"POST", admin + "/skip", `{` + why + `,"bundleId":"` + id(1) + `"}`},
 	{"POST", admin + "/replay", `{` + why + `,"group":"timeseries"}`},
+	{"POST", admin + "/abandon", `{` + why + `,"origin":"TimeSeries","contentType":"RSM012"}`},
 	{"POST", admin + "/freeze", `{` + why + `}`},
 	{"POST", admin + "/thaw", `{` + why + `}`},
 	{"POST", "/v1/admin/check", `{}`},
@@ -129,6 +131,10 @@ func TestAnOrderThatIsMalformedChangesNothing(t *testing.T) {
 		{"an unknown group", "/replay", `{` + why + `,"group":"gas"}`, 404, "unknown-group", nil},
 		{"a group with a bundle open", "/replay", `{` + why + `,"group":"timeseries"}`, 409, "conflict", nil},
 		{"a group that never had one", "/replay", `{` + why + `,"group":"masterdata"}`, 404, "not-found", nil},
+		{"no cabinet", "/abandon", `{` + why + `}`, 400, "invalid", []string{"/origin", "/contentType"}},
+		{"no content type", "/abandon", `{` + why + `,"origin":"TimeSeries","contentType":""}`, 400, "invalid", nil},
+		{"a cabinet that does not exist", "/abandon", `{` + why + `,"origin":"TimeSeries","contentType":"none"}`, 404, "not-found", nil},
+		{"a cabinet with a bundle open", "/abandon", `{` + why + `,"origin":"TimeSeries","contentType":"measured-data"}`, 409, "conflict", nil},
 		{"a parameter", "/skip?force=true", `{` + why + bundle + `}`, 400, "invalid", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -254,4 +260,32 @@ func TestAPeekThatWaitsGetsWhatIsReleased(t *testing.T) {
 		require.Equal(b.t, 200, b.exchange(b.dial(), request(admin+"/replay", "{"+why+`,"group":"timeseries"}`)).StatusCode)
 		b.after(start, 0, 200, answered)
 	})
+}
+
+func TestAnOperatorAbandonsWhatIsLost(t *testing.T) {
+	f := serve(t, local)
+	f.post(202, newEvent(1), newEvent(2), newEvent(3))
+	recipient, err := domain.ParseActorID(actor)
+	require.NoError(t, err)
+	contentType, err := domain.ParseContentType("measured-data")
+	require.NoError(t, err)
+	key := domain.CabinetKey{Recipient: recipient, Origin: domain.TimeSeries, ContentType: contentType}
+	order := `{` + why + `,"origin":"TimeSeries","contentType":"measured-data"}`
+	f.do("POST", admin+"/abandon", order).problem(409, "conflict")
+	f.store.Lose(key, 1, 2)
+	f.do("GET", "/v1/peek", "").problem(500, "damaged")
+	lost := `{"origin":"TimeSeries","contentType":"measured-data","events":2,"first":1,"last":2,"slots":[]}`
+	require.JSONEq(t, lost, f.do("POST", admin+"/abandon", order).wants(200).body)
+	require.Equal(t, 1, strings.Count(f.do("GET", "/v1/peek", "").wants(200).body, `"sequence":3`))
+	var told struct {
+		Records []struct {
+			What string
+			Lost json.RawMessage
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(f.do("GET", admin+"/records", "").wants(200).body), &told))
+	require.Len(t, told.Records, 1)
+	require.Equal(t, "abandon", told.Records[0].What)
+	require.JSONEq(t, lost, string(told.Records[0].Lost))
+	f.logs.wait(t, `"what":"abandon"`)
 }

@@ -23,19 +23,9 @@ type fields map[string]any
 // read takes the fields from a small JSON object. Those that are required must be
 // there; none may be unknown, or be there twice.
 func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, required ...string) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	if err := checkContentType(w, r); err != nil {
-		return err
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	text, err := readObject(w, r, most)
 	if err != nil {
-		return f.unreadable(err, most)
-	}
-	text = bytes.TrimSpace(text)
-	if !utf8.Valid(text) || len(text) == 0 || text[0] != '{' {
-		return refuse(notJSON, "Nothing was done: the body must be one JSON object in UTF-8.")
+		return err
 	}
 	seen := make(map[string]bool)
 	var wrong []fault
@@ -58,6 +48,26 @@ func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, require
 		return &problemError{problem: invalid, detail: "Nothing was done, because of what errors names. Mend it and send the request again.", faults: wrong[:min(len(wrong), maxFaults)]}
 	}
 	return nil
+}
+
+// readObject returns the body of a request without a query, which has to be a JSON object of
+// up to limit bytes.
+func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if _, err := query(r); err != nil {
+		return nil, err
+	}
+	if err := checkContentType(w, r); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		return nil, unreadable(err, limit)
+	}
+	text = bytes.TrimSpace(text)
+	if !utf8.Valid(text) || len(text) == 0 || text[0] != '{' {
+		return nil, refuse(notJSON, "Nothing was done: the body must be one JSON object in UTF-8.")
+	}
+	return text, nil
 }
 
 // take says what is wrong with a value, or "".
@@ -95,7 +105,7 @@ func unmarshal(value []byte, begin byte, at any) error {
 	return json.Unmarshal(value, at)
 }
 
-func (f fields) unreadable(err error, most int64) error {
+func unreadable(err error, most int64) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &problemError{problem: bodyTooLarge, close: true, detail: fmt.Sprintf("Nothing was done: the body is larger than %d bytes.", most)}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 )
 
 // What operators get to see of a queue, as it is stored.
@@ -78,6 +79,36 @@ type shownRecord struct {
 	Group    string    `json:"group,omitempty"`
 	BundleID string    `json:"bundleId,omitempty"`
 	Events   int       `json:"events,omitempty"`
+
+	Lost *shownLoss `json:"lost,omitempty"`
+}
+
+// A shownLoss is what the store has lost of a cabinet.
+type shownLoss struct {
+	Origin      string           `json:"origin"`
+	ContentType string           `json:"contentType"`
+	Events      int64            `json:"events"`
+	First       int64            `json:"first"`
+	Last        int64            `json:"last"`
+	Slots       []shownLostSlots `json:"slots"`
+}
+
+type shownLostSlots struct {
+	Drawer  string `json:"drawer"`
+	Ordinal int    `json:"ordinal"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
+}
+
+func newShownLoss(l *hub.Loss) *shownLoss {
+	shown := &shownLoss{
+		Origin: l.Cabinet.Origin.String(), ContentType: l.Cabinet.ContentType.String(),
+		Events: l.Events, First: int64(l.First), Last: int64(l.Last), Slots: make([]shownLostSlots, 0, len(l.Slots)),
+	}
+	for _, s := range l.Slots {
+		shown.Slots = append(shown.Slots, shownLostSlots(s))
+	}
+	return shown
 }
 
 // inspect shows an operator the queue of an actor. It changes nothing.

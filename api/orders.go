@@ -80,6 +80,29 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// abandon answers with what was lost.
+func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
+	var origin, contentType string
+	by, err := readOrder(w, r, fields{"origin": &origin, "contentType": &contentType}, "origin", "contentType")
+	if err != nil {
+		return err
+	}
+	cabinet := domain.CabinetKey{Recipient: actorOf(r.Context())}
+	if cabinet.Origin, err = domain.ParseOrigin(origin); err != nil {
+		return err
+	}
+	if cabinet.ContentType, err = domain.ParseContentType(contentType); err != nil {
+		return err
+	}
+	loss, err := s.opts.Operator.Abandon(r.Context(), cabinet, by)
+	if err != nil {
+		return err
+	}
+	recordOf(r.Context()).note(slog.Int64("events", loss.Events))
+	writeJSON(w, http.StatusOK, newShownLoss(&loss))
+	return nil
+}
+
 // records tells what operators have done to a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	const usual, most = 100, 1000
@@ -104,6 +127,9 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 		shown := shownRecord{When: f.When.UTC(), Who: f.Who, Why: f.Why, What: f.What, Group: f.Group.String(), Events: f.Events}
 		if f.Bundle != (domain.BundleID{}) {
 			shown.BundleID = f.Bundle.String()
+		}
+		if f.Lost != nil {
+			shown.Lost = newShownLoss(f.Lost)
 		}
 		answer.Records = append(answer.Records, shown)
 	}

@@ -51,6 +51,9 @@ const (
 	newerFormat        problemType = "newer-format"
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
+
+	notProvisioned       problemType = "not-provisioned"
+	tooManySubscriptions problemType = "too-many-subscriptions"
 )
 
 // problems is the table of all problems. The detail is for those that are no
@@ -115,6 +118,11 @@ var problems = map[problemType]struct {
 	notReady: {
 		status: 503, title: "Not ready", retry: true,
 		detail: "The hub depends on a service that does not work; the log of the hub has the reason.",
+	},
+	tooManySubscriptions: {status: 406, title: "Too many subscriptions"},
+	notProvisioned: {
+		status: 503, title: "Subscriptions are not provisioned", retry: true, pause: 30,
+		detail: "The store of this hub has no containers for subscriptions and events. Everything else works. Ask the operator.",
 	},
 	newerFormat: {
 		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,

@@ -18,6 +18,7 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -102,6 +103,16 @@ var provoke = map[string]func(f *fixture) answer{
 		a.wants(204)
 		return f.do("GET", "/v1/peek", "")
 	},
+	"not-provisioned": func(f *fixture) answer { return f.do("GET", "/v1/subscriptions", "") },
+	"too-many-subscriptions": func(f *fixture) answer {
+		f = serve(f.t, withSubscriptions(f.t, subscribe.Options{}), func(o *api.Options, _ *hub.Options) {
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		for range domain.MaxSubscriptions {
+			f.do("POST", "/v1/subscriptions", `{"callback_url":"https://example.org/"}`).wants(201)
+		}
+		return f.do("POST", "/v1/subscriptions", `{"callback_url":"https://example.org/"}`)
+	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 }
 
@@ -150,6 +161,8 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			switch {
 			case name == "domain-failed":
 				pause = "10"
+			case name == "not-provisioned":
+				pause = "30"
 			case name == "frozen":
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
 			case name == "too-many-logins":
@@ -160,7 +173,9 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			f.logs.wait(t, `"problem":"`+name+`"`)
+			if name != "too-many-subscriptions" { // its hub is another one
+				f.logs.wait(t, `"problem":"`+name+`"`)
+			}
 		})
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "problems"))

@@ -31,6 +31,19 @@ func (s *Server) routes() chi.Router {
 		r.Get("/v1/queues", s.handle(s.queues))
 	})
 
+	// Actors that would rather be called subscribe.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireActor(s.handle), s.requireSubscriptions)
+		r.Get("/v1/subscriptions", s.handle(s.listSubscriptions))
+		r.Post("/v1/subscriptions", s.handle(s.createSubscription))
+		r.Put("/v1/subscriptions", s.handle(s.createSubscription))
+		r.Get("/v1/subscriptions/{subscriptionId}", s.handle(s.getSubscription))
+		r.Put("/v1/subscriptions/{subscriptionId}", s.handle(s.putSubscription))
+		r.Delete("/v1/subscriptions/{subscriptionId}", s.handle(s.deleteSubscription))
+		r.Post("/v1/subscriptions/{subscriptionId}/pause", s.handle(s.pauseSubscription))
+		r.Post("/v1/subscriptions/{subscriptionId}/resume", s.handle(s.resumeSubscription))
+	})
+
 	// The same for the clients of the original, in its words.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))
@@ -54,6 +67,7 @@ func (s *Server) routes() chi.Router {
 			r.Post("/v1/admin/queues/{actor}/release", s.handle(s.release))
 			r.Post("/v1/admin/queues/{actor}/skip", s.handle(s.skip))
 			r.Post("/v1/admin/queues/{actor}/replay", s.handle(s.replay))
+			r.Post("/v1/admin/queues/{actor}/abandon", s.handle(s.abandon))
 			r.Post("/v1/admin/queues/{actor}/freeze", s.handle(s.freeze))
 			r.Post("/v1/admin/queues/{actor}/thaw", s.handle(s.thaw))
 		})
@@ -81,7 +95,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	}
 	routes := chi.RouteContext(r.Context()).Routes
 	var allowed []string
-	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
+	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		if routes.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 		}

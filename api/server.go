@@ -11,26 +11,28 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
 // Options of a Server. Only Hub and Operator are required.
 type Options struct {
-	Hub          *hub.Hub
-	Operator     *hub.Operator
-	Check        hub.Checker                 // default: what is stored cannot be checked
-	AdminToken   string                      // bearer token of operators; default: their routes are closed
-	Logger       *slog.Logger                // default: discards
-	Registerer   prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
-	Gatherer     prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
-	Ready        func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
-	Warnings     func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
-	Limits       Limits
-	OverLimit    func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
-	IsOwnHost    func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
-	NoProxies    bool                       // refuse requests that a proxy has passed on
-	Deadline     time.Duration              // of a request; default 30 s
-	Clock        func() time.Time           // for durations in logs and metrics; default time.Now
-	NewRequestID func() string              // default: 26 random letters and digits
+	Hub           *hub.Hub
+	Operator      *hub.Operator
+	Check         hub.Checker                 // default: what is stored cannot be checked
+	Subscriptions *subscribe.Service          // default: the hub has no store for them, and their routes say so
+	AdminToken    string                      // bearer token of operators; default: their routes are closed
+	Logger        *slog.Logger                // default: discards
+	Registerer    prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
+	Gatherer      prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
+	Ready         func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
+	Warnings      func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
+	Limits        Limits
+	OverLimit     func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
+	IsOwnHost     func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
+	NoProxies     bool                       // refuse requests that a proxy has passed on
+	Deadline      time.Duration              // of a request; default 30 s
+	Clock         func() time.Time           // for durations in logs and metrics; default time.Now
+	NewRequestID  func() string              // default: 26 random letters and digits
 }
 
 // Limits of a request. A zero limit is the default.

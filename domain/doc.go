@@ -8,6 +8,12 @@
 //	recipient + origin + content type ─▶ cabinet ─▶ events, in Save order
 //	group of origins ─▶ at most one open bundle, repeated until it is dequeued
 //
+// A [Message] that is published to a stream comes to each of its receivers. A receiver's
+// [Cursor] says how far it has come in the stream and what became of each delivery; a
+// [Policy] says when a delivery that failed is attempted again:
+//
+//	stream ─▶ cursor ─▶ delivery ─▶ delivered, or retry ─▶ … ─▶ dead letter
+//
 // The package holds what is true without any store: which values are valid
 // (every type here is made by a function that refuses the rest, so whoever
 // holds a value need not check it again), which events travel together

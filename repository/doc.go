@@ -8,6 +8,12 @@
 //   - [Content] keeps payloads and bundle bodies, which are too big for the
 //     other two.
 //
+// And of those that are called:
+//
+//   - [Streams] keeps what was published, once for all receivers.
+//   - [Cursors] keeps how far each receiver has come, and what failed.
+//   - [Shards] lists the cursors for the nodes that serve them.
+//
 // [Exchange] is the content that hub and domains share.
 //
 // The comment of a method is its contract, and package repositorytest holds

@@ -79,6 +79,28 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/delivery"},
+		may:      []string{"domain", "repository"},
+		tests:    append(slices.Clip(rulesAndOracle), "domain/delivery/deliverytest"),
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/delivery/deliverytest"},
+		may:      []string{"domain", "domain/delivery", "repository", "repository/repositorytest"},
+		why:      "the promises of an engine hold over every store, so it knows none",
+	},
+	{
+		packages: []string{"domain/filter"},
+		may:      []string{"domain"},
+		why:      "expressions are evaluated on values alone",
+	},
+	{
+		packages: []string{"domain/subscribe"},
+		may:      []string{"domain", "domain/filter", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"repository/memory"},
 		may:      []string{"domain", "repository"},
 		tests:    rulesAndOracle,
@@ -114,6 +136,12 @@ var table = []row{
 		why:      "an adapter, replaceable; cosmos and api never meet",
 	},
 	{
+		packages: []string{"cosmos/push"},
+		may:      []string{"domain", "repository", "cosmos/client"},
+		tests:    append(slices.Clip(storageTests), "domain/delivery", "domain/delivery/deliverytest"),
+		why:      "an adapter, replaceable; it knows no document of cosmos",
+	},
+	{
 		packages: []string{"cosmos/faulty"},
 		why:      "it breaks HTTP calls, whatever they say",
 	},
@@ -129,7 +157,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/hub", "api/internal/eventjson"},
+		may:      []string{"domain", "domain/hub", "domain/subscribe", "api/internal/eventjson"},
 		tests:    rulesAndOracle,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -138,6 +166,12 @@ var table = []row{
 		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
+	},
+	{
+		packages: []string{"api/webhook"},
+		may:      []string{"domain"},
+		tests:    rulesAndOracle,
+		why:      "it sends what the push side has taken, and knows neither streams nor stores",
 	},
 	{
 		packages: []string{"api/internal/eventjson"},
@@ -277,6 +311,8 @@ func TestImportsCatches(t *testing.T) {
 		{"a port on a store", "repository/a.go", []string{ours + "/cosmos"}, "never those of a store"},
 		{"a use case on an edge", "domain/hub/a.go", []string{ours + "/api"}, "use cases need ports"},
 		{"a use case's test on the oracle", "domain/hub/a_test.go", []string{ours + "/repository/memory"}, ""},
+		{"the engine on an adapter", "domain/delivery/a.go", []string{ours + "/cosmos/push"}, "use cases need ports"},
+		{"the store's test on the engine", "cosmos/push/a_test.go", []string{ours + "/domain/delivery/deliverytest"}, ""},
 		{"a use case on the oracle", "domain/hub/a.go", []string{ours + "/repository/memory"}, "use cases need ports"},
 		{"the oracle on an adapter", "repository/memory/a.go", []string{ours + "/cosmos"}, "judges every store"},
 		{"the contract on the ledger", "repository/repositorytest/a.go", []string{ours + "/bench/ledger"}, ""},
@@ -289,6 +325,7 @@ func TestImportsCatches(t *testing.T) {
 		{"the Cosmos client on a port", "cosmos/client/a.go", []string{ours + "/repository"}, "knows no document"},
 		{"the Cosmos client on an adapter", "cosmos/client/a.go", []string{ours + "/cosmos"}, "knows no document"},
 		{"cosmos on its own stand-in", "cosmos/a.go", []string{ours + "/cosmos/embedded"}, "replaceable"},
+		{"the push side on the hub's documents", "cosmos/push/a.go", []string{ours + "/cosmos"}, "knows no document of cosmos"},
 		{"faults on the adapter they break", "cosmos/faulty/a.go", []string{ours + "/cosmos"}, "whatever they say"},
 		{"the engine on its parts", "cosmos/embedded/query/a.go", []string{ours + "/cosmos/embedded/disk"}, ""},
 		{"the engine on our words", "cosmos/embedded/query/a.go", []string{ours + "/domain"}, "prove only themselves"},
@@ -299,6 +336,7 @@ func TestImportsCatches(t *testing.T) {
 		{"the bus on the disk", "api/servicebus/embedded/a.go", []string{ours + "/cosmos/embedded/disk"}, ""},
 		{"the bus on the engine", "api/servicebus/embedded/a.go", []string{ours + "/cosmos/embedded"}, "disk and toolkit know none"},
 		{"an edge on use cases", "api/a.go", []string{ours + "/domain/hub", "github.com/go-chi/chi/v5"}, ""},
+		{"the sender on a store", "api/webhook/a.go", []string{ours + "/repository/memory"}, "neither streams nor stores"},
 		{"an edge on a port", "api/a.go", []string{ours + "/repository"}, "edges decode"},
 		{"the configuration on an adapter", "cmd/node/config/a.go", []string{ours + "/cosmos"}, "names the parts"},
 		{"an emulator on a hub", "cmd/messagehub/internal/emulator/a.go", []string{ours + "/cmd/node"}, "starts no hub"},

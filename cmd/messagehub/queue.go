@@ -48,6 +48,9 @@ func (p *process) queueCommand() *cobra.Command {
 	add("replay ACTOR GROUP", "Open the bundle again that was closed last",
 		"The next peek of the group hands it out as it was. After a release, another replay goes one bundle\nfurther back, as far as bundles are retained.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.replay })
+	add("abandon ACTOR ORIGIN CONTENTTYPE", "Give up events that the store has lost",
+		"Of a cabinet whose next events cannot be read, those up to the next one that can. They are named here\nand in the record. Without this order the cabinet waits, and all others go on. First restore the lost\npage if there is a copy of it; have the senders send again what is lost otherwise.",
+		true, func(q *queueCommand) func(context.Context, []string) error { return q.abandon })
 	add("freeze ACTOR", "Hand out nothing until the queue is thawed",
 		"Peek and dequeue of the actor fail with 503 from then on. What is sent is stored.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.plainOrder("freeze", "frozen") })
@@ -100,6 +103,20 @@ func (q *queueCommand) replay(ctx context.Context, args []string) error {
 		return fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	_, err = fmt.Fprintf(q.p.out, "opened %s again, with %d events\n", b.BundleID, b.Events)
+	return err
+}
+
+func (q *queueCommand) abandon(ctx context.Context, args []string) error {
+	resp, err := q.order(ctx, "abandon", map[string]string{"origin": args[0], "contentType": args[1]})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var l storedLoss
+	if err := json.NewDecoder(resp.Body).Decode(&l); err != nil {
+		return fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	_, err = fmt.Fprintf(q.p.out, "abandoned %s\n", &l)
 	return err
 }
 

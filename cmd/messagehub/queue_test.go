@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"os/user"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 )
 
@@ -150,4 +152,33 @@ func TestAHubForOthersWantsTheTokenOfItsSettings(t *testing.T) {
 	require.Contains(t, withToken(t, "another-token-than-that", "check", "--url", url).err, "The operator is not known (401)")
 	require.NotContains(t, h.said(), token)
 	require.Contains(t, h.said(), `"admin_token":"[redacted]","domains":"","ordering":"cabinet","retention":"7d"`)
+}
+
+func TestAbandon_NamesWhatIsLost(t *testing.T) {
+	data := t.TempDir()
+	h := startHub(t, "--data", data)
+	messagehub(t, events(1, 30), "send", "--url", h.url(t), "-")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	in(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.until)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
+		_, err := c.DeleteItem(t.Context(), key, id, nil)
+		require.NoError(t, err)
+	})
+	url := startHub(t, "--data", data).url(t)
+	peek := func() result { return messagehub(t, "", "peek", "--url", url, "--actor", actorA) }
+	queue := func(args ...string) result {
+		return messagehub(t, "", append([]string{"queue", args[0], "--data", data, "--url", url, actorA}, args[1:]...)...)
+	}
+	require.Equal(t, 1, peek().status)
+	checked := messagehub(t, "", "check", "--data", data, "--url", url)
+	require.Contains(t, checked.out, "page-missing")
+	require.Contains(t, checked.out, "queue abandon")
+	lost := `30 events of Charges ChargePriceList, with sequences from 1 to 30\n    slots 0 to 29 of drawer 1 \([-0-9a-f]{36}\)\n`
+	got := queue("abandon", "Charges", "ChargePriceList", "--who", "kim", "--why", "ticket 4711")
+	require.Equal(t, 0, got.status, got.err)
+	require.Regexp(t, "^abandoned "+lost+"$", got.out)
+	require.Equal(t, exitNoData, peek().status)
+	require.Regexp(t, "  abandon "+lost+"    by kim: ticket 4711\n$", queue("records").out)
+	messagehub(t, events(1, 30), "send", "--url", url, "-")
+	require.Equal(t, 0, peek().status, "what is lost may be sent again")
+	require.Equal(t, 1, queue("abandon", "Charges", "ChargePriceList", "--who", "kim", "--why", "once more").status)
 }

@@ -66,7 +66,33 @@ type storedRecords struct {
 		Group    string    `json:"group"`
 		BundleID string    `json:"bundleId"`
 		Events   int       `json:"events"`
+
+		Lost *storedLoss `json:"lost"`
 	} `json:"records"`
+}
+
+type storedLoss struct {
+	Origin      string `json:"origin"`
+	ContentType string `json:"contentType"`
+	Events      int64  `json:"events"`
+	First       int64  `json:"first"`
+	Last        int64  `json:"last"`
+	Slots       []struct {
+		Drawer  string `json:"drawer"`
+		Ordinal int    `json:"ordinal"`
+		From    int    `json:"from"`
+		To      int    `json:"to"`
+	} `json:"slots"`
+}
+
+// String names what is lost, a line for each run of slots.
+func (l *storedLoss) String() string {
+	text := fmt.Sprintf("%s of %s %s, with sequences from %d to %d", terminal.CountOf(l.Events, "event"),
+		terminal.Printable(l.Origin), terminal.Printable(l.ContentType), l.First, l.Last)
+	for _, s := range l.Slots {
+		text += fmt.Sprintf("\n    slots %d to %d of drawer %d (%s)", s.From, s.To-1, s.Ordinal, terminal.Printable(s.Drawer))
+	}
+	return text
 }
 
 // drawersShown is how many drawers of a cabinet a table has; --json has all.
@@ -170,6 +196,9 @@ func (p *process) showRecords(r *storedRecords) error {
 		about := ""
 		if e.BundleID != "" {
 			about = fmt.Sprintf(" %s of %s (%d events)", e.BundleID, e.Group, e.Events)
+		}
+		if e.Lost != nil {
+			about = " " + e.Lost.String()
 		}
 		fmt.Fprintf(p.out, "%s  %s%s\n    by %s: %s\n", e.When.UTC().Format(time.RFC3339), e.What, about, terminal.Printable(e.Who), terminal.Printable(e.Why))
 	}

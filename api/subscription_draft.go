@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// maxDraft is the limit for the body of a subscription, in bytes.
+const maxDraft = 128 << 10
+
+// jmespathType is the only type of an attachment.
+const jmespathType = "jmespath"
+
+// readDraft reads the subscription in the body of a request. Its owner is the actor.
+func readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Draft, error) {
+	text, err := readObject(w, r, maxDraft)
+	if err != nil {
+		return subscribe.Draft{}, err
+	}
+	d := draftDecoder{draft: subscribe.Draft{Subscription: domain.Subscription{Owner: actorOf(r.Context())}}}
+	if err := d.decode(text); err != nil {
+		return subscribe.Draft{}, refuse(notJSON, "Nothing was stored: the body must be one JSON object. %v.", err)
+	}
+	if len(d.faults) > 0 {
+		return subscribe.Draft{}, badSubscription(d.faults)
+	}
+	return d.draft, nil
+}
+
+// A draftDecoder decodes a subscription and gathers what is wrong with it. A fault never
+// repeats a value.
+type draftDecoder struct {
+	draft  subscribe.Draft
+	faults []fault
+}
+
+func (d *draftDecoder) report(pointer, detail string) {
+	d.faults = append(d.faults, fault{Pointer: pointer, Detail: detail})
+}
+
+// members calls set for each member of an object with its name and pointer.
+func (d *draftDecoder) members(pointer string, text []byte, set func(name, pointer string, value []byte)) error {
+	if text[0] != '{' {
+		d.report(pointer, "want an object, got "+eventjson.TypeOf(text))
+		return nil
+	}
+	seen := make(map[string]bool)
+	for m, err := range eventjson.Members(text) {
+		if err != nil {
+			return err
+		}
+		name := string(m.Name)
+		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+		if seen[name] {
+			d.report(at, "it is there twice")
+			continue
+		}
+		seen[name] = true
+		set(name, at, m.Value)
+	}
+	return nil
+}
+
+func (d *draftDecoder) text(pointer string, value []byte, into *string) {
+	if value[0] != '"' || json.Unmarshal(value, into) != nil {
+		d.report(pointer, "want a string, got "+eventjson.TypeOf(value))
+	}
+}
+
+func (d *draftDecoder) decode(text []byte) (err error) {
+	nested := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	hasURL := false
+	into := map[string]*string{
+		"topic": &d.draft.Topic, "callback_url": &d.draft.CallbackURL, "method": &d.draft.Method, "encoding": &d.draft.Encoding,
+		"payload_form_field": &d.draft.PayloadFormField, "hmac_key_id": &d.draft.HMACKeyID, "jmespath_query": &d.draft.Filter,
+	}
+	nested(d.members("", text, func(name, pointer string, value []byte) {
+		hasURL = hasURL || name == "callback_url"
+		switch {
+		case into[name] != nil:
+			d.text(pointer, value, into[name])
+		case name == "hmac_secret_key":
+			d.draft.Secret = new(string)
+			d.text(pointer, value, d.draft.Secret)
+		case name == "form_fields":
+			d.draft.FormFields = make(map[string]string)
+			nested(d.members(pointer, value, func(name, pointer string, value []byte) {
+				var field string
+				d.text(pointer, value, &field)
+				d.draft.FormFields[name] = field
+			}))
+		case name == "attachments":
+			d.draft.Attachments = make(map[string]string)
+			nested(d.members(pointer, value, func(name, pointer string, value []byte) {
+				nested(d.attachment(name, pointer, value))
+			}))
+		case name == "es_query":
+			d.report(pointer, "queries of Elasticsearch are not supported; use jmespath_query")
+		default:
+			d.report(pointer, "unknown field; known are attachments, callback_url, encoding, form_fields, hmac_key_id, hmac_secret_key, jmespath_query, method, payload_form_field, topic")
+		}
+	}))
+	if err == nil && !hasURL {
+		d.report("/callback_url", "missing")
+	}
+	return err
+}
+
+func (d *draftDecoder) attachment(name, pointer string, value []byte) error {
+	kind, expression := "", ""
+	faults := len(d.faults)
+	err := d.members(pointer, value, func(name, pointer string, value []byte) {
+		switch name {
+		case "type":
+			d.text(pointer, value, &kind)
+		case "expression":
+			d.text(pointer, value, &expression)
+		default:
+			d.report(pointer, "unknown field; known are expression, type")
+		}
+	})
+	if err == nil && len(d.faults) == faults && kind != jmespathType {
+		d.report(pointer+"/type", "want "+jmespathType)
+	}
+	d.draft.Attachments[name] = expression
+	return err
+}

@@ -1,0 +1,209 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// requireSubscriptions refuses requests while the hub has no store for subscriptions.
+func (s *Server) requireSubscriptions(next http.Handler) http.Handler {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		if s.opts.Subscriptions == nil {
+			return &problemError{problem: notProvisioned}
+		}
+		next.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+// A subscriptionDocument is what an owner gets to see of a subscription. The secret is not in
+// it.
+type subscriptionDocument struct {
+	UUID             string                        `json:"uuid"`
+	Owner            string                        `json:"owner"`
+	Topic            string                        `json:"topic"`
+	CallbackURL      string                        `json:"callback_url"`
+	Method           string                        `json:"method"`
+	Encoding         string                        `json:"encoding"`
+	FormFields       map[string]string             `json:"form_fields"`
+	PayloadFormField string                        `json:"payload_form_field"`
+	HMACKeyID        string                        `json:"hmac_key_id,omitempty"`
+	Query            string                        `json:"jmespath_query,omitempty"`
+	Attachments      map[string]attachmentDocument `json:"attachments,omitempty"`
+	Signed           bool                          `json:"signed"`
+	Paused           bool                          `json:"paused"`
+	Created          time.Time                     `json:"created"`
+}
+
+type attachmentDocument struct {
+	Type       string `json:"type"`
+	Expression string `json:"expression"`
+}
+
+func documentOfSubscription(s *subscribe.Subscription) subscriptionDocument {
+	d := subscriptionDocument{
+		UUID: s.ID.String(), Owner: s.Owner.String(), Topic: s.Topic, CallbackURL: s.CallbackURL, Method: s.Method, Encoding: s.Encoding,
+		FormFields: s.FormFields, PayloadFormField: s.PayloadFormField, HMACKeyID: s.HMACKeyID, Query: s.Filter,
+		Signed: s.IsSigned, Paused: s.IsPaused, Created: s.Created,
+	}
+	if d.FormFields == nil {
+		d.FormFields = map[string]string{}
+	}
+	for name, expression := range s.Attachments {
+		if d.Attachments == nil {
+			d.Attachments = make(map[string]attachmentDocument)
+		}
+		d.Attachments[name] = attachmentDocument{jmespathType, expression}
+	}
+	return d
+}
+
+// createSubscription answers POST, and PUT as in the original, which creates, too.
+func (s *Server) createSubscription(w http.ResponseWriter, r *http.Request) error {
+	draft, err := readDraft(w, r)
+	if err != nil {
+		return err
+	}
+	created, err := s.opts.Subscriptions.Create(r.Context(), draft)
+	if err != nil {
+		return asSubscriptionProblem(r.Context(), err)
+	}
+	recordOf(r.Context()).note(slog.String("subscription", created.ID.String()))
+	w.Header().Set("Location", "/v1/subscriptions/"+created.ID.String())
+	writeJSON(w, http.StatusCreated, documentOfSubscription(created))
+	return nil
+}
+
+func (s *Server) putSubscription(w http.ResponseWriter, r *http.Request) error {
+	id, err := subscriptionID(r)
+	if err != nil {
+		return err
+	}
+	draft, err := readDraft(w, r)
+	if err != nil {
+		return err
+	}
+	stored, created, err := s.opts.Subscriptions.Put(r.Context(), id, draft)
+	if err != nil {
+		return asSubscriptionProblem(r.Context(), err)
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+		w.Header().Set("Location", "/v1/subscriptions/"+id.String())
+	}
+	writeJSON(w, status, documentOfSubscription(stored))
+	return nil
+}
+
+func (s *Server) listSubscriptions(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	all, err := s.opts.Subscriptions.List(r.Context(), actorOf(r.Context()))
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Subscriptions []subscriptionDocument `json:"subscriptions"`
+	}{make([]subscriptionDocument, len(all))}
+	for i, sub := range all {
+		answer.Subscriptions[i] = documentOfSubscription(sub)
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+func (s *Server) getSubscription(w http.ResponseWriter, r *http.Request) error {
+	return s.answerSubscription(w, r, s.opts.Subscriptions.Get)
+}
+
+func (s *Server) pauseSubscription(w http.ResponseWriter, r *http.Request) error {
+	return s.setPaused(w, r, true)
+}
+
+func (s *Server) resumeSubscription(w http.ResponseWriter, r *http.Request) error {
+	return s.setPaused(w, r, false)
+}
+
+func (s *Server) setPaused(w http.ResponseWriter, r *http.Request, isPaused bool) error {
+	return s.answerSubscription(w, r, func(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subscribe.Subscription, error) {
+		return s.opts.Subscriptions.SetPaused(ctx, owner, id, isPaused)
+	})
+}
+
+// answerSubscription answers with the subscription that f returns for the owner and the id of
+// the path.
+func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f func(context.Context, domain.ActorID, domain.SubscriptionID) (*subscribe.Subscription, error)) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	id, err := subscriptionID(r)
+	if err != nil {
+		return err
+	}
+	found, err := f(r.Context(), actorOf(r.Context()), id)
+	if err != nil {
+		return asSubscriptionProblem(r.Context(), err)
+	}
+	writeJSON(w, http.StatusOK, documentOfSubscription(found))
+	return nil
+}
+
+func (s *Server) deleteSubscription(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	id, err := subscriptionID(r)
+	if err != nil {
+		return err
+	}
+	deleted, err := s.opts.Subscriptions.Delete(r.Context(), actorOf(r.Context()), id)
+	if err != nil {
+		return asSubscriptionProblem(r.Context(), err)
+	}
+	writeJSON(w, http.StatusOK, struct {
+		TimeDeleted time.Time `json:"timeDeleted"`
+	}{deleted})
+	return nil
+}
+
+func subscriptionID(r *http.Request) (domain.SubscriptionID, error) {
+	id, err := domain.ParseSubscriptionID(chi.URLParam(r, "subscriptionId"))
+	if err == nil {
+		recordOf(r.Context()).note(slog.String("subscription", id.String()))
+	}
+	return id, err
+}
+
+// asSubscriptionProblem returns the problem of an error that may begin with a JSON pointer.
+func asSubscriptionProblem(ctx context.Context, err error) error {
+	if errors.Is(err, subscribe.ErrLimit) {
+		return &problemError{
+			problem: tooManySubscriptions, cause: err,
+			detail: fmt.Sprintf("Nothing was stored: the actor has %d subscriptions, which is the limit. Delete one first.", domain.MaxSubscriptions),
+		}
+	}
+	p := asProblem(ctx, err)
+	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && p.problem == invalid && strings.HasPrefix(pointer, "/") {
+		return badSubscription([]fault{{Pointer: pointer, Detail: detail}})
+	}
+	return p
+}
+
+func badSubscription(faults []fault) error {
+	return &problemError{
+		problem: invalid, detail: "Nothing was stored, because of what errors names. Correct it and send the request again.",
+		faults: faults[:min(len(faults), maxFaults)],
+	}
+}

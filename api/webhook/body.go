@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A notification is the body of a call, or the field of its form.
+type notification struct {
+	TransactionID  string          `json:"transaction_id"`
+	SubscriptionID string          `json:"subscription_id"`
+	Filter         string          `json:"jmespath_query,omitempty"`
+	Event          map[string]any  `json:"event"`
+	Attachments    json.RawMessage `json:"attachments,omitempty"`
+}
+
+// body returns the body of a call and its content type. It is the same for each attempt.
+func (d *Delivery) body() (body []byte, contentType string, err error) {
+	payload, err := json.Marshal(notification{
+		TransactionID: d.ID, SubscriptionID: d.Subscription, Filter: d.Settings.Filter,
+		Event: event(d.Message), Attachments: d.Attachments,
+	})
+	if err != nil {
+		return nil, "", &prepareError{"the message cannot be encoded as JSON"}
+	}
+	if d.Settings.Encoding != domain.FormEncoding {
+		return payload, domain.JSONEncoding, nil
+	}
+	return form(d.Settings, payload)
+}
+
+// event returns a message in the JSON form of CloudEvents: data that is JSON as it is, other
+// data in Base64.
+func event(m *domain.Message) map[string]any {
+	e := make(map[string]any, len(m.Attributes)+3)
+	for name, value := range m.Attributes {
+		e[name] = value
+	}
+	if m.ID != "" && e["id"] == nil {
+		e["id"] = m.ID
+	}
+	delete(e, "data")
+	delete(e, "data_base64")
+	if m.ContentType != "" {
+		e["datacontenttype"] = m.ContentType
+	}
+	switch {
+	case m.Payload == nil:
+	case isJSON(m.ContentType) && json.Valid(m.Payload):
+		e["data"] = json.RawMessage(m.Payload)
+	default:
+		e["data_base64"] = m.Payload
+	}
+	return e
+}
+
+func isJSON(contentType string) bool {
+	t, _, err := mime.ParseMediaType(contentType)
+	return contentType == "" || err == nil && (t == domain.JSONEncoding || strings.HasSuffix(t, "+json"))
+}
+
+// form returns a form with the fields of a subscription and the payload. Its boundary depends
+// on the content alone.
+func form(s *domain.Subscription, payload []byte) (body []byte, contentType string, err error) {
+	var b bytes.Buffer
+	h := sha256.New()
+	names := slices.Sorted(maps.Keys(s.FormFields))
+	for _, name := range names {
+		h.Write([]byte(name + "\n" + s.FormFields[name] + "\n"))
+	}
+	h.Write(payload)
+	w := multipart.NewWriter(&b)
+	if err := w.SetBoundary(hex.EncodeToString(h.Sum(nil))[:48]); err != nil {
+		return nil, "", err
+	}
+	for _, name := range names {
+		if err := w.WriteField(name, s.FormFields[name]); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := w.WriteField(s.PayloadFormField, string(payload)); err != nil {
+		return nil, "", err
+	}
+	if err := w.Close(); err != nil {
+		return nil, "", err
+	}
+	return b.Bytes(), w.FormDataContentType(), nil
+}

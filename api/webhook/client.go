@@ -1,0 +1,160 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Options of a Client. The zero value calls public addresses by HTTPS.
+type Options struct {
+	Allow     []netip.Prefix // ranges that may be called besides public addresses
+	AllowHTTP bool           // URLs without TLS may be called
+	Timeout   time.Duration  // for a call, from the look-up to the last byte; default 30 s
+	RootCAs   *x509.CertPool // that sign for receivers; default: those of the system
+
+	// Dial and LookUp replace the network. LookUp returns the addresses of a host name, and
+	// Dial connects to one of them that the guard has passed. Default: those of the system.
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
+
+	Clock func() time.Time // for timestamps; default: the system's
+}
+
+// A Client calls receivers. It is safe for concurrent use.
+type Client struct {
+	opts      Options
+	guard     *Guard
+	transport transport
+	life      context.Context // ends with Close
+	end       context.CancelFunc
+}
+
+// A transport makes one request. It follows no redirect: that would lead to a host that
+// is not registered.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+// New returns a Client. The caller closes it.
+func New(opts Options) *Client {
+	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
+	c := &Client{opts: opts, guard: NewGuard(opts.Allow...)}
+	if opts.Dial == nil {
+		c.opts.Dial = systemDial(c.guard)
+	}
+	if opts.LookUp == nil {
+		c.opts.LookUp = systemLookUp
+	}
+	if opts.Clock == nil {
+		c.opts.Clock = time.Now
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.transport = c.newTransport()
+	return c
+}
+
+// Close ends connections that no call uses. The caller has ended its calls.
+func (c *Client) Close() {
+	c.end()
+	c.transport.CloseIdleConnections()
+}
+
+// The limits of an answer's body.
+const (
+	MaxBody = 16 << 10 // bytes that are kept
+	maxRead = 64 << 10 // bytes that are read, so that the connection can be used again
+)
+
+// A Result is what came of a call.
+type Result struct {
+	Answer domain.Answer
+	Body   []byte // of the answer, up to MaxBody
+}
+
+// Send calls a receiver once. A call that fails has a Result too: its answer says why. Send
+// fails only if ctx ends; then nothing is known of the call, and it counts as no attempt.
+func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
+	began, start := c.opts.Clock(), time.Now()
+	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
+	defer cancel()
+	var connected atomic.Bool
+	call = httptrace.WithClientTrace(call, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	r, err := c.call(call, d, began)
+	r.Answer.Began, r.Answer.Took = began, time.Since(start)
+	if err == nil {
+		return r, nil
+	}
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	// A dial and a handshake have the same time, and may end a little before the call.
+	switch isOver := context.Cause(call) != nil || isTimeout(err); {
+	case isOver && connected.Load():
+		err = errTimeout
+	case isOver:
+		err = errNoConnection
+	}
+	r.Answer.Status, r.Answer.Error = 0, reason(err, c.opts.Timeout)
+	return r, nil
+}
+
+// Why a call ends that has taken too long.
+var (
+	errTimeout      = errors.New("the time for a call has passed")
+	errNoConnection = errors.New("the time for a call has passed before it had a connection")
+)
+
+func (c *Client) call(ctx context.Context, d *Delivery, now time.Time) (Result, error) {
+	req, err := c.request(ctx, d, now)
+	if err != nil {
+		return Result{}, err
+	}
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		return Result{}, err
+	}
+	defer resp.Body.Close()
+	r := Result{Answer: domain.Answer{Status: resp.StatusCode}}
+	isSuccess := resp.StatusCode >= 200 && resp.StatusCode <= 299
+	if !isSuccess {
+		r.Answer.Error = statusReason(resp.StatusCode)
+		r.Answer.RetryAfter = retryAfter(resp.Header, c.opts.Clock())
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return r, nil // its body has no end
+	}
+	r.Body, err = readBody(resp.Body)
+	if !isSuccess {
+		return r, nil // a refusal is one, whether it is complete or not
+	}
+	return r, err
+}
+
+// readBody returns the first MaxBody bytes of a body. It fails unless the body ends within
+// maxRead bytes.
+func readBody(body io.Reader) ([]byte, error) {
+	kept, err := io.ReadAll(io.LimitReader(body, MaxBody))
+	if err != nil {
+		return kept, &bodyError{err}
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(body, maxRead-MaxBody+1))
+	switch {
+	case err != nil:
+		return kept, &bodyError{err}
+	case n > maxRead-MaxBody:
+		return kept, errLong
+	}
+	return kept, nil
+}

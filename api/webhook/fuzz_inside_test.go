@@ -1,0 +1,50 @@
+package webhook
+
+import (
+	"bytes"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, text := range []string{"", "1", "-1", "99999999999999999999", "Fri, 31 Dec 1999 23:59:59 GMT", "Friday, 31-Dec-99 23:59:59 GMT"} {
+		f.Add(text, "")
+		f.Add(text, "Fri, 31 Dec 1999 23:00:00 GMT")
+	}
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text, date string) {
+		d := retryAfter(http.Header{"Retry-After": {text}, "Date": {date}}, now)
+		require.GreaterOrEqual(t, d, time.Duration(0))
+		require.LessOrEqual(t, d, maxRetryAfter)
+	})
+}
+
+// Whatever a form holds, a receiver reads it as it was.
+func FuzzForm(f *testing.F) {
+	f.Add("name", "value", "payload", []byte(`{}`))
+	f.Add("a\"b\\", "--\r\n\r\n", "ü", []byte("\r\n--x--\r\n"))
+	f.Fuzz(func(t *testing.T, name, value, field string, payload []byte) {
+		s := &domain.Subscription{
+			CallbackURL: "https://receiver.example", Encoding: domain.FormEncoding, FormFields: map[string]string{name: value}, PayloadFormField: field,
+		}
+		s.SetDefaults()
+		if s.Check() != nil || !utf8.ValidString(name+field) {
+			return // no subscription has these fields
+		}
+		body, contentType, err := form(s, payload)
+		require.NoError(t, err)
+		_, parameters, err := mime.ParseMediaType(contentType)
+		require.NoError(t, err)
+		read, err := multipart.NewReader(bytes.NewReader(body), parameters["boundary"]).ReadForm(1 << 20)
+		require.NoError(t, err)
+		require.Equal(t, map[string][]string{name: {value}, s.PayloadFormField: {string(payload)}}, read.Value)
+	})
+}

@@ -1,0 +1,82 @@
+package webhook
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"code.dny.dev/ssrf"
+)
+
+// A Guard decides which addresses may be called: public ones, and those of the ranges that
+// the configuration allows.
+type Guard struct {
+	guardian *ssrf.Guardian
+}
+
+// metadata are addresses at which a cloud gives credentials to the machine that asks. No
+// configuration allows them.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("168.63.129.16"),   // the host of a machine on Azure; it is in a public range
+	netip.MustParseAddr("169.254.169.254"), // Azure, AWS, Google
+	netip.MustParseAddr("169.254.170.2"),   // containers on AWS
+	netip.MustParseAddr("fd00:ec2::254"),   // AWS
+}
+
+// NewGuard returns a Guard that allows the addresses of allowed besides public ones.
+func NewGuard(allowed ...netip.Prefix) *Guard {
+	var v4, v6 []netip.Prefix
+	for _, prefix := range allowed {
+		if prefix.Addr().Is4() {
+			v4 = append(v4, prefix)
+		} else {
+			v6 = append(v6, prefix)
+		}
+	}
+	return &Guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
+}
+
+// A BlockedError reports an address that may not be called.
+type BlockedError struct{ Addr netip.Addr }
+
+func (e *BlockedError) Error() string {
+	return fmt.Sprintf("%s may not be called; use a public address, or allow its range in the hub's configuration", e.Addr)
+}
+
+// Check returns a *BlockedError if addr may not be called.
+func (g *Guard) Check(addr netip.Addr) error {
+	if !addr.IsValid() || slices.Contains(metadata, addr.Unmap().WithZone("")) || g.guardian.SafeAddr(addr) != nil {
+		return &BlockedError{addr}
+	}
+	if inner, ok := isatap(addr); ok && g.Check(inner) != nil {
+		return &BlockedError{addr}
+	}
+	return nil
+}
+
+// control is a Control function of a net.Dialer: it decides about the address that a socket
+// is about to connect to.
+func (g *Guard) control(network, address string, _ syscall.RawConn) error {
+	if network != "tcp4" && network != "tcp6" {
+		return fmt.Errorf("a receiver is called by TCP, not by %s", network)
+	}
+	dialed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return g.Check(dialed.Addr())
+}
+
+// isatap returns the IPv4 address to which an IPv6 address is tunnelled by ISATAP (RFC 5214).
+// Other tunnels have prefixes of their own, which ssrf denies.
+func isatap(addr netip.Addr) (netip.Addr, bool) {
+	if !addr.Is6() {
+		return netip.Addr{}, false
+	}
+	b := addr.As16()
+	if b[8]&^2 != 0 || b[9] != 0 || b[10] != 0x5e || b[11] != 0xfe {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom4([4]byte(b[12:])), true
+}

@@ -1,0 +1,59 @@
+package webhook
+
+import (
+	"maps"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The limits of the headers of a user.
+const (
+	MaxHeaders     = 16
+	MaxHeaderValue = 1 << 10 // bytes
+)
+
+// reserved are headers that the hub or the protocol sets. Authorization is none of them: the
+// hub replaces it for receivers with an HMAC key.
+var reserved = []string{
+	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Digest",
+	"Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
+}
+
+// reservedPrefixes begin further ones.
+var reservedPrefixes = []string{"Webhook-", "X-Broker-", "X-Dss-", "Proxy-", "Sec-"}
+
+// CheckHeaders returns an Invalid error that begins with the JSON pointer of a header that a
+// user may not set. Its value is not repeated, because it may be a secret.
+func CheckHeaders(headers map[string]string) error {
+	if n := len(headers); n > MaxHeaders {
+		return domain.Errorf(domain.Invalid, "/headers: want at most %d, got %d", MaxHeaders, n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		pointer := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		switch value := headers[name]; {
+		case !isToken(name):
+			return domain.Errorf(domain.Invalid, "%s: want a name of letters, digits and -", pointer)
+		case slices.Contains(reserved, canonical), hasReservedPrefix(canonical):
+			return domain.Errorf(domain.Invalid, "%s: the hub sets it", pointer)
+		case len(value) > MaxHeaderValue:
+			return domain.Errorf(domain.Invalid, "%s: want at most %d bytes, got %d", pointer, MaxHeaderValue, len(value))
+		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }):
+			return domain.Errorf(domain.Invalid, "%s: want printable ASCII characters", pointer)
+		}
+	}
+	return nil
+}
+
+func hasReservedPrefix(name string) bool {
+	return slices.ContainsFunc(reservedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+func isToken(name string) bool {
+	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
+		return c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+}

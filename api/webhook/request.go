@@ -1,0 +1,81 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// AttemptHeader has the number of attempts that failed.
+const AttemptHeader = "X-Dss-Notify-Attempt"
+
+// DefaultKeyID returns the id of the HMAC key of a subscription that names none.
+func DefaultKeyID(subscription string) string { return "hca-dss:" + subscription }
+
+// request returns the call of a delivery.
+func (c *Client) request(ctx context.Context, d *Delivery, now time.Time) (*http.Request, error) {
+	if _, err := c.parseURL(d.Settings.CallbackURL); err != nil {
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // what is quoted may be a secret
+		return nil, &prepareError{"the URL may not be called: " + wrong}
+	}
+	body, contentType, err := d.body()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, d.Settings.Method, d.Settings.CallbackURL, bytes.NewReader(body))
+	if err != nil {
+		return nil, &prepareError{"the URL or the method is not valid"}
+	}
+	h := req.Header
+	for name, value := range d.Headers {
+		if CheckHeaders(map[string]string{name: value}) == nil {
+			h.Set(name, value)
+		}
+	}
+	digest := sha256.Sum256(body)
+	h.Set("Content-Type", contentType)
+	h.Set("User-Agent", "MessageHub")
+	h.Set("Accept-Encoding", "identity")
+	h.Set("Date", now.UTC().Format(http.TimeFormat))
+	h.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
+	h.Set(AttemptHeader, strconv.Itoa(d.Attempts))
+	if d.HMACKey != "" {
+		h.Set("Authorization", authorization(d, h))
+	}
+	sign(d, h, body, now)
+	return req, nil
+}
+
+// authorization returns the signature of date and digest in h by the HMAC key of a delivery.
+func authorization(d *Delivery, h http.Header) string {
+	keyID := d.Settings.HMACKeyID
+	if keyID == "" {
+		keyID = DefaultKeyID(d.Subscription)
+	}
+	text := "date: " + h.Get("Date") + "\ndigest: " + h.Get("Digest")
+	signature := base64.StdEncoding.EncodeToString(hmacSHA256([]byte(d.HMACKey), text, nil))
+	return fmt.Sprintf(`Signature keyId="%s",algorithm="hmac-sha256",headers="date digest",signature="%s"`,
+		strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(keyID), signature)
+}
+
+// sign sets the headers of Standard Webhooks.
+func sign(d *Delivery, h http.Header, body []byte, now time.Time) {
+	timestamp := strconv.FormatInt(now.Unix(), 10)
+	var signatures []string
+	for _, s := range d.Secrets {
+		if signature := s.sign(d.ID+"."+timestamp+".", body); signature != "" {
+			signatures = append(signatures, signature)
+		}
+	}
+	h.Set("Webhook-Id", d.ID)
+	h.Set("Webhook-Timestamp", timestamp)
+	if len(signatures) > 0 {
+		h.Set("Webhook-Signature", strings.Join(signatures, " "))
+	}
+}

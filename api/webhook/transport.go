@@ -1,0 +1,108 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// The limits of connections to receivers.
+const (
+	maxIdle        = 1000
+	maxIdlePerHost = 16
+	maxHeader      = 64 << 10 // bytes of an answer
+)
+
+// newTransport returns the only way to receivers: connections that c.dial makes.
+func (c *Client) newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // one from the environment would be dialed in place of the receiver
+		DialContext:            c.dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
+		TLSHandshakeTimeout:    c.opts.Timeout,
+		ForceAttemptHTTP2:      true, // a transport with a dialer of its own does not by itself
+		DisableCompression:     true, // so that no answer grows while it is read
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        90 * time.Second,
+		// What a receiver may send before it is read; the default is 4 MB for a stream.
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream: maxRead, MaxReceiveBufferPerConnection: 4 * maxRead,
+			SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second,
+		},
+	}
+}
+
+// systemDial returns a function that connects to an address, unless the guard refuses it.
+func systemDial(g *Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{KeepAlive: 30 * time.Second, Control: g.control}).DialContext
+}
+
+// systemLookUp returns the addresses of a host as the system knows them.
+func systemLookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// dial connects to a host, by the first of its addresses that answers and that the guard does
+// not refuse. The transport does not end it with the call that it was begun for, so it has a
+// deadline of its own.
+func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it, too
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := c.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for i, a := range addresses {
+		if err := c.guard.Check(a); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		conn, err := c.dialOne(ctx, network, net.JoinHostPort(a.String(), port), len(addresses)-i)
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// dialOne connects to one of left addresses that are tried one after the other. It takes its
+// share of the time, so that one that does not answer leaves some for the others.
+func (c *Client) dialOne(ctx context.Context, network, address string, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+	}
+	return c.opts.Dial(ctx, network, address)
+}
+
+// resolve returns the addresses of a host, which may be one itself.
+func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	addresses, err := c.opts.LookUp(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if len(addresses) == 0 {
+		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	for i, a := range addresses {
+		addresses[i] = a.Unmap() // some resolvers return IPv4 addresses in this form
+	}
+	return addresses, nil
+}

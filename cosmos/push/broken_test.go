@@ -1,0 +1,107 @@
+package push
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+)
+
+// A variant is a store on which lives are led.
+type variant struct {
+	name   string
+	engine embedded.Options
+	opts   Options
+}
+
+var variants = []variant{
+	{name: "strong"},
+	{name: "small segments on a session account", engine: embedded.Options{Consistency: "Session"}, opts: Options{SegmentBytes: 3000}},
+}
+
+// lifeMessages are enough for a page, two retries and two dead letters.
+const lifeMessages = 8
+
+func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
+	for _, v := range variants {
+		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
+			for _, retries := range []int{-1, 0} {
+				if raced && (i+retries)%3 != 0 {
+					continue
+				}
+				name := v.name + "/" + fault.String() + "/retried by the caller"
+				if retries == 0 {
+					name = v.name + "/" + fault.String() + "/retried by the call"
+				}
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+						for n := 1; ; n++ {
+							l := newLife(t, newRig(t, v.engine), lifeMessages, retries < 0, v.opts)
+							node := l.starts(retries)
+							l.line.BreakOne(n, fault)
+							again := 3
+							if retries == 0 && fault != faulty.ForeignPrecondition {
+								again = 0 // a call gets over a single fault by itself
+							}
+							require.NoError(t, l.lead(node, again), "call %d", n)
+							broken := l.line.Calls() >= n
+							l.line.Break(nil)
+							l.ended(true)
+							if !broken {
+								require.Greater(t, n, 10)
+								return
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestACrashBeforeEveryWrite_LosesNothing(t *testing.T) { crashEverywhere(t, faulty.RequestLost) }
+
+func TestACrashAfterEveryWrite_LosesNothing(t *testing.T) { crashEverywhere(t, faulty.ReplyLostAfter) }
+
+// crashEverywhere ends the node at each of its requests, with a fault for that one, and has
+// another one continue.
+func crashEverywhere(t *testing.T, last faulty.Fault) {
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					l := newLife(t, newRig(t, v.engine), lifeMessages, true, v.opts)
+					node := l.starts(-1)
+					var crashed atomic.Bool
+					l.line.Break(func(call int, _ *http.Request) faulty.Fault {
+						switch {
+						case call < n:
+							return faulty.None
+						case call == n:
+							crashed.Store(true)
+							return last
+						}
+						return faulty.RequestLost
+					})
+					err := l.lead(node, 0)
+					l.line.Break(nil)
+					if !crashed.Load() {
+						require.NoError(t, err)
+						return
+					}
+					require.Error(t, err)
+					l.holds()
+					require.NoError(t, l.lead(l.starts(0), 0), "after a crash at request %d", n)
+					l.ended(false)
+				}
+			})
+		})
+	}
+}

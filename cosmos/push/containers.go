@@ -1,0 +1,36 @@
+package push
+
+import "github.com/messagehub/messagehub/cosmos/client"
+
+// The names of the containers.
+const (
+	streamsContainer = "streams"
+	cursorsContainer = "cursors"
+)
+
+// Containers returns the containers of the push side.
+func Containers() []client.ContainerSpec {
+	const (
+		name   = 64 // of a topic or channel
+		stream = len("channel|") + name + len("|9999999")
+		cursor = 3*name + len("||")
+	)
+	all := []client.ContainerSpec{
+		{
+			Name: streamsContainer, Holds: "what was published, in streams",
+			PartitionKey: "/partitionKey", KeyBytes: stream, Throughput: 4000, Expires: true,
+		},
+		{
+			Name: cursorsContainer, Holds: "how far each receiver has come, and what failed",
+			PartitionKey: "/partitionKey", KeyBytes: cursor, Throughput: 4000, Expires: true,
+			Index: []client.IndexPath{
+				{Path: "/kind/?", Use: "loading a cursor with retries reads its dead letters, too"},
+			},
+		},
+	}
+	for i := range all {
+		all[i].WiderIndex = "an append and a settlement cost up to twice as much"
+		all[i].Remedy = "delete the containers streams and cursors with what they hold, and run messagehub provision"
+	}
+	return all
+}

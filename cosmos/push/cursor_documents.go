@@ -1,0 +1,285 @@
+package push
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The kinds of documents of a cursor. Kind.Name is the member kind, too.
+var (
+	cursorDocument = client.DocumentKind{Name: "cursor", Format: 1}
+	retryDocument  = client.DocumentKind{Name: "retry", Format: 1}
+	deadDocument   = client.DocumentKind{Name: "dead", Format: 1}
+	entryDocument  = client.DocumentKind{Name: "entry", Format: 1}
+)
+
+const cursorID = "cursor"
+
+// A cursorDoc is a domain.Standing. Its members are flat, so that unknown ones are those of
+// the document alone; an empty one is not stored, which keeps the document below 1 KB, where a
+// write is the cheapest.
+type cursorDoc struct {
+	ID           string   `json:"id"`
+	PartitionKey string   `json:"partitionKey"`
+	Kind         string   `json:"kind"`
+	WriteID      string   `json:"writeId"`
+	Stream       string   `json:"stream"`
+	Segment      int      `json:"segment,omitempty"`
+	At           []string `json:"at,omitempty"`
+	Open         []string `json:"open,omitempty"`
+
+	Triggered int64 `json:"triggered,omitempty"`
+	Filtered  int64 `json:"filtered,omitempty"`
+	Delivered int64 `json:"delivered,omitempty"`
+	Errored   int64 `json:"errored,omitempty"`
+	Cancelled int64 `json:"cancelled,omitempty"`
+	Expired   int64 `json:"expired,omitempty"`
+	Attempts  int64 `json:"attempts,omitempty"`
+
+	Retries int    `json:"retries,omitempty"`
+	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits: a JSON number has 53 bits
+	Listed  int64  `json:"listed,omitempty"` // this and other times: microseconds
+
+	State     string `json:"state,omitempty"` // "": active
+	Reason    string `json:"reason,omitempty"`
+	Hold      int64  `json:"hold,omitempty"`
+	Failures  int    `json:"failures,omitempty"`
+	BreakerTo int64  `json:"breakerTo,omitempty"`
+
+	By             string   `json:"by,omitempty"`
+	Limit          int      `json:"limit,omitempty"`
+	Released       bool     `json:"released,omitempty"`
+	Careful        bool     `json:"careful,omitempty"`
+	CarefulOpen    []string `json:"carefulOpen,omitempty"`
+	CarefulRetries int      `json:"carefulRetries,omitempty"`
+	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
+	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
+
+	Recent []string `json:"recent,omitempty"`
+	client.Document
+
+	etag azcore.ETag
+}
+
+func (*cursorDoc) DocumentKind() client.DocumentKind { return cursorDocument }
+
+var stateNames = map[domain.CursorState]string{domain.Active: "", domain.Paused: "paused", domain.Closed: "closed"}
+
+func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *cursorDoc {
+	c := s.Counters
+	d := &cursorDoc{
+		ID: cursorID, PartitionKey: id.String(), Kind: cursorDocument.Name, WriteID: writeID,
+		Stream: s.Stream.String(), Segment: s.Segment, At: textsOf(s.At), Open: textsOf(s.Open),
+		Triggered: c.Triggered, Filtered: c.Filtered, Delivered: c.Delivered, Errored: c.Errored,
+		Cancelled: c.Cancelled, Expired: c.Expired, Attempts: c.Attempts,
+		Retries: s.Retries, Listed: micros(s.Listed),
+		State: stateNames[s.State], Reason: s.Reason, Hold: micros(s.Hold), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
+		By: s.By, Limit: s.Limit, Released: s.Released,
+	}
+	if s.Digest != 0 {
+		d.Digest = fmt.Sprintf("%016x", s.Digest)
+	}
+	if s.Caution != nil {
+		d.Careful, d.CarefulRetries = true, s.Caution.Retries
+		d.CarefulFresh = s.Caution.Fresh[:]
+		for _, e := range s.Caution.Open {
+			d.CarefulOpen = append(d.CarefulOpen, e.String())
+		}
+	}
+	if s.Claim != nil {
+		d.Claim = fmt.Sprintf("%s %d %s", s.Claim.Entry, s.Claim.Count, s.Claim.By)
+	}
+	for i := range s.Recent {
+		d.Recent = append(d.Recent, attemptText(&s.Recent[i]))
+	}
+	d.Unknown = s.Unknown
+	return d
+}
+
+// standing returns what d stores.
+func (d *cursorDoc) standing() (domain.Standing, error) {
+	var p parser
+	s := domain.Standing{
+		Stream: parse(&p, d.Stream, domain.ParseStreamName), Segment: d.Segment,
+		At: parseAll(&p, d.At, domain.ParsePosition), Open: parseAll(&p, d.Open, domain.ParsePosition),
+		Counters: domain.Counters{
+			Triggered: d.Triggered, Filtered: d.Filtered, Delivered: d.Delivered, Errored: d.Errored,
+			Cancelled: d.Cancelled, Expired: d.Expired, Attempts: d.Attempts,
+		},
+		Retries: d.Retries, Listed: fromMicros(d.Listed),
+		Reason: d.Reason, Hold: fromMicros(d.Hold), Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
+		By: d.By, Limit: d.Limit, Released: d.Released,
+		Recent: parseAll(&p, d.Recent, parseAttempt), Unknown: d.Unknown,
+	}
+	if d.Digest != "" {
+		s.Digest = parse(&p, d.Digest, func(s string) (uint64, error) { return strconv.ParseUint(s, 16, 64) })
+	}
+	s.State = parse(&p, d.State, parseState)
+	if d.Careful {
+		s.Caution = &domain.Caution{Open: parseAll(&p, d.CarefulOpen, parseEntryID), Retries: d.CarefulRetries}
+		copy(s.Caution.Fresh[:], d.CarefulFresh)
+	}
+	if d.Claim != "" {
+		s.Claim = parse(&p, d.Claim, parseClaim)
+	}
+	if p.err != nil {
+		return s, domain.Errorf(domain.Damaged, "cursor %s: %w", d.PartitionKey, p.err)
+	}
+	return s, nil
+}
+
+// A retryDoc is a domain.Retry: one that waits, or a dead letter.
+type retryDoc struct {
+	ID           string   `json:"id"`
+	PartitionKey string   `json:"partitionKey"`
+	Kind         string   `json:"kind"`
+	Position     string   `json:"position"`
+	Published    int64    `json:"published,omitempty"`
+	Attempts     int      `json:"attempts,omitempty"`
+	History      []string `json:"history,omitempty"`
+	Due          int64    `json:"due,omitempty"`
+	Reason       string   `json:"reason,omitempty"`
+	TTL          int64    `json:"ttl,omitempty"` // seconds; of a dead letter
+	client.Document
+}
+
+func (d *retryDoc) DocumentKind() client.DocumentKind {
+	if d.Kind == deadDocument.Name {
+		return deadDocument
+	}
+	return retryDocument
+}
+
+// retryID returns the id of a retry. The ids are in the order of the entries.
+func retryID(e domain.EntryID) string { return fmt.Sprintf("retry|%d|%016d", e.Priority, e.Number) }
+
+func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retryDoc {
+	position := r.Position
+	d := &retryDoc{
+		ID: retryID(r.EntryID), PartitionKey: id.String(), Kind: retryDocument.Name, Position: position.String(),
+		Published: micros(r.Published), Attempts: r.Attempts, Due: micros(r.Due), Reason: r.Reason,
+	}
+	for i := range r.History {
+		d.History = append(d.History, attemptText(&r.History[i]))
+	}
+	if r.Dead {
+		d.Kind, d.TTL = deadDocument.Name, deadSeconds
+	}
+	d.Unknown = r.Unknown
+	return d
+}
+
+func (d *retryDoc) retry() (domain.Retry, error) {
+	var p parser
+	r := domain.Retry{
+		Position: parse(&p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published), Attempts: d.Attempts,
+		History: parseAll(&p, d.History, parseAttempt), Due: fromMicros(d.Due), Reason: d.Reason,
+		Dead: d.Kind == deadDocument.Name, Unknown: d.Unknown,
+	}
+	if p.err != nil {
+		return r, domain.Errorf(domain.Damaged, "document %s of cursor %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return r, nil
+}
+
+// An entryDoc is a repository.ShardEntry.
+type entryDoc struct {
+	ID           string `json:"id"` // of the cursor
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	Stream       string `json:"stream"`
+	Due          int64  `json:"due,omitempty"`
+	client.Document
+}
+
+func (*entryDoc) DocumentKind() client.DocumentKind { return entryDocument }
+
+func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
+
+// A parser remembers the first error.
+type parser struct{ err error }
+
+func parse[T any](p *parser, text string, f func(string) (T, error)) T {
+	v, err := f(text)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return v
+}
+
+func parseAll[T any](p *parser, texts []string, f func(string) (T, error)) []T {
+	var all []T
+	for _, t := range texts {
+		all = append(all, parse(p, t, f))
+	}
+	return all
+}
+
+func textsOf(positions []domain.Position) []string {
+	var texts []string
+	for _, p := range positions {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
+func parseState(text string) (domain.CursorState, error) {
+	for state, name := range stateNames {
+		if name == text {
+			return state, nil
+		}
+	}
+	return 0, fmt.Errorf("state: want paused or closed, got %q", domain.Clip(text))
+}
+
+func parseEntryID(text string) (domain.EntryID, error) {
+	p, err := domain.ParsePosition(text + ".0.0")
+	return p.EntryID, err
+}
+
+func parseClaim(text string) (*domain.Claim, error) {
+	parts := strings.SplitN(text, " ", 3)
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("claim: want entry, count and incarnation, got %q", domain.Clip(text))
+	}
+	e, err := parseEntryID(parts[0])
+	if err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	n, err := strconv.Atoi(parts[1])
+	return &domain.Claim{Entry: e, Count: n, By: parts[2]}, err
+}
+
+// attemptText returns an attempt as its entry, number, beginning and duration in
+// microseconds, status and error.
+func attemptText(a *domain.Attempt) string {
+	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, micros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
+}
+
+func parseAttempt(text string) (domain.Attempt, error) {
+	parts := strings.SplitN(text, " ", 6)
+	if len(parts) != 6 {
+		return domain.Attempt{}, fmt.Errorf("attempt: want six fields, got %q", domain.Clip(text))
+	}
+	e, err := parseEntryID(parts[0])
+	if err != nil {
+		return domain.Attempt{}, fmt.Errorf("attempt: %w", err)
+	}
+	var n [4]int64
+	for i := range n {
+		if n[i], err = strconv.ParseInt(parts[1+i], 10, 64); err != nil {
+			return domain.Attempt{}, fmt.Errorf("attempt: %w", err)
+		}
+	}
+	return domain.Attempt{
+		Entry: e, Number: int(n[0]), Began: fromMicros(n[1]), Took: time.Duration(n[2]) * time.Microsecond,
+		Status: int(n[3]), Error: parts[5],
+	}, nil
+}

@@ -1,0 +1,161 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Create implements [repository.Cursors].
+func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.Standing) error {
+	c := s.client.Begin("create cursor")
+	entry := &entryDoc{ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name, Stream: standing.Stream.String()}
+	doc := makeCursorDoc(id, &standing, s.client.NewID())
+	err := c.Retry(ctx, func() error {
+		// A crash after this write leaves an entry without a cursor, which readers skip and a
+		// repeated Create uses. If it is refused, the entry is there.
+		if _, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err != nil && !client.IsRefused(err) {
+			return err
+		}
+		// A crash after this write leaves a cursor that its caller does not know of.
+		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
+		if !client.IsRefused(err) {
+			return err
+		}
+		stored, err := s.readCursor(ctx, c, id)
+		switch {
+		case client.IsNotFound(err):
+			return client.ErrNotYetVisible
+		case err == nil && stored.WriteID != doc.WriteID:
+			return domain.Errorf(domain.Conflict, "the cursor exists")
+		}
+		return err
+	})
+	return c.Outcome("create cursor "+id.String(), err)
+}
+
+func (s *Store) readCursor(ctx context.Context, c *client.Call, id domain.CursorID) (*cursorDoc, error) {
+	d := &cursorDoc{}
+	etag, err := c.Read(ctx, s.cursors, id.String(), cursorID, d)
+	d.etag = etag
+	return d, err
+}
+
+// Load implements [repository.Cursors].
+func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+	c := s.client.Begin("load cursor")
+	var cursor *domain.Cursor
+	var version repository.CursorVersion
+	err := c.Retry(ctx, func() error {
+		doc, err := s.readCursor(ctx, c, id)
+		if client.IsNotFound(err) {
+			return domain.Errorf(domain.NotFound, "there is no such cursor")
+		}
+		if err != nil {
+			return err
+		}
+		standing, err := doc.standing()
+		if err != nil {
+			return err
+		}
+		var retries []domain.Retry
+		if doc.Retries > 0 {
+			if retries, err = s.readRetries(ctx, c, id, retryDocument, domain.EntryID{Number: -1}, 0); err != nil {
+				return err
+			}
+		}
+		cursor, err = domain.OpenCursor(standing, retries, owner, now)
+		if errors.Is(err, domain.ErrIncomplete) {
+			// The retries were read before the cursor was settled, or after that.
+			return client.ErrNotYetVisible
+		}
+		if err != nil {
+			return err
+		}
+		proof := cursor.Settlement()
+		if !s.account.ReadsMayBeStale() && standing.By == owner.Incarnation && !standing.Released {
+			cursor.Stored()
+			version = repository.CursorVersion(doc.etag)
+			return nil
+		}
+		// A crash after this write leaves a proved cursor. If it is refused, the cursor is read
+		// again and proved again: then it does not matter which attempt has succeeded.
+		version, err = s.writeCursor(ctx, c, id, repository.CursorVersion(doc.etag), &proof, s.client.NewID())
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		if err == nil {
+			cursor.Stored()
+		}
+		return err
+	})
+	return cursor, version, c.Outcome("load cursor "+id.String(), err)
+}
+
+// readRetries returns the retries or the dead letters of a cursor behind an entry, in order.
+// With a limit, it returns no more.
+func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
+	top := ""
+	if limit > 0 {
+		top = fmt.Sprintf("TOP %d ", limit)
+	}
+	from := ""
+	if after.Number >= 0 {
+		from = retryID(after)
+	} else if after.Priority > 0 {
+		from = retryID(domain.EntryID{Priority: after.Priority})
+	}
+	docs, err := client.All[retryDoc](ctx, c.Query(s.cursors, id.String(),
+		"SELECT "+top+"* FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id",
+		azcosmos.QueryParameter{Name: "@kind", Value: kind.Name},
+		azcosmos.QueryParameter{Name: "@after", Value: from}))
+	if err != nil {
+		return nil, err
+	}
+	retries := make([]domain.Retry, len(docs))
+	for i, d := range docs {
+		if retries[i], err = d.retry(); err != nil {
+			return nil, err
+		}
+	}
+	return retries, nil
+}
+
+// DeadLetters implements [repository.Cursors].
+func (s *Store) DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error) {
+	c := s.client.Begin("read dead letters")
+	_, err := s.readCursor(ctx, c, id)
+	if client.IsNotFound(err) {
+		err = domain.Errorf(domain.NotFound, "there is no such cursor")
+	}
+	var dead []domain.Retry
+	if err == nil && limit > 0 {
+		dead, err = s.readRetries(ctx, c, id, deadDocument, after, limit)
+	}
+	return dead, c.Outcome("read the dead letters of cursor "+id.String(), err)
+}
+
+// Cursors implements [repository.Shards].
+func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+	c := s.client.Begin("read shard")
+	docs, err := client.All[entryDoc](ctx, c.Query(s.cursors, shardKey(shard), "SELECT * FROM c"))
+	entries := make([]repository.ShardEntry, len(docs))
+	for i, d := range docs {
+		var p parser
+		entries[i] = repository.ShardEntry{
+			Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
+		}
+		if p.err != nil {
+			err = domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+			break
+		}
+	}
+	return entries, c.Outcome(fmt.Sprintf("read shard %d", shard), err)
+}

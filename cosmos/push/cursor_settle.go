@@ -1,0 +1,108 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Settle implements [repository.Cursors].
+func (s *Store) Settle(ctx context.Context, id domain.CursorID, version repository.CursorVersion, t domain.Settlement) (repository.CursorVersion, error) {
+	c := s.client.Begin("settle")
+	writeID := s.client.NewID()
+	var settled repository.CursorVersion
+	err := c.Retry(ctx, func() (err error) {
+		settled, err = s.writeCursor(ctx, c, id, version, &t, writeID)
+		if !client.IsRefused(err) {
+			return err
+		}
+		inRetry := client.FailureOf(err).Operation() > 0
+		doc, err := s.readCursor(ctx, c, id)
+		switch {
+		case client.IsNotFound(err):
+			return domain.Errorf(domain.NotFound, "there is no such cursor")
+		case err != nil:
+			return err
+		case doc.WriteID == writeID:
+			settled = repository.CursorVersion(doc.etag)
+			return nil
+		case doc.etag == azcore.ETag(version) && !inRetry: // a stale read, or a refusal without a cause
+			return client.ErrStale
+		}
+		return domain.Errorf(domain.Conflict, "the cursor has changed since it was loaded")
+	})
+	return settled, c.Outcome("settle cursor "+id.String(), err)
+}
+
+// writeCursor stores a settlement on a cursor of version. The entry of the shard is written
+// before.
+func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
+	if t.List {
+		if err := s.list(ctx, c, id, t.Standing.Stream, t.Standing.Listed); err != nil {
+			return "", err
+		}
+	}
+	doc := makeCursorDoc(id, &t.Standing, writeID)
+	// A crash before this write leaves the calls without a trace whose results it stores, a crash
+	// after it nothing to repair.
+	if len(t.Create)+len(t.Replace)+len(t.Delete) == 0 {
+		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, azcore.ETag(version), doc)
+		return repository.CursorVersion(etag), err
+	}
+	dead := seconds(repository.DeadLetterRetention)
+	results, err := c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, cursorID, azcore.ETag(version), doc)
+		for i := range t.Create {
+			putInBatch(b, "", "", makeRetryDoc(id, &t.Create[i], dead))
+		}
+		// The etag of the cursor stands for those of its retries: whatever changes one of them
+		// changes the cursor.
+		for i := range t.Replace {
+			d := makeRetryDoc(id, &t.Replace[i], dead)
+			b.ReplaceItem(d.ID, client.Encode(d), nil)
+		}
+		for _, e := range t.Delete {
+			b.DeleteItem(retryID(e), nil)
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	return repository.CursorVersion(results[0].ETag), nil
+}
+
+// list lowers the due time in the shard entry of a cursor. It only ever sinks, so a node that
+// has lost the cursor does no harm.
+func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName, due time.Time) error {
+	key := shardKey(repository.ShardOf(id))
+	ops := client.NewPatch(entryDocument, fmt.Sprintf("(NOT IS_DEFINED(c.due) OR c.due > %d)", micros(due)))
+	ops.AppendSet("/due", micros(due))
+	return c.Retry(ctx, func() error {
+		// A crash after this write leaves an entry that is too early: a node looks at the cursor
+		// and finds no retry.
+		err := c.Patch(ctx, s.cursors, key, id.String(), ops, &entryDoc{})
+		switch {
+		case client.StatusOf(err) == http.StatusPreconditionFailed:
+			var now entryDoc
+			_, err = c.Read(ctx, s.cursors, key, id.String(), &now)
+			if err == nil && (now.Due == 0 || now.Due > micros(due)) {
+				err = client.ErrStale
+			}
+			return err
+		case client.IsNotFound(err): // it was removed by hand
+			d := &entryDoc{ID: id.String(), PartitionKey: key, Kind: entryDocument.Name, Stream: stream.String(), Due: micros(due)}
+			if _, err = c.Put(ctx, s.cursors, key, d.ID, "", d); client.IsRefused(err) {
+				err = client.ErrStale
+			}
+		}
+		return err
+	})
+}

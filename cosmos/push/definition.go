@@ -1,0 +1,235 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// readDefinition reads what is stored of a subscription. It fails with a not-found error if
+// that is nothing.
+func (s *Store) readDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
+	d := &definitionDoc{}
+	etag, err := c.Read(ctx, s.cursors, id.Cursor().String(), definitionID, d)
+	d.etag = etag
+	return d, err
+}
+
+// findDefinition returns the document of a subscription. It fails with NotFound if there is
+// none.
+func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
+	d, err := s.readDefinition(ctx, c, id)
+	if client.IsNotFound(err) {
+		gone, err := s.isGone(ctx, c, s.cursors, id.Cursor().String(), definitionID)
+		if err == nil && !gone {
+			err = client.ErrNotYetVisible
+		}
+		if err != nil {
+			return nil, err
+		}
+		return nil, domain.Errorf(domain.NotFound, "there is no such subscription")
+	}
+	if err == nil && !d.isLive() {
+		return d, domain.Errorf(domain.NotFound, "there is no such subscription")
+	}
+	return d, err
+}
+
+// readDefinitions returns what is stored of each reservation, nil if that is nothing.
+func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reservation) ([]*definitionDoc, error) {
+	docs := make([]*definitionDoc, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i, r := range all {
+		g.Go(func() error {
+			d, err := s.readDefinition(ctx, c, r.id)
+			if client.IsNotFound(err) {
+				return nil
+			}
+			docs[i] = d
+			return err
+		})
+	}
+	return docs, g.Wait()
+}
+
+// readOwner reads the document of an owner. One that is not there is returned empty.
+func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.ActorID) (*ownerDoc, error) {
+	d := &ownerDoc{}
+	etag, err := c.Read(ctx, s.cursors, ownerKey(owner), ownerID, d)
+	d.etag = etag
+	if client.IsNotFound(err) {
+		d, err = &ownerDoc{ID: ownerID, PartitionKey: ownerKey(owner), Kind: ownerDocument.Name}, nil
+	}
+	return d, err
+}
+
+// writeOwner stores the reservations of an owner, if the document is still as it was read. If
+// the outcome is ambiguous, the caller reads the document again: it acts on what the document
+// says, and it does not matter which write was applied.
+func (s *Store) writeOwner(ctx context.Context, c *client.Call, d *ownerDoc) error {
+	d.Reserved = make([]string, len(d.reservations))
+	for i, r := range d.reservations {
+		d.Reserved[i] = r.String()
+	}
+	_, err := c.Put(ctx, s.cursors, d.PartitionKey, ownerID, d.etag, d)
+	if client.IsRefused(err) {
+		return client.ErrStale
+	}
+	return err
+}
+
+// ReplaceSubscription implements [repository.Definitions].
+func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definition) (repository.DefinitionVersion, error) {
+	c := s.client.Begin("replace subscription")
+	writeID := s.client.NewID()
+	var version repository.DefinitionVersion
+	misses := 0
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findDefinition(ctx, c, d.ID)
+		switch {
+		case err != nil:
+			return err
+		case doc.Owner != d.Owner.String():
+			return domain.Errorf(domain.NotFound, "there is no such subscription")
+		case doc.WriteID == writeID:
+			version = repository.DefinitionVersion(doc.etag)
+			return nil
+		case doc.etag != azcore.ETag(d.Version):
+			return s.changed(c, &misses)
+		}
+		doc.set(d, writeID)
+		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, definitionID, doc.etag, doc)
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		version = repository.DefinitionVersion(etag)
+		return err
+	})
+	return version, c.Outcome("replace subscription "+d.ID.String(), err)
+}
+
+// changed returns the error of a call whose version is not that of the document. Where reads
+// may be stale, the document is read again a few times before it counts as changed.
+func (s *Store) changed(c *client.Call, misses *int) error {
+	*misses++
+	switch {
+	case !s.account.ReadsMayBeStale():
+		return domain.Errorf(domain.Conflict, "the subscription has changed")
+	case *misses < client.MaxMissing:
+		return client.ErrStale
+	case c.InDoubt(): // an earlier attempt of the write may have been applied
+		return domain.Errorf(domain.Uncertain, "the subscription has changed, and it is not known by which write")
+	}
+	return domain.Errorf(domain.Conflict, "the subscription has changed")
+}
+
+// Subscription implements [repository.Definitions].
+func (s *Store) Subscription(ctx context.Context, id domain.SubscriptionID) (*repository.Definition, error) {
+	c := s.client.Begin("read subscription")
+	var found *repository.Definition
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findDefinition(ctx, c, id)
+		if err == nil {
+			found, err = doc.definition()
+		}
+		return err
+	})
+	return found, c.Outcome("read subscription "+id.String(), err)
+}
+
+// Subscriptions implements [repository.Definitions].
+func (s *Store) Subscriptions(ctx context.Context, owner domain.ActorID) ([]*repository.Definition, error) {
+	c := s.client.Begin("list subscriptions")
+	var found []*repository.Definition
+	err := c.Retry(ctx, func() error {
+		list, err := s.readOwner(ctx, c, owner)
+		if err != nil {
+			return err
+		}
+		docs, err := s.readDefinitions(ctx, c, list.reservations)
+		if err != nil {
+			return err
+		}
+		found = nil
+		for _, doc := range docs {
+			if doc == nil || !doc.isLive() || doc.Owner != owner.String() {
+				continue
+			}
+			d, err := doc.definition()
+			if err != nil {
+				return err
+			}
+			found = append(found, d)
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b *repository.Definition) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return found, c.Outcome("list the subscriptions of "+owner.String(), err)
+}
+
+// DeleteSubscription implements [repository.Definitions].
+func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, version repository.DefinitionVersion) error {
+	c := s.client.Begin("delete subscription")
+	writeID := s.client.NewID()
+	misses := 0
+	err := c.Retry(ctx, func() error {
+		doc, err := s.readDefinition(ctx, c, id)
+		switch {
+		case client.IsNotFound(err) || err == nil && doc.Owner != owner.String():
+			_, err = s.findDefinition(ctx, c, id)
+			if err == nil {
+				err = domain.Errorf(domain.NotFound, "there is no such subscription")
+			}
+			return err
+		case err != nil:
+			return err
+		case doc.WriteID == writeID:
+			return nil
+		case !doc.isLive():
+			s.release(ctx, c, owner, id)
+			return domain.Errorf(domain.NotFound, "there is no such subscription")
+		case version != "" && doc.etag != azcore.ETag(version):
+			return s.changed(c, &misses)
+		}
+		// A crash after this write leaves a reservation without a subscription, which is freed
+		// when the owner has no other one left.
+		next := &definitionDoc{
+			ID: definitionID, PartitionKey: doc.PartitionKey, Kind: definitionDocument.Name, WriteID: writeID,
+			State: definitionDeleted, Owner: doc.Owner, Document: doc.Document,
+		}
+		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, definitionID, doc.etag, next)
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		return err
+	})
+	if err == nil {
+		s.release(ctx, c, owner, id)
+	}
+	return c.Outcome("delete subscription "+id.String(), err)
+}
+
+// release removes the reservation of a subscription that was deleted. A failure leaves what a
+// crash leaves.
+func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.SubscriptionID) {
+	_ = c.Retry(ctx, func() error {
+		list, err := s.readOwner(ctx, c, owner)
+		if err != nil {
+			return err
+		}
+		n := len(list.reservations)
+		list.reservations = slices.DeleteFunc(list.reservations, func(r reservation) bool { return r.id == id })
+		if len(list.reservations) == n {
+			return nil
+		}
+		return s.writeOwner(ctx, c, list)
+	})
+}

@@ -1,0 +1,169 @@
+package push
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// CreateSubscription implements [repository.Definitions].
+func (s *Store) CreateSubscription(ctx context.Context, d *repository.Definition) (*repository.Definition, bool, error) {
+	c := s.client.Begin("create subscription")
+	a := &creation{store: s, call: c, wanted: d, writeID: s.client.NewID()}
+	err := c.Retry(ctx, func() error { return a.try(ctx) })
+	return a.stored, a.created, c.Outcome("create subscription "+d.ID.String(), err)
+}
+
+// A creation is a call of CreateSubscription.
+type creation struct {
+	store   *Store
+	call    *client.Call
+	wanted  *repository.Definition
+	writeID string
+	waits   int // for creations that others have begun
+
+	stored  *repository.Definition
+	created bool
+}
+
+// maxWaits is how often a creation waits for others that have begun, before it refuses them.
+const maxWaits = 4
+
+func (a *creation) try(ctx context.Context) error {
+	s, c, owner := a.store, a.call, a.wanted.Owner
+	doc, err := s.readDefinition(ctx, c, a.wanted.ID)
+	switch {
+	case client.IsNotFound(err):
+		doc = &definitionDoc{}
+	case err != nil:
+		return err
+	case doc.State == definitionDeleted:
+		return domain.Errorf(domain.Conflict, "a subscription with this id was deleted")
+	case doc.isLive() && doc.Owner != owner.String():
+		return domain.Errorf(domain.Conflict, "a subscription of another owner has this id")
+	case doc.isLive():
+		a.stored, err = doc.definition()
+		a.created = doc.CreatedBy == a.writeID
+		return err
+	}
+	// A crash after this write leaves a reservation without a subscription. A repeated call uses
+	// it; else it is refused when the owner has no other one left.
+	reserved, err := a.reserve(ctx, doc.Refused)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(doc.Refused, reserved.refusal(owner)) {
+		return client.ErrStale
+	}
+	// The document was read before the reservation. If the reservation has been refused since,
+	// the document has changed.
+	next := &definitionDoc{CreatedBy: a.writeID, Created: micros(a.wanted.Created), Document: doc.Document}
+	next.set(a.wanted, a.writeID)
+	etag, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, doc.etag, next)
+	if client.IsRefused(err) {
+		return client.ErrStale
+	}
+	if err != nil {
+		return err
+	}
+	next.etag = etag
+	a.stored, err = next.definition()
+	a.created = true
+	return err
+}
+
+// reserve returns the reservation of the owner for the id, and makes it if need be. refused
+// are those of the id that were refused: one of them is replaced.
+func (a *creation) reserve(ctx context.Context, refused []string) (reservation, error) {
+	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
+	if err != nil {
+		return reservation{}, err
+	}
+	i := slices.IndexFunc(owner.reservations, func(r reservation) bool { return r.id == a.wanted.ID })
+	if i >= 0 && !slices.Contains(refused, owner.reservations[i].refusal(a.wanted.Owner)) {
+		return owner.reservations[i], nil
+	}
+	made := reservation{a.wanted.ID, owner.Next}
+	if i >= 0 {
+		owner.reservations[i] = made
+	} else {
+		if len(owner.reservations) >= domain.MaxSubscriptions {
+			return made, a.reclaim(ctx, owner)
+		}
+		owner.reservations = append(owner.reservations, made)
+	}
+	owner.Next++
+	return made, a.store.writeOwner(ctx, a.call, owner)
+}
+
+// reclaim frees the reservations of an owner that are not those of a subscription. It returns
+// [client.ErrStale] if there may be room now, and an error that is
+// [repository.ErrSubscriptionLimit] if there is none.
+func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
+	s, c := a.store, a.call
+	docs, err := s.readDefinitions(ctx, c, owner.reservations)
+	if err != nil {
+		return err
+	}
+	var live, unfinished []reservation
+	found := make(map[domain.SubscriptionID]*definitionDoc)
+	for i, r := range owner.reservations {
+		switch doc := docs[i]; {
+		case doc == nil || doc.State == definitionRefused:
+			unfinished = append(unfinished, r)
+			found[r.id] = doc
+		case doc.isLive() && doc.Owner == a.wanted.Owner.String():
+			live = append(live, r)
+		}
+	}
+	if len(live) == len(owner.reservations) {
+		if s.account.ReadsMayBeStale() {
+			// The document that was read may be an old one. Only a write tells.
+			if err := s.writeOwner(ctx, c, owner); err != nil {
+				return err
+			}
+		}
+		return repository.NewSubscriptionLimitError()
+	}
+	if len(unfinished) > 0 && a.waits < maxWaits {
+		// Another node may be about to create them.
+		a.waits++
+		if c.Pause(ctx, 0) {
+			return client.ErrStale
+		}
+	}
+	for _, r := range unfinished {
+		// A crash after this write leaves a reservation that its creation replaces, and others
+		// free.
+		if err := s.refuse(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
+			return err
+		}
+	}
+	owner.reservations = live
+	if err := s.writeOwner(ctx, c, owner); err != nil {
+		return err
+	}
+	return client.ErrStale
+}
+
+// refuse stores that a reservation is refused, so that a creation that has it and is late
+// begins again. doc is what was read of the id.
+func (s *Store) refuse(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
+	next := &definitionDoc{State: definitionRefused}
+	if doc != nil {
+		if slices.Contains(doc.Refused, r.refusal(owner)) {
+			return nil
+		}
+		next.Refused, next.Document, next.etag = doc.Refused, doc.Document, doc.etag
+	}
+	next.ID, next.PartitionKey, next.Kind, next.WriteID = definitionID, r.id.Cursor().String(), definitionDocument.Name, s.client.NewID()
+	next.Refused = append(slices.Clone(next.Refused), r.refusal(owner))
+	_, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, next.etag, next)
+	if client.IsRefused(err) {
+		return client.ErrStale
+	}
+	return err
+}

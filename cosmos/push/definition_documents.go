@@ -1,0 +1,145 @@
+package push
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The kinds of documents of subscriptions. Kind.Name is the member kind, too.
+var (
+	definitionDocument = client.DocumentKind{Name: "definition", Format: 1}
+	ownerDocument      = client.DocumentKind{Name: "owner", Format: 1}
+)
+
+const (
+	definitionID = "definition"
+	ownerID      = "owner"
+)
+
+// The states of a definition. The empty one is that of a subscription.
+const (
+	definitionDeleted = "deleted" // for good
+	definitionRefused = "refused" // reservations of the id were refused, and it may be reserved again
+)
+
+// A definitionDoc is a repository.Definition, or the remains of one.
+type definitionDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"` // that of the cursor
+	Kind         string `json:"kind"`
+	WriteID      string `json:"writeId"`
+	CreatedBy    string `json:"createdBy,omitempty"` // the id of the write that created it
+
+	State   string   `json:"state,omitempty"`
+	Refused []string `json:"refused,omitempty"` // owners and numbers of reservations
+
+	Owner            string            `json:"owner,omitempty"`
+	Topic            string            `json:"topic,omitempty"`
+	CallbackURL      string            `json:"callbackUrl,omitempty"`
+	Method           string            `json:"method,omitempty"`
+	Encoding         string            `json:"encoding,omitempty"`
+	FormFields       map[string]string `json:"formFields,omitempty"`
+	PayloadFormField string            `json:"payloadFormField,omitempty"`
+	HMACKeyID        string            `json:"hmacKeyId,omitempty"`
+	Filter           string            `json:"filter,omitempty"`
+	Attachments      map[string]string `json:"attachmentExpressions,omitempty"`
+	Secret           string            `json:"secret,omitempty"` // sealed
+	Paused           bool              `json:"paused,omitempty"`
+	Created          int64             `json:"created,omitempty"` // microseconds
+	client.Document
+
+	etag azcore.ETag
+}
+
+func (*definitionDoc) DocumentKind() client.DocumentKind { return definitionDocument }
+
+// isLive reports whether d is that of a subscription.
+func (d *definitionDoc) isLive() bool { return d.State == "" }
+
+// set takes over all that the owner has chosen.
+func (d *definitionDoc) set(from *repository.Definition, writeID string) {
+	d.ID, d.PartitionKey, d.Kind, d.WriteID = definitionID, from.ID.Cursor().String(), definitionDocument.Name, writeID
+	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
+	d.FormFields, d.PayloadFormField, d.HMACKeyID = from.FormFields, from.PayloadFormField, from.HMACKeyID
+	d.Filter, d.Attachments, d.Secret, d.Paused = from.Filter, from.Attachments, from.Secret, from.Paused
+}
+
+func (d *definitionDoc) definition() (*repository.Definition, error) {
+	var p parser
+	found := &repository.Definition{
+		ID: parse(&p, strings.TrimPrefix(d.PartitionKey, "s|"), domain.ParseSubscriptionID),
+		Subscription: domain.Subscription{
+			Owner: parse(&p, d.Owner, domain.ParseActorID), Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method,
+			Encoding: d.Encoding, FormFields: d.FormFields, PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID,
+			Filter: d.Filter, Attachments: d.Attachments,
+		},
+		Secret: d.Secret, Paused: d.Paused, Created: fromMicros(d.Created), Version: repository.DefinitionVersion(d.etag),
+	}
+	if p.err != nil {
+		return nil, domain.Errorf(domain.Damaged, "definition of %s: %w", d.PartitionKey, p.err)
+	}
+	return found, nil
+}
+
+// An ownerDoc lists the subscriptions of an owner. It is replaced If-Match, so the number of
+// its reservations is exact.
+type ownerDoc struct {
+	ID           string   `json:"id"`
+	PartitionKey string   `json:"partitionKey"`
+	Kind         string   `json:"kind"`
+	Next         int64    `json:"next"`               // number of the next reservation
+	Reserved     []string `json:"reserved,omitempty"` // ids of subscriptions and numbers of their reservations
+	client.Document
+
+	etag         azcore.ETag
+	reservations []reservation // Reserved, parsed
+}
+
+func (*ownerDoc) DocumentKind() client.DocumentKind { return ownerDocument }
+
+// Validate parses the reservations of a document that was read.
+func (d *ownerDoc) Validate() (err error) {
+	d.reservations = make([]reservation, len(d.Reserved))
+	for i, text := range d.Reserved {
+		if d.reservations[i], err = parseReservation(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ownerKey(owner domain.ActorID) string { return "owner|" + owner.String() }
+
+// A reservation is the right of an owner to create a subscription. Its number is used once in
+// the document of the owner.
+type reservation struct {
+	id     domain.SubscriptionID
+	number int64
+}
+
+func (r reservation) String() string { return fmt.Sprintf("%s %d", r.id, r.number) }
+
+// refusal returns the text by which a refusal names the reservation of an owner.
+func (r reservation) refusal(owner domain.ActorID) string {
+	return fmt.Sprintf("%s %d", owner, r.number)
+}
+
+func parseReservation(text string) (reservation, error) {
+	name, number, _ := strings.Cut(text, " ")
+	id, err := domain.ParseSubscriptionID(name)
+	if err != nil {
+		return reservation{}, fmt.Errorf("reservation: %w", err)
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return reservation{}, fmt.Errorf("reservation: %w", err)
+	}
+	return reservation{id, n}, nil
+}

@@ -1,0 +1,354 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// other starts a node whose line never breaks.
+func (r *rig) other() *Store {
+	r.t.Helper()
+	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.engine.Transport()})
+	require.NoError(r.t, err)
+	r.t.Cleanup(db.Close)
+	return New(db, r.content, Options{})
+}
+
+// create stores a subscription on a line that works.
+func (r *rig) create(s *Store, d *repository.Definition) *repository.Definition {
+	r.t.Helper()
+	stored, _, err := s.CreateSubscription(context.Background(), d)
+	require.NoError(r.t, err)
+	return stored
+}
+
+// fill creates subscriptions of an owner until it is refused, and demands that the owner has
+// as many as it may have, and reservations for no others.
+func (r *rig) fill(owner domain.ActorID) {
+	r.t.Helper()
+	s := r.other()
+	for {
+		_, _, err := s.CreateSubscription(context.Background(), repositorytest.NewDefinition(owner))
+		if errors.Is(err, repository.ErrSubscriptionLimit) {
+			break
+		}
+		require.NoError(r.t, err)
+	}
+	r.full(s, owner)
+}
+
+func (r *rig) full(s *Store, owner domain.ActorID) {
+	r.t.Helper()
+	all, err := s.Subscriptions(context.Background(), owner)
+	require.NoError(r.t, err)
+	require.Len(r.t, all, domain.MaxSubscriptions)
+	list, err := s.readOwner(context.Background(), s.client.Begin("test"), owner)
+	require.NoError(r.t, err)
+	require.Len(r.t, list.reservations, domain.MaxSubscriptions)
+}
+
+// A definitionLife creates two subscriptions, changes one, and deletes the other.
+type definitionLife struct {
+	kept, deleted *repository.Definition
+	begun         int // steps
+}
+
+func newDefinitionLife() *definitionLife {
+	kept := repositorytest.NewDefinition(repositorytest.NewActor())
+	return &definitionLife{kept: kept, deleted: repositorytest.NewDefinition(kept.Owner)}
+}
+
+func (l *definitionLife) lead(s *Store) error {
+	ctx := context.Background()
+	stored, _, err := s.CreateSubscription(ctx, l.kept)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.CreateSubscription(ctx, l.deleted); err != nil && (l.begun < 2 || domain.KindOf(err) != domain.Conflict) {
+		return err
+	}
+	l.begun = max(l.begun, 1)
+	if !stored.Paused {
+		stored.Paused = true
+		if _, err := s.ReplaceSubscription(ctx, stored); err != nil {
+			return err
+		}
+	}
+	if _, err := s.Subscriptions(ctx, l.kept.Owner); err != nil {
+		return err
+	}
+	l.begun = 2
+	if err := s.DeleteSubscription(ctx, l.kept.Owner, l.deleted.ID, ""); domain.KindOf(err) != domain.NotFound {
+		return err
+	}
+	return nil
+}
+
+// ended demands what is there when a life has been led.
+func (l *definitionLife) ended(r *rig) {
+	r.t.Helper()
+	s := r.other()
+	all, err := s.Subscriptions(context.Background(), l.kept.Owner)
+	require.NoError(r.t, err)
+	require.Len(r.t, all, 1)
+	want := l.kept.Clone()
+	want.Paused, want.Version = true, all[0].Version
+	require.Equal(r.t, want, all[0])
+	_, err = s.Subscription(context.Background(), l.deleted.ID)
+	require.Equal(r.t, domain.NotFound, domain.KindOf(err))
+}
+
+func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
+	for _, consistency := range []string{"", "Session"} {
+		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
+			for _, retries := range []int{-1, 0} {
+				if raced && (i+retries)%3 != 0 {
+					continue
+				}
+				t.Run(consistency+"/"+fault.String()+"/"+map[int]string{-1: "retried by the caller", 0: "retried by the call"}[retries], func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						for n := 1; ; n++ {
+							r, l := newRig(t, embedded.Options{Consistency: consistency}), newDefinitionLife()
+							node := r.node(Options{Retries: retries})
+							r.line.BreakOne(n, fault)
+							err := l.lead(node)
+							if retries < 0 {
+								for again := 0; err != nil && again < 3; again++ {
+									require.NotEqual(t, domain.Damaged, domain.KindOf(err))
+									err = l.lead(node)
+								}
+							}
+							require.NoError(t, err, "call %d", n)
+							broken := r.line.Calls() >= n
+							l.ended(r)
+							if !broken {
+								require.Greater(t, n, 10)
+								return
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A node that ends anywhere in a creation or a deletion leaves no reservation that counts for
+// good.
+func TestACrashAnywhere_TakesNothingFromTheLimit(t *testing.T) {
+	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		t.Run(last.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					r, l := newRig(t, embedded.Options{}), newDefinitionLife()
+					node := r.node(Options{Retries: -1})
+					var crashed atomic.Bool
+					r.line.Break(func(call int, _ *http.Request) faulty.Fault {
+						switch {
+						case call < n:
+							return faulty.None
+						case call == n:
+							crashed.Store(true)
+							return last
+						}
+						return faulty.RequestLost
+					})
+					_ = l.lead(node)
+					if !crashed.Load() {
+						return
+					}
+					r.fill(l.kept.Owner)
+				}
+			})
+		})
+	}
+}
+
+// Before each request of a creation, another node fills the list of the owner. The creation is
+// added or refused, and the limit is exact.
+func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
+	for n := 1; ; n++ {
+		r := newRig(t, embedded.Options{})
+		d := repositorytest.NewDefinition(repositorytest.NewActor())
+		node := r.node(Options{})
+		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
+			if call == n {
+				r.fill(d.Owner)
+			}
+			return faulty.None
+		})
+		_, _, err := node.CreateSubscription(t.Context(), d)
+		if r.line.Calls() < n {
+			require.NoError(t, err)
+			require.Greater(t, n, 3)
+			return
+		}
+		if err != nil {
+			require.ErrorIs(t, err, repository.ErrSubscriptionLimit)
+		}
+		r.full(r.other(), d.Owner)
+		require.Equal(t, err == nil, r.isListed(d), "request %d", n)
+		_, err = r.other().Subscription(t.Context(), d.ID)
+		require.Equal(t, r.isListed(d), err == nil, "request %d", n)
+	}
+}
+
+// isListed reports whether the list of its owner has the subscription.
+func (r *rig) isListed(d *repository.Definition) bool {
+	r.t.Helper()
+	all, err := r.other().Subscriptions(context.Background(), d.Owner)
+	require.NoError(r.t, err)
+	return slices.ContainsFunc(all, func(other *repository.Definition) bool { return other.ID == d.ID })
+}
+
+// Before each request of a creation and a deletion, another node creates a subscription of
+// the owner. All of them are listed.
+func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
+	for n := 1; ; n++ {
+		r := newRig(t, embedded.Options{})
+		other, l := r.other(), newDefinitionLife()
+		between := repositorytest.NewDefinition(l.kept.Owner)
+		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
+			if call == n {
+				r.create(other, between)
+			}
+			return faulty.None
+		})
+		require.NoError(t, l.lead(r.node(Options{})))
+		require.True(t, r.isListed(l.kept))
+		require.False(t, r.isListed(l.deleted))
+		if r.line.Calls() < n {
+			require.Greater(t, n, 10)
+			return
+		}
+		require.True(t, r.isListed(between), "request %d", n)
+	}
+}
+
+// Before each request of a creation that refuses an unfinished one, that one goes on.
+func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
+	for n := 1; ; n++ {
+		if n == 5 {
+			n = domain.MaxSubscriptions - 5 // the reads between are all alike
+		}
+		r := newRig(t, embedded.Options{})
+		other, d := r.other(), repositorytest.NewDefinition(repositorytest.NewActor())
+		for range domain.MaxSubscriptions - 1 {
+			r.create(other, repositorytest.NewDefinition(d.Owner))
+		}
+		node := r.node(Options{Retries: -1})
+		r.line.BreakOne(4, faulty.RequestLost) // the write of the subscription
+		_, _, err := node.CreateSubscription(t.Context(), d)
+		require.Error(t, err)
+		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
+			if call == n {
+				_, _, err = other.CreateSubscription(context.Background(), d)
+			}
+			return faulty.None
+		})
+		_, _, _ = node.CreateSubscription(t.Context(), repositorytest.NewDefinition(d.Owner))
+		if r.line.Calls() < n {
+			require.Greater(t, n, domain.MaxSubscriptions)
+			return
+		}
+		require.Equal(t, err == nil, r.isListed(d), "request %d: %v", n, err)
+		_, err = other.Subscription(t.Context(), d.ID)
+		require.Equal(t, r.isListed(d), err == nil, "request %d", n)
+		r.fill(d.Owner)
+	}
+}
+
+// A reservation that was refused is replaced once there is room again.
+func TestARefusedReservation_IsReplaced(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	d := repositorytest.NewDefinition(repositorytest.NewActor())
+	node := r.node(Options{Retries: -1})
+	r.line.BreakOne(4, faulty.RequestLost) // the write of the subscription
+	_, _, err := node.CreateSubscription(t.Context(), d)
+	require.Error(t, err)
+	r.fill(d.Owner)
+	s := r.other()
+	_, _, err = s.CreateSubscription(t.Context(), d)
+	require.ErrorIs(t, err, repository.ErrSubscriptionLimit)
+	all, err := s.Subscriptions(t.Context(), d.Owner)
+	require.NoError(t, err)
+	require.NoError(t, s.DeleteSubscription(t.Context(), d.Owner, all[0].ID, ""))
+	require.Equal(t, d.CallbackURL, r.create(s, d).CallbackURL)
+	r.full(s, d.Owner)
+}
+
+func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	s := r.other()
+	stored := r.create(s, repositorytest.NewDefinition(repositorytest.NewActor()))
+	c := s.client.Begin("test")
+	for _, at := range []struct{ key, id string }{{stored.ID.Cursor().String(), definitionID}, {ownerKey(stored.Owner), ownerID}} {
+		ops := client.NewPatch(client.DocumentKind{Name: "any", Format: 1})
+		ops.AppendSet("/future", map[string]any{"a": 1})
+		require.NoError(t, c.Patch(t.Context(), s.cursors, at.key, at.id, ops, &struct{}{}))
+	}
+	stored, err := s.Subscription(t.Context(), stored.ID)
+	require.NoError(t, err)
+	stored.Paused = true
+	_, err = s.ReplaceSubscription(t.Context(), stored)
+	require.NoError(t, err)
+	r.create(s, repositorytest.NewDefinition(stored.Owner))
+	for _, at := range []struct{ key, id string }{{stored.ID.Cursor().String(), definitionID}, {ownerKey(stored.Owner), ownerID}} {
+		var doc map[string]any
+		_, err := c.Read(t.Context(), s.cursors, at.key, at.id, &doc)
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"a": 1.0}, doc["future"], at.id)
+	}
+}
+
+func TestSubscriptions_CostWhatTheyMay(t *testing.T) {
+	r := newRig(t, embedded.Options{Pessimistic: true})
+	s, owner := r.other(), repositorytest.NewActor()
+	price := func(what string, limit float64, f func() error) {
+		t.Helper()
+		before := r.engine.RequestUnits()
+		require.NoError(t, f())
+		units := r.engine.RequestUnits() - before
+		t.Logf("%s: %.2f RU", what, units)
+		require.LessOrEqual(t, units, limit, what)
+	}
+	var d *repository.Definition
+	create := func() (err error) {
+		d, _, err = s.CreateSubscription(t.Context(), repositorytest.NewDefinition(owner))
+		return err
+	}
+	price("create the first", 16, create)
+	price("create the second", 20, create)
+	price("create again", 2, func() error { _, _, err := s.CreateSubscription(t.Context(), d); return err })
+	price("read", 2, func() error { _, err := s.Subscription(t.Context(), d.ID); return err })
+	price("replace", 13, func() (err error) { d.Version, err = s.ReplaceSubscription(t.Context(), d); return err })
+	price("list", 6, func() error { _, err := s.Subscriptions(t.Context(), owner); return err })
+	price("delete", 25, func() error { return s.DeleteSubscription(t.Context(), owner, d.ID, "") })
+	for range domain.MaxSubscriptions - 2 {
+		require.NoError(t, create())
+	}
+	price("create the last", 24, create)
+	price("create one too many", 205, func() error {
+		if err := create(); !errors.Is(err, repository.ErrSubscriptionLimit) {
+			return errors.New("it was not refused")
+		}
+		return nil
+	})
+	price("list a hundred", 203, func() error { _, err := s.Subscriptions(t.Context(), owner); return err })
+}

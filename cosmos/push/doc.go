@@ -1,0 +1,129 @@
+// Package push keeps streams, cursors and subscriptions in Azure Cosmos DB: what was
+// published, how far each receiver has come, and how it is called.
+//
+// A message is written once, into a stream, whatever the number of its receivers. Each
+// receiver has one document, its cursor. Only a delivery that failed has a document of its
+// own. Every change of a cursor is one conditional write; ownership of cursors saves work and
+// decides nothing. No request on the way of a delivery is a query, but for that which loads a
+// cursor with retries: the embedded engine has no index but that of ids.
+//
+// # Documents
+//
+//	streams                                  cursors
+//	+-topic|name|segment----------+          +-cursor id--------------+
+//	| head: the newest entries    |          | cursor                 |
+//	| page-<priority>-<n>: older  |          | definition             |
+//	|   ones, written once        |          | retry|<entry>: it      |
+//	| id|<hash>: of a sender      |          |   waits, or is a dead  |
+//	+-----------------------------+          |   letter               |
+//	   |                                     +-|shard|<k>-------------+
+//	   |                                     | <cursor id>: entry     |
+//	   |                                     +-owner|<actor>----------+
+//	   v                                     | owner                  |
+//	                                         +------------------------+
+//	content store: streams/<day>/<id>
+//	   payloads above 16 KB
+//
+//	head    for each priority the number of the page that is being filled and its entries so
+//	        far. Sealed by the last append of its segment
+//	page    up to 256 KB of entries, removed when the retention has passed
+//	id      position and digest of a message whose sender chose its id; removed after 24 hours
+//	cursor  the first position of each priority that was not taken; what is open; counters;
+//	        count and digest of the retries. domain.Standing describes its members
+//	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
+//	        days
+//	entry   the cursor is in the shard; no retry of it is due before the time in the entry
+//	definition  the subscription of the cursor, with its secret sealed; or that it was deleted,
+//	        which is kept for good, because the cursor is; or which reservations of the id
+//	        were refused
+//	owner   the reservations of an owner: ids of subscriptions, each with a number that the
+//	        document has not given before. At most domain.MaxSubscriptions
+//
+// A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the
+// next segment after 2 GB. Heads are never removed: the last segment is found by halving.
+//
+// # Append
+//
+//	payload  store what is above 16 KB in the content store. A crash leaves an object that no
+//	         document refers to
+//	write    replace the head, If-Match, with the entries in it. When the entries in the head
+//	         exceed 4 KB, those of the longest priority leave for a page; page, head and ids
+//	         are one batch. A crash before leaves nothing; after it, the messages are published
+//	open     create the next head once the head is sealed. A crash leaves an empty head
+//
+// Callers of a process queue behind each other and go together. A write that is refused, or
+// whose reply is lost, is settled by reading what stands where its first entry would be: each
+// run of entries has the id of the write that appended it. So is an id that exists already:
+// it is that of an earlier message, or of this very write.
+//
+// # Cursor
+//
+//	load    read the cursor and its retries. They fit together if count and digest do
+//	prove   replace the cursor, If-Match, by the incarnation of the owner. A crash leaves a
+//	        proved cursor. From then on earlier owners are refused: the proof is the fence
+//	take    in memory; domain.Cursor
+//	call    a crash leaves calls without a trace, at most the concurrency of the cursor
+//	list    lower the time in the shard's entry, if a retry will be due before it. A crash
+//	        leaves an entry that is too early, which costs a look
+//	settle  replace the cursor, If-Match, with everything that has gathered; with failures, in
+//	        a batch that creates, replaces and deletes retries. A crash leaves nothing to
+//	        repair
+//
+// A settlement that is refused, or whose reply is lost, is settled by reading the id of the
+// last write in the cursor. If another write came after it, the caller loads the cursor again
+// and lets domain.Cursor.Adopt drop what is settled. The same happens after a stale read.
+//
+// A cursor whose owner ended without releasing it is served carefully, one call at a time,
+// each after a claim that a settlement stores; domain.Caution says when that ends.
+//
+// # Subscriptions
+//
+//	reserve create or replace the owner's document, If-Match, with a reservation of the id. A
+//	        crash leaves a reservation without a subscription; a repeated call uses it
+//	create  create the definition, or replace the refused one that was read before the
+//	        reservation, If-Match. A crash leaves a subscription that its owner can list
+//	delete  replace the definition, If-Match, by one that says so. A crash leaves a
+//	        reservation, as does a failure of the next step
+//	release replace the owner's document, If-Match, without the reservation
+//
+// A creation of an owner with as many reservations as it may have reads the definition of
+// each. Those without a subscription are freed, after a few pauses for nodes that are about to
+// create it. Before, the definition is made to say that the reservation with this number was
+// refused, so that a creation that is late finds a changed document and begins again. A
+// creation that is refused costs as much as a list: a read for each subscription.
+//
+// # Rules, and the tests that notice their absence
+//
+//	a head is replaced If-Match                     TestTwoNodesOnOneCursor_LoseNothing
+//	a write is known by its id                      TestEveryCallBrokenOnceInEveryWay
+//	a segment behind a sealed one may be sealed     TestTwoNodesOnOneCursor_LoseNothing
+//	ids are searched in the segments of a day       TestConformanceWithSmallSegments
+//	a page that is not found may not be visible     TestAPageThatIsNotVisibleYet_HasNotExpired
+//	a settlement is If-Match; a load is a fence     TestConformance
+//	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation
+//	a refusal is stored before a reservation goes   TestALateCreation_IsNotAddedBehindTheLimit
+//	a refused reservation is replaced               TestACreationThatIsBeingRefused_IsListedOrNotThere
+//	reservations without a subscription are freed   TestACrashAnywhere_TakesNothingFromTheLimit
+//	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
+//	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
+//	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
+//	the price of each step                          TestADelivery_CostsWhatItMay, TestAFailedAttempt_CostsWhatItMay
+//	the price of a subscription                     TestSubscriptions_CostWhatTheyMay
+//
+// ../../bench/simulate/mutants leaves them out one at a time, from 120 on.
+//
+// # Departures from the design
+//
+//   - A position has the number of its entry in the priority, and segment and page only to
+//     locate it. So retries have short ids, and what has expired is counted by a difference.
+//   - There is no hint of the current segment: halving costs a read for each doubling.
+//   - The time in a shard's entry only sinks. An entry that is too early costs a look at the
+//     cursor when the shard changes its owner, and no write.
+//   - Only the last 16 attempts of a cursor are stored, and those of each retry; there are no
+//     pages of older attempts.
+//   - Large payloads are in a folder for each day, which [Store.Sweep] removes after the
+//     retention, because a content store has no TTL. Entries older than the retention are not
+//     returned, whether their documents have expired or not.
+//   - The hub keeps payloads out of Cosmos. Here, up to 16 KB, an object in the
+//     content store would cost more than the whole delivery.
+package push

@@ -1,0 +1,258 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A clock moves when it is told to.
+type clock struct{ now time.Time }
+
+// A life is that of some messages from their publication to their end, on a line that may
+// break. Whoever calls the store repeats what fails, as its contract says.
+type life struct {
+	*testing.T
+	*rig
+	opts     Options
+	clock    *clock
+	stream   domain.StreamName
+	id       domain.CursorID
+	messages []domain.Message
+	policy   domain.Policy
+
+	owner   domain.Owner
+	cursor  *domain.Cursor
+	version repository.CursorVersion
+	lives   *int
+	calls   *int
+	failed  map[domain.EntryID]int // calls that failed
+	taken   map[domain.EntryID]int // calls that succeeded
+}
+
+// newLife returns the life of n messages, every second one with an id, or all of them.
+func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
+	l := &life{
+		T: t, rig: r, stream: repositorytest.NewStream(), id: repositorytest.NewCursorID(),
+		messages: repositorytest.Messages(n), clock: &clock{time.Now().UTC().Truncate(time.Second)},
+		policy: domain.Policy{Attempts: 3, First: time.Minute, Max: time.Hour},
+		lives:  new(int), calls: new(int),
+		failed: make(map[domain.EntryID]int), taken: make(map[domain.EntryID]int),
+	}
+	for i := range l.messages {
+		if allIDs || i%2 == 0 {
+			l.messages[i].ID = fmt.Sprintf("id-%d", i)
+		}
+		l.messages[i].Payload = fmt.Appendf(nil, "%0700d", i)
+	}
+	opts.Clock = func() time.Time { return l.clock.now }
+	l.opts = opts
+	return l
+}
+
+// publishes appends all messages, some at a time.
+func (l *life) publishes(s *Store) error {
+	for i := 0; i < len(l.messages); i += 3 {
+		if _, err := s.Append(context.Background(), l.stream, l.messages[i:min(i+3, len(l.messages))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *life) creates(s *Store) error {
+	err := s.Create(context.Background(), l.id, domain.Standing{Stream: l.stream})
+	if domain.KindOf(err) == domain.Conflict {
+		return nil
+	}
+	return err
+}
+
+// loads loads the cursor, unless this node has it.
+func (l *life) loads(s *Store) (err error) {
+	if l.version != "" {
+		return nil
+	}
+	before := l.cursor
+	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.now)
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		cursor.Adopt(before)
+	}
+	l.cursor, l.version = cursor, version
+	return nil
+}
+
+func (l *life) settles(s *Store) error {
+	version, err := s.Settle(context.Background(), l.id, l.version, l.cursor.Settlement())
+	switch domain.KindOf(err) {
+	case domain.Busy, domain.Unavailable:
+		l.cursor.Unstored()
+		return err
+	default:
+	}
+	if err != nil {
+		l.cursor.Unstored()
+		l.version = "" // it is loaded again
+		return err
+	}
+	l.cursor.Stored()
+	l.version = version
+	return nil
+}
+
+// step takes what there is, calls with it and settles it. It reports whether nothing is left.
+func (l *life) step(s *Store) (done bool, err error) {
+	if err := l.loads(s); err != nil {
+		return false, err
+	}
+	found, err := s.Read(context.Background(), l.stream, l.cursor.Position(0), 100)
+	if err != nil {
+		return false, err
+	}
+	took := false
+	for _, e := range found.Entries {
+		if l.cursor.CanTake(0, l.clock.now) {
+			l.cursor.Take(e.Position, true)
+			took = true
+		}
+	}
+	for {
+		call, ok := l.cursor.Next(l.clock.now)
+		if !ok {
+			break
+		}
+		if call.Claim {
+			if err := l.settles(s); err != nil {
+				return false, err
+			}
+			continue
+		}
+		l.cursor.Begin(call)
+		*l.calls++
+		a := domain.Answer{Began: l.clock.now, Status: 200}
+		if n := call.Number % 4; n == 1 && call.Attempts == 0 || n == 3 { // those of 3 are dead in the end
+			a.Status = 500
+			l.failed[call.EntryID]++
+		} else {
+			l.taken[call.EntryID]++
+		}
+		l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: l.clock.now, Answer: a})
+	}
+	if l.cursor.InFlight() > 0 { // results that are not stored
+		return false, l.settles(s)
+	}
+	if !took {
+		l.cursor.EndCaution(l.clock.now)
+	}
+	if len(found.Entries) > 0 {
+		return false, nil
+	}
+	standing := l.cursor.Standing()
+	if standing.Outstanding() == 0 {
+		return true, nil
+	}
+	l.clock.now = l.clock.now.Add(3 * time.Minute)
+	return false, nil
+}
+
+// starts begins a new incarnation, which knows nothing.
+func (l *life) starts(retries int) *Store {
+	*l.lives++
+	l.owner = domain.Owner{Incarnation: fmt.Sprintf("life-%d", *l.lives), Limit: 4, Policy: l.policy}
+	l.cursor, l.version = nil, ""
+	opts := l.opts
+	opts.Retries = retries
+	return l.node(opts)
+}
+
+// lives leads the whole life on a node. again is how often a step may fail in all.
+func (l *life) lead(s *Store, again int) error {
+	for _, step := range []func(*Store) (bool, error){
+		func(s *Store) (bool, error) { return true, l.publishes(s) },
+		func(s *Store) (bool, error) { return true, l.creates(s) },
+		l.step,
+	} {
+		for tries := 0; ; tries++ {
+			require.Less(l, tries, 100)
+			done, err := step(s)
+			if err != nil {
+				if again--; again < 0 {
+					return err
+				}
+				continue
+			}
+			if done {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// holds demands of the store, with an unbroken line, whatever is true at any time.
+func (l *life) holds() {
+	l.Helper()
+	s := l.node(l.opts)
+	c := s.client.Begin("test")
+	doc, err := s.readCursor(context.Background(), c, l.id)
+	if domain.KindOf(err) == domain.Unknown && err != nil { // it does not exist yet
+		return
+	}
+	require.NoError(l, err)
+	standing, err := doc.standing()
+	require.NoError(l, err)
+	n := standing.Counters
+	require.EqualValues(l, n.Triggered, n.Delivered+n.Errored+int64(standing.Outstanding()), "P2")
+	require.LessOrEqual(l, int(n.Delivered), len(l.taken), "P4")
+	retries, err := s.readRetries(context.Background(), c, l.id, retryDocument, domain.EntryID{Number: -1}, 0)
+	require.NoError(l, err)
+	_, err = domain.OpenCursor(standing, retries, l.owner, l.clock.now)
+	require.NoError(l, err, "P6: the retries are those of the cursor")
+	entries, err := s.Cursors(context.Background(), repository.ShardOf(l.id))
+	require.NoError(l, err)
+	require.Len(l, entries, 1, "P7: the shard lists the cursor")
+	for _, r := range retries {
+		require.False(l, entries[0].Due.IsZero() || r.Due.Before(entries[0].Due), "P7: the entry is not too late")
+	}
+}
+
+// ended demands that everything came to its end once.
+func (l *life) ended(exactly bool) {
+	l.Helper()
+	l.holds()
+	s := l.node(l.opts)
+	all, err := repositorytest.ReadAll(context.Background(), l.stores(s), l.stream, domain.Position{})
+	require.NoError(l, err)
+	require.Len(l, all, len(l.messages), "P1: each message is in the stream once")
+	for i := range all {
+		require.Equal(l, l.messages[i].Digest(), all[i].Digest())
+	}
+	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.now)
+	require.NoError(l, err)
+	standing := cursor.Standing()
+	dead := len(l.messages) / 4
+	require.Zero(l, standing.Outstanding())
+	require.EqualValues(l, len(l.messages), standing.Counters.Triggered, "P1")
+	require.EqualValues(l, dead, standing.Counters.Errored, "P1")
+	require.EqualValues(l, len(l.messages)-dead, standing.Counters.Delivered, "P1")
+	letters, err := s.DeadLetters(context.Background(), l.id, domain.EntryID{Number: -1}, 100)
+	require.NoError(l, err)
+	require.Len(l, letters, dead)
+	require.Len(l, l.taken, len(l.messages)-dead)
+	untraced := *l.calls - int(standing.Counters.Attempts)
+	if exactly {
+		require.Zero(l, untraced, "P5: no call is without a trace if no node ended")
+	}
+	require.LessOrEqual(l, untraced, 4*(*l.lives-1), "P5")
+	require.GreaterOrEqual(l, untraced, 0, "P8: an attempt is counted once")
+}

@@ -1,0 +1,227 @@
+package push
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A bill is what deliveries cost, by step, with payloads of 256 bytes, and with the removal of
+// whatever expires.
+type bill struct {
+	*life
+	node  *Store
+	steps map[string]float64
+
+	published int64
+}
+
+func newBill(t *testing.T) *bill {
+	b := &bill{}
+	clock := func() time.Time {
+		if b.life == nil {
+			return time.Now()
+		}
+		return b.clock.now
+	}
+	b.life, b.steps = newLife(t, newRig(t, embedded.Options{Pessimistic: true, Clock: clock}), 0, false, Options{}), make(map[string]float64)
+	b.node = b.starts(0)
+	b.owner.Limit = domain.MaxConcurrency
+	b.append(1, "")
+	b.steps = make(map[string]float64)
+	end, err := b.node.End(t.Context(), b.stream)
+	require.NoError(t, err)
+	require.NoError(t, b.node.Create(t.Context(), b.id, domain.Standing{Stream: b.stream, Segment: end.Segment, At: end.Positions}))
+	require.NoError(t, b.loads(b.node))
+	return b
+}
+
+// pay adds what f costs to a step.
+func (b *bill) pay(step string, f func()) {
+	before := b.engine.RequestUnits()
+	f()
+	b.steps[step] += b.engine.RequestUnits() - before
+}
+
+// append publishes n messages together.
+func (b *bill) append(n int, id string) {
+	messages := repositorytest.Messages(n)
+	for i := range messages {
+		messages[i].Payload = fmt.Appendf(nil, "%0256d", i)
+		if id != "" {
+			messages[i].ID = fmt.Sprintf("%s-%d", id, i)
+		}
+	}
+	b.pay("append", func() {
+		appended, err := b.node.Append(b.Context(), b.stream, messages)
+		require.NoError(b, err)
+		b.published = appended[n-1].Position.Number + 1
+	})
+}
+
+// take takes everything that waits.
+func (b *bill) take() {
+	b.pay("read", func() {
+		for {
+			found, err := b.node.Read(b.Context(), b.stream, b.cursor.Position(0), 100)
+			require.NoError(b, err)
+			for _, e := range found.Entries {
+				if !b.cursor.CanTake(0, b.clock.now) {
+					return
+				}
+				b.cursor.Take(e.Position, true)
+			}
+			if b.cursor.Position(0).Number >= b.published {
+				return // the append has woken the cursor, and told how far it may go
+			}
+		}
+	})
+}
+
+// settle calls with everything, and settles the answers together.
+func (b *bill) settle(status int) (calls int) {
+	for {
+		call, ok := b.cursor.Next(b.clock.now)
+		if !ok {
+			break
+		}
+		b.cursor.Begin(call)
+		b.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: b.clock.now, Answer: domain.Answer{Began: b.clock.now, Took: 3 * time.Millisecond, Status: status}})
+		calls++
+	}
+	b.pay("settle", func() { require.NoError(b, b.settles(b.node)) })
+	return calls
+}
+
+// expire removes the documents of the stream that expire. It costs as much as when Cosmos
+// does it.
+func (b *bill) expire() {
+	type document struct {
+		ID  string `json:"id"`
+		TTL int    `json:"ttl"`
+	}
+	c := b.node.client.Begin("test")
+	key := segmentKey(b.stream, 0)
+	all, err := client.All[document](b.Context(), c.Query(b.node.streams, key, "SELECT c.id, c.ttl FROM c WHERE IS_DEFINED(c.ttl)"))
+	require.NoError(b, err)
+	b.pay("expire", func() {
+		for _, d := range all {
+			require.Positive(b, d.TTL)
+			require.NoError(b, c.Discard(b.Context(), b.node.streams, key, d.ID))
+		}
+	})
+}
+
+// total prints the steps and returns their sum for each of n deliveries.
+func (b *bill) total(n int) float64 {
+	sum, text := 0.0, ""
+	for _, step := range slices.Sorted(maps.Keys(b.steps)) {
+		sum += b.steps[step] / float64(n)
+		text += fmt.Sprintf(" %s %.2f", step, b.steps[step]/float64(n))
+	}
+	b.Logf("%.2f RU:%s", sum, text)
+	return sum
+}
+
+func TestADelivery_CostsWhatItMay(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		id      string
+		atOnce  int
+		rounds  int
+		limitRU float64
+	}{
+		{"alone", "", 1, 64, 27},
+		{"alone, with an id of the sender", "id", 1, 64, 38},
+		{"50 at a time", "", 50, 20, 1.2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBill(t)
+			requests := b.engine.Requests()
+			for i := range tc.rounds {
+				id := tc.id
+				if id != "" {
+					id = fmt.Sprint(id, i)
+				}
+				b.append(tc.atOnce, id)
+				b.take()
+				require.Equal(t, tc.atOnce, b.settle(200))
+				b.clock.now = b.clock.now.Add(time.Second)
+			}
+			n := tc.atOnce * tc.rounds
+			t.Logf("%.2f requests", float64(b.engine.Requests()-requests)/float64(n))
+			b.expire()
+			require.LessOrEqual(t, b.total(n), tc.limitRU)
+			require.EqualValues(t, n, b.cursor.Standing().Counters.Delivered)
+		})
+	}
+}
+
+func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
+	b := newBill(t)
+	price := func(status int) float64 {
+		b.steps = make(map[string]float64)
+		require.Equal(t, 1, b.settle(status))
+		return b.total(1)
+	}
+	for _, status := range []int{200, 200, 200, 200, 200, 200, 200, 200} { // a cursor that has a history
+		b.append(1, "")
+		b.take()
+		price(status)
+	}
+	b.append(1, "")
+	b.take()
+	require.LessOrEqual(t, price(500), 27.0, "the first failure of a cursor")
+	b.clock.now = b.clock.now.Add(time.Hour)
+	require.LessOrEqual(t, price(500), 22.0, "a further one")
+	b.clock.now = b.clock.now.Add(time.Hour)
+	require.LessOrEqual(t, price(500), 25.0, "the last one: a dead letter")
+
+	b.owner.Policy.Attempts = 12
+	b.append(50, "")
+	b.take()
+	b.steps = make(map[string]float64)
+	require.Equal(t, 50, b.settle(500))
+	require.LessOrEqual(t, b.total(50), 6.1, "50 at once")
+}
+
+func TestALoad_CostsWhatItMay(t *testing.T) {
+	b := newBill(t)
+	price := func(incarnation string) float64 {
+		b.steps = make(map[string]float64)
+		b.owner.Incarnation, b.version, b.cursor = incarnation, "", nil
+		b.pay("load", func() { require.NoError(t, b.loads(b.node)) })
+		return b.total(1)
+	}
+	require.LessOrEqual(t, price("other"), 12.0, "a read and the proof")
+	require.LessOrEqual(t, price("other"), 2.1, "no proof is needed")
+	b.append(3, "")
+	b.take()
+	b.settle(500)
+	require.LessOrEqual(t, price("another"), 17.0, "with three retries")
+}
+
+// The price of a settlement and of a read does not grow with what waits.
+func TestABacklog_MakesNothingDearer(t *testing.T) {
+	b := newBill(t)
+	var prices []float64
+	for _, backlog := range []int{100, 3000} {
+		for range backlog / 50 {
+			b.append(50, "")
+		}
+		b.steps = make(map[string]float64)
+		b.take()
+		require.Equal(t, domain.MaxConcurrency, b.settle(200))
+		prices = append(prices, b.steps["settle"])
+	}
+	require.InEpsilon(t, prices[0], prices[1], 0.15)
+}

@@ -1,0 +1,8 @@
+//go:build race
+
+package push
+
+// raced says that the race detector watches. It makes everything many times
+// slower, and it needs no more than to see every line run side by side with every
+// other: so the long tests do less.
+const raced = true

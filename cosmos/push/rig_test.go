@@ -1,0 +1,83 @@
+package push
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // these tests open thousands of small stores
+	goleak.VerifyTestMain(m)
+}
+
+// A rig is a store that any number of nodes share, with a line to it that breaks on demand.
+type rig struct {
+	t       testing.TB
+	engine  *embedded.Engine
+	line    *faulty.Transport
+	content repository.Content
+}
+
+func newRig(t testing.TB, opts embedded.Options) *rig {
+	t.Helper()
+	engine, err := embedded.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	r := &rig{t: t, engine: engine, line: &faulty.Transport{Next: engine.Transport()}, content: memory.NewContent()}
+	require.NoError(t, r.connect().Provision(t.Context(), Containers()))
+	return r
+}
+
+func (r *rig) connect() *client.Database {
+	r.t.Helper()
+	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.line})
+	require.NoError(r.t, err)
+	r.t.Cleanup(db.Close)
+	return db
+}
+
+// node starts a node of its own.
+func (r *rig) node(opts Options) *Store { return New(r.connect(), r.content, opts) }
+
+func (r *rig) stores(s *Store) repositorytest.PushStores {
+	return repositorytest.PushStores{Streams: s, Cursors: s, Shards: s, Definitions: s, Content: r.content}
+}
+
+// conformance runs the suite on nodes with the options, on an account with the consistency.
+func conformance(t *testing.T, consistency string, opts Options) {
+	t.Parallel()
+	repositorytest.RunPush(t, func(t *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
+		r := newRig(t, embedded.Options{Clock: o.Clock, Consistency: consistency})
+		opts := opts
+		opts.Clock, opts.Retention = o.Clock, repositorytest.PushRetention
+		return r.stores(r.node(opts))
+	})
+}
+
+func TestConformance(t *testing.T) { conformance(t, "", Options{}) }
+
+func TestConformanceOnASessionAccount(t *testing.T) { conformance(t, "Session", Options{}) }
+
+// A segment ends after a few entries, so every rule is held across segments.
+func TestConformanceWithSmallSegments(t *testing.T) { conformance(t, "", Options{SegmentBytes: 100}) }
+
+func TestRandomStreamsAsInMemory(t *testing.T) {
+	for _, segment := range []int64{0, 5000} {
+		repositorytest.RandomStreams(t, func(_ *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
+			return repositorytest.PushStores{Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock)}
+		}, func(t *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
+			r := newRig(t, embedded.Options{Clock: o.Clock})
+			return r.stores(r.node(Options{Clock: o.Clock, Retention: repositorytest.PushRetention, SegmentBytes: segment}))
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Options of a Store. The zero value is valid.
+type Options struct {
+	Retention    time.Duration         // of what was published; default 21 days, at least IDRetention
+	SegmentBytes int64                 // limit for the entries of a segment; default 2 GB
+	SegmentPages int                   // limit for the pages of a priority in a segment; default 65,536
+	Retries      int                   // of the requests of one call; default 24, negative: none
+	Clock        func() time.Time      // default time.Now; stamps entries
+	Random       func() uint64         // ids and jitter; default: the system's
+	Logger       *slog.Logger          // default: none
+	Registerer   prometheus.Registerer // default: none
+}
+
+// A Store keeps streams, cursors and subscriptions in Cosmos. It is safe for concurrent use.
+type Store struct {
+	client  *client.Client
+	account *client.Database
+	streams *azcosmos.ContainerClient
+	cursors *azcosmos.ContainerClient
+	content repository.Content
+	opts    Options
+
+	appenders appenders
+}
+
+var (
+	_ repository.Streams     = (*Store)(nil)
+	_ repository.Cursors     = (*Store)(nil)
+	_ repository.Shards      = (*Store)(nil)
+	_ repository.Definitions = (*Store)(nil)
+)
+
+// New returns a Store over db that keeps large payloads in content. It makes no call and
+// starts nothing.
+func New(db *client.Database, content repository.Content, opts Options) *Store {
+	opts.Retention = max(cmp.Or(opts.Retention, 21*24*time.Hour), repository.IDRetention)
+	opts.SegmentBytes = cmp.Or(opts.SegmentBytes, 2<<30)
+	opts.SegmentPages = cmp.Or(opts.SegmentPages, 65_536)
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	s := &Store{account: db, content: content, opts: opts}
+	s.streams, s.cursors = container(db, streamsContainer), container(db, cursorsContainer)
+	s.client = client.New(db, client.Options{
+		Containers: Containers(), Retries: opts.Retries,
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
+	})
+	s.appenders.store = s
+	return s
+}
+
+func container(db *client.Database, name string) *azcosmos.ContainerClient {
+	c, err := db.Container(name)
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return c
+}
+
+// putInBatch adds the creation of a document to a batch, or its replacement if there is an
+// etag.
+func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc any) {
+	if etag == "" {
+		b.CreateItem(client.Encode(doc), nil)
+		return
+	}
+	b.ReplaceItem(id, client.Encode(doc), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
+}
+
+// isGone reports whether a document that a plain read did not find does not exist. Where reads
+// may be stale, a patch that is never applied asks the current state.
+func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.ContainerClient, key, id string) (bool, error) {
+	if !s.account.ReadsMayBeStale() {
+		return true, nil
+	}
+	ops := client.NewPatch(client.DocumentKind{Name: "any"}, "false")
+	ops.AppendSet("/kind", "any")
+	err := c.Patch(ctx, container, key, id, ops, &struct{}{})
+	switch {
+	case client.IsNotFound(err):
+		return true, nil
+	case err == nil, client.StatusOf(err) == http.StatusPreconditionFailed:
+		return false, nil
+	}
+	return false, err
+}

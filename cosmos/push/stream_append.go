@@ -1,0 +1,409 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The sizes of an append.
+const (
+	maxInline     = 16 << 10  // a larger payload is in the content store
+	maxInlineCall = 512 << 10 // of all payloads of a call
+	maxTails      = 4 << 10   // of a head; a larger one makes each append more expensive
+	maxRound      = 256 << 10 // what callers append together
+	maxIDs        = 80        // in one batch, which has at most 100 operations
+)
+
+const appendTimeout = 30 * time.Second
+
+// An appender appends to one stream for all callers of the process. They queue, and go
+// together in rounds. Only the caller that leads uses head.
+type appender struct {
+	store  *Store
+	stream domain.StreamName
+	leader *client.Leader[*appending]
+	head   *head // as it was last seen; nil: not known
+	newest atomic.Pointer[head]
+	users  int // guarded by appenders.mu
+}
+
+// An appending is a call of Append.
+type appending struct {
+	messages []domain.Message
+	entries  []entry
+	bytes    int
+	ids      int
+	appended []repository.Appended
+}
+
+// An appendRound is what several callers append together.
+type appendRound struct {
+	calls     []*appending
+	writeID   string
+	published int64
+	pending   []pendingMessage
+	tried     [][]domain.Position // where the pending messages were to be, at each attempt
+	searched  int                 // the segment before which ids were searched, plus one
+}
+
+type pendingMessage struct {
+	call  *appending
+	index int
+}
+
+func (p pendingMessage) message() *domain.Message      { return &p.call.messages[p.index] }
+func (p pendingMessage) outcome() *repository.Appended { return &p.call.appended[p.index] }
+
+// Append implements [repository.Streams].
+func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
+	if err := repository.CheckAppend(messages); err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	a := &appending{messages: messages, appended: make([]repository.Appended, len(messages))}
+	inline := 0
+	for i := range messages {
+		m := &messages[i]
+		object := ""
+		if n := inlineBytes(m.Payload); n <= maxInline && inline+n <= maxInlineCall {
+			inline += n
+		} else {
+			// A crash after this write leaves an object that no document refers to. Sweep deletes it.
+			object = objectFolder(s.opts.Clock()) + "/" + s.client.NewID()
+			if err := s.content.Put(ctx, object, bytes.NewReader(m.Payload)); err != nil {
+				return nil, fmt.Errorf("append to %s: store the payload of message %d: %w", stream, i, err)
+			}
+		}
+		e := makeEntry(m, object)
+		a.entries = append(a.entries, e)
+		a.bytes += len(client.Encode(e)) + 1
+		if m.ID != "" {
+			a.ids++
+		}
+	}
+	ap := s.appenders.acquire(stream)
+	defer s.appenders.release(ap)
+	if err := ap.leader.Do(ctx, a); err != nil {
+		return nil, err
+	}
+	return a.appended, nil
+}
+
+func objectFolder(day time.Time) string { return "streams/" + day.UTC().Format(time.DateOnly) }
+
+// round appends what is queued.
+func (a *appender) round(ctx context.Context) {
+	r := &appendRound{writeID: a.store.client.NewID(), published: micros(a.store.opts.Clock())}
+	size, ids, sent := 0, 0, make(map[string]bool)
+	r.calls = a.leader.Take(func(call *appending) bool {
+		size, ids = size+call.bytes, ids+call.ids
+		for i := range call.messages {
+			if id := call.messages[i].ID; id != "" && sent[id] {
+				return false // the second one waits, and is then found to be a duplicate
+			}
+		}
+		for i := range call.messages {
+			sent[call.messages[i].ID] = true
+		}
+		return size == call.bytes || size <= maxRound && ids <= maxIDs
+	})
+	if len(r.calls) == 0 {
+		return
+	}
+	for _, call := range r.calls {
+		for i := range call.messages {
+			r.pending = append(r.pending, pendingMessage{call, i})
+		}
+	}
+	c := a.store.client.Begin("append")
+	err := c.Retry(ctx, func() error { return a.try(ctx, c, r) })
+	if err != nil {
+		a.head = nil
+	}
+	err = c.Outcome("append to "+a.stream.String(), err)
+	for _, call := range r.calls {
+		a.leader.Complete(call, err)
+	}
+}
+
+// try makes one attempt of a round. It fails with client.ErrStale if another one is needed.
+func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) error {
+	base := a.head
+	a.head = nil // until the attempt has succeeded
+	if base == nil {
+		var err error
+		if base, err = a.store.currentHead(ctx, c, a.stream); err != nil {
+			return err
+		}
+	}
+	for base.Sealed { // the next one may be sealed, too
+		var err error
+		if base, err = a.store.openSegment(ctx, c, a.stream, base); err != nil {
+			return err
+		}
+	}
+	if done, err := a.isAppended(ctx, c, r, base); done || err != nil {
+		return err
+	}
+	if err := a.searchEarlierSegments(ctx, c, r, base); err != nil {
+		return err
+	}
+	if len(r.pending) == 0 {
+		a.head = base
+		return nil
+	}
+	next, positions, pages, ids := a.plan(base, r)
+	r.tried = append(r.tried, positions)
+	err := a.write(ctx, c, next, pages, ids)
+	switch {
+	case err == nil:
+		r.complete(positions)
+		a.head = next
+		a.newest.Store(next)
+		return nil
+	case !client.IsRefused(err):
+		return err
+	}
+	if i := client.FailureOf(err).Operation(); i > 0 && i <= len(ids) {
+		left := len(r.pending)
+		if err := a.resolve(ctx, c, r, base.segment); err != nil {
+			return err
+		}
+		if len(r.pending) < left {
+			return a.try(ctx, c, r)
+		}
+	}
+	return client.ErrStale
+}
+
+// write replaces the head by next. Without pages and ids, that is the only document.
+func (a *appender) write(ctx context.Context, c *client.Call, next *head, pages []*page, ids []*idDoc) (err error) {
+	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and
+	// pages are written together, so none of them is ever without the others.
+	etag := next.etag
+	if len(pages) == 0 && len(ids) == 0 {
+		next.etag, err = c.Put(ctx, a.store.streams, next.PartitionKey, headID, etag, next)
+		return err
+	}
+	results, err := c.Batch(ctx, a.store.streams, next.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, headID, etag, next)
+		for _, d := range ids {
+			putInBatch(b, d.ID, "", d)
+		}
+		for _, p := range pages {
+			putInBatch(b, p.ID, "", p)
+		}
+	})
+	if err == nil {
+		next.etag = results[0].ETag
+	}
+	return err
+}
+
+// plan returns the head with the pending messages, the pages that leave it, and the ids to
+// remember.
+func (a *appender) plan(base *head, r *appendRound) (next *head, positions []domain.Position, pages []*page, ids []*idDoc) {
+	h := *base
+	next = &h
+	next.WriteID = r.writeID
+	next.Priorities = maps.Clone(h.Priorities)
+	if next.Priorities == nil {
+		next.Priorities = make(map[string]*tail)
+	}
+	runs := make(map[string]*run)
+	for _, p := range r.pending {
+		m := p.message()
+		name := strconv.Itoa(m.Priority)
+		if runs[name] == nil {
+			t := *base.tailOf(m.Priority)
+			t.Runs = append(slices.Clone(t.Runs), run{WriteID: r.writeID, Published: r.published})
+			next.Priorities[name] = &t
+			runs[name] = &t.Runs[len(t.Runs)-1]
+		}
+		t, e := next.Priorities[name], p.call.entries[p.index]
+		at := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: t.next()}, Segment: next.segment, Page: t.Page}
+		runs[name].Entries = append(runs[name].Entries, e)
+		next.Bytes += int64(len(client.Encode(e)))
+		positions = append(positions, at)
+		if m.ID != "" {
+			digest := m.Digest()
+			ids = append(ids, &idDoc{
+				ID: idOf(m.ID), PartitionKey: next.PartitionKey, WriteID: r.writeID,
+				Position: at.String(), Digest: digest[:], TTL: seconds(repository.IDRetention),
+			})
+		}
+	}
+	for {
+		longest, size, all := "", 0, 0
+		for name, t := range next.Priorities {
+			n := len(client.Encode(t.Runs))
+			if len(t.Runs) == 0 {
+				continue
+			}
+			all += n
+			if n > size || n == size && name < longest {
+				longest, size = name, n
+			}
+		}
+		if all <= maxTails {
+			break
+		}
+		t := *next.Priorities[longest]
+		priority, _ := strconv.Atoi(longest)
+		pages = append(pages, &page{
+			ID: pageID(priority, t.Page), PartitionKey: next.PartitionKey,
+			First: t.First, Runs: t.Runs, TTL: seconds(a.store.opts.Retention),
+		})
+		t.Page, t.First, t.Runs = t.Page+1, t.next(), nil
+		next.Priorities[longest] = &t
+		next.Sealed = next.Sealed || t.Page >= a.store.opts.SegmentPages
+	}
+	next.Sealed = next.Sealed || next.Bytes >= a.store.opts.SegmentBytes
+	return next, positions, pages, ids
+}
+
+func (r *appendRound) complete(positions []domain.Position) {
+	for i, p := range r.pending {
+		p.outcome().Position = positions[i]
+	}
+	r.pending = nil
+}
+
+// isAppended reports whether an attempt whose outcome was not known has appended the messages
+// of r before base was written. It reads back what stands where the first of them would be:
+// later appends do not change that. If base is stale, the next attempt is refused, and no
+// attempt has succeeded if base is current.
+func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *head) (bool, error) {
+	for _, positions := range r.tried {
+		at, h := positions[0], base
+		if at.Segment != base.segment {
+			var err error
+			h, err = a.store.readHead(ctx, c, a.stream, at.Segment)
+			if err == nil && (h == nil || at.Segment < base.segment && !h.Sealed) {
+				err = client.ErrNotYetVisible
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		t := h.tailOf(at.Priority)
+		runs, first := t.Runs, t.First
+		if at.Number < first {
+			p, err := a.store.readPage(ctx, c, a.stream, at)
+			if err == nil && p == nil {
+				err = client.ErrNotYetVisible
+			}
+			if err != nil {
+				return false, err
+			}
+			runs, first = p.Runs, p.First
+		}
+		if stored := runAt(runs, first, at.Number); stored != nil && stored.WriteID == r.writeID {
+			r.complete(positions)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// resolve finds out which pending messages were sent before, in the segment that refused one
+// of their ids.
+func (a *appender) resolve(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
+	found := make([]*idDoc, len(r.pending))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for i, p := range r.pending {
+		if p.message().ID == "" {
+			continue
+		}
+		g.Go(func() (err error) {
+			found[i], err = a.store.findID(gctx, c, segmentKey(a.stream, segment), p.message().ID)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	var left []pendingMessage
+	for i, p := range r.pending {
+		doc := found[i]
+		if doc == nil {
+			left = append(left, p)
+			continue
+		}
+		if doc.WriteID == r.writeID {
+			return client.ErrStale // an attempt has succeeded; the next one finds it
+		}
+		at, err := domain.ParsePosition(doc.Position)
+		if err != nil {
+			return domain.Errorf(domain.Damaged, "document %s of %s: %w", doc.ID, doc.PartitionKey, err)
+		}
+		*p.outcome() = repository.Appended{Position: at, Outcome: repository.AppendDuplicate}
+		if digest := p.message().Digest(); !bytes.Equal(doc.Digest, digest[:]) {
+			p.outcome().Outcome = repository.AppendConflict
+		}
+	}
+	if len(left) < len(r.pending) {
+		// The id was there first, so no attempt has succeeded or will.
+		r.pending, r.tried, r.writeID = left, nil, a.store.client.NewID()
+	}
+	return nil
+}
+
+// searchEarlierSegments looks for the ids of r in the segments before the current one that
+// may have ids which are not forgotten yet. They are sealed, so they get no more.
+func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *head) error {
+	hasID := slices.ContainsFunc(r.pending, func(p pendingMessage) bool { return p.message().ID != "" })
+	if !hasID || r.searched == base.segment+1 {
+		return nil
+	}
+	now := a.store.opts.Clock()
+	for h := base; h.segment > 0 && now.Sub(fromMicros(h.Opened)) < repository.IDRetention; {
+		if err := a.resolve(ctx, c, r, h.segment-1); err != nil {
+			return err
+		}
+		earlier, err := a.store.readHead(ctx, c, a.stream, h.segment-1)
+		if err != nil {
+			return err
+		}
+		if earlier == nil {
+			return client.ErrNotYetVisible
+		}
+		h = earlier
+	}
+	r.searched = base.segment + 1
+	return nil
+}
+
+// findID returns the document of an id, nil if there is none. Where a read may be stale, a
+// patch that changes nothing shows whether a document that was not found exists.
+func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
+	var doc idDoc
+	_, err := c.Read(ctx, s.streams, key, idOf(message), &doc)
+	if client.IsNotFound(err) && s.account.ReadsMayBeStale() {
+		ops := client.NewPatch(idDocument)
+		ops.AppendSet("/kind", idDocument.Name)
+		// A crash after this write leaves the document as it was.
+		err = c.Patch(ctx, s.streams, key, idOf(message), ops, &doc)
+		if client.StatusOf(err) == http.StatusPreconditionFailed { // without a cause, or its format is newer
+			return nil, client.ErrStale
+		}
+	}
+	if client.IsNotFound(err) {
+		return nil, nil
+	}
+	return &doc, err
+}

@@ -1,0 +1,54 @@
+package push
+
+import (
+	"sync"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// appenders are those of the streams that this process appends to.
+type appenders struct {
+	store *Store
+
+	mu sync.Mutex
+	of map[domain.StreamName]*appender
+}
+
+// maxAppenders is how many heads are remembered without an Append under way.
+const maxAppenders = 1000
+
+func (as *appenders) acquire(stream domain.StreamName) *appender {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	a := as.of[stream]
+	if a == nil {
+		a = &appender{store: as.store, stream: stream}
+		a.leader = client.NewLeader[*appending]("append to "+stream.String(), appendTimeout, a.round, func() { a.head = nil })
+		if as.of == nil {
+			as.of = make(map[domain.StreamName]*appender)
+		}
+		as.of[stream] = a
+	}
+	a.users++
+	return a
+}
+
+func (as *appenders) release(a *appender) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if a.users--; a.users == 0 && len(as.of) > maxAppenders {
+		delete(as.of, a.stream)
+	}
+}
+
+// newestHead returns the head that this process has written or read last, nil if it knows
+// none.
+func (as *appenders) newestHead(stream domain.StreamName) *head {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if a := as.of[stream]; a != nil {
+		return a.newest.Load()
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package push
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The kinds of documents of a stream.
+var (
+	headDocument = client.DocumentKind{Name: "head", Format: 1}
+	pageDocument = client.DocumentKind{Name: "page", Format: 1}
+	idDocument   = client.DocumentKind{Name: "id", Format: 1}
+)
+
+const headID = "head"
+
+// A head is the document by which a segment of a stream grows: each append replaces it.
+type head struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	WriteID      string `json:"writeId"`
+	Opened       int64  `json:"opened"` // microseconds
+	Bytes        int64  `json:"bytes"`  // of all entries of the segment
+	Sealed       bool   `json:"sealed,omitempty"`
+	// Priorities has those that have entries in this segment or an earlier one.
+	Priorities map[string]*tail `json:"priorities"`
+	client.Document
+
+	segment int
+	etag    azcore.ETag
+}
+
+func (*head) DocumentKind() client.DocumentKind { return headDocument }
+
+// A tail is the newest entries of a priority, which will be in its next page.
+type tail struct {
+	Page    int                   `json:"page"`
+	First   int64                 `json:"first"` // the number of its first entry
+	Runs    []run                 `json:"runs,omitempty"`
+	Unknown client.UnknownMembers `json:",embed"`
+}
+
+// A run is the entries of one append.
+type run struct {
+	WriteID   string                `json:"w"`
+	Published int64                 `json:"at"` // microseconds
+	Entries   []entry               `json:"e"`
+	Unknown   client.UnknownMembers `json:",embed"`
+}
+
+type entry struct {
+	ID          string                `json:"i,omitempty"`
+	Attributes  map[string]string     `json:"a,omitempty"`
+	ContentType string                `json:"t,omitempty"`
+	Text        string                `json:"d,omitempty"` // the payload, if it is UTF-8
+	Bytes       []byte                `json:"b,omitempty"` // the payload, if it is not
+	Object      string                `json:"o,omitempty"` // with a large payload
+	Length      int64                 `json:"l,omitempty"`
+	Sum         uint32                `json:"s,omitempty"`
+	Unknown     client.UnknownMembers `json:",embed"`
+}
+
+// A page is a run of entries of a priority that left the head. It is written once.
+type page struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	First        int64  `json:"first"`
+	Runs         []run  `json:"runs"`
+	TTL          int64  `json:"ttl"` // seconds
+	client.FormatNumber
+}
+
+func (*page) DocumentKind() client.DocumentKind { return pageDocument }
+
+// An idDoc remembers the message of an id for repository.IDRetention.
+type idDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	WriteID      string `json:"writeId"` // of the append
+	Position     string `json:"position"`
+	Digest       []byte `json:"digest"`
+	TTL          int64  `json:"ttl"`
+	client.FormatNumber
+}
+
+func (*idDoc) DocumentKind() client.DocumentKind { return idDocument }
+
+func segmentKey(stream domain.StreamName, segment int) string {
+	return stream.String() + "|" + strconv.Itoa(segment)
+}
+
+func pageID(priority, n int) string { return fmt.Sprintf("page-%d-%d", priority, n) }
+
+func idOf(message string) string {
+	sum := sha256.Sum256([]byte(message))
+	return "id|" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+// tailOf returns the tail of a priority, an empty one if it has no entries.
+func (h *head) tailOf(priority int) *tail {
+	if t := h.Priorities[strconv.Itoa(priority)]; t != nil {
+		return t
+	}
+	return &tail{}
+}
+
+// next returns the number of the next entry.
+func (t *tail) next() int64 { return t.First + countOf(t.Runs) }
+
+func countOf(runs []run) int64 {
+	n := 0
+	for i := range runs {
+		n += len(runs[i].Entries)
+	}
+	return int64(n)
+}
+
+// runAt returns the run of the entry with a number, nil if it is not in runs, the first entry
+// of which has the number first.
+func runAt(runs []run, first, number int64) *run {
+	for i := range runs {
+		if n := int64(len(runs[i].Entries)); number >= first && number < first+n {
+			return &runs[i]
+		}
+		first += int64(len(runs[i].Entries))
+	}
+	return nil
+}
+
+// makeEntry returns the stored form of m, without its payload if that is in object.
+func makeEntry(m *domain.Message, object string) entry {
+	e := entry{ID: m.ID, Attributes: m.Attributes, ContentType: m.ContentType}
+	switch {
+	case object != "":
+		e.Object, e.Length, e.Sum = object, int64(len(m.Payload)), repository.SumOf(m.Payload)
+	case utf8.Valid(m.Payload):
+		e.Text = string(m.Payload)
+	default:
+		e.Bytes = m.Payload
+	}
+	return e
+}
+
+// entry returns e as the port returns it.
+func (e *entry) entry(at domain.Position, published int64) repository.Entry {
+	out := repository.Entry{
+		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},
+		Position: at, Published: fromMicros(published),
+	}
+	switch {
+	case e.Object != "":
+		out.PayloadAt = repository.Section{Object: e.Object, Length: e.Length, Sum: e.Sum}
+	case e.Text != "":
+		out.Payload = []byte(e.Text)
+	default:
+		out.Payload = e.Bytes
+	}
+	return out
+}
+
+// inlineBytes returns the size of a payload in a document.
+func inlineBytes(payload []byte) int {
+	if !utf8.Valid(payload) {
+		return base64.StdEncoding.EncodedLen(len(payload))
+	}
+	text, err := json.Marshal(string(payload))
+	if err != nil {
+		return len(payload) // a string always marshals
+	}
+	return len(text)
+}

@@ -1,0 +1,221 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// readHead reads the head of a segment, nil if it was not found.
+func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.StreamName, segment int) (*head, error) {
+	h := &head{}
+	etag, err := c.Read(ctx, s.streams, segmentKey(stream, segment), headID, h)
+	if client.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.segment, h.etag = segment, etag
+	return h, nil
+}
+
+// lastHead returns the head of the last segment, nil if the stream has none. Heads are never
+// removed, so it finds the last one by halving, in a number of reads that is logarithmic.
+func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*head, error) {
+	var last *head
+	missing := 0 // the first segment that is known to have no head
+	for step := 1; missing == 0; step *= 2 {
+		h, err := s.readHead(ctx, c, stream, step-1)
+		if err != nil {
+			return nil, err
+		}
+		if h == nil {
+			missing = step - 1
+			break
+		}
+		if last = h; !h.Sealed {
+			return h, nil
+		}
+	}
+	for last != nil && last.segment+1 < missing {
+		middle := (last.segment + missing) / 2
+		h, err := s.readHead(ctx, c, stream, middle)
+		if err != nil {
+			return nil, err
+		}
+		if h == nil {
+			missing = middle
+		} else {
+			last = h
+		}
+	}
+	return last, nil
+}
+
+// currentHead returns the head to append to. It creates that of a stream which has none.
+func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*head, error) {
+	h, err := s.lastHead(ctx, c, stream)
+	if err != nil || h != nil {
+		return h, err
+	}
+	return s.openSegment(ctx, c, stream, &head{segment: -1})
+}
+
+// openSegment creates the head of the segment after a sealed one.
+func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.StreamName, sealed *head) (*head, error) {
+	h := &head{
+		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
+		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*tail),
+	}
+	for name, t := range sealed.Priorities {
+		h.Priorities[name] = &tail{First: t.next()}
+	}
+	// A crash after this write leaves an empty head, to which the next append appends. If it is
+	// refused, the head exists, whether this call or another process has created it.
+	etag, err := c.Put(ctx, s.streams, h.PartitionKey, headID, "", h)
+	if client.IsRefused(err) {
+		if h, err = s.readHead(ctx, c, stream, sealed.segment+1); h == nil && err == nil {
+			err = client.ErrNotYetVisible
+		}
+		return h, err
+	}
+	h.etag = etag
+	return h, err
+}
+
+// readPage reads the page of a position, nil if it was not found.
+func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position) (*page, error) {
+	var p page
+	_, err := c.Read(ctx, s.streams, segmentKey(stream, at.Segment), pageID(at.Priority, at.Page), &p)
+	if client.IsNotFound(err) {
+		return nil, nil
+	}
+	return &p, err
+}
+
+// Read implements [repository.Streams].
+func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
+	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
+		// What this process has appended is read from its memory: it is in the store.
+		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.next() {
+			return s.entries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
+		}
+	}
+	c := s.client.Begin("read stream")
+	var found repository.Entries
+	err := c.Retry(ctx, func() (err error) {
+		found, err = s.read(ctx, c, stream, from, limit)
+		return err
+	})
+	return found, c.Outcome(fmt.Sprintf("read %s from %s", stream, from), err)
+}
+
+func (s *Store) read(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position, limit int) (repository.Entries, error) {
+	for {
+		h, err := s.readHead(ctx, c, stream, at.Segment)
+		if err != nil || h == nil {
+			return repository.Entries{Start: at}, err
+		}
+		t := h.tailOf(at.Priority)
+		for at.Number < t.First {
+			p, err := s.readPage(ctx, c, stream, at)
+			if err != nil {
+				return repository.Entries{}, err
+			}
+			if p == nil {
+				if at, err = s.firstPosition(ctx, c, stream, h, at); err != nil {
+					return repository.Entries{}, err
+				}
+				continue
+			}
+			if found := s.entries(p.Runs, p.First, at, limit); len(found.Entries) > 0 {
+				return found, nil
+			}
+			at.Page++
+			at.Number = max(at.Number, p.First+countOf(p.Runs))
+		}
+		at.Page = max(at.Page, t.Page)
+		found := s.entries(t.Runs, t.First, at, limit)
+		if len(found.Entries) > 0 || !h.Sealed {
+			return found, nil
+		}
+		at = domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: max(at.Number, t.next())}, Segment: at.Segment + 1}
+	}
+}
+
+// entries returns up to limit entries of runs from a position on that are retained.
+func (s *Store) entries(runs []run, first int64, from domain.Position, limit int) repository.Entries {
+	oldest := micros(s.opts.Clock().Add(-s.opts.Retention))
+	found := repository.Entries{Start: from}
+	at := from
+	at.Number = first
+	for i := range runs {
+		for j := range runs[i].Entries {
+			switch {
+			case at.Number < from.Number:
+			case runs[i].Published < oldest && len(found.Entries) == 0:
+				found.Start = at.Next()
+			case len(found.Entries) == limit:
+				return found
+			default:
+				found.Entries = append(found.Entries, runs[i].Entries[j].entry(at, runs[i].Published))
+			}
+			at = at.Next()
+		}
+	}
+	return found
+}
+
+// firstPosition returns the position of the first page behind at that was not removed, or of
+// the tail. It is called when the page of at was not found.
+func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *head, at domain.Position) (domain.Position, error) {
+	t := h.tailOf(at.Priority)
+	// Pages are removed in the order in which they were written: gone is removed, there is not.
+	gone, there := at.Page, t.Page
+	start := domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: t.First}, Segment: at.Segment, Page: t.Page}
+	for page := gone; ; page = (gone + there) / 2 {
+		p, err := s.readPage(ctx, c, stream, domain.Position{EntryID: at.EntryID, Segment: at.Segment, Page: page})
+		if err != nil {
+			return at, err
+		}
+		if p != nil {
+			there = page
+			start.Number, start.Page = p.First, page
+		} else {
+			// A stale read of a page would skip entries that are there.
+			isGone, err := s.isGone(ctx, c, s.streams, h.PartitionKey, pageID(at.Priority, page))
+			if err != nil {
+				return at, err
+			}
+			if !isGone {
+				return at, client.ErrNotYetVisible
+			}
+			gone = page
+		}
+		if gone+1 >= there {
+			start.Number = max(start.Number, at.Number)
+			return start, nil
+		}
+	}
+}
+
+// End implements [repository.Streams].
+func (s *Store) End(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
+	c := s.client.Begin("read stream")
+	h, err := s.lastHead(ctx, c, stream)
+	if err != nil || h == nil {
+		return repository.StreamEnd{}, c.Outcome("read the end of "+stream.String(), err)
+	}
+	end := repository.StreamEnd{Segment: h.segment}
+	for p := range domain.Priorities {
+		if t := h.Priorities[strconv.Itoa(p)]; t != nil {
+			end.Positions = append(end.Positions, domain.Position{EntryID: domain.EntryID{Priority: p, Number: t.next()}, Segment: h.segment, Page: t.Page})
+		}
+	}
+	return end, nil
+}

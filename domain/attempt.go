@@ -1,0 +1,59 @@
+package domain
+
+import (
+	"strings"
+	"time"
+)
+
+// An Answer is the result of a call to a receiver.
+type Answer struct {
+	Status     int           // of HTTP; 0: there is none
+	Error      string        // why there is none, or what to do about a status that is no success
+	RetryAfter time.Duration // that the receiver asks for
+	Began      time.Time
+	Took       time.Duration
+}
+
+// Ended returns when the call ended.
+func (a Answer) Ended() time.Time { return a.Began.Add(a.Took) }
+
+// An Attempt is a call of which the result is stored.
+type Attempt struct {
+	Entry  EntryID
+	Number int // 1 for the first call of a delivery
+	Began  time.Time
+	Took   time.Duration
+	Status int
+	Error  string
+}
+
+// MaxAttemptError is the limit for the text of an Attempt, in bytes.
+const MaxAttemptError = 160
+
+// attemptOf returns the attempt that a reports.
+func attemptOf(entry EntryID, number int, a Answer) Attempt {
+	text := strings.ToValidUTF8(a.Error[:min(len(a.Error), MaxAttemptError)], "")
+	return Attempt{Entry: entry, Number: number, Began: a.Began, Took: a.Took, Status: a.Status, Error: text}
+}
+
+// A Retry is a delivery that failed. It waits for its next attempt, or is a dead letter.
+type Retry struct {
+	Position
+	Published time.Time
+	Attempts  int       // failed ones; Replay starts again at 0
+	History   []Attempt // the last ones, up to [MaxHistory]
+	Due       time.Time // of the next attempt
+	Dead      bool
+	Reason    string // of a dead letter
+	Unknown   []byte // what the store keeps for a newer version
+}
+
+// MaxHistory is the limit for the history of a Retry.
+const MaxHistory = 16
+
+// digest returns the part of a retry in the digest of a cursor.
+func (r *Retry) digest() uint64 {
+	h := mix(uint64(r.Priority) + 1)   //nolint:gosec // not negative
+	h = mix(h + uint64(r.Number))      //nolint:gosec // not negative
+	return mix(h + uint64(r.Attempts)) //nolint:gosec // not negative
+}

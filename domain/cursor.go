@@ -1,0 +1,258 @@
+package domain
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
+
+// A CursorID identifies a cursor. It is that of a subscription, of a consumer of a channel,
+// or of a watch.
+type CursorID struct{ s string }
+
+// ParseCursorID accepts what ParseActorID accepts, in up to three parts joined by bars.
+func ParseCursorID(s string) (CursorID, error) {
+	parts := 0
+	for from := 0; from <= len(s); parts++ {
+		to := from
+		for to < len(s) && s[to] != '|' {
+			to++
+		}
+		if err := checkName("cursor id", s[from:to]); err != nil {
+			return CursorID{}, err
+		}
+		from = to + 1
+	}
+	if parts > 3 {
+		return CursorID{}, Errorf(Invalid, "cursor id: want at most 3 parts, got %d", parts)
+	}
+	return CursorID{s}, nil
+}
+
+// String returns the id as it was parsed.
+func (c CursorID) String() string { return c.s }
+
+// A CursorState says whether a cursor is served.
+type CursorState int
+
+// The states of a cursor.
+const (
+	Active CursorState = iota
+	Paused             // keeps its deliveries and calls nobody
+	Closed             // takes no more; its deliveries are cancelled
+)
+
+// Counters count the deliveries of a cursor. At any time, Triggered is the sum of
+// Delivered, Errored, Cancelled, Expired and those that are outstanding.
+type Counters struct {
+	Triggered int64 // the filter let them pass
+	Filtered  int64 // it did not
+	Delivered int64
+	Errored   int64 // dead letters
+	Cancelled int64
+	Expired   int64 // gone from the stream before they were taken
+	Attempts  int64 // calls of which the result is stored
+}
+
+// A Claim says which delivery is called while a cursor is served carefully. It is stored
+// before the call, so the next owner knows what may have ended this one.
+type Claim struct {
+	Entry EntryID
+	By    string // the incarnation that claimed it last
+	Count int    // incarnations that claimed it
+}
+
+// MaxClaims is how many incarnations may end while they call with one delivery. Then it is a
+// dead letter.
+const MaxClaims = 3
+
+// Caution says what is left to be served carefully after an owner ended without releasing
+// its cursor: any delivery that it may have been calling with.
+type Caution struct {
+	Open    []EntryID       // that were taken
+	Retries int             // how many of the retries, by their due times
+	Fresh   [Priorities]int // how many of the next deliveries of each priority
+}
+
+// A Standing is what is stored of a cursor, apart from its retries.
+type Standing struct {
+	Stream   StreamName
+	Segment  int        // where a priority begins that is not in At
+	At       []Position // for each priority the first entry that was not taken
+	Open     []Position // taken; neither ended nor failed
+	Counters Counters
+
+	// The retries are complete if their count and digest are these.
+	Retries int
+	Digest  uint64
+	Listed  time.Time // no retry is due before it; the entry of the shard has the same time or an earlier one
+
+	State     CursorState
+	Reason    string    // why it is paused
+	Hold      time.Time // nothing is called before it
+	Failures  int       // in a row
+	BreakerTo time.Time // the breaker is open until then, and half open after that; zero: closed
+
+	By       string // the incarnation that proved it last
+	Limit    int    // calls that it may have under way
+	Released bool   // By has no more calls under way
+	Caution  *Caution
+	Claim    *Claim
+
+	Recent  []Attempt // the last ones, up to [MaxRecent]
+	Unknown []byte    // what the store keeps for a newer version
+}
+
+// MaxRecent is the limit for the attempts in a Standing: its document remains small.
+const MaxRecent = 16
+
+// The limits of a cursor.
+const (
+	MaxConcurrency = 64     // calls under way; so a settlement fits into a batch of the store
+	MaxRetries     = 10_000 // that wait; a cursor with more takes no fresh deliveries
+)
+
+// Clone returns a copy of s that shares nothing that changes.
+func (s *Standing) Clone() Standing {
+	c := *s
+	c.At, c.Open, c.Recent = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent)
+	if s.Caution != nil {
+		caution := *s.Caution
+		caution.Open = slices.Clone(caution.Open)
+		c.Caution = &caution
+	}
+	if s.Claim != nil {
+		claim := *s.Claim
+		c.Claim = &claim
+	}
+	return c
+}
+
+// Outstanding returns how many deliveries have begun and not ended.
+func (s *Standing) Outstanding() int { return len(s.Open) + s.Retries }
+
+// Position returns the first position of a priority that was not taken.
+func (s *Standing) Position(priority int) Position {
+	i, found := s.indexAt(priority)
+	if found {
+		return s.At[i]
+	}
+	return Position{EntryID: EntryID{Priority: priority}, Segment: s.Segment}
+}
+
+func (s *Standing) moveTo(p Position) {
+	i, found := s.indexAt(p.Priority)
+	if found {
+		s.At[i] = p
+		return
+	}
+	s.At = slices.Insert(s.At, i, p)
+}
+
+func (s *Standing) indexAt(priority int) (int, bool) {
+	return slices.BinarySearchFunc(s.At, priority, func(p Position, priority int) int { return cmp.Compare(p.Priority, priority) })
+}
+
+func (s *Standing) indexOpen(e EntryID) int {
+	return slices.IndexFunc(s.Open, func(p Position) bool { return p.EntryID == e })
+}
+
+// An Owner is a node that serves a cursor.
+type Owner struct {
+	Incarnation string // of the node
+	Limit       int    // calls under way, 1 to MaxConcurrency
+	Policy      Policy
+}
+
+// ErrIncomplete reports retries that are not those of the standing: they were read at
+// another time.
+var ErrIncomplete = errors.New("the retries are not those of the cursor")
+
+// A Cursor is a receiver's position in a stream with its deliveries, in the memory of the
+// node that owns it. Only a [Settlement] that was stored makes a change of it last. It is
+// not safe for concurrent use.
+//
+//	           Take          Begin           Settle
+//	stream ──────────▶ open ───────▶ called ────────▶ delivered
+//	             │      ▲               │  │
+//	             ▼      │  load again   │  ├──────────▶ retry ─▶ called …
+//	         filtered   └───────────────┘  └──────────▶ dead letter
+type Cursor struct {
+	standing Standing
+	owner    Owner
+	retries  retries
+
+	calls    map[EntryID]int     // under way, with the attempts that had failed before
+	told     map[EntryID]Outcome // of entries that are not taken yet, since the cursor was loaded again
+	unstored []Outcome           // applied since the last settlement that was stored
+	changes  map[EntryID]change  // of retry documents, since the last settlement
+	claimed  bool                // the claim is stored
+	writing  *writing            // the settlement that is being stored
+}
+
+type writing struct {
+	outcomes int // the first ones of unstored
+	changes  map[EntryID]change
+	claim    *Claim
+	listed   time.Time // Standing.Listed before
+}
+
+// OpenCursor returns the cursor of what is stored, owned by o. Its first settlement has to be
+// stored before any call: it proves that standing and retries are current, and refuses the
+// settlements of earlier owners. It fails with ErrIncomplete if the retries are not those of
+// the standing.
+func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
+	c := &Cursor{
+		standing: s.Clone(), owner: o,
+		calls: make(map[EntryID]int), told: make(map[EntryID]Outcome), changes: make(map[EntryID]change),
+	}
+	latest := now.Add(o.Policy.Longest())
+	var digest uint64
+	for _, r := range stored {
+		digest += r.digest()
+		if r.Due.After(latest) { // the clock of the node that stored it was ahead
+			r.Due = latest
+		}
+		c.retries.put(r)
+	}
+	if len(stored) != s.Retries || digest != s.Digest {
+		return nil, ErrIncomplete
+	}
+	st := &c.standing
+	if st.By != "" && st.By != o.Incarnation && !st.Released {
+		c.beCareful()
+	}
+	if st.By != o.Incarnation || st.Limit < o.Limit {
+		st.Limit = o.Limit
+	}
+	st.By, st.Released = o.Incarnation, false
+	c.endPoison(now)
+	return c, nil
+}
+
+// Standing returns a copy of what is to be stored.
+func (c *Cursor) Standing() Standing { return c.standing.Clone() }
+
+// Position returns the first position of a priority that was not taken.
+func (c *Cursor) Position(priority int) Position { return c.standing.Position(priority) }
+
+// InFlight returns how many calls are under way, or have a result that is not stored. Calls
+// that leave no trace if the node ends are at most as many.
+func (c *Cursor) InFlight() int { return len(c.calls) + len(c.told) + len(c.unstored) }
+
+// Adopt takes over the calls and results of old, which is the same cursor before it was
+// loaded again. A result of a delivery that has ended meanwhile is dropped, and so is a
+// failed attempt that has been counted.
+func (c *Cursor) Adopt(old *Cursor) {
+	for e, attempts := range old.calls {
+		c.calls[e] = attempts
+		c.retries.remove(e, true)
+	}
+	for _, o := range old.unstored {
+		c.apply(o)
+	}
+	for _, o := range old.told {
+		c.apply(o)
+	}
+}

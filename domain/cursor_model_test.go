@@ -1,0 +1,434 @@
+package domain_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The model is a stream, a store that keeps every version of one cursor, and two nodes. Any
+// node may take the cursor over at any time, end at any time, read an old version, and lose
+// the reply of a write. After every write that the store accepts, the rules are checked that
+// are named P1 to P9 here.
+type cursorModel struct {
+	t        *rapid.T
+	now      time.Time
+	policy   domain.Policy
+	stream   []domain.EntryID // in the order of their appends
+	versions []version
+	nodes    []*modelNode
+	limit    int
+	poison   domain.EntryID // ends every node that calls with it
+	deadly   int            // its attempt that does
+	kills    int            // by the poison
+	lives    int
+
+	delivered map[domain.EntryID]int // calls that the receiver has accepted
+	called    map[domain.EntryID]int
+	calls     int
+	upsets    int // ends of nodes, take-overs
+	dueOf     map[domain.EntryID]time.Time
+	listed    time.Time // of the entry of the shard
+}
+
+type version struct {
+	standing domain.Standing
+	retries  map[domain.EntryID]domain.Retry
+	dead     map[domain.EntryID]domain.Retry
+}
+
+type modelNode struct {
+	life    string
+	cursor  *domain.Cursor
+	before  *domain.Cursor // what is kept while the cursor is loaded again
+	version int
+	calls   []domain.Call
+}
+
+func (m *cursorModel) current() *version { return &m.versions[len(m.versions)-1] }
+
+func matches(e domain.EntryID) bool { return e.Number%4 != 3 }
+
+func newCursorModel(t *rapid.T) *cursorModel {
+	stream := must(domain.ParseTopic("t"))
+	m := &cursorModel{
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), limit: rapid.IntRange(1, 3).Draw(t, "limit"),
+		policy:    domain.Policy{Attempts: 3, First: 10 * time.Second, Max: 15 * time.Second},
+		versions:  []version{{standing: domain.Standing{Stream: stream}, retries: map[domain.EntryID]domain.Retry{}, dead: map[domain.EntryID]domain.Retry{}}},
+		delivered: map[domain.EntryID]int{}, called: map[domain.EntryID]int{},
+		dueOf:  map[domain.EntryID]time.Time{},
+		poison: domain.EntryID{Number: -1},
+	}
+	if rapid.IntRange(0, 3).Draw(t, "breaker") == 0 {
+		m.policy.BreakAfter, m.policy.BreakFor = 2, 20*time.Second
+	}
+	if rapid.IntRange(0, 3).Draw(t, "poisoned") == 0 {
+		m.poison = domain.EntryID{Number: int64(rapid.IntRange(0, 2).Draw(t, "poison"))}
+		m.deadly = rapid.IntRange(0, 1).Draw(t, "deadly attempt")
+	}
+	m.nodes = []*modelNode{m.start()}
+	if rapid.Bool().Draw(t, "two nodes") {
+		m.nodes = append(m.nodes, m.start())
+	}
+	return m
+}
+
+func (m *cursorModel) start() *modelNode {
+	m.lives++
+	return &modelNode{life: fmt.Sprintf("life-%d", m.lives)}
+}
+
+// publish appends an entry.
+func (m *cursorModel) publish() {
+	e := domain.EntryID{Priority: rapid.IntRange(0, 1).Draw(m.t, "priority")}
+	for _, other := range m.stream {
+		if other.Priority == e.Priority {
+			e.Number++
+		}
+	}
+	m.stream = append(m.stream, e)
+}
+
+// load reads a version, which may be old, with the retries of that version or of another one.
+func (m *cursorModel) load(n *modelNode) {
+	last := len(m.versions) - 1
+	i, j := last, last
+	if rapid.IntRange(0, 2).Draw(m.t, "stale") == 0 {
+		i = max(last-rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(m.t, "age"), 0)
+		j = max(last-rapid.IntRange(0, 3).Draw(m.t, "age of the retries"), 0)
+	}
+	v := m.versions[i]
+	var stored []domain.Retry
+	for _, e := range slices.SortedFunc(maps.Keys(m.versions[j].retries), domain.CompareEntries) {
+		stored = append(stored, m.versions[j].retries[e])
+	}
+	if v.standing.By != "" && v.standing.By != n.life {
+		m.upsets++
+	}
+	c, err := domain.OpenCursor(v.standing, stored, domain.Owner{Incarnation: n.life, Limit: m.limit, Policy: m.policy}, m.now)
+	if err != nil {
+		require.ErrorIs(m.t, err, domain.ErrIncomplete)
+		require.NotEqual(m.t, i, j, "retries of the same version are complete")
+		return
+	}
+	kept := n.cursor
+	if kept == nil {
+		kept = n.before
+	}
+	n.version = i
+	n.cursor, n.before = nil, kept
+	// The proof is the fence: nothing is called before it is stored.
+	if !m.store(n, c) {
+		return
+	}
+	if kept != nil {
+		c.Adopt(kept)
+	}
+	n.cursor, n.before = c, nil
+}
+
+// store stores a settlement of c, if the store has the version that c is based on.
+func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
+	s := c.Settlement()
+	if n.version != len(m.versions)-1 {
+		n.before, n.cursor = firstCursor(n.cursor, n.before), nil
+		return false
+	}
+	if s.List && rapid.IntRange(0, 4).Draw(m.t, "not listed") == 0 {
+		c.Unstored()
+		return false
+	}
+	if s.List && (m.listed.IsZero() || s.Standing.Listed.Before(m.listed)) {
+		m.listed = s.Standing.Listed // a crash after this write leaves an entry that is too early
+		if rapid.IntRange(0, 9).Draw(m.t, "only listed") == 0 {
+			c.Unstored()
+			return false
+		}
+	}
+	if rapid.IntRange(0, 9).Draw(m.t, "busy") == 0 {
+		c.Unstored()
+		return false
+	}
+	before := m.current()
+	v := version{standing: s.Standing, retries: maps.Clone(before.retries), dead: maps.Clone(before.dead)}
+	for _, r := range s.Create {
+		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is created does not exist")
+		require.NotContains(m.t, v.dead, r.EntryID)
+		m.put(&v, r)
+	}
+	for _, r := range s.Replace {
+		require.Contains(m.t, v.retries, r.EntryID, "a retry that is replaced exists")
+		m.put(&v, r)
+	}
+	for _, e := range s.Delete {
+		require.Contains(m.t, v.retries, e, "a retry that is deleted exists")
+		delete(v.retries, e)
+	}
+	require.LessOrEqual(m.t, len(s.Create)+len(s.Replace)+len(s.Delete), domain.MaxConcurrency+1)
+	m.versions = append(m.versions, v)
+	n.version = len(m.versions) - 1
+	m.check(before)
+	if rapid.IntRange(0, 7).Draw(m.t, "reply lost") == 0 {
+		n.before, n.cursor = firstCursor(n.cursor, n.before), nil // it has to be loaded again
+		return false
+	}
+	c.Stored()
+	return true
+}
+
+func firstCursor(a, b *domain.Cursor) *domain.Cursor {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func (m *cursorModel) put(v *version, r domain.Retry) {
+	delete(v.retries, r.EntryID)
+	if r.Dead {
+		v.dead[r.EntryID] = r
+		return
+	}
+	v.retries[r.EntryID] = r
+	m.dueOf[r.EntryID] = r.Due
+}
+
+// take takes the next entry of a priority.
+func (m *cursorModel) take(n *modelNode, priority int) {
+	at := n.cursor.Position(priority)
+	for _, e := range m.stream {
+		if e.Priority == priority && e.Number == at.Number && n.cursor.CanTake(priority, m.now) {
+			n.cursor.Take(at, matches(e))
+			return
+		}
+	}
+}
+
+// endCaution ends careful serving if the stream has nothing that may be taken.
+func (m *cursorModel) endCaution(n *modelNode) {
+	for _, e := range m.stream {
+		if e.Number >= n.cursor.Position(e.Priority).Number && n.cursor.CanTake(e.Priority, m.now) {
+			return
+		}
+	}
+	n.cursor.EndCaution(m.now)
+}
+
+// call begins the next call of a node.
+func (m *cursorModel) call(n *modelNode) {
+	call, ok := n.cursor.Next(m.now)
+	if !ok {
+		return
+	}
+	if call.Claim {
+		if !m.store(n, n.cursor) || n.cursor == nil {
+			return
+		}
+		if call, ok = n.cursor.Next(m.now); !ok {
+			return
+		}
+		require.False(m.t, call.Claim, "the claim is stored")
+	}
+	if call.Attempts > 0 && n.version == len(m.versions)-1 { // another owner may have moved it
+		require.False(m.t, m.now.Before(m.dueOf[call.EntryID]), "P8: no attempt before its due time")
+	}
+	require.Less(m.t, call.Attempts, m.policy.Attempts, "P8: no attempt beyond the budget")
+	for _, other := range n.calls {
+		require.NotEqual(m.t, other.EntryID, call.EntryID, "a delivery is called once at a time")
+	}
+	n.cursor.Begin(call)
+	require.LessOrEqual(m.t, n.cursor.InFlight(), m.limit, "P5: calls under way, or not stored")
+	m.called[call.EntryID]++
+	m.calls++
+	n.calls = append(n.calls, call)
+	if call.EntryID == m.poison && call.Attempts >= m.deadly {
+		m.kills++
+		require.LessOrEqual(m.t, m.kills, domain.MaxClaims+1, "P9: a poison ends few incarnations")
+		m.end(n)
+	}
+}
+
+// answer ends a call of a node.
+func (m *cursorModel) answer(n *modelNode) {
+	if len(n.calls) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(n.calls)-1).Draw(m.t, "call")
+	call := n.calls[i]
+	n.calls = slices.Delete(n.calls, i, i+1)
+	a := domain.Answer{Began: m.now, Status: 200}
+	switch rapid.IntRange(0, 8).Draw(m.t, "answer") {
+	case 0, 1, 2:
+		a.Status = 500
+	case 3:
+		a.Status, a.RetryAfter = 503, 5*time.Second
+	}
+	if a.Status == 200 {
+		m.delivered[call.EntryID]++
+	}
+	n.owned().Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: m.now, Answer: a})
+}
+
+func (n *modelNode) owned() *domain.Cursor { return firstCursor(n.cursor, n.before) }
+
+// end ends a node and starts another one in its place.
+func (m *cursorModel) end(n *modelNode) {
+	m.upsets++
+	for i, other := range m.nodes {
+		if other == n {
+			m.nodes[i] = m.start()
+		}
+	}
+}
+
+// check holds what is stored to the rules.
+func (m *cursorModel) check(before *version) {
+	v := m.current()
+	s := &v.standing
+	n := s.Counters
+	require.EqualValues(m.t, n.Triggered, n.Delivered+n.Errored+n.Cancelled+n.Expired+int64(len(s.Open)+len(v.retries)), "P2")
+	require.Equal(m.t, len(v.retries), s.Retries, "P6")
+	require.LessOrEqual(m.t, len(s.Open), 2*m.limit+1)
+	accepted := 0
+	for range m.delivered {
+		accepted++
+	}
+	require.LessOrEqual(m.t, int(n.Delivered), accepted, "P4: delivered is what the receiver has accepted")
+	require.EqualValues(m.t, len(v.dead), n.Errored)
+	for _, e := range m.stream {
+		require.LessOrEqual(m.t, v.places(e), 1, "P3: %v", e)
+		if before.ended(e) {
+			require.True(m.t, v.ended(e), "P3: %v has ended, and no write begins it again", e)
+		}
+	}
+	for _, r := range v.dead {
+		require.LessOrEqual(m.t, r.Attempts, m.called[r.EntryID], "P8: an attempt is counted once")
+	}
+	for _, r := range v.retries {
+		require.LessOrEqual(m.t, r.Attempts, m.called[r.EntryID], "P8: an attempt is counted once")
+		require.False(m.t, m.listed.IsZero() || r.Due.Before(m.listed), "P7: the entry of the shard is not too late")
+		require.Less(m.t, r.Attempts, m.policy.Attempts)
+	}
+}
+
+// places counts where an entry waits.
+func (v *version) places(e domain.EntryID) int {
+	n := 0
+	if _, ok := v.retries[e]; ok {
+		n++
+	}
+	if _, ok := v.dead[e]; ok {
+		n++
+	}
+	if e.Number >= v.standing.Position(e.Priority).Number {
+		n++
+	}
+	for _, p := range v.standing.Open {
+		if p.EntryID == e {
+			n++
+		}
+	}
+	return n
+}
+
+func (v *version) ended(e domain.EntryID) bool {
+	_, dead := v.dead[e]
+	return dead || v.places(e) == 0
+}
+
+// finish has one node bring everything to its end, and another one if it does not stay.
+func (m *cursorModel) finish() {
+	if m.upsets > 0 {
+		m.upsets++ // the other node ends
+	}
+	if m.nodes = m.nodes[:1]; m.upsets > 0 && rapid.Bool().Draw(m.t, "new node") {
+		m.end(m.nodes[0])
+	}
+	for range 200 {
+		for range 200 {
+			n := m.nodes[0]
+			if n.cursor == nil {
+				m.load(n)
+				continue
+			}
+			for p := range domain.Priorities {
+				m.take(n, p)
+			}
+			m.call(n)
+			if n != m.nodes[0] || n.cursor == nil {
+				continue
+			}
+			for len(n.calls) > 0 {
+				call := n.calls[0]
+				n.calls = n.calls[1:]
+				m.delivered[call.EntryID]++
+				n.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Answer: domain.Answer{Began: m.now, Status: 200}})
+			}
+			m.endCaution(n)
+			if !m.store(n, n.cursor) {
+				continue
+			}
+			m.now = m.now.Add(20 * time.Second)
+		}
+		if m.nodes[0].cursor != nil {
+			break
+		}
+	}
+	v := m.current()
+	want := 0
+	for _, e := range m.stream {
+		require.True(m.t, v.ended(e), "P1: %v comes to an end", e)
+		if matches(e) {
+			want++
+		}
+	}
+	require.LessOrEqual(m.t, m.calls-int(v.standing.Counters.Attempts), m.limit*m.upsets, "P5: calls without a trace")
+	require.EqualValues(m.t, want, v.standing.Counters.Triggered, "P1")
+	require.EqualValues(m.t, len(m.stream)-want, v.standing.Counters.Filtered)
+	require.EqualValues(m.t, want, v.standing.Counters.Delivered+v.standing.Counters.Errored, "P1")
+	for e := range m.called {
+		require.True(m.t, matches(e), "the filter does not match %v", e)
+	}
+}
+
+func TestACursor_KeepsItsRulesWhateverHappens(t *testing.T) {
+	for range 8 { // each has 100 worlds
+		rapid.Check(t, checkCursorModel)
+	}
+}
+
+func checkCursorModel(t *rapid.T) {
+	m := newCursorModel(t)
+	for range rapid.IntRange(10, 120).Draw(t, "steps") {
+		n := m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
+		op := rapid.IntRange(0, 10).Draw(t, "operation")
+		switch {
+		case op == 0 && len(m.stream) < 12:
+			m.publish()
+		case op == 1:
+			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
+		case op == 2:
+			m.answer(n)
+		case op == 3 && len(m.nodes) > 1 && rapid.IntRange(0, 3).Draw(t, "really") == 0:
+			m.end(n)
+		case n.cursor == nil:
+			m.load(n)
+		case op <= 5:
+			m.take(n, rapid.IntRange(0, 1).Draw(t, "priority"))
+		case op <= 7:
+			m.call(n)
+		case op == 8:
+			m.endCaution(n)
+		default:
+			m.store(n, n.cursor)
+		}
+	}
+	m.finish()
+}

@@ -1,0 +1,263 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// An Outcome is the result of a call of a delivery.
+type Outcome struct {
+	Entry     EntryID
+	Attempts  int // that had failed when the call began
+	Published time.Time
+	Answer    Answer
+}
+
+// A change is one of the document of a retry.
+type change struct {
+	existed bool   // in the store, before
+	dead    *Retry // the dead letter that it becomes
+}
+
+// Settle notes the result of a call. It is dropped if the delivery has ended meanwhile, or if
+// it is a failure and its attempt was counted: both happen after the cursor was loaded again.
+func (c *Cursor) Settle(o Outcome) {
+	delete(c.calls, o.Entry)
+	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 {
+		c.retries.put(r.Retry) // it waits again, unless what follows changes that
+	}
+	c.apply(o)
+}
+
+func (c *Cursor) apply(o Outcome) {
+	s := &c.standing
+	if o.Entry.Number >= c.Position(o.Entry.Priority).Number {
+		c.told[o.Entry] = o
+		return
+	}
+	r := c.retries.get(o.Entry)
+	i := s.indexOpen(o.Entry)
+	if r == nil && i < 0 {
+		return // it has ended
+	}
+	failed := 0
+	if r != nil {
+		failed = r.Attempts
+	}
+	success := c.owner.Policy.IsSuccess(o.Answer)
+	if !success && failed != o.Attempts {
+		return // it was counted
+	}
+	c.unstored = append(c.unstored, o)
+	attempt := attemptOf(o.Entry, failed+1, o.Answer)
+	s.Counters.Attempts++
+	s.Recent = append(s.Recent, attempt)
+	s.Recent = slices.Delete(s.Recent, 0, max(len(s.Recent)-MaxRecent, 0))
+	c.settleCaution(o.Entry, failed)
+	c.settleBreaker(success, o.Answer.Ended())
+
+	next := Retry{}
+	if r != nil {
+		next = *r
+	} else {
+		next.Position, next.Published = s.Open[i], o.Published
+	}
+	next.Attempts = failed + 1
+	next.History = append(slices.Clone(next.History), attempt)
+	next.History = slices.Delete(next.History, 0, max(len(next.History)-MaxHistory, 0))
+	if success {
+		c.end(o.Entry, nil)
+		s.Counters.Delivered++
+		return
+	}
+	v := Next(c.owner.Policy, o.Published, o.Answer.Ended(), next.Attempts, o.Answer)
+	if v.Hold.After(s.Hold) {
+		s.Hold = v.Hold
+	}
+	if v.Pause && s.State == Active {
+		s.State, s.Reason = Paused, "the receiver answered 410 Gone"
+	}
+	if v.Dead {
+		next.Dead, next.Reason = true, "the last attempt failed"
+		c.end(o.Entry, &next)
+		s.Counters.Errored++
+		return
+	}
+	c.touch(o.Entry)
+	if i >= 0 {
+		s.Open = slices.Delete(s.Open, i, i+1)
+	}
+	next.Due = v.Due
+	c.retries.put(next)
+}
+
+// end removes a delivery that is outstanding. dead is the letter that it becomes, or nil.
+func (c *Cursor) end(e EntryID, dead *Retry) {
+	if i := c.standing.indexOpen(e); i >= 0 {
+		if dead == nil { // it has no document
+			c.standing.Open = slices.Delete(c.standing.Open, i, i+1)
+			return
+		}
+		c.touch(e)
+		c.standing.Open = slices.Delete(c.standing.Open, i, i+1)
+	} else {
+		c.touch(e)
+		c.retries.remove(e, false)
+	}
+	ch := c.changes[e]
+	ch.dead = dead
+	c.changes[e] = ch
+}
+
+// touch notes that the document of a retry changes.
+func (c *Cursor) touch(e EntryID) {
+	if _, ok := c.changes[e]; !ok {
+		c.changes[e] = change{existed: c.retries.get(e) != nil}
+	}
+}
+
+func (c *Cursor) settleBreaker(success bool, at time.Time) {
+	s, p := &c.standing, &c.owner.Policy
+	if success {
+		s.Failures, s.BreakerTo = 0, time.Time{}
+		return
+	}
+	s.Failures++
+	if p.BreakAfter > 0 && s.Failures >= p.BreakAfter {
+		s.BreakerTo = at.Add(p.BreakFor)
+	}
+}
+
+// endPoison makes a delivery a dead letter that was claimed by MaxClaims incarnations, none of
+// which has settled it.
+func (c *Cursor) endPoison(now time.Time) {
+	s := &c.standing
+	if s.Claim == nil || s.Claim.By == s.By || s.Claim.Count < MaxClaims {
+		return
+	}
+	e := s.Claim.Entry
+	call, ok := c.outstanding(e)
+	if !ok {
+		s.Claim = nil
+		return
+	}
+	dead := Retry{Position: call.Position, Attempts: call.Attempts}
+	if r := c.retries.get(e); r != nil {
+		dead = *r
+	}
+	dead.Dead, dead.Due, dead.Reason = true, now, "every node that called with it ended"
+	c.settleCaution(e, call.Attempts)
+	c.end(e, &dead)
+	s.Counters.Errored++
+}
+
+// Pause stops calls. Those that are under way are settled.
+func (c *Cursor) Pause(reason string) {
+	if c.standing.State == Active {
+		c.standing.State, c.standing.Reason = Paused, reason
+	}
+}
+
+// Resume ends a pause, a hold and an open breaker.
+func (c *Cursor) Resume() {
+	s := &c.standing
+	if s.State != Closed {
+		s.State, s.Reason, s.Hold, s.Failures, s.BreakerTo = Active, "", time.Time{}, 0, time.Time{}
+	}
+}
+
+// Cancel closes the cursor and cancels up to limit deliveries. It reports whether there are
+// more. Results of calls that are under way are dropped.
+func (c *Cursor) Cancel(limit int) (more bool) {
+	s := &c.standing
+	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
+	cancelled := 0
+	for ; len(s.Open) > 0 && cancelled < limit; cancelled++ {
+		c.end(s.Open[0].EntryID, nil)
+	}
+	for e := range c.retries.all {
+		if cancelled == limit {
+			break
+		}
+		c.end(e, nil)
+		cancelled++
+	}
+	s.Counters.Cancelled += int64(cancelled)
+	return len(s.Open) > 0 || c.retries.len() > 0
+}
+
+// Release notes that the owner has no more calls under way, so that the next owner need not
+// be careful. It does nothing while there are any.
+func (c *Cursor) Release() {
+	if c.InFlight() == 0 {
+		c.standing.Released = true
+	}
+}
+
+// A Settlement is a change of a cursor that is stored by one write, or not at all.
+type Settlement struct {
+	Standing Standing
+	Create   []Retry   // retries and dead letters
+	Replace  []Retry   // retries, by their next attempt or by a dead letter
+	Delete   []EntryID // retries
+	List     bool      // the entry of the shard has to have the time Standing.Listed before
+}
+
+// Settlement returns all changes since the last one. The caller stores it, and then calls
+// Stored, or Unstored if it certainly was not stored. If that is not known, the caller loads
+// the cursor again. There is one settlement at a time.
+func (c *Cursor) Settlement() Settlement {
+	s := &c.standing
+	s.Retries, s.Digest = c.retries.len(), c.retries.digest
+	var t Settlement
+	earliest := s.Listed
+	for e, ch := range c.changes {
+		doc := ch.dead
+		if r := c.retries.get(e); r != nil && doc == nil {
+			doc = r
+			if earliest.IsZero() || r.Due.Before(earliest) {
+				earliest = r.Due
+			}
+		}
+		switch {
+		case doc == nil && ch.existed:
+			t.Delete = append(t.Delete, e)
+		case doc != nil && ch.existed:
+			t.Replace = append(t.Replace, *doc)
+		case doc != nil:
+			t.Create = append(t.Create, *doc)
+		}
+	}
+	// The order is that of the entries, so that the same changes make the same requests.
+	slices.SortFunc(t.Create, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
+	slices.SortFunc(t.Replace, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
+	slices.SortFunc(t.Delete, CompareEntries)
+	t.List = !earliest.Equal(s.Listed)
+	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, listed: s.Listed}
+	s.Listed = earliest
+	t.Standing = s.Clone()
+	c.writing.claim = t.Standing.Claim
+	c.changes = make(map[EntryID]change)
+	return t
+}
+
+// Stored notes that the last settlement was stored.
+func (c *Cursor) Stored() {
+	c.unstored = slices.Delete(c.unstored, 0, c.writing.outcomes)
+	if claim := c.writing.claim; claim != nil && c.standing.Claim != nil && *claim == *c.standing.Claim {
+		c.claimed = claim.By == c.standing.By
+	}
+	c.writing = nil
+}
+
+// Unstored notes that the last settlement was not stored. The next one has its changes.
+func (c *Cursor) Unstored() {
+	for e, ch := range c.writing.changes {
+		if later, ok := c.changes[e]; ok {
+			ch.dead = later.dead
+		}
+		c.changes[e] = ch
+	}
+	c.standing.Listed = c.writing.listed
+	c.writing = nil
+}

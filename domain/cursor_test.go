@@ -1,0 +1,281 @@
+package domain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A cursorTest is a cursor with what is stored of it.
+type cursorTest struct {
+	*testing.T
+	*domain.Cursor
+	owner    domain.Owner
+	standing domain.Standing
+	retries  map[domain.EntryID]domain.Retry
+	now      time.Time
+}
+
+func newCursorTest(t *testing.T, limit int) *cursorTest {
+	c := &cursorTest{
+		T: t, retries: make(map[domain.EntryID]domain.Retry), now: published,
+		owner: domain.Owner{Incarnation: "a", Limit: limit, Policy: domain.Policy{Attempts: 3, First: time.Minute, Max: time.Hour, BreakAfter: 3, BreakFor: time.Minute}},
+	}
+	c.standing.Stream = must(domain.ParseTopic("t"))
+	c.load("a")
+	return c
+}
+
+// load opens what is stored, and stores the proof.
+func (c *cursorTest) load(incarnation string) {
+	c.Helper()
+	c.owner.Incarnation = incarnation
+	var all []domain.Retry
+	for _, r := range c.retries {
+		all = append(all, r)
+	}
+	var err error
+	c.Cursor, err = domain.OpenCursor(c.standing, all, c.owner, c.now)
+	require.NoError(c, err)
+	c.store()
+}
+
+func (c *cursorTest) store() domain.Settlement {
+	c.Helper()
+	s := c.Settlement()
+	c.apply(s)
+	c.Stored()
+	return s
+}
+
+func (c *cursorTest) apply(s domain.Settlement) {
+	c.standing = s.Standing
+	for _, r := range append(s.Create, s.Replace...) {
+		delete(c.retries, r.EntryID)
+		if !r.Dead {
+			c.retries[r.EntryID] = r
+		}
+	}
+	for _, e := range s.Delete {
+		delete(c.retries, e)
+	}
+}
+
+func (c *cursorTest) takes(n int) {
+	c.Helper()
+	for range n {
+		require.True(c, c.CanTake(0, c.now))
+		c.Take(c.Position(0), true)
+	}
+}
+
+func (c *cursorTest) begins() domain.Call {
+	c.Helper()
+	call, ok := c.Next(c.now)
+	require.True(c, ok)
+	c.Begin(call)
+	return call
+}
+
+func (c *cursorTest) answers(call domain.Call, a domain.Answer) {
+	a.Began = c.now
+	c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: c.now, Answer: a})
+}
+
+func (c *cursorTest) isIdle() bool {
+	_, ok := c.Next(c.now)
+	return !ok
+}
+
+func TestACursor_CallsNobodyBeforeItsHoldEnds(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(2)
+	c.answers(c.begins(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
+	require.True(t, c.isIdle(), "the other delivery waits, too")
+	require.False(t, c.CanTake(0, c.now))
+	require.Equal(t, c.now.Add(10*time.Minute), c.EarliestDue())
+	c.now = c.now.Add(10 * time.Minute)
+	require.False(t, c.isIdle())
+}
+
+func TestABreaker_OpensAfterFailuresInARowAndLetsOneProbeThrough(t *testing.T) {
+	c := newCursorTest(t, 5)
+	c.takes(5)
+	for range 3 {
+		c.answers(c.begins(), domain.Answer{Status: 500})
+	}
+	c.store()
+	require.True(t, c.isIdle())
+	c.now = c.now.Add(time.Minute)
+	probe := c.begins()
+	require.True(t, c.isIdle(), "one probe at a time")
+	c.answers(probe, domain.Answer{Status: 500})
+	c.store()
+	require.True(t, c.isIdle(), "it is open again")
+	c.now = c.now.Add(time.Minute)
+	c.answers(c.begins(), domain.Answer{Status: 200})
+	c.store()
+	c.begins()
+	require.False(t, c.isIdle(), "it is closed")
+}
+
+func TestACursor_CountsWhatIsGoneFromItsStream(t *testing.T) {
+	c := newCursorTest(t, 5)
+	c.takes(2)
+	p := c.Position(0)
+	p.Number += 40
+	c.Skip(p)
+	c.store()
+	require.EqualValues(t, 42, c.standing.Counters.Triggered)
+	require.EqualValues(t, 40, c.standing.Counters.Expired)
+	require.Equal(t, p, c.Position(0))
+}
+
+func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
+	c := newCursorTest(t, 1)
+	c.takes(1)
+	c.now = c.now.Add(1000 * time.Hour) // the clock is wrong
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.now = published
+	c.load("b")
+	c.now = c.now.Add(2 * time.Hour)
+	require.False(t, c.isIdle())
+}
+
+func TestACursorThatIsLoadedAgain_DoesNotCallWhatIsCalled(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.now = c.now.Add(time.Hour)
+	call := c.begins()
+	before := c.Cursor
+	c.load("a")
+	c.Adopt(before)
+	require.True(t, c.isIdle())
+	c.answers(call, domain.Answer{Status: 500})
+	c.store()
+	c.now = c.now.Add(time.Hour)
+	require.Equal(t, 2, c.begins().Attempts)
+}
+
+func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
+	c := newCursorTest(t, 1)
+	c.owner.Policy.Attempts = 2
+	c.load("a")
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.now = c.now.Add(time.Hour)
+	call := c.begins()
+	c.answers(call, domain.Answer{Status: 500}) // a dead letter
+	first := c.Settlement()
+	require.Len(t, first.Replace, 1)
+	c.Unstored()
+	again := c.store()
+	require.Equal(t, first.Replace, again.Replace)
+	require.True(t, again.Replace[0].Dead)
+	require.Empty(t, c.Settlement().Replace)
+}
+
+func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.owner.Policy.Attempts = 2
+	c.load("a")
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	lost := c.Settlement() // creates the retry
+	require.Len(t, lost.Create, 1)
+	c.now = c.now.Add(time.Hour)
+	c.answers(c.begins(), domain.Answer{Status: 500}) // ends while it is being stored
+	c.Unstored()
+	s := c.store()
+	require.Len(t, s.Create, 1, "the retry was never stored, so its letter is created")
+	require.True(t, s.Create[0].Dead)
+	require.Empty(t, s.Replace)
+}
+
+func TestRetriesThatAreNotThoseOfTheCursor_AreRefused(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	retry := c.retries[domain.EntryID{}]
+	for _, change := range []func(*domain.Retry){
+		func(r *domain.Retry) { r.Attempts++ },
+		func(r *domain.Retry) { r.Number++ },
+		func(r *domain.Retry) { r.Priority++ },
+	} {
+		other := retry
+		change(&other)
+		_, err := domain.OpenCursor(c.standing, []domain.Retry{other}, c.owner, c.now)
+		require.ErrorIs(t, err, domain.ErrIncomplete)
+	}
+	_, err := domain.OpenCursor(c.standing, nil, c.owner, c.now)
+	require.ErrorIs(t, err, domain.ErrIncomplete)
+}
+
+func TestAReleasedCursor_IsNotServedCarefully(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(1)
+	c.Release()
+	c.store()
+	c.load("b")
+	require.Nil(t, c.standing.Caution)
+	c.begins()
+	c.Release()
+	c.store()
+	c.load("c")
+	require.NotNil(t, c.standing.Caution, "b had a call under way")
+}
+
+func TestPositionsAndNames_AreReadAsTheyAreWritten(t *testing.T) {
+	p := domain.Position{EntryID: domain.EntryID{Priority: 9, Number: 1 << 50}, Segment: 3, Page: 65_535}
+	require.Equal(t, p, must(domain.ParsePosition(p.String())))
+	for _, s := range []string{"", "1.2.3", "1.2.3.4.5", "10.0.0.0", "-1.0.0.0", "0.-1.0.0", "a.0.0.0"} {
+		_, err := domain.ParsePosition(s)
+		require.Equal(t, domain.Invalid, domain.KindOf(err), s)
+	}
+	for _, s := range []string{"topic|a", "channel|a.b"} {
+		require.Equal(t, s, must(domain.ParseStreamName(s)).String())
+	}
+	for _, s := range []string{"", "a", "queue|a", "topic|", "topic|a|b"} {
+		_, err := domain.ParseStreamName(s)
+		require.Equal(t, domain.Invalid, domain.KindOf(err), s)
+	}
+	for _, s := range []string{"s|a", "c|channel|consumer"} {
+		require.Equal(t, s, must(domain.ParseCursorID(s)).String())
+	}
+	for _, s := range []string{"", "|", "a|", "|shard|1", "a|b|c|d", "a b"} {
+		_, err := domain.ParseCursorID(s)
+		require.Equal(t, domain.Invalid, domain.KindOf(err), s)
+	}
+}
+
+func TestAMessage_IsChecked(t *testing.T) {
+	valid := domain.Message{ID: "1", Priority: 9, Attributes: map[string]string{"a": "b"}, ContentType: "text/plain", Payload: []byte("x")}
+	require.NoError(t, valid.Check())
+	for name, change := range map[string]func(*domain.Message){
+		"id":       func(m *domain.Message) { m.ID = strings.Repeat("x", domain.MaxMessageID+1) },
+		"control":  func(m *domain.Message) { m.ID = "a\nb" },
+		"utf-8":    func(m *domain.Message) { m.ID = "\xff" },
+		"priority": func(m *domain.Message) { m.Priority = -1 },
+		"type":     func(m *domain.Message) { m.ContentType = "a\x00" },
+		"attributes": func(m *domain.Message) {
+			m.Attributes = map[string]string{"a": strings.Repeat("x", domain.MaxAttributeBytes)}
+		},
+		"payload": func(m *domain.Message) { m.Payload = make([]byte, domain.MaxPayload+1) },
+	} {
+		m := valid
+		change(&m)
+		require.Equal(t, domain.Invalid, domain.KindOf(m.Check()), name)
+		if name != "id" && name != "control" && name != "utf-8" {
+			require.NotEqual(t, valid.Digest(), m.Digest(), name)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package delivery
+
+// assignWorkers assigns workers to queues, and returns the queue of each. If there are enough,
+// each queue gets one. The others, or all if there are not enough, go to queues that are drawn
+// with a weight of their length plus one.
+func assignWorkers(workers int, lengths []int, random func() uint64) []int {
+	var assigned []int
+	if workers >= len(lengths) {
+		for q := range lengths {
+			assigned = append(assigned, q)
+		}
+	}
+	total := len(lengths)
+	for _, n := range lengths {
+		total += n
+	}
+	for len(assigned) < workers {
+		drawn := int(random() % uint64(total)) //nolint:gosec // total is positive, the rest below it
+		for q, n := range lengths {
+			if drawn -= n + 1; drawn < 0 {
+				assigned = append(assigned, q)
+				break
+			}
+		}
+	}
+	return assigned
+}

@@ -1,0 +1,149 @@
+package delivery
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// DSS-11
+func TestEveryQueueGetsAWorker_IfThereAreEnough(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1)).Uint64
+	require.Equal(t, []int{0}, assignWorkers(1, []int{0}, random))
+	require.Equal(t, []int{0, 0}, assignWorkers(2, []int{0}, random))
+	for range 20 {
+		require.Contains(t, [][]int{{0}, {1}}, assignWorkers(1, []int{0, 0}, random))
+	}
+}
+
+// DSS-12
+func TestSurplusWorkers_GoToLongQueues(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)).Uint64
+	var count [2]int
+	for range 1000 {
+		assigned := assignWorkers(10, []int{100, 50}, random)
+		require.Len(t, assigned, 10)
+		require.Contains(t, assigned, 0)
+		require.Contains(t, assigned, 1)
+		for _, q := range assigned {
+			count[q]++
+		}
+	}
+	require.InDelta(t, 0.5, float64(count[1]-1000)/float64(count[0]-1000), 0.1)
+}
+
+// DSS-13
+func TestFewWorkers_GoToLongQueuesMoreOften(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 3)).Uint64
+	lengths := append([]int{100}, slices.Repeat([]int{50}, 9)...)
+	var count [10]int
+	for range 1000 {
+		for _, q := range assignWorkers(2, lengths, random) {
+			count[q]++
+		}
+	}
+	short := 0
+	for _, n := range count[1:] {
+		short += n
+	}
+	require.InDelta(t, 0.5, float64(short)/9/float64(count[0]), 0.15)
+}
+
+// A dispatcherTest has cursors that are offered again after each call.
+type dispatcherTest struct {
+	*dispatcher
+	granted []granted
+}
+
+func newDispatcherTest(workers, queues int) *dispatcherTest {
+	d := &dispatcherTest{}
+	d.dispatcher = newDispatcher(workers, queues, rand.New(rand.NewPCG(uint64(workers), uint64(queues))).Uint64,
+		func(s *service, p permit) { d.granted = append(d.granted, granted{s, p}) })
+	return d
+}
+
+// next ends the call that began first, whose cursor is offered again, and returns it.
+func (d *dispatcherTest) next() granted {
+	g := d.granted[0]
+	d.granted = d.granted[1:]
+	d.offer(g.service, g.permit.queue, g.permit.suspect)
+	d.release(g.permit)
+	return g
+}
+
+// P10
+func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
+	for _, workers := range []int{1, 2, 3, 5, 12, 64} {
+		const queues = 12
+		d := newDispatcherTest(workers, queues)
+		for q := range queues {
+			for range 1 + 100*(q%2) {
+				d.offer(&service{}, q, false)
+			}
+		}
+		runs := (queues + workers - 1) / workers
+		limit := runs * (workers + min(workers, queues)) // the picks of these runs
+		last := make(map[int]int)
+		for i := range 20_000 {
+			q := d.next().permit.queue
+			require.LessOrEqual(t, i-last[q], limit+workers, "%d workers, queue %d", workers, q)
+			last[q] = i
+		}
+		require.Len(t, last, queues)
+	}
+}
+
+// P10
+func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
+	d := newDispatcherTest(4, 1)
+	last := make(map[*service]int)
+	for range 100 {
+		s := &service{}
+		last[s] = 0
+		d.offer(s, 0, false)
+	}
+	for i := range 5000 {
+		s := d.next().service
+		require.LessOrEqual(t, i-last[s], 104)
+		last[s] = i
+	}
+}
+
+func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
+	d := newDispatcherTest(4, 3)
+	for range 100 {
+		d.offer(&service{}, 2, false)
+	}
+	require.Len(t, d.granted, 2, "two are left to the other queues")
+	d.offer(&service{}, 0, false)
+	d.offer(&service{}, 1, false)
+	require.Len(t, d.granted, 4)
+	d.offer(&service{}, 0, false)
+	require.Len(t, d.granted, 4)
+}
+
+// P11
+func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
+	d := newDispatcherTest(8, 1)
+	for range 100 {
+		d.offer(&service{}, 0, true)
+	}
+	require.Len(t, d.granted, 4)
+	for range 100 {
+		d.offer(&service{}, 0, false)
+	}
+	require.Len(t, d.granted, 8)
+	for range 1000 {
+		d.next()
+		suspects := 0
+		for _, g := range d.granted {
+			if g.permit.suspect {
+				suspects++
+			}
+		}
+		require.LessOrEqual(t, suspects, 4)
+		require.Len(t, d.granted, 8)
+	}
+}

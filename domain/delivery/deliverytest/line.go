@@ -1,0 +1,176 @@
+package deliverytest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A line is what a node reaches the stores by.
+type line struct {
+	mu     sync.Mutex
+	isCut  bool
+	left   int           // writes until it is cut; 0: it is not
+	frozen chan struct{} // closed when it thaws; nil: it is not frozen
+
+	// fault breaks a call: with an error before it is carried out, or after that.
+	fault func() (before, after error)
+}
+
+var errCut = domain.Errorf(domain.Unavailable, "the line is cut")
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isCut = true
+}
+
+func (l *line) cutAfter(writes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = writes
+}
+
+// freeze keeps everything that uses the line, until thaw is called.
+func (l *line) freeze() (thaw func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	frozen := make(chan struct{})
+	l.frozen = frozen
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.frozen = nil
+		close(frozen)
+	}
+}
+
+func (l *line) waitForThaw() {
+	l.mu.Lock()
+	frozen := l.frozen
+	l.mu.Unlock()
+	if frozen != nil {
+		<-frozen
+	}
+}
+
+// do carries out a call, unless it breaks before.
+func (l *line) do(isWrite bool, call func() error) error {
+	l.waitForThaw()
+	l.mu.Lock()
+	var before, after error
+	if l.isCut {
+		before = errCut
+	} else if l.fault != nil {
+		before, after = l.fault()
+	}
+	l.mu.Unlock()
+	if before != nil {
+		return before
+	}
+	err := call()
+	l.waitForThaw()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if isWrite && l.left > 0 {
+		l.left--
+		l.isCut = l.isCut || l.left == 0
+	}
+	if l.isCut {
+		return errCut
+	}
+	if err == nil && after != nil {
+		return after
+	}
+	return err
+}
+
+type lineStreams struct {
+	repository.Streams
+	line *line
+}
+
+func (s lineStreams) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (found repository.Entries, err error) {
+	err = s.line.do(false, func() (err error) {
+		found, err = s.Streams.Read(ctx, stream, from, limit)
+		return err
+	})
+	return found, err
+}
+
+func (s lineStreams) End(ctx context.Context, stream domain.StreamName) (end repository.StreamEnd, err error) {
+	err = s.line.do(false, func() (err error) {
+		end, err = s.Streams.End(ctx, stream)
+		return err
+	})
+	return end, err
+}
+
+type lineCursors struct {
+	repository.Cursors
+	line  *line
+	world *World
+}
+
+func (s lineCursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (c *domain.Cursor, version repository.CursorVersion, err error) {
+	err = s.line.do(true, func() (err error) {
+		c, version, err = s.Cursors.Load(ctx, id, owner, now)
+		if err == nil {
+			s.world.loaded(id, owner.Incarnation)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return c, version, nil
+}
+
+func (s lineCursors) Settle(ctx context.Context, id domain.CursorID, version repository.CursorVersion, t domain.Settlement) (settled repository.CursorVersion, err error) {
+	n := t.Standing.Counters
+	require.EqualValues(s.world, n.Triggered, n.Delivered+n.Errored+n.Cancelled+n.Expired+int64(t.Standing.Outstanding()), "P2")
+	err = s.line.do(true, func() (err error) {
+		settled, err = s.Cursors.Settle(ctx, id, version, t)
+		return err
+	})
+	return settled, err
+}
+
+// loaded counts the take-overs of a cursor.
+func (w *World) loaded(id domain.CursorID, incarnation string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owners[id] != "" && w.owners[id] != incarnation {
+		w.takeovers[id]++
+	}
+	w.owners[id] = incarnation
+}
+
+func (w *World) takeoversOf(r *Receiver) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.takeovers[r.ID]
+}
+
+type lineCaller struct {
+	world *World
+	node  *Node
+}
+
+type nodeKey struct{}
+
+// nodeOf returns the node that calls.
+func nodeOf(ctx context.Context) *Node { return ctx.Value(nodeKey{}).(*Node) }
+
+// Call implements [delivery.Caller].
+func (c lineCaller) Call(ctx context.Context, call delivery.Call) domain.Answer {
+	a := c.world.Call(context.WithValue(ctx, nodeKey{}, c.node), call)
+	c.node.line.waitForThaw()
+	return a
+}

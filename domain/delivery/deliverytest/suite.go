@@ -1,0 +1,89 @@
+package deliverytest
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+type rule struct {
+	name string
+	test func(w *World)
+}
+
+// Run holds engines over the stores that open returns to their promises. Each case has a
+// synctest bubble of its own, in which open is called.
+func Run(t *testing.T, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
+	for _, r := range slices.Concat(rules, queueRules, receiverRules, troubleRules) {
+		t.Run(r.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r.test(NewWorld(t, func(clock *Clock) repositorytest.PushStores { return open(t, clock) }))
+			})
+		})
+	}
+}
+
+// seedDelays are the delays of the seed's queues.
+var seedDelays = func() []time.Duration {
+	delays := []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 60_540 * time.Second}
+	for range 6 {
+		delays = append(delays, 24*time.Hour)
+	}
+	return delays
+}()
+
+var rules = []rule{
+	{"WhatIsPublishedIsDeliveredAtOnce", func(w *World) {
+		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
+		n := w.Start(delivery.Options{})
+		synctest.Wait()
+		start := time.Now()
+		w.Publish(n, 200)
+		synctest.Wait()
+		require.Len(w, r.Taken(), 200)
+		require.Len(w, r.Calls(), 200, "no message twice")
+		require.WithinDuration(w, start, time.Now(), time.Second)
+		n.Stop()
+		s := w.Standing(r)
+		require.Equal(w, domain.Counters{Triggered: 200, Delivered: 200, Attempts: 200}, s.Counters)
+		require.Nil(w, s.Caution, "it was released")
+	}},
+	{"WhatOthersPublishIsFoundByLooking", func(w *World) {
+		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
+		n := w.Start(delivery.Options{})
+		<-time.After(time.Hour)
+		w.Publish(nil, 300)
+		<-time.After(31 * time.Second)
+		require.Len(w, r.Taken(), 300)
+		n.Stop()
+	}},
+	{"AttemptsFollowTheScheduleOfTheQueues", func(w *World) {
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, len(seedDelays)), Answer: Status(500)})
+		n := w.Start(delivery.Options{Look: time.Hour})
+		synctest.Wait()
+		start := time.Now()
+		w.Publish(n, 1)
+		<-time.After(8 * 24 * time.Hour)
+		n.Stop()
+		calls := r.Calls()
+		require.Len(w, calls, len(seedDelays))
+		want := start
+		for i, c := range calls {
+			want = want.Add(seedDelays[i])
+			require.Equal(w, i, c.Attempt)
+			require.WithinDuration(w, want, c.At, time.Second, "attempt %d", i)
+			require.False(w, c.At.Before(want), "no attempt before its due time")
+		}
+		dead := w.Dead(r)
+		require.Len(w, dead, 1)
+		require.Len(w, dead[0].History, len(seedDelays))
+		require.Equal(w, domain.Counters{Triggered: 1, Errored: 1, Attempts: 12}, w.Standing(r).Counters)
+	}},
+}

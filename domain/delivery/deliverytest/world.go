@@ -1,0 +1,268 @@
+// Package deliverytest holds delivery engines to their promises, over any stores: the suite
+// [Run], and the [World] that its cases are written in.
+package deliverytest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A World has stores, receivers and the nodes that call them. It lives in a synctest bubble.
+type World struct {
+	testing.TB
+	Stores repositorytest.PushStores
+	Stream domain.StreamName
+	Clock  *Clock
+
+	open func(clock *Clock) repositorytest.PushStores
+
+	mu        sync.Mutex
+	receivers map[domain.CursorID]*Receiver
+	nodes     int
+	owners    map[domain.CursorID]string // that loaded it last
+	takeovers map[domain.CursorID]int    // loads by another node than before
+}
+
+// A Clock is that of the bubble, with an error that a test sets.
+type Clock struct{ ahead atomic.Int64 }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time { return time.Now().UTC().Add(time.Duration(c.ahead.Load())) }
+
+// Set has the clock go ahead of the bubble's by d.
+func (c *Clock) Set(d time.Duration) { c.ahead.Store(int64(d)) }
+
+// NewWorld returns a World without receivers.
+func NewWorld(t testing.TB, open func(clock *Clock) repositorytest.PushStores) *World {
+	w := &World{TB: t, Clock: &Clock{}, Stream: repositorytest.NewStream(), open: open}
+	w.receivers, w.owners, w.takeovers = make(map[domain.CursorID]*Receiver), make(map[domain.CursorID]string), make(map[domain.CursorID]int)
+	w.Stores = open(w.Clock)
+	return w
+}
+
+// another returns an empty World with stores of its own.
+func (w *World) another() *World { return NewWorld(w.TB, w.open) }
+
+// A Receiver answers calls and remembers them.
+type Receiver struct {
+	ID          domain.CursorID
+	Policy      domain.Policy
+	Concurrency int
+	Matches     func(*repository.Entry) bool
+	// Answer answers a call; nil: with 200. It may wait.
+	Answer func(ctx context.Context, c delivery.Call) domain.Answer
+
+	mu       sync.Mutex
+	calls    []Called
+	underway int
+	most     int
+}
+
+// Called is a call that a receiver got.
+type Called struct {
+	Entry   domain.EntryID
+	Attempt int
+	At      time.Time // of the bubble
+	Status  int
+	Ended   bool // there was an answer
+}
+
+// Calls returns the calls of a receiver so far.
+func (r *Receiver) Calls() []Called {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Called(nil), r.calls...)
+}
+
+// Taken returns how often each entry was answered with success.
+func (r *Receiver) Taken() map[domain.EntryID]int {
+	taken := make(map[domain.EntryID]int)
+	for _, c := range r.Calls() {
+		if c.Status/100 == 2 {
+			taken[c.Entry]++
+		}
+	}
+	return taken
+}
+
+// Most returns the highest number of calls that were under way at the same time.
+func (r *Receiver) Most() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most
+}
+
+// Status returns an Answer function with one status.
+func Status(status int) func(context.Context, delivery.Call) domain.Answer {
+	return func(context.Context, delivery.Call) domain.Answer { return domain.Answer{Status: status} }
+}
+
+// After returns an Answer function that answers after some time, or fails when the call is
+// ended before.
+func After(d time.Duration, status int) func(context.Context, delivery.Call) domain.Answer {
+	return func(ctx context.Context, _ delivery.Call) domain.Answer {
+		select {
+		case <-time.After(d):
+			return domain.Answer{Status: status}
+		case <-ctx.Done():
+			return domain.Answer{Error: ctx.Err().Error()}
+		}
+	}
+}
+
+// Add creates a receiver that begins at the first message of the stream.
+func (w *World) Add(r *Receiver) *Receiver {
+	w.Helper()
+	r.ID = repositorytest.NewCursorID()
+	w.mu.Lock()
+	w.receivers[r.ID] = r
+	w.mu.Unlock()
+	require.NoError(w, w.Stores.Cursors.Create(context.Background(), r.ID, domain.Standing{Stream: w.Stream}))
+	return r
+}
+
+// Remove deletes a receiver.
+func (w *World) Remove(r *Receiver) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.receivers, r.ID)
+}
+
+// Receiver implements [delivery.Receivers].
+func (w *World) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiver, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.receivers[id]
+	if r == nil {
+		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "there is no receiver %s", id)
+	}
+	return delivery.Receiver{Policy: r.Policy, Concurrency: r.Concurrency, Matches: r.Matches}, nil
+}
+
+// Call implements [delivery.Caller].
+func (w *World) Call(ctx context.Context, c delivery.Call) domain.Answer {
+	w.mu.Lock()
+	r := w.receivers[c.Cursor]
+	w.mu.Unlock()
+	if r == nil {
+		return domain.Answer{Error: "the receiver was deleted"}
+	}
+	r.mu.Lock()
+	r.underway++
+	r.most = max(r.most, r.underway)
+	i := len(r.calls)
+	r.calls = append(r.calls, Called{Entry: c.Entry.Position.EntryID, Attempt: c.Attempt, At: time.Now().UTC()})
+	r.mu.Unlock()
+	a := domain.Answer{Status: 200}
+	if r.Answer != nil {
+		a = r.Answer(ctx, c)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.underway--
+	r.calls[i].Status, r.calls[i].Ended = a.Status, true
+	return a
+}
+
+// A Node is an engine that runs.
+type Node struct {
+	*delivery.Engine
+	world  *World
+	cancel context.CancelFunc
+	ended  chan struct{}
+	line   *line
+}
+
+// Start starts a node with an engine. Ports that are nil are those of the world.
+func (w *World) Start(opts delivery.Options) *Node {
+	w.mu.Lock()
+	w.nodes++
+	opts.Incarnation = fmt.Sprintf("node-%d", w.nodes)
+	w.mu.Unlock()
+	if opts.Clock == nil {
+		opts.Clock = w.Clock.Now
+	}
+	n := &Node{world: w, ended: make(chan struct{}), line: &line{}}
+	n.Engine = delivery.New(delivery.Ports{
+		Streams: lineStreams{w.Stores.Streams, n.line}, Cursors: lineCursors{w.Stores.Cursors, n.line, w},
+		Shards: w.Stores.Shards, Receivers: w, Caller: lineCaller{w, n},
+	}, opts)
+	var ctx context.Context
+	ctx, n.cancel = context.WithCancel(context.Background())
+	go func() {
+		defer close(n.ended)
+		require.NoError(w, n.Run(ctx))
+	}()
+	return n
+}
+
+// Stop ends a node in order.
+func (n *Node) Stop() {
+	n.cancel()
+	<-n.ended
+}
+
+// Kill ends a node: from now on, nothing that it asks of the stores is carried out.
+func (n *Node) Kill() {
+	n.line.cut()
+	n.Stop()
+}
+
+// CutAfter has the stores carry out some more writes of a node, and then nothing. The node
+// does not learn that the last one was carried out.
+func (n *Node) CutAfter(writes int) { n.line.cutAfter(writes) }
+
+// IsCut reports whether the stores carry out nothing more for the node.
+func (n *Node) IsCut() bool {
+	n.line.mu.Lock()
+	defer n.line.mu.Unlock()
+	return n.line.isCut
+}
+
+// Freeze keeps a node from doing anything until thaw is called.
+func (n *Node) Freeze() (thaw func()) { return n.line.freeze() }
+
+// Ended is closed when the node has ended.
+func (n *Node) Ended() <-chan struct{} { return n.ended }
+
+// Publish appends n messages, of which the node knows at once.
+func (w *World) Publish(n *Node, count int) {
+	w.Helper()
+	for count > 0 {
+		messages := repositorytest.Messages(min(count, repository.MaxAppend))
+		count -= len(messages)
+		appended, err := w.Stores.Streams.Append(context.Background(), w.Stream, messages)
+		require.NoError(w, err)
+		if n != nil {
+			n.Published(w.Stream, messages, appended)
+		}
+	}
+}
+
+// Standing returns what is stored of a receiver's cursor. It takes the cursor from its owner,
+// so it is called when the nodes have ended.
+func (w *World) Standing(r *Receiver) domain.Standing {
+	w.Helper()
+	c, _, err := w.Stores.Cursors.Load(context.Background(), r.ID, domain.Owner{Incarnation: "observer", Limit: 1, Policy: r.Policy}, w.Clock.Now())
+	require.NoError(w, err)
+	return c.Standing()
+}
+
+// Dead returns the dead letters of a receiver.
+func (w *World) Dead(r *Receiver) []domain.Retry {
+	w.Helper()
+	dead, err := w.Stores.Cursors.DeadLetters(context.Background(), r.ID, domain.EntryID{Number: -1}, 100_000)
+	require.NoError(w, err)
+	return dead
+}

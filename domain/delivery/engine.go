@@ -1,0 +1,372 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Options of an Engine. The zero value is valid.
+type Options struct {
+	Incarnation string // of the node, another one at each start; default: random
+	Workers     int    // calls under way, in all; default 64
+	Queues      int    // default 12; deliveries that failed more often are in the last one
+	Concurrency int    // calls under way, of one receiver; default 16
+
+	Timeout  time.Duration // of a call; default 30 s
+	Overhead time.Duration // to store what came of a call; default 30 s
+	For      time.Duration // after which Run returns; no call begins that would outlive it. 0: no such time
+	Grace    time.Duration // for calls under way when the context of Run ends; default 10 s
+
+	Look    time.Duration                            // between two looks for what others have stored; default 30 s
+	Idle    time.Duration                            // after which a cursor is forgotten; default 5 minutes
+	Window  int64                                    // bytes of streams in memory; default 32 MB
+	Sweep   func(context.Context) error              // removes what has expired; called every hour
+	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
+	Owns    func(shard int) bool                     // default: all shards
+	Clock   func() time.Time                         // stamps attempts; default: the system's
+	Random  func() uint64                            // default: the system's
+	Logger  *slog.Logger                             // default: none
+}
+
+func (o *Options) setDefaults() {
+	if o.Random == nil {
+		o.Random = rand.Uint64
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Owns == nil {
+		o.Owns = func(int) bool { return true }
+	}
+	if o.Backoff == nil {
+		o.Backoff = func(failures int) time.Duration { return backoff(failures, o.Random) }
+	}
+	o.Incarnation = cmp.Or(o.Incarnation, strconv.FormatUint(o.Random(), 36)+strconv.FormatUint(o.Random(), 36))
+	o.Workers = cmp.Or(o.Workers, 64)
+	o.Queues = cmp.Or(o.Queues, 12)
+	o.Concurrency = cmp.Or(o.Concurrency, 16)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Overhead = cmp.Or(o.Overhead, 30*time.Second)
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
+	o.Look = cmp.Or(o.Look, 30*time.Second)
+	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
+	o.Window = cmp.Or(o.Window, 32<<20)
+}
+
+// backoff returns the pause after some failures in a row: about 100 ms, then twice as long each
+// time, up to 30 s.
+func backoff(failures int, random func() uint64) time.Duration {
+	const limit = 30 * time.Second
+	d := min(100*time.Millisecond<<min(max(failures-1, 0), 10), limit)
+	return d/2 + time.Duration(random()%uint64(d)) //nolint:gosec // positive
+}
+
+// An Engine calls receivers. It is safe for concurrent use.
+type Engine struct {
+	Ports
+	opts       Options
+	dispatcher *dispatcher
+	window     *window
+	store      *pool // of loads and reads
+
+	mu       sync.Mutex
+	running  sync.WaitGroup  // goroutines
+	ctx      context.Context // of everything that is begun; nil: Run was not called
+	stop     context.CancelFunc
+	state    engineState
+	services map[domain.CursorID]*service
+	topics   map[domain.StreamName]*topic
+	drained  chan struct{} // closed when the last service is gone, while stopping
+}
+
+type engineState int
+
+const (
+	engineNew engineState = iota
+	engineRunning
+	engineStopping // no call begins
+	engineStopped  // no goroutine begins
+)
+
+// A topic is a stream with cursors that are served.
+type topic struct {
+	stream domain.StreamName
+
+	mu       sync.Mutex
+	end      [domain.Priorities]int64 // numbers behind the last entries that are known
+	looked   bool                     // end is that of the store, or later
+	services map[*service]struct{}
+}
+
+// New returns an Engine that does nothing until it is Run.
+func New(ports Ports, opts Options) *Engine {
+	opts.setDefaults()
+	e := &Engine{
+		Ports: ports, opts: opts, window: newWindow(opts.Window),
+		services: make(map[domain.CursorID]*service), topics: make(map[domain.StreamName]*topic),
+		drained: make(chan struct{}),
+	}
+	e.dispatcher = newDispatcher(opts.Workers, opts.Queues, opts.Random, func(s *service, p permit) {
+		if !s.post(func(in *inbox) { in.permits = append(in.permits, p) }) {
+			e.dispatcher.release(p)
+		}
+	})
+	e.store = &pool{limit: 16, spawn: e.spawn}
+	return e
+}
+
+// margin is what Run has left when everything has been stored.
+const margin = 5 * time.Second
+
+// Run serves cursors until ctx ends, or Options.For has passed. Then it begins no call, waits
+// for those that are under way, stores what came of them, and returns nil. It is called once.
+func (e *Engine) Run(ctx context.Context) error {
+	e.mu.Lock()
+	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))
+	e.state = engineRunning
+	e.mu.Unlock()
+	grace := e.opts.Grace
+	var ending <-chan time.Time
+	if e.opts.For > 0 {
+		last := e.opts.Timeout + e.opts.Overhead + margin // what a call that begins now may take
+		timer := time.NewTimer(max(e.opts.For-last, 0))
+		defer timer.Stop()
+		ending, grace = timer.C, min(e.opts.For, last)-margin
+		if e.opts.For <= last {
+			e.dispatcher.close()
+		}
+	}
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() { e.sweepRegularly() })
+	look := time.NewTimer(0)
+	defer look.Stop()
+	for running := true; running; {
+		select {
+		case <-ctx.Done():
+			running, grace = false, min(grace, e.opts.Grace)
+		case <-ending:
+			running = false
+		case <-look.C:
+			e.look()
+			look.Reset(e.opts.Look)
+		}
+	}
+	e.drain(grace)
+	sweeping.Wait()
+	return nil
+}
+
+// drain ends the services, and everything that has not ended by itself after some time.
+func (e *Engine) drain(grace time.Duration) {
+	e.dispatcher.close()
+	e.mu.Lock()
+	e.state = engineStopping
+	all := make([]*service, 0, len(e.services))
+	for _, s := range e.services {
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		close(e.drained)
+	}
+	e.mu.Unlock()
+	for _, s := range all {
+		s.post(func(in *inbox) { in.leave = true })
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-e.drained:
+	case <-timer.C:
+	}
+	e.mu.Lock()
+	e.state = engineStopped
+	e.mu.Unlock()
+	for _, s := range all { // not with mu: a service that is woken locks its own mutex first
+		s.stopTimer()
+	}
+	e.stop()
+	e.running.Wait()
+}
+
+// spawn runs f in a goroutine that Run waits for. It returns false if Run was not called, or
+// has ended.
+func (e *Engine) spawn(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state != engineRunning && e.state != engineStopping {
+		return false
+	}
+	e.running.Go(f)
+	return true
+}
+
+// Published tells the engine what this process has appended to a stream, so that its receivers
+// are called at once.
+func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, appended []repository.Appended) {
+	t := e.topicOf(stream)
+	if t == nil {
+		return
+	}
+	now := e.opts.Clock()
+	var entries []repository.Entry
+	for i, a := range appended {
+		if a.Outcome != repository.AppendedNow {
+			continue
+		}
+		if len(messages[i].Payload) <= maxWindowPayload {
+			entries = append(entries, repository.Entry{Message: messages[i], Position: a.Position, Published: now})
+		}
+		t.reaches(a.Position.Priority, a.Position.Number+1)
+	}
+	e.window.put(stream, entries)
+	t.wake()
+}
+
+// maxWindowPayload is the limit for the payloads of the entries in the window. The others are
+// in the content store, and read from there.
+const maxWindowPayload = 16 << 10
+
+// Created tells the engine of a cursor that this process has created.
+func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
+	e.serve(repository.ShardEntry{Cursor: id, Stream: stream})
+}
+
+// Changed tells the engine that the receiver of a cursor has changed, or was deleted.
+func (e *Engine) Changed(id domain.CursorID) {
+	e.mu.Lock()
+	s := e.services[id]
+	e.mu.Unlock()
+	if s != nil {
+		s.post(func(in *inbox) { in.changed = true })
+	}
+}
+
+func (e *Engine) topicOf(stream domain.StreamName) *topic {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.topics[stream]
+}
+
+// serve begins to serve a cursor, unless it is served already or has another owner.
+func (e *Engine) serve(entry repository.ShardEntry) {
+	if !e.opts.Owns(repository.ShardOf(entry.Cursor)) {
+		return
+	}
+	e.mu.Lock()
+	s := e.services[entry.Cursor]
+	if s != nil || e.state != engineRunning {
+		e.mu.Unlock()
+		return
+	}
+	t := e.topics[entry.Stream]
+	if t == nil {
+		t = &topic{stream: entry.Stream, services: make(map[*service]struct{})}
+		e.topics[entry.Stream] = t
+	}
+	s = &service{engine: e, id: entry.Cursor, topic: t, wanted: true}
+	e.services[entry.Cursor] = s
+	t.mu.Lock()
+	t.services[s] = struct{}{}
+	t.mu.Unlock()
+	e.mu.Unlock()
+	s.wake()
+}
+
+// remove ends the service of a cursor.
+func (e *Engine) remove(s *service) {
+	s.stopTimer()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.services[s.id] != s {
+		return
+	}
+	delete(e.services, s.id)
+	t := s.topic
+	t.mu.Lock()
+	delete(t.services, s)
+	if len(t.services) == 0 {
+		delete(e.topics, t.stream)
+	}
+	t.mu.Unlock()
+	if e.state == engineStopping && len(e.services) == 0 {
+		close(e.drained)
+	}
+}
+
+// reaches notes that the stream has entries of a priority before number.
+func (t *topic) reaches(priority int, number int64) (changed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if number <= t.end[priority] {
+		return false
+	}
+	t.end[priority] = number
+	return true
+}
+
+// ends returns the numbers behind the last entries that are known, and whether those are the
+// ones of the store.
+func (t *topic) ends() (end [domain.Priorities]int64, looked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.end, t.looked
+}
+
+func (t *topic) wake() {
+	t.mu.Lock()
+	all := make([]*service, 0, len(t.services))
+	for s := range t.services {
+		all = append(all, s)
+	}
+	t.mu.Unlock()
+	for _, s := range all {
+		s.wake()
+	}
+}
+
+// A pool runs functions, up to limit at the same time.
+type pool struct {
+	limit int
+	spawn func(func()) bool
+
+	mu      sync.Mutex
+	running int
+	queue   []func()
+}
+
+// run runs f in a goroutine, sooner or later, unless the engine ends before.
+func (p *pool) run(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(p.queue, f)
+	if p.running < p.limit && p.spawn(p.work) {
+		p.running++
+	}
+}
+
+func (p *pool) work() {
+	for {
+		p.mu.Lock()
+		if len(p.queue) == 0 {
+			p.running--
+			p.mu.Unlock()
+			return
+		}
+		f := p.queue[0]
+		p.queue[0] = nil
+		p.queue = p.queue[1:]
+		p.mu.Unlock()
+		f()
+	}
+}

@@ -1,0 +1,90 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// look finds the cursors of the shards that this node owns, and what others have appended to
+// their streams.
+func (e *Engine) look() {
+	ctx := e.ctx
+	for shard := range repository.ShardCount {
+		if !e.opts.Owns(shard) {
+			continue
+		}
+		entries, err := e.Shards.Cursors(ctx, shard)
+		if err != nil {
+			e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
+			continue
+		}
+		for _, entry := range entries {
+			e.serve(entry)
+		}
+	}
+	e.mu.Lock()
+	topics := make([]*topic, 0, len(e.topics))
+	for _, t := range e.topics {
+		topics = append(topics, t)
+	}
+	e.mu.Unlock()
+	for _, t := range topics {
+		if err := e.lookAt(ctx, t); err != nil {
+			e.warn(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
+		}
+	}
+}
+
+// lookAt reads where a stream ends, and wakes its cursors if that is new.
+func (e *Engine) lookAt(ctx context.Context, t *topic) error {
+	end, err := e.Streams.End(ctx, t.stream)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, p := range end.Positions {
+		changed = t.reaches(p.Priority, p.Number) || changed
+	}
+	t.mu.Lock()
+	changed = changed || !t.looked
+	t.looked = true
+	t.mu.Unlock()
+	if changed {
+		t.wake()
+	}
+	return nil
+}
+
+const sweepEvery = time.Hour
+
+// sweepRegularly removes what has expired, until the engine ends.
+func (e *Engine) sweepRegularly() {
+	if e.opts.Sweep == nil {
+		return
+	}
+	for {
+		if err := e.opts.Sweep(e.ctx); err != nil {
+			e.warn(e.ctx, "remove what has expired", err)
+		}
+		timer := time.NewTimer(sweepEvery)
+		select {
+		case <-timer.C:
+		case <-e.ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// warn logs a failure that is repaired by trying again, unless the engine has ended or the
+// store has logged it.
+func (e *Engine) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+	if ctx.Err() == nil && domain.KindOf(err) != domain.NewerFormat {
+		e.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "deliveries wait for the store",
+			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
+	}
+}

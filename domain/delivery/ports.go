@@ -1,0 +1,48 @@
+package delivery
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Ports are what an Engine works with.
+type Ports struct {
+	Streams   repository.Streams
+	Cursors   repository.Cursors
+	Shards    repository.Shards
+	Receivers Receivers
+	Caller    Caller
+}
+
+// Receivers finds the receivers of cursors. It is safe for concurrent use.
+type Receivers interface {
+	// Receiver returns the receiver of a cursor. It fails with NotFound if the receiver was
+	// deleted; then the deliveries of the cursor are cancelled.
+	Receiver(ctx context.Context, id domain.CursorID) (Receiver, error)
+}
+
+// A Receiver says how messages come to the receiver of a cursor.
+type Receiver struct {
+	Subscription domain.Subscription
+	Policy       domain.Policy
+	Concurrency  int                          // limit for the calls under way; 0: that of the engine
+	Matches      func(*repository.Entry) bool // the filter; nil: every message
+}
+
+// A Caller calls receivers. It is safe for concurrent use.
+type Caller interface {
+	// Call calls the receiver of c and returns its answer; an error is an Answer without a
+	// status. It returns soon after ctx ends. The engine sets when the call began and what it
+	// took.
+	Call(ctx context.Context, c Call) domain.Answer
+}
+
+// A Call is a message for a receiver.
+type Call struct {
+	Cursor   domain.CursorID
+	Receiver *Receiver
+	Entry    *repository.Entry // shared with other calls: it is only read
+	Attempt  int               // failed ones: 0 for the first call
+}

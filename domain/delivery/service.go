@@ -1,0 +1,306 @@
+package delivery
+
+import (
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A service serves a cursor. It has a goroutine while something happens to the cursor: events
+// are posted to its inbox, and handled one after the other.
+type service struct {
+	engine *Engine
+	id     domain.CursorID
+	topic  *topic
+	offers offers
+
+	mu     sync.Mutex
+	inbox  inbox
+	active bool // a goroutine handles events
+	timer  *time.Timer
+
+	// The rest belongs to that goroutine.
+	wanted   bool // the cursor is to be loaded
+	receiver *Receiver
+	cursor   *domain.Cursor // nil: not loaded
+	version  repository.CursorVersion
+	current  bool      // the cursor is that of the store, as far as is known
+	resume   time.Time // nothing is loaded or settled before it; on the monotonic clock
+	failures int       // of the store, in a row
+	due      time.Time // of the first retry, while the cursor is forgotten
+
+	loading    bool
+	settling   bool
+	underway   int       // calls
+	picks      int       // of fresh entries
+	failed     bool      // the last call
+	changed    bool      // the receiver is to be found again
+	dirty      time.Time // since when there is something to settle; zero: there is not
+	urgent     bool      // it is not to wait for the result of a call
+	filtered   int       // entries since the last settlement
+	refusals   int       // permits in a row that were not used
+	offerAfter time.Time // the cursor is not offered before it
+	careful    bool      // the cursor is served carefully, or was until now
+	retaking   bool      // entries that were taken before the cursor was loaded again
+
+	fetching      bool
+	fetched       map[domain.EntryID]*repository.Entry // they are not forgotten before they are used
+	fetchAfter    time.Time                            // nothing is read before it; on the monotonic clock
+	fetchFailures int                                  // in a row
+
+	cancelled bool // all deliveries, because the receiver was deleted
+	leaving   bool
+	releasing bool // the settlement under way releases the cursor
+	released  bool
+	quiet     time.Time // since when nothing has happened; zero: something happens
+}
+
+// A cursor that does not use maxRefusals permits in a row is not offered for a while.
+const (
+	maxRefusals  = 8
+	refusalPause = 10 * time.Millisecond
+)
+
+// An inbox has the events that are to be handled.
+type inbox struct {
+	woken    bool // there may be new entries
+	ticked   bool // the timer has run down
+	changed  bool
+	leave    bool
+	permits  []permit
+	outcomes []outcome
+	loaded   *loadResult
+	settled  *settleResult
+	fetched  *fetchResult
+}
+
+type outcome struct {
+	domain.Outcome
+	permit permit
+	failed bool
+}
+
+// post adds an event. It returns false if the engine has ended.
+func (s *service) post(add func(*inbox)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.active {
+		if !s.engine.spawn(s.work) {
+			return false
+		}
+		s.active = true
+	}
+	add(&s.inbox)
+	return true
+}
+
+func (s *service) wake() { s.post(func(in *inbox) { in.woken = true }) }
+
+func (s *service) tick() { s.post(func(in *inbox) { in.ticked = true }) }
+
+func (s *service) work() {
+	for {
+		s.mu.Lock()
+		in := s.inbox
+		s.inbox = inbox{}
+		if in.isEmpty() {
+			s.active = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		s.handle(&in)
+	}
+}
+
+func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
+
+// isTickOnly reports whether there is no other event than that of the timer.
+func (in *inbox) isTickOnly() bool {
+	return !in.woken && !in.changed && !in.leave && len(in.permits) == 0 && len(in.outcomes) == 0 &&
+		in.loaded == nil && in.settled == nil && in.fetched == nil
+}
+
+// handle handles events, and begins what follows from them.
+func (s *service) handle(in *inbox) {
+	if !in.isTickOnly() {
+		s.quiet = time.Time{}
+	}
+	s.leaving = s.leaving || in.leave
+	if in.woken {
+		s.wanted = true
+	}
+	if in.changed {
+		s.changed, s.current, s.wanted = true, false, true
+	}
+	for _, o := range in.outcomes {
+		s.underway--
+		if o.Answer.Began.IsZero() { // the engine has ended it
+			continue
+		}
+		s.cursor.Settle(o.Outcome)
+		s.failed = o.failed
+		s.markDirty()
+	}
+	if in.settled != nil {
+		s.finishSettle(in.settled)
+	}
+	if in.loaded != nil {
+		s.finishLoad(in.loaded)
+	}
+	if in.fetched != nil {
+		s.finishFetch(in.fetched)
+	}
+	for _, p := range in.permits {
+		if s.begin(p) {
+			s.refusals = 0
+			continue
+		}
+		if s.refusals++; s.refusals > maxRefusals {
+			s.offerAfter = time.Now().Add(refusalPause)
+		}
+		s.engine.dispatcher.release(p)
+	}
+	s.advance()
+	for _, o := range in.outcomes {
+		s.engine.dispatcher.release(o.permit)
+	}
+}
+
+// advance begins whatever may begin now.
+func (s *service) advance() {
+	if s.leaving && s.isDone() {
+		s.engine.remove(s)
+		return
+	}
+	switch {
+	case time.Now().Before(s.resume):
+	case !s.current:
+		s.load()
+	default:
+		s.retake()
+		s.choose()
+		s.settle()
+	}
+	s.setTimer()
+}
+
+// isDone reports whether a service that ends has nothing left to do.
+func (s *service) isDone() bool {
+	if s.underway > 0 || s.loading || s.settling {
+		return false
+	}
+	return s.cursor == nil || s.released
+}
+
+// pause keeps the service from the store for a while, after a failure.
+func (s *service) pause() {
+	s.failures++
+	s.resume = time.Now().Add(s.engine.opts.Backoff(s.failures))
+}
+
+func (s *service) markDirty() {
+	if s.dirty.IsZero() {
+		s.dirty = time.Now()
+	}
+}
+
+// setTimer has the service woken when something becomes due.
+func (s *service) setTimer() {
+	now := s.engine.opts.Clock()
+	wait := time.Duration(-1)
+	until := func(d time.Duration) {
+		if d > 0 && (wait < 0 || d < wait) {
+			wait = d
+		}
+	}
+	until(time.Until(s.resume))
+	until(time.Until(s.fetchAfter))
+	until(time.Until(s.offerAfter))
+	if s.current && s.underway == 0 && !s.settling && !s.fetching {
+		s.forget(now)
+		until(s.waitForCursor(now))
+	}
+	if s.cursor == nil && !s.due.IsZero() {
+		until(max(min(s.due.Sub(now), s.engine.opts.Look), time.Millisecond))
+	}
+	if !s.dirty.IsZero() && !s.settling {
+		until(time.Until(s.dirty.Add(lazySettle)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case wait < 0 && s.timer != nil:
+		s.timer.Stop()
+	case wait < 0:
+	case s.timer == nil:
+		s.timer = time.AfterFunc(wait, s.tick)
+	default:
+		s.timer.Reset(wait)
+	}
+}
+
+func (s *service) stopTimer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// waitForCursor returns how long the cursor has nothing to do, up to a look: the clock may be
+// set meanwhile. It is 0 if nothing will become due.
+func (s *service) waitForCursor(now time.Time) time.Duration {
+	if s.cursor == nil {
+		return 0
+	}
+	standing := s.cursor.Standing()
+	wait := s.engine.opts.Idle
+	if standing.State == domain.Active {
+		times := []time.Time{s.cursor.EarliestDue()}
+		if s.isBehind(&standing) || len(standing.Open) > 0 {
+			times = append(times, standing.Hold, standing.BreakerTo)
+		}
+		for _, t := range times {
+			if d := t.Sub(now); !t.IsZero() && d > 0 {
+				wait = min(wait, d, s.engine.opts.Look)
+			}
+		}
+	}
+	return wait
+}
+
+// isBehind reports whether the stream is known to have entries that were not taken.
+func (s *service) isBehind(standing *domain.Standing) bool {
+	end, _ := s.topic.ends()
+	for p := range domain.Priorities {
+		if end[p] > standing.Position(p).Number {
+			return true
+		}
+	}
+	return false
+}
+
+// forget forgets a cursor that has had nothing to do for some time, and will have nothing to
+// do for as long.
+func (s *service) forget(now time.Time) {
+	idle := s.engine.opts.Idle
+	if s.quiet.IsZero() {
+		s.quiet = time.Now()
+	}
+	if s.leaving || !s.current || !s.dirty.IsZero() {
+		return
+	}
+	due := s.cursor.EarliestDue()
+	if time.Since(s.quiet) < idle || !due.IsZero() && due.Sub(now) < idle {
+		return
+	}
+	standing := s.cursor.Standing()
+	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || s.isBehind(&standing) && standing.State == domain.Active {
+		return
+	}
+	s.due = due
+	s.cursor, s.receiver, s.current, s.fetched, s.wanted = nil, nil, false, nil, false
+}

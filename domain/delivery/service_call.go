@@ -1,0 +1,239 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// lowestFirst is how often, in fresh entries, the lowest priority goes first.
+const lowestFirst = 8
+
+// choose offers the cursor to the queues in which it has something to call.
+func (s *service) choose() {
+	if s.leaving || s.retaking || time.Now().Before(s.offerAfter) {
+		return
+	}
+	if s.receiver == nil {
+		s.cancel()
+		return
+	}
+	now, d := s.engine.opts.Clock(), s.engine.dispatcher
+	call, ok := s.cursor.Next(now)
+	switch {
+	case ok && call.Claim:
+		s.urgent = true
+		s.markDirty()
+		return
+	case ok && s.entry(call.Position) == nil:
+		s.fetch(call.Position, false)
+	case ok:
+		d.offer(s, d.queueOf(call.Attempts), s.failed)
+	}
+	if ok && call.Attempts == 0 {
+		return // it was taken, and goes first
+	}
+	e, isWaiting := s.fresh(now)
+	if e != nil {
+		d.offer(s, 0, s.failed)
+	} else if !isWaiting && s.careful {
+		s.cursor.EndCaution(now)
+		standing := s.cursor.Standing()
+		if s.careful = standing.Caution != nil; !s.careful {
+			s.choose() // a retry may be due that was not to be called
+		}
+	}
+}
+
+// fresh returns the next entry of the stream that may be taken and passes the filter. It takes
+// those that do not. isWaiting reports that there may be one that was not read yet.
+func (s *service) fresh(now time.Time) (next *repository.Entry, isWaiting bool) {
+	end, _ := s.topic.ends()
+	for i := range domain.Priorities {
+		p := domain.Priorities - 1 - i
+		if s.picks%lowestFirst == lowestFirst-1 {
+			p = i
+		}
+		for {
+			at := s.cursor.Position(p)
+			if at.Number >= end[p] || !s.cursor.CanTake(p, now) {
+				break
+			}
+			e := s.entry(at)
+			if e == nil {
+				s.fetch(at, true)
+				return nil, true
+			}
+			if s.matches(e) {
+				return e, false
+			}
+			s.take(e, false)
+			if s.filtered++; s.filtered >= maxFiltered { // they are settled, and others are served
+				s.wake()
+				return nil, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (s *service) matches(e *repository.Entry) bool {
+	return s.receiver == nil || s.receiver.Matches == nil || s.receiver.Matches(e)
+}
+
+func (s *service) take(e *repository.Entry, matches bool) {
+	s.cursor.Take(e.Position, matches)
+	s.markDirty()
+}
+
+// cancel cancels the deliveries of a receiver that was deleted, some with each settlement.
+func (s *service) cancel() {
+	if s.cancelled || s.settling {
+		return
+	}
+	s.cancelled = !s.cursor.Cancel(domain.MaxConcurrency)
+	s.urgent = true
+	s.markDirty()
+}
+
+// begin begins a call. It returns false if nothing may be called any more.
+func (s *service) begin(p permit) bool {
+	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) {
+		return false
+	}
+	now := s.engine.opts.Clock()
+	call, ok := s.cursor.Next(now)
+	if p.queue == 0 && (!ok || call.Attempts > 0) {
+		if e, _ := s.fresh(now); e != nil {
+			s.take(e, true)
+			s.picks++
+			call, ok = s.cursor.Next(now)
+		}
+	}
+	if !ok || call.Claim {
+		return false
+	}
+	e := s.entry(call.Position)
+	if e == nil {
+		return false
+	}
+	delete(s.fetched, call.EntryID)
+	s.cursor.Begin(call)
+	s.underway++
+	receiver := s.receiver
+	s.engine.spawn(func() {
+		o := s.engine.call(s.id, receiver, e, call.Attempts)
+		o.permit = p
+		s.post(func(in *inbox) { in.outcomes = append(in.outcomes, o) })
+	})
+	return true
+}
+
+// call calls a receiver, and returns what came of it. If the engine has ended the call, it
+// returns no answer.
+func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.Entry, attempts int) outcome {
+	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)
+	defer cancel()
+	began, start := e.opts.Clock(), time.Now()
+	a := e.Caller.Call(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: attempts})
+	a.Began, a.Took = began, time.Since(start)
+	o := outcome{
+		Outcome: domain.Outcome{Entry: entry.Position.EntryID, Attempts: attempts, Published: entry.Published, Answer: a},
+		failed:  !receiver.Policy.IsSuccess(a),
+	}
+	if o.failed && e.ctx.Err() != nil {
+		o.Answer = domain.Answer{}
+	}
+	return o
+}
+
+// entry returns an entry that is in memory, nil if it is not.
+func (s *service) entry(at domain.Position) *repository.Entry {
+	if e := s.fetched[at.EntryID]; e != nil {
+		return e
+	}
+	return s.engine.window.find(s.topic.stream, at.EntryID)
+}
+
+type fetchResult struct {
+	at      domain.Position
+	isFresh bool // it is the position of the cursor
+	found   repository.Entries
+	err     error
+}
+
+// readAhead is how many entries are read at a time.
+const readAhead = 100
+
+// fetch reads entries from a position on, unless others are read.
+func (s *service) fetch(at domain.Position, isFresh bool) {
+	if s.fetching || time.Now().Before(s.fetchAfter) {
+		return
+	}
+	s.fetching = true
+	e := s.engine
+	e.store.run(func() {
+		r := &fetchResult{at: at, isFresh: isFresh}
+		r.found, r.err = e.Streams.Read(e.ctx, s.topic.stream, at, readAhead)
+		e.window.put(s.topic.stream, r.found.Entries)
+		s.post(func(in *inbox) { in.fetched = r })
+	})
+}
+
+func (s *service) finishFetch(r *fetchResult) {
+	s.fetching = false
+	found, at := r.found, r.at
+	switch {
+	case r.err != nil:
+		s.engine.warn(s.engine.ctx, "read a stream", r.err, slog.String("stream", s.topic.stream.String()))
+	case len(found.Entries) > 0 && found.Entries[0].Position.EntryID == at.EntryID:
+		if len(s.fetched) >= maxFetched || s.fetched == nil {
+			s.fetched = make(map[domain.EntryID]*repository.Entry)
+		}
+		first := found.Entries[0]
+		s.fetched[at.EntryID] = &first
+		s.fetchFailures = 0
+		return
+	case found.Start.Number > at.Number && s.current:
+		if r.isFresh {
+			s.skip(found.Start)
+		} else {
+			s.expire(at)
+		}
+		return
+	}
+	// It is not visible yet, or cannot be read.
+	s.fetchFailures++
+	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
+}
+
+// maxFetched is the limit for the entries that a service keeps from being forgotten: the next
+// fresh one and the next retry, and as many that are not needed any more.
+const maxFetched = 4
+
+// skip moves the cursor past entries that have expired.
+func (s *service) skip(start domain.Position) {
+	if s.cursor.Position(start.Priority).Number < start.Number {
+		s.cursor.Skip(start)
+		s.urgent = true
+		s.markDirty()
+	}
+}
+
+// expire lets an attempt fail whose message has expired.
+func (s *service) expire(at domain.Position) {
+	now := s.engine.opts.Clock()
+	call, ok := s.cursor.Next(now)
+	if !ok || call.Claim || call.EntryID != at.EntryID {
+		return
+	}
+	s.cursor.Begin(call)
+	s.cursor.Settle(domain.Outcome{
+		Entry: at.EntryID, Attempts: call.Attempts, Published: now,
+		Answer: domain.Answer{Began: now, Error: "the message has expired"},
+	})
+	s.markDirty()
+}

@@ -1,0 +1,120 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+type loadResult struct {
+	receiver *Receiver // nil: it was deleted
+	cursor   *domain.Cursor
+	version  repository.CursorVersion
+	err      error
+}
+
+// load loads the cursor, if that is wanted or a retry is due.
+func (s *service) load() {
+	isDue := !s.due.IsZero() && !s.due.After(s.engine.opts.Clock())
+	isNeeded := s.wanted || isDue || s.cursor != nil
+	if s.loading || !isNeeded || s.leaving && s.cursor == nil {
+		return
+	}
+	s.loading, s.wanted = true, false
+	receiver := s.receiver
+	if s.changed {
+		receiver, s.changed = nil, false
+	}
+	s.engine.store.run(func() {
+		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, s.topic)
+		s.post(func(in *inbox) { in.loaded = r })
+	})
+}
+
+// loadCursor loads a cursor, and its receiver if that is not known.
+func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *Receiver, t *topic) *loadResult {
+	r := &loadResult{receiver: receiver}
+	if receiver == nil {
+		found, err := e.Receivers.Receiver(ctx, id)
+		switch {
+		case err == nil:
+			if found.Concurrency == 0 {
+				found.Concurrency = e.opts.Concurrency
+			}
+			r.receiver = &found
+		case domain.KindOf(err) != domain.NotFound:
+			r.err = err
+			return r
+		}
+	}
+	owner := domain.Owner{Incarnation: e.opts.Incarnation, Limit: 1}
+	if r.receiver != nil {
+		owner.Limit, owner.Policy = min(max(r.receiver.Concurrency, 1), domain.MaxConcurrency), r.receiver.Policy
+	}
+	began := time.Now()
+	if r.cursor, r.version, r.err = e.Cursors.Load(ctx, id, owner, e.opts.Clock()); r.err != nil {
+		return r
+	}
+	if took := time.Since(began); took > max(owner.Policy.Longest()/6, time.Second) {
+		// A due time that is too far ahead of the time before the call is lowered to the longest
+		// delay of the policy, and a fifth. If the process paused meanwhile, it would be early.
+		r.err = domain.Errorf(domain.Busy, "it took %v", took)
+		return r
+	}
+	standing := r.cursor.Standing()
+	if _, looked := t.ends(); !looked || standing.Caution != nil {
+		// Careful serving ends when the stream has nothing that the owner before may have called
+		// with, so its end must not be older than the cursor.
+		r.err = e.lookAt(ctx, t)
+	}
+	return r
+}
+
+func (s *service) finishLoad(r *loadResult) {
+	s.loading = false
+	switch {
+	case domain.KindOf(r.err) == domain.NotFound: // it was never created, or was removed
+		s.leaving, s.released = true, true
+		return
+	case r.err != nil:
+		s.engine.warn(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))
+		s.wanted = true
+		s.pause()
+		return
+	}
+	if s.cursor != nil {
+		r.cursor.Adopt(s.cursor)
+	}
+	s.cursor, s.version, s.receiver, s.current = r.cursor, r.version, r.receiver, true
+	s.released, s.due, s.urgent, s.cancelled = false, time.Time{}, false, false
+	standing := s.cursor.Standing()
+	s.failed, s.careful = standing.Failures > 0, standing.Caution != nil
+	if s.cursor.InFlight() > 0 {
+		s.retaking = true
+		s.markDirty()
+	}
+}
+
+// retake takes the entries again that this node has called with before the cursor was loaded
+// again. Until then, their results cannot be settled.
+func (s *service) retake() {
+	end, _ := s.topic.ends()
+	for p := 0; p < domain.Priorities && s.retaking; p++ {
+		for {
+			at := s.cursor.Position(p)
+			if at.Number >= end[p] || !s.cursor.CanTake(p, s.engine.opts.Clock()) {
+				break
+			}
+			e := s.entry(at)
+			if e == nil {
+				s.fetch(at, true)
+				return
+			}
+			s.take(e, s.matches(e))
+		}
+	}
+	s.retaking = false
+}

@@ -1,0 +1,82 @@
+package delivery
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// What is not the result of a call is settled together with one, or after lazySettle, or when
+// there are maxFiltered entries that did not pass the filter.
+const (
+	lazySettle  = 30 * time.Second
+	maxFiltered = 1000
+)
+
+type settleResult struct {
+	version repository.CursorVersion
+	err     error
+}
+
+// settle begins to store what has gathered. One settlement is under way at a time.
+func (s *service) settle() {
+	if s.settling || !s.current || s.released {
+		return
+	}
+	if s.leaving && s.underway == 0 && s.cursor.InFlight() == 0 {
+		s.cursor.Release()
+		s.releasing, s.urgent = true, true
+		s.markDirty()
+	}
+	if s.dirty.IsZero() {
+		return
+	}
+	hasResults := s.cursor.InFlight() > s.underway
+	if !hasResults && !s.urgent && !s.leaving && s.filtered < maxFiltered && time.Since(s.dirty) < lazySettle {
+		return
+	}
+	settlement, version := s.cursor.Settlement(), s.version
+	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
+	e := s.engine
+	e.spawn(func() {
+		r := &settleResult{}
+		r.version, r.err = e.Cursors.Settle(e.ctx, s.id, version, settlement)
+		s.post(func(in *inbox) { in.settled = r })
+	})
+}
+
+func (s *service) finishSettle(r *settleResult) {
+	s.settling = false
+	releasing := s.releasing
+	s.releasing = false
+	if r.err == nil {
+		s.cursor.Stored()
+		s.version, s.failures = r.version, 0
+		s.released = releasing
+		return
+	}
+	switch domain.KindOf(r.err) {
+	case domain.Busy, domain.Unavailable:
+		s.cursor.Unstored()
+		s.urgent = true
+		s.markDirty()
+	case domain.NotFound: // it was removed
+		s.current, s.leaving, s.released = false, true, true
+		return
+	case domain.Conflict:
+		// Another node has loaded it. This one leaves it alone until the calls of the other have
+		// ended. Otherwise the two would refuse each other's settlements again and again, and a
+		// delivery that is claimed by each of them in turn would seem to end its callers.
+		s.current, s.wanted = false, true
+		s.released = s.leaving
+		wait := s.engine.opts.Timeout
+		s.resume = time.Now().Add(wait + time.Duration(s.engine.opts.Random()%uint64(wait))) //nolint:gosec // positive
+		return
+	default: // it may have been stored
+		s.current, s.wanted = false, true
+	}
+	s.engine.warn(s.engine.ctx, "settle a cursor", r.err, slog.String("cursor", s.id.String()))
+	s.pause()
+}

@@ -1,0 +1,138 @@
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// MaxAttached is the limit for all attachments of a call together, in bytes of JSON.
+const MaxAttached = 131_072
+
+// errorsName is the member that says which attachments are left out.
+const errorsName = "_errors"
+
+// Attachments are the expressions of a subscription that are evaluated for each call.
+type Attachments map[string]*Expression
+
+// CompileSubscription returns the filter of a subscription, nil if it has none, and its
+// attachments. An Invalid error begins with the JSON pointer of what is wrong.
+func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, error) {
+	var filter *Expression
+	if s.Filter != "" {
+		var err error
+		if filter, err = Compile(s.Filter); err != nil {
+			return nil, nil, domain.Errorf(domain.Invalid, "/jmespath_query: %w", err)
+		}
+	}
+	all := make(Attachments, len(s.Attachments))
+	for _, name := range slices.Sorted(maps.Keys(s.Attachments)) {
+		e, err := Compile(s.Attachments[name])
+		if err != nil {
+			escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
+			return nil, nil, domain.Errorf(domain.Invalid, "/attachments/%s/expression: %w", escaped, err)
+		}
+		all[name] = e
+	}
+	return filter, all, nil
+}
+
+// Evaluate returns the attachments as a JSON object. An attachment that fails is left out, and
+// the member _errors says why. If they are larger than [MaxAttached], that is all the object
+// says. Without attachments, the result is nil.
+func (a Attachments) Evaluate(m Metadata) []byte {
+	if len(a) == 0 {
+		return nil
+	}
+	values, failed := make(map[string]any, len(a)+1), make(map[string]string)
+	size := 2
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		value, err := a[name].Search(m)
+		if err == nil && !isJSON(value) {
+			err = domain.Errorf(domain.Invalid, "the result has a number that JSON does not have")
+		}
+		if err != nil {
+			failed[name] = clipError(err)
+			continue
+		}
+		values[name] = value
+		size += sizeOf(name) + sizeOf(value) + 2 // a colon and a comma
+	}
+	if len(failed) > 0 {
+		values[errorsName] = failed
+		size += sizeOf(errorsName) + 4
+		for name, text := range failed {
+			size += sizeOf(name) + sizeOf(text) + 2
+		}
+	}
+	if len(values) > 0 {
+		size--
+	}
+	if len(failed) > 0 {
+		size--
+	}
+	if size > MaxAttached { // it is not encoded, because it may be many times larger
+		values = map[string]any{errorsName: fmt.Sprintf("Attachments too large (%d > %d)", size, MaxAttached)}
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		panic(fmt.Sprintf("encode attachments: %v", err)) // isJSON has said that they can be
+	}
+	return text
+}
+
+// isJSON reports whether a result has a JSON form. That of a division by 0 has none.
+func isJSON(value any) bool {
+	switch v := value.(type) {
+	case nil, bool, string:
+		return true
+	case float64:
+		return !math.IsInf(v, 0) && !math.IsNaN(v)
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !isJSON(e) })
+	case map[string]any:
+		for _, e := range v {
+			if !isJSON(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// clipError returns the text of an error, of which the library's repeat whole arguments.
+func clipError(err error) string {
+	const limit = 200
+	text := err.Error()
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}
+
+// sizeOf returns the length of a value as JSON. A value whose parts are shared is many times
+// larger than what it takes in memory, so it is not encoded for that.
+func sizeOf(value any) int {
+	switch v := value.(type) {
+	case []any:
+		size := 2 + max(0, len(v)-1)
+		for _, e := range v {
+			size += sizeOf(e)
+		}
+		return size
+	case map[string]any:
+		size := 2 + max(0, 2*len(v)-1)
+		for name, e := range v {
+			size += sizeOf(name) + sizeOf(e)
+		}
+		return size
+	}
+	text, _ := json.Marshal(value)
+	return len(text)
+}

@@ -1,0 +1,257 @@
+package filter
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/jmespath-community/go-jmespath/pkg/parsing"
+)
+
+// A linear is a linear function of the size of the current value.
+type linear struct{ factor, constant float64 }
+
+// limit returns the largest value of l for any metadata. Of what is beyond all numbers, which
+// no comparison holds for, it returns infinity.
+func (l linear) limit() float64 {
+	value := l.factor*maxSize + l.constant
+	if math.IsNaN(value) {
+		return math.Inf(1)
+	}
+	return value
+}
+
+func (l linear) plus(o linear) linear { return linear{l.factor + o.factor, l.constant + o.constant} }
+
+func (l linear) times(n float64) linear { return linear{l.factor * n, l.constant * n} }
+
+// after returns l as a function of what o is a function of.
+func (l linear) after(o linear) linear {
+	return linear{l.factor * o.factor, l.factor*o.constant + l.constant}
+}
+
+func larger(a, b linear) linear {
+	return linear{math.Max(a.factor, b.factor), math.Max(a.constant, b.constant)}
+}
+
+// A bound is the most that a part of an expression can ask for. The size of a value is that of
+// its JSON text without escapes, as if no part of it were shared, and perValue for itself and
+// each value in it.
+type bound struct {
+	size   linear // of the result
+	memory linear // that is allocated, in bytes
+
+	// failure is what the first error allocates. An evaluation ends with it, except for three
+	// kinds of nodes, which go on without a value.
+	failure linear
+
+	// reference is the bound of the expression that this one refers to, or nil.
+	reference *bound
+}
+
+// What the library allocates, in bytes, measured and rounded up. TestWhatIsAccepted holds
+// that no evaluation allocates more than its bound.
+const (
+	perElement = 100 // of a list that grows by appending
+	perSelect  = 48  // for a list or an argument list, and again for each of its elements
+	perHash    = 352 // for an object of up to 8 members
+	perMember  = 160 // of a larger one
+	perNode    = 24  // for a number or a comparison
+	perSize    = 16  // for each unit of the size of arguments that are listed again, or printed in an error
+	perFailure = 640 // for an error
+	perEqual   = 40  // for each unit of the size of two values that are compared
+)
+
+// perValue is the part of a size that counts values.
+const perValue = 8
+
+// maxSize is the limit for the size of metadata.
+const maxSize = MaxMetadata + perValue*MaxValues
+
+// elements returns the most elements that a list of a size has: each takes a character and a
+// comma.
+func elements(list linear) linear { return list.times(1. / (perValue + 2)) }
+
+// forEach returns the bound of a list of what each is for every element of a list.
+func forEach(list bound, each bound) bound {
+	n := elements(list.size)
+	b := bound{
+		size: list.size.times(each.size.factor).plus(n.times(math.Max(0, each.size.constant+1-each.size.factor))).plus(linear{0, perValue + 2}),
+		memory: list.memory.plus(list.size.times(each.memory.factor)).
+			plus(n.times(each.memory.constant + perElement)).plus(linear{0, perSelect}),
+	}
+	b.failure = larger(list.failure, linear{list.size.factor * each.failure.factor, list.size.constant*each.failure.factor + each.failure.constant})
+	return b
+}
+
+// caught returns the bound of a value whose failure does not end the evaluation.
+func (b bound) caught() bound {
+	b.memory, b.failure = b.memory.plus(b.failure), linear{}
+	return b
+}
+
+// then returns the bound of next on the result of b.
+func (b bound) then(next bound) bound {
+	return bound{
+		size: next.size.after(b.size), memory: b.memory.plus(next.memory.after(b.size)),
+		failure: larger(b.failure, next.failure.after(b.size)),
+	}
+}
+
+// limit returns the most that an evaluation allocates on any metadata.
+func (b bound) limit() float64 { return b.memory.plus(b.failure).limit() + 4*perFailure }
+
+// boundOf returns the bound of a node, or an error if there is none.
+func boundOf(node *parsing.ASTNode) (bound, error) {
+	parts := make([]bound, len(node.Children))
+	var sum bound // of all parts, as if each was evaluated
+	for i := range node.Children {
+		var err error
+		if parts[i], err = boundOf(&node.Children[i]); err != nil {
+			return bound{}, err
+		}
+		if parts[i].reference != nil && node.NodeType != parsing.ASTFunctionExpression {
+			return bound{}, fmt.Errorf("& is only for the functions map, max_by, min_by and sort_by")
+		}
+		sum.size, sum.memory = sum.size.plus(parts[i].size), sum.memory.plus(parts[i].memory)
+		sum.failure = larger(sum.failure, parts[i].failure)
+	}
+	n := float64(len(parts))
+	current := bound{size: linear{1, 0}}
+	switch node.NodeType {
+	case parsing.ASTIdentity, parsing.ASTCurrentNode, parsing.ASTIndex:
+		return current, nil
+	case parsing.ASTField:
+		// The library also looks for a field of a Go struct, for which it makes up a name.
+		name, _ := node.Value.(string)
+		current.memory.constant = 24 + 1.25*float64(len(name))
+		return current, nil
+	case parsing.ASTRootNode:
+		return bound{size: linear{0, maxSize}}, nil
+	case parsing.ASTLiteral:
+		text, err := json.Marshal(node.Value)
+		return bound{size: linear{0, float64(len(text) + perValue*countValues(node.Value))}}, err
+	case parsing.ASTSlice:
+		current.memory = linear{32, perSelect}
+		return current, nil
+	case parsing.ASTSubexpression, parsing.ASTIndexExpression, parsing.ASTPipe:
+		b := parts[0]
+		for _, next := range parts[1:] {
+			b = b.then(next)
+		}
+		return b, nil
+	case parsing.ASTProjection:
+		return forEach(parts[0], parts[1]), nil
+	case parsing.ASTValueProjection:
+		values := parts[0].caught()
+		values.memory = values.memory.plus(elements(values.size).times(perElement))
+		return forEach(values, parts[1]), nil
+	case parsing.ASTFilterProjection:
+		list, each := parts[0].caught(), parts[1]
+		each.memory = each.memory.plus(parts[2].memory)
+		each.failure = larger(each.failure, parts[2].failure)
+		return forEach(list, each), nil
+	case parsing.ASTFlatten:
+		return forEach(parts[0].caught(), current), nil
+	case parsing.ASTMultiSelectList:
+		sum.size.constant += n + 2 + perValue
+		sum.memory.constant += perSelect * (n + 1)
+		return sum, nil
+	case parsing.ASTMultiSelectHash:
+		for _, member := range node.Children {
+			name, _ := member.Value.(string)
+			sum.size.constant += float64(len(name)) + 4
+		}
+		sum.size.constant += 2 + perValue
+		sum.memory.constant += perHash + 16*n
+		if n > 8 {
+			sum.memory.constant += perMember * n
+		}
+		return sum, nil
+	case parsing.ASTKeyValPair:
+		return parts[0], nil
+	case parsing.ASTOrExpression, parsing.ASTAndExpression:
+		sum.size = larger(larger(parts[0].size, parts[1].size), linear{0, 5 + perValue})
+		return sum, nil
+	case parsing.ASTNotExpression, parsing.ASTArithmeticExpression, parsing.ASTArithmeticUnaryExpression:
+		sum.size = linear{0, 24 + perValue}
+		sum.memory.constant += perNode
+		return sum, nil
+	case parsing.ASTComparator:
+		// The comparison ends where the smaller one does.
+		smaller := parts[0].size
+		if parts[1].size.limit() < smaller.limit() {
+			smaller = parts[1].size
+		}
+		sum.size = linear{0, 5 + perValue}
+		sum.memory = sum.memory.plus(smaller.times(perEqual)).plus(linear{0, 2 * perNode})
+		return sum, nil
+	case parsing.ASTExpRef:
+		return bound{reference: &parts[0]}, nil
+	case parsing.ASTFunctionExpression:
+		name, _ := node.Value.(string)
+		return boundOfCall(name, parts, sum)
+	case parsing.ASTEmpty, parsing.ASTLetExpression, parsing.ASTVariable, parsing.ASTBindings, parsing.ASTBinding:
+	}
+	return bound{}, fmt.Errorf("%s is not supported", node.NodeType)
+}
+
+// boundOfCall returns the bound of a call of a function. sum is that of its arguments.
+func boundOfCall(name string, args []bound, sum bound) (bound, error) {
+	shape, ok := shapes[name]
+	if !ok {
+		return bound{}, fmt.Errorf("there is no function %s; let and functions beyond those of JMESPath are not supported", name)
+	}
+	for i := range args {
+		wanted := shape == mapped && i == 0 || (shape == ordered || shape == chosen) && i == 1
+		if wanted != (args[i].reference != nil) {
+			return bound{}, fmt.Errorf("the arguments of %s are of other types", name)
+		}
+	}
+	b := sum
+	// A function reads its arguments, which takes time: a byte of it counts as one of memory.
+	b.memory = b.memory.plus(sum.size).plus(linear{0, perSelect * float64(len(args)+1)})
+	b.failure = larger(b.failure, sum.size.times(perSize).plus(linear{0, perFailure}))
+	again := sum.size.times(perSize) // lists are copied, and their elements
+	switch shape {
+	case scalar:
+		b.size = linear{0, 24 + perValue}
+		switch name {
+		case "abs", "ceil", "contains", "ends_with", "floor", "length", "starts_with", "to_number", "type":
+			b.memory.constant += perNode
+		default:
+			b.memory = b.memory.plus(again)
+		}
+	case anElement, all:
+		b.memory = b.memory.plus(again)
+		b.memory.constant += perHash
+		b.size.constant += 2 + perValue
+	case asText:
+		b.size = sum.size.times(6).plus(linear{0, 2 + perValue})
+		b.memory = b.memory.plus(sum.size.times(6 * 6)).plus(linear{0, perFailure})
+	case joined:
+		if len(args) != 2 {
+			return bound{}, fmt.Errorf("join wants two arguments")
+		}
+		if args[0].size.factor != 0 {
+			return bound{}, fmt.Errorf("the first argument of join has to be a literal")
+		}
+		b.size = args[1].size.plus(elements(args[1].size).times(args[0].size.constant))
+		b.memory = b.memory.plus(again).plus(elements(args[1].size).times(perElement)).plus(b.size)
+	case mapped, ordered, chosen:
+		if len(args) != 2 {
+			return bound{}, fmt.Errorf("%s wants two arguments", name)
+		}
+		list, each := args[0], args[1]
+		if shape == mapped {
+			list, each = each, list
+		}
+		b = forEach(list, *each.reference)
+		b.memory = b.memory.plus(list.size.times(perSize)).plus(linear{0, 3 * perSelect})
+		b.failure = larger(b.failure, list.size.times(perSize).plus(linear{0, perFailure}))
+		if shape != mapped {
+			b.size = list.size
+		}
+	}
+	return b, nil
+}

@@ -1,0 +1,134 @@
+package filter
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"unicode/utf8"
+
+	"github.com/jmespath-community/go-jmespath/pkg/interpreter"
+	"github.com/jmespath-community/go-jmespath/pkg/parsing"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The limits of an evaluation.
+const (
+	MaxMetadata = 64 << 10 // bytes of JSON
+	MaxValues   = 8 << 10  // in them: objects, lists, and what is in these
+	MaxMemory   = 16 << 20 // bytes that an evaluation allocates
+	maxResult   = 2 << 20  // bytes of JSON, if no part of it were shared
+)
+
+// Metadata is what expressions are evaluated on.
+type Metadata struct{ value any }
+
+// ParseMetadata reads JSON of up to [MaxMetadata] bytes and [MaxValues] values. Any other text is an Invalid error.
+func ParseMetadata(text []byte) (Metadata, error) {
+	if len(text) > MaxMetadata {
+		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want at most %d bytes, got %d", MaxMetadata, len(text))
+	}
+	if !utf8.Valid(text) { // its replacement would be longer
+		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want UTF-8")
+	}
+	var m Metadata
+	if err := json.Unmarshal(text, &m.value); err != nil {
+		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: %w", err)
+	}
+	if n := countValues(m.value); n > MaxValues {
+		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want at most %d values, got %d", MaxValues, n)
+	}
+	return m, nil
+}
+
+// countValues returns the number of values in v, itself included.
+func countValues(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n += countValues(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			n += countValues(e)
+		}
+	}
+	return n
+}
+
+// An Expression is a JMESPath expression that was accepted. It is safe for concurrent use.
+type Expression struct{ node parsing.ASTNode }
+
+// Compile returns an expression, or an Invalid error that says why it is refused.
+func Compile(text string) (*Expression, error) {
+	if n := len(text); n == 0 || n > domain.MaxExpression {
+		return nil, domain.Errorf(domain.Invalid, "want 1 to %d bytes, got %d", domain.MaxExpression, n)
+	}
+	node, err := parse(text)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "want a JMESPath expression: %w", err)
+	}
+	b, err := boundOf(&node)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%w", err)
+	}
+	if b.reference != nil {
+		return nil, domain.Errorf(domain.Invalid, "the expression is a reference to one")
+	}
+	if limit := b.limit(); limit > MaxMemory {
+		return nil, domain.Errorf(domain.Invalid, "its evaluation may need %.0f MB, and %d MB is the limit", math.Ceil(limit/(1<<20)), MaxMemory>>20)
+	}
+	if size := b.size.limit(); size > maxResult {
+		return nil, domain.Errorf(domain.Invalid, "its result may have %.0f MB, and %d MB is the limit", math.Ceil(size/(1<<20)), maxResult>>20)
+	}
+	return &Expression{node}, nil
+}
+
+// parse returns the tree of an expression. The parser of the library panics on some texts.
+func parse(text string) (node parsing.ASTNode, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("the expression is incomplete")
+		}
+	}()
+	return parsing.NewParser().Parse(text)
+}
+
+// Search evaluates the expression.
+func (e *Expression) Search(m Metadata) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the library compares values that have no order
+			result, err = nil, domain.Errorf(domain.Invalid, "the expression cannot be evaluated: %v", p)
+		}
+	}()
+	result, err = interpreter.NewInterpreter(m.value, functionCaller, nil).Execute(e.node, m.value)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "%w", err)
+	}
+	return result, nil
+}
+
+// Matches reports whether the expression lets an event pass: its result is not null, false, 0
+// or empty. If the evaluation fails, it does not.
+func (e *Expression) Matches(m Metadata) (bool, error) {
+	result, err := e.Search(m)
+	if err != nil {
+		return false, err
+	}
+	switch v := result.(type) {
+	case nil:
+		return false, nil
+	case bool:
+		return v, nil
+	case float64:
+		return v != 0, nil
+	case string:
+		return v != "", nil
+	case []any:
+		return len(v) > 0, nil
+	case map[string]any:
+		return len(v) > 0, nil
+	}
+	return false, domain.Errorf(domain.Invalid, "the result of the expression is no value")
+}

@@ -1,0 +1,85 @@
+package filter
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jmespath-community/go-jmespath/pkg/functions"
+	"github.com/jmespath-community/go-jmespath/pkg/interpreter"
+)
+
+// A shape says how large the result of a function may be.
+type shape int
+
+const (
+	scalar    shape = iota // a number, a truth value or a name of a type
+	anElement              // as large as the largest argument
+	all                    // as large as all arguments together
+	asText                 // JSON in a string: each character may take six
+	joined                 // the second argument, with the first between its elements
+	mapped                 // the first argument for each element of the second
+	ordered                // the first argument, in the order that the second says
+	chosen                 // an element of the first argument, which the second says
+)
+
+// shapes are those of the functions that an expression may call: the 26 of JMESPath. The
+// functions of JMESPath Community can make a long string of a short one.
+var shapes = map[string]shape{
+	"abs": scalar, "avg": scalar, "ceil": scalar, "contains": scalar, "ends_with": scalar, "floor": scalar,
+	"join": joined, "keys": all, "length": scalar, "map": mapped, "max": anElement, "max_by": chosen, "merge": all,
+	"min": anElement, "min_by": chosen, "not_null": anElement, "reverse": all, "sort": all, "sort_by": ordered,
+	"starts_with": scalar, "sum": scalar, "to_array": all, "to_string": asText, "to_number": scalar, "type": scalar,
+	"values": all,
+}
+
+// functionCaller calls the functions of shapes.
+var functionCaller = newFunctionCaller()
+
+func newFunctionCaller() interpreter.FunctionCaller {
+	var allowed []functions.FunctionEntry
+	for _, f := range functions.GetDefaultFunctions() {
+		if _, ok := shapes[f.Name]; !ok {
+			continue
+		}
+		switch f.Name {
+		case "sort_by": // the library's sorts its argument, which is the metadata
+			sort := f.Handler
+			f.Handler = func(args []any) (any, error) {
+				list, _ := args[0].([]any)
+				return sort([]any{slices.Clone(list), args[1]})
+			}
+		case "contains": // the library's panics on lists and objects
+			f.Handler = contains
+		}
+		allowed = append(allowed, f)
+	}
+	return interpreter.NewFunctionCaller(allowed...)
+}
+
+func contains(args []any) (any, error) {
+	if text, ok := args[0].(string); ok {
+		part, ok := args[1].(string)
+		return ok && strings.Contains(text, part), nil
+	}
+	list, _ := args[0].([]any)
+	return slices.ContainsFunc(list, func(e any) bool { return isEqual(e, args[1]) }), nil
+}
+
+// isEqual reports whether two JSON values are the same. Unlike reflect.DeepEqual, it allocates
+// nothing.
+func isEqual(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, isEqual)
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, isEqual)
+	}
+	switch b.(type) {
+	case []any, map[string]any:
+		return false
+	}
+	return a == b
+}

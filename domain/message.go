@@ -1,0 +1,96 @@
+package domain
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// A Message is what a sender publishes to a stream.
+type Message struct {
+	ID          string            // of the sender; "": the sender has chosen none
+	Priority    int               // 0 to 9
+	Attributes  map[string]string // such as those of a CloudEvent
+	ContentType string
+	Payload     []byte
+}
+
+// The limits of a message.
+const (
+	MaxMessageID  = 256
+	MaxAttributes = 64
+	// MaxAttributeBytes is the limit of all names and values together.
+	MaxAttributeBytes = 8 << 10
+	MaxPayload        = 1 << 20
+)
+
+// Check returns an Invalid error that names what is wrong with m.
+func (m *Message) Check() error {
+	if err := checkText("message id", m.ID, MaxMessageID); err != nil {
+		return err
+	}
+	if m.Priority < 0 || m.Priority >= Priorities {
+		return Errorf(Invalid, "priority: want 0 to %d, got %d", Priorities-1, m.Priority)
+	}
+	if err := checkText("content type", m.ContentType, maxLabel); err != nil {
+		return err
+	}
+	if n := len(m.Attributes); n > MaxAttributes {
+		return Errorf(Invalid, "attributes: want at most %d, got %d", MaxAttributes, n)
+	}
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(m.Attributes)) {
+		value := m.Attributes[name]
+		size += len(name) + len(value)
+		if err := checkText("name of an attribute", name, maxLabel); err != nil {
+			return err
+		}
+		if err := checkText("attribute "+name, value, MaxAttributeBytes); err != nil {
+			return err
+		}
+	}
+	if size > MaxAttributeBytes {
+		return Errorf(Invalid, "attributes: want at most %d bytes, got %d", MaxAttributeBytes, size)
+	}
+	if n := len(m.Payload); n > MaxPayload {
+		return Errorf(Invalid, "payload: want at most %d bytes, got %d", MaxPayload, n)
+	}
+	return nil
+}
+
+func checkText(what, s string, limit int) error {
+	if len(s) > limit {
+		return Errorf(Invalid, "%s: want at most %d bytes, got %d", what, limit, len(s))
+	}
+	if !utf8.ValidString(s) {
+		return Errorf(Invalid, "%s: want UTF-8, got %q", what, Clip(s))
+	}
+	for _, c := range s {
+		if c < ' ' || c == 0x7f {
+			return Errorf(Invalid, "%s: want no control characters, got %q", what, Clip(s))
+		}
+	}
+	return nil
+}
+
+// Digest returns a digest of all of m but its ID. Two messages with one id are the same if
+// their digests are.
+func (m *Message) Digest() [sha256.Size]byte {
+	h := sha256.New()
+	write := func(b []byte) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	write([]byte{byte(m.Priority)}) //nolint:gosec // below Priorities
+	write([]byte(m.ContentType))
+	write(m.Payload)
+	for _, name := range slices.Sorted(maps.Keys(m.Attributes)) {
+		write([]byte(name))
+		write([]byte(m.Attributes[name]))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

@@ -1,0 +1,139 @@
+package domain
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"time"
+)
+
+// A Policy says when a delivery that failed is attempted again, and when it is given up.
+type Policy struct {
+	Attempts int // limit for the calls of a delivery
+
+	// Delays[n] is the time between the n-th failure and the next attempt. Without it, the
+	// time is First after the first failure and doubles with each, up to Max.
+	Delays     []time.Duration
+	First, Max time.Duration
+	Jitter     bool // the time varies by a fifth
+
+	// Period is that of a watch: the n-th failure is followed by an attempt 2^(n-1) periods
+	// after the event. It replaces Delays and First.
+	Period time.Duration
+
+	Only200    bool          // any other status than 200 is a failure; else, than 2xx
+	BreakAfter int           // failures in a row that open the breaker; 0: never
+	BreakFor   time.Duration // how long the breaker is open before a probe
+}
+
+// The statuses of HTTP that have a meaning of their own.
+const (
+	statusOK   = 200
+	statusGone = 410
+)
+
+// DefaultPolicy returns the policy of a receiver that has none of its own.
+func DefaultPolicy() Policy {
+	return Policy{
+		Attempts: 12, First: 5 * time.Second, Max: 12 * time.Hour, Jitter: true,
+		BreakAfter: 20, BreakFor: 30 * time.Second,
+	}
+}
+
+// QueuePolicy returns the policy of numbered queues: a delivery that failed n times waits
+// in queue n, for delays[n]. Queue 0 holds those that were not attempted yet, so a delivery
+// is attempted at most as often as there are queues.
+func QueuePolicy(delays []time.Duration, attempts int) Policy {
+	return Policy{Attempts: min(attempts, len(delays)), Delays: delays}
+}
+
+// BrokerPolicy returns the policy of a broker's consumers.
+func BrokerPolicy(retries int) Policy {
+	return Policy{
+		Attempts: 1 + retries, First: 5 * time.Second, Max: 12 * time.Hour, Jitter: true,
+		BreakAfter: 20, BreakFor: 30 * time.Second,
+	}
+}
+
+// WatchPolicy returns the policy of a watch.
+func WatchPolicy(period time.Duration, attempts int) Policy {
+	return Policy{Attempts: attempts, Period: period, Only200: true}
+}
+
+// IsSuccess reports whether an answer ends a delivery.
+func (p *Policy) IsSuccess(a Answer) bool {
+	if p.Only200 {
+		return a.Status == statusOK
+	}
+	return a.Status >= 200 && a.Status <= 299
+}
+
+// Longest returns the longest time between a failure and the next attempt.
+func (p *Policy) Longest() time.Duration {
+	longest := p.Max
+	for _, d := range p.Delays {
+		longest = max(longest, d)
+	}
+	if p.Period > 0 {
+		longest = max(longest, p.Period<<min(max(p.Attempts-1, 0), maxDoublings))
+	}
+	return longest + longest/5
+}
+
+// maxDoublings keeps a time that doubles from overflowing.
+const maxDoublings = 20
+
+// A Verdict says what follows a failed attempt.
+type Verdict struct {
+	Dead  bool      // the delivery is given up
+	Due   time.Time // of the next attempt, unless it is dead
+	Hold  time.Time // nothing is sent to the receiver before this time; zero: no such time
+	Pause bool      // the receiver wants nothing any more
+}
+
+// Next returns what follows attempt number attempts, which failed at failedAt. The same
+// arguments have the same verdict: the jitter depends on them alone.
+func Next(p Policy, published, failedAt time.Time, attempts int, a Answer) Verdict {
+	v := Verdict{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone}
+	if a.RetryAfter > 0 {
+		v.Hold = failedAt.Add(a.RetryAfter)
+	}
+	if v.Dead {
+		return v
+	}
+	var delay time.Duration
+	switch {
+	case p.Period > 0:
+		v.Due = published.Add(p.Period << min(attempts-1, maxDoublings))
+		if !v.Due.After(failedAt) {
+			v.Due = failedAt.Add(p.Period << min(max(attempts-2, 0), 2))
+		}
+		return v
+	case len(p.Delays) > 0:
+		delay = p.Delays[min(attempts, len(p.Delays)-1)]
+	default:
+		delay = min(p.First<<min(attempts-1, maxDoublings), p.Max)
+	}
+	if p.Jitter {
+		delay += jitter(delay/5, published, failedAt, attempts)
+	}
+	v.Due = failedAt.Add(delay)
+	return v
+}
+
+// jitter returns a duration between -limit and limit.
+func jitter(limit time.Duration, published, failedAt time.Time, attempts int) time.Duration {
+	h := fnv.New64a()
+	var b [24]byte
+	binary.BigEndian.PutUint64(b[0:], uint64(published.UnixNano()))
+	binary.BigEndian.PutUint64(b[8:], uint64(failedAt.UnixNano()))
+	binary.BigEndian.PutUint64(b[16:], uint64(attempts)) //nolint:gosec // not negative
+	h.Write(b[:])
+	return time.Duration(mix(h.Sum64())%uint64(2*limit+1)) - limit //nolint:gosec // limit is not negative
+}
+
+// mix spreads the bits of x.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

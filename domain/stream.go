@@ -1,0 +1,86 @@
+package domain
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A StreamName names a stream: a sequence of messages that any number of receivers read,
+// each by a [Cursor] of its own. A topic and a channel may have the same name.
+type StreamName struct{ kind, name string }
+
+// ParseTopic returns the stream of a topic. It accepts what ParseActorID accepts.
+func ParseTopic(s string) (StreamName, error) { return parseStream("topic", s) }
+
+// ParseChannel returns the stream of a channel. It accepts what ParseActorID accepts.
+func ParseChannel(s string) (StreamName, error) { return parseStream("channel", s) }
+
+// ParseStreamName reads the text of [StreamName.String].
+func ParseStreamName(s string) (StreamName, error) {
+	kind, name, _ := strings.Cut(s, "|")
+	if kind != "topic" && kind != "channel" {
+		return StreamName{}, Errorf(Invalid, "stream: want topic|name or channel|name, got %q", Clip(s))
+	}
+	return parseStream(kind, name)
+}
+
+func parseStream(kind, name string) (StreamName, error) {
+	if err := checkName(kind, name); err != nil {
+		return StreamName{}, err
+	}
+	return StreamName{kind, name}, nil
+}
+
+// String returns the kind and the name, joined by a bar.
+func (s StreamName) String() string { return s.kind + "|" + s.name }
+
+// Priorities is the number of priorities of a stream: 0, the lowest, to 9. The entries of
+// each are a sequence of their own.
+const Priorities = 10
+
+// An EntryID identifies an entry of a stream.
+type EntryID struct {
+	Priority int
+	Number   int64 // how many entries of the priority were appended before it
+}
+
+// String returns priority and number, joined by a dot.
+func (e EntryID) String() string { return fmt.Sprintf("%d.%d", e.Priority, e.Number) }
+
+// CompareEntries orders entries by their priorities and numbers.
+func CompareEntries(a, b EntryID) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Number, b.Number))
+}
+
+// A Position is the place of an entry in a stream. Segment and Page locate the entry in the
+// store. They may be behind it: then the entry is in a later page.
+type Position struct {
+	EntryID
+	Segment int
+	Page    int
+}
+
+// Next returns the position after p.
+func (p Position) Next() Position { p.Number++; return p }
+
+// String returns the members of p, joined by dots.
+func (p Position) String() string {
+	return fmt.Sprintf("%d.%d.%d.%d", p.Priority, p.Number, p.Segment, p.Page)
+}
+
+// ParsePosition reads the text of [Position.String].
+func ParsePosition(s string) (Position, error) {
+	var n [4]int64
+	parts := strings.Split(s, ".")
+	valid := len(parts) == len(n)
+	for i := 0; valid && i < len(n); i++ {
+		v, err := strconv.ParseInt(parts[i], 10, 64)
+		n[i], valid = v, err == nil && v >= 0
+	}
+	if !valid || n[0] >= Priorities {
+		return Position{}, Errorf(Invalid, "position: want priority.number.segment.page, got %q", Clip(s))
+	}
+	return Position{EntryID: EntryID{Priority: int(n[0]), Number: n[1]}, Segment: int(n[2]), Page: int(n[3])}, nil
+}

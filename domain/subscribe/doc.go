@@ -1,0 +1,9 @@
+// Package subscribe has the use cases of subscriptions: an owner says which messages of a
+// topic a receiver wants, and how it is called with them.
+//
+// A subscription is created in two steps: its definition, and its cursor at the end of the
+// stream. A crash between them leaves a subscription without a cursor, which is not served
+// until its owner repeats the request.
+//
+// Secrets are sealed before they are stored, and no result of this package has one.
+package subscribe

@@ -1,0 +1,109 @@
+package subscribe
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"log/slog"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// KeySize is the size of a key in bytes.
+const KeySize = 32
+
+// A Keyring seals secrets by AES-256-GCM. A sealed secret names its key, so that keys can be
+// rotated: new secrets are sealed by the first key, and those sealed by any other are opened.
+// It prints as stars.
+type Keyring struct {
+	first string
+	keys  map[string]cipher.AEAD
+}
+
+// NewKeyring returns a Keyring of keys, each of [KeySize] bytes. It fails with Invalid if
+// there is none, or if one has another size.
+func NewKeyring(keys ...[]byte) (*Keyring, error) {
+	k := &Keyring{keys: make(map[string]cipher.AEAD)}
+	for i, key := range keys {
+		if len(key) != KeySize {
+			return nil, domain.Errorf(domain.Invalid, "key %d: want %d bytes, got %d", i, KeySize, len(key))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, domain.Errorf(domain.Invalid, "key %d: %w", i, err)
+		}
+		sealer, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return nil, domain.Errorf(domain.Invalid, "key %d: %w", i, err)
+		}
+		name := keyName(key)
+		if i == 0 {
+			k.first = name
+		}
+		k.keys[name] = sealer
+	}
+	if len(keys) == 0 {
+		return nil, domain.Errorf(domain.Invalid, "want a key to seal secrets")
+	}
+	return k, nil
+}
+
+// NewKey returns a random key.
+func NewKey() []byte {
+	key := make([]byte, KeySize)
+	rand.Read(key)
+	return key
+}
+
+// keyName returns the name of a key, which does not tell the key.
+func keyName(key []byte) string {
+	sum := sha256.Sum256(append([]byte("messagehub key name\x00"), key...))
+	return hex.EncodeToString(sum[:6])
+}
+
+// sealedPrefix is the version of the form of sealed secrets.
+const sealedPrefix = "a1"
+
+// Seal seals the secret of a subscription. It cannot be opened as that of another one.
+func (k *Keyring) Seal(id domain.SubscriptionID, owner domain.ActorID, secret string) string {
+	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret), sealedFor(id, owner)) //nolint:gosec // nil: it makes a random nonce
+	return strings.Join([]string{sealedPrefix, k.first, base64.RawURLEncoding.EncodeToString(sealed)}, ".")
+}
+
+// Open returns the secret of a subscription. It fails with Unavailable if the Keyring lacks
+// the key, and with Damaged if the secret was not sealed by it for the subscription.
+func (k *Keyring) Open(id domain.SubscriptionID, owner domain.ActorID, sealed string) (string, error) {
+	parts := strings.Split(sealed, ".")
+	if len(parts) != 3 || parts[0] != sealedPrefix {
+		return "", domain.Errorf(domain.Damaged, "the secret of subscription %s is not sealed in a known form", id)
+	}
+	key, ok := k.keys[parts[1]]
+	if !ok {
+		return "", domain.Errorf(domain.Unavailable, "the secret of subscription %s was sealed by key %s, which this node does not have", id, domain.Clip(parts[1]))
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[2])
+	if err == nil {
+		text, err = key.Open(nil, nil, text, sealedFor(id, owner))
+	}
+	if err != nil {
+		return "", domain.Errorf(domain.Damaged, "the secret of subscription %s cannot be opened", id)
+	}
+	return string(text), nil
+}
+
+func sealedFor(id domain.SubscriptionID, owner domain.ActorID) []byte {
+	return []byte(id.String() + "|" + owner.String())
+}
+
+// String returns stars.
+func (k *Keyring) String() string { return "***" }
+
+// GoString returns stars.
+func (k *Keyring) GoString() string { return "***" }
+
+// LogValue returns stars.
+func (k *Keyring) LogValue() slog.Value { return slog.StringValue("***") }

@@ -1,0 +1,224 @@
+package subscribe
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/filter"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// ErrLimit reports that an owner has as many subscriptions as it may have.
+var ErrLimit = repository.ErrSubscriptionLimit
+
+// MaxSecret is the limit for a secret, in bytes.
+const MaxSecret = 256
+
+// Ports are what a Service needs of storage.
+type Ports struct {
+	Definitions repository.Definitions
+	Streams     repository.Streams
+	Cursors     repository.Cursors
+}
+
+// Options of a Service. The zero value is valid.
+type Options struct {
+	// CheckURL returns an Invalid error that begins with the JSON pointer of the URL unless it
+	// may be called. Default: any URL may be.
+	CheckURL func(ctx context.Context, url string) error
+	Clock    func() time.Time // default time.Now
+	NewID    func() domain.SubscriptionID
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	keys  *Keyring
+	opts  Options
+}
+
+// New returns a Service that seals secrets by keys.
+func New(ports Ports, keys *Keyring, opts Options) *Service {
+	if opts.CheckURL == nil {
+		opts.CheckURL = func(context.Context, string) error { return nil }
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.NewID == nil {
+		opts.NewID = newID
+	}
+	return &Service{ports, keys, opts}
+}
+
+// newID returns a random UUID.
+func newID() (id domain.SubscriptionID) {
+	rand.Read(id[:])
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// A Draft is what an owner asks for.
+type Draft struct {
+	domain.Subscription
+	Secret *string // nil: the one that is there, if any; "": none
+}
+
+// A Subscription is what an owner gets to see of one. It has no secret.
+type Subscription struct {
+	ID domain.SubscriptionID
+	domain.Subscription
+	IsSigned bool // calls are
+	IsPaused bool
+	Created  time.Time
+}
+
+func view(d *repository.Definition) *Subscription {
+	return &Subscription{ID: d.ID, Subscription: d.Subscription, IsSigned: d.Secret != "", IsPaused: d.Paused, Created: d.Created}
+}
+
+// check returns an Invalid error that begins with a JSON pointer unless d is valid.
+func (s *Service) check(ctx context.Context, d *Draft) error {
+	d.SetDefaults()
+	if err := d.Check(); err != nil {
+		return err
+	}
+	if d.Secret != nil && len(*d.Secret) > MaxSecret {
+		return domain.Errorf(domain.Invalid, "/hmac_secret_key: want at most %d bytes, got %d", MaxSecret, len(*d.Secret))
+	}
+	if _, _, err := filter.CompileSubscription(&d.Subscription); err != nil {
+		return err
+	}
+	return s.opts.CheckURL(ctx, d.CallbackURL)
+}
+
+// Create stores a subscription under a new id.
+func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
+	stored, _, err := s.Put(ctx, s.opts.NewID(), d)
+	return stored, err
+}
+
+// Put stores a subscription under an id that its owner has chosen, or replaces that one.
+// created says which. The same call may be repeated. It fails with Conflict if the id is that
+// of another owner or was deleted, or if the subscription changes meanwhile, and with
+// [ErrLimit].
+func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft) (stored *Subscription, created bool, err error) {
+	if err := s.check(ctx, &d); err != nil {
+		return nil, false, err
+	}
+	wanted := &repository.Definition{ID: id, Subscription: d.Subscription, Created: s.opts.Clock().UTC().Truncate(time.Microsecond)}
+	if d.Secret != nil && *d.Secret != "" {
+		wanted.Secret = s.keys.Seal(id, d.Owner, *d.Secret)
+	}
+	found, created, err := s.ports.Definitions.CreateSubscription(ctx, wanted)
+	if err != nil {
+		return nil, false, err
+	}
+	if !created {
+		if found, err = s.replace(ctx, found, wanted, d.Secret); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := s.createCursor(ctx, found); err != nil {
+		return nil, false, err
+	}
+	return view(found), created, nil
+}
+
+// replace stores wanted instead of found, unless it is the same.
+func (s *Service) replace(ctx context.Context, found, wanted *repository.Definition, secret *string) (*repository.Definition, error) {
+	if found.Topic != wanted.Topic {
+		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
+	}
+	same := found.IsEqual(&wanted.Subscription)
+	switch {
+	case secret == nil:
+		wanted.Secret = found.Secret
+	case *secret == "":
+		same = same && found.Secret == ""
+	case found.Secret == "":
+		same = false
+	default:
+		now, err := s.keys.Open(found.ID, found.Owner, found.Secret)
+		same = same && err == nil && subtle.ConstantTimeCompare([]byte(now), []byte(*secret)) == 1
+	}
+	if same {
+		return found, nil
+	}
+	wanted.Paused, wanted.Created, wanted.Version = found.Paused, found.Created, found.Version
+	version, err := s.ports.Definitions.ReplaceSubscription(ctx, wanted)
+	wanted.Version = version
+	return wanted, err
+}
+
+// createCursor creates the cursor of a subscription at the end of its stream, unless it is
+// there.
+func (s *Service) createCursor(ctx context.Context, d *repository.Definition) error {
+	stream, err := domain.ParseTopic(d.Topic)
+	if err != nil {
+		return err
+	}
+	end, err := s.ports.Streams.End(ctx, stream)
+	if err != nil {
+		return err
+	}
+	err = s.ports.Cursors.Create(ctx, d.ID.Cursor(), domain.Standing{Stream: stream, Segment: end.Segment, At: end.Positions})
+	if domain.KindOf(err) == domain.Conflict {
+		return nil
+	}
+	return err
+}
+
+// find returns a subscription of owner. To others, it is not there.
+func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
+	d, err := s.ports.Definitions.Subscription(ctx, id)
+	if err == nil && d.Owner != owner {
+		err = domain.Errorf(domain.NotFound, "there is no subscription %s", id)
+	}
+	return d, err
+}
+
+// Get returns a subscription of owner. It fails with NotFound if there is none.
+func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*Subscription, error) {
+	d, err := s.find(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return view(d), nil
+}
+
+// List returns the subscriptions of owner, in the order of their ids.
+func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscription, error) {
+	found, err := s.ports.Definitions.Subscriptions(ctx, owner)
+	all := make([]*Subscription, len(found))
+	for i, d := range found {
+		all[i] = view(d)
+	}
+	return all, err
+}
+
+// Delete deletes a subscription of owner and returns when. It fails with NotFound if there is
+// none.
+func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (time.Time, error) {
+	return s.opts.Clock().UTC(), s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
+}
+
+// SetPaused pauses or resumes a subscription of owner. It fails with NotFound if there is none,
+// and with Conflict if it changes meanwhile.
+func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
+	d, err := s.find(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	if d.Paused != isPaused {
+		d.Paused = isPaused
+		if _, err := s.ports.Definitions.ReplaceSubscription(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	return view(d), nil
+}

@@ -1,0 +1,175 @@
+package domain
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// A Subscription says which messages of a topic a receiver wants, and how it is called with
+// them. Its filter and attachments are JMESPath expressions over the metadata of a message;
+// whether they are valid is a question for the package that evaluates them.
+type Subscription struct {
+	Owner            ActorID
+	Topic            string
+	CallbackURL      string
+	Method           string // POST or PUT
+	Encoding         string // JSONEncoding or FormEncoding
+	FormFields       map[string]string
+	PayloadFormField string            // of the form, with the message
+	HMACKeyID        string            // "": that of the subscription
+	Filter           string            // "": all messages
+	Attachments      map[string]string // expressions by their names
+}
+
+// A SubscriptionID names a subscription. It is a UUID that no other subscription of any owner
+// has.
+type SubscriptionID [16]byte
+
+// ParseSubscriptionID reads the 36-character form of a UUID, in any case. The nil UUID and
+// any other text are Invalid errors.
+func ParseSubscriptionID(s string) (SubscriptionID, error) {
+	id, err := parseUUID("subscription id", s)
+	return id, err
+}
+
+// String returns the 36-character form in lower case.
+func (id SubscriptionID) String() string { return formatUUID(id) }
+
+// Cursor returns the id of the cursor of the subscription.
+func (id SubscriptionID) Cursor() CursorID { return CursorID{"s|" + id.String()} }
+
+// The encodings of a call.
+const (
+	JSONEncoding = "application/json"
+	FormEncoding = "multipart/form-data"
+)
+
+// The limits of a subscription.
+const (
+	MaxCallbackURL = 2048 // bytes
+	MaxExpression  = 1024 // bytes
+	MaxAttachments = 16
+	MaxFormFields  = 64
+
+	// MaxSubscriptions is the limit of those of one owner.
+	MaxSubscriptions = 100
+
+	// DefaultTopic is that of a subscription that names none.
+	DefaultTopic = "events"
+)
+
+// SetDefaults sets the members that have a default and are empty.
+func (s *Subscription) SetDefaults() {
+	if s.Topic == "" {
+		s.Topic = DefaultTopic
+	}
+	if s.Method == "" {
+		s.Method = "POST"
+	}
+	if s.Encoding == "" {
+		s.Encoding = JSONEncoding
+	}
+	if s.PayloadFormField == "" {
+		s.PayloadFormField = "payload"
+	}
+}
+
+// Check returns an Invalid error that begins with the JSON pointer of what is wrong with s.
+func (s *Subscription) Check() error {
+	if err := checkCallback(s.CallbackURL); err != nil {
+		return err
+	}
+	if _, err := ParseTopic(s.Topic); err != nil {
+		return Errorf(Invalid, "/topic: %w", err)
+	}
+	if s.Method != "POST" && s.Method != "PUT" {
+		return Errorf(Invalid, "/method: want POST or PUT, got %q", Clip(s.Method))
+	}
+	switch s.Encoding {
+	case JSONEncoding:
+		if len(s.FormFields) > 0 {
+			return Errorf(Invalid, "/form_fields: only %s has fields", FormEncoding)
+		}
+	case FormEncoding:
+	default:
+		return Errorf(Invalid, "/encoding: want %s or %s, got %q", JSONEncoding, FormEncoding, Clip(s.Encoding))
+	}
+	if n := len(s.FormFields); n > MaxFormFields {
+		return Errorf(Invalid, "/form_fields: want at most %d, got %d", MaxFormFields, n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.FormFields)) {
+		if name == "" {
+			return Errorf(Invalid, "/form_fields/: want a name")
+		}
+		if name == s.PayloadFormField {
+			return Errorf(Invalid, "/form_fields/%s: it is the field with the message", pointer(name))
+		}
+		if err := checkText("/form_fields/"+pointer(name), name+s.FormFields[name], MaxAttributeBytes); err != nil {
+			return err
+		}
+	}
+	for _, text := range []struct{ where, s string }{{"/payload_form_field", s.PayloadFormField}, {"/hmac_key_id", s.HMACKeyID}} {
+		if err := checkText(text.where, text.s, MaxMessageID); err != nil {
+			return err
+		}
+	}
+	if n := len(s.Filter); n > MaxExpression {
+		return Errorf(Invalid, "/jmespath_query: want at most %d bytes, got %d", MaxExpression, n)
+	}
+	if n := len(s.Attachments); n > MaxAttachments {
+		return Errorf(Invalid, "/attachments: want at most %d, got %d", MaxAttachments, n)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Attachments)) {
+		switch n := len(s.Attachments[name]); {
+		case name == "" || strings.HasPrefix(name, "_"):
+			return Errorf(Invalid, "/attachments/%s: want a name that does not begin with _", pointer(name))
+		case n == 0 || n > MaxExpression:
+			return Errorf(Invalid, "/attachments/%s/expression: want 1 to %d bytes, got %d", pointer(name), MaxExpression, n)
+		}
+	}
+	return nil
+}
+
+// checkCallback refuses a URL that no call may be sent to. Which addresses may be called is
+// decided at each call, because a name may get another one.
+func checkCallback(text string) error {
+	const where = "/callback_url"
+	if len(text) > MaxCallbackURL {
+		return Errorf(Invalid, "%s: want at most %d bytes, got %d", where, MaxCallbackURL, len(text))
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return Errorf(Invalid, "%s: want a URL, got %q", where, Clip(text))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return Errorf(Invalid, "%s: want http or https, got %q", where, Clip(text))
+	case u.Hostname() == "":
+		return Errorf(Invalid, "%s: want a host, got %q", where, Clip(text))
+	case u.User != nil:
+		return Errorf(Invalid, "%s: want no credentials in it", where) // they are not repeated
+	case u.Fragment != "":
+		return Errorf(Invalid, "%s: want no fragment, got %q", where, Clip(u.Fragment))
+	}
+	return nil
+}
+
+// Clone returns a copy that shares no map with s.
+func (s *Subscription) Clone() Subscription {
+	c := *s
+	c.FormFields, c.Attachments = maps.Clone(s.FormFields), maps.Clone(s.Attachments)
+	return c
+}
+
+// IsEqual reports whether both say the same.
+func (s *Subscription) IsEqual(o *Subscription) bool {
+	return s.Owner == o.Owner && s.Topic == o.Topic && s.CallbackURL == o.CallbackURL && s.Method == o.Method &&
+		s.Encoding == o.Encoding && s.PayloadFormField == o.PayloadFormField && s.HMACKeyID == o.HMACKeyID &&
+		s.Filter == o.Filter && maps.Equal(s.FormFields, o.FormFields) && maps.Equal(s.Attachments, o.Attachments)
+}
+
+// pointer returns a name as a reference token of a JSON pointer.
+func pointer(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(Clip(name))
+}

@@ -1,0 +1,98 @@
+package domain_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*domain.Subscription)
+		want   string // "": it is right
+	}{
+		{"as it is", func(*domain.Subscription) {}, ""},
+		{"by PUT", func(s *domain.Subscription) { s.Method = "PUT" }, ""},
+		{"a form", func(s *domain.Subscription) {
+			s.Encoding, s.FormFields = domain.FormEncoding, map[string]string{"a": "b"}
+		}, ""},
+		{"no URL", func(s *domain.Subscription) { s.CallbackURL = "" }, "/callback_url: want http or https"},
+		{"relative", func(s *domain.Subscription) { s.CallbackURL = "/hook" }, "/callback_url: want http or https"},
+		{"another scheme", func(s *domain.Subscription) { s.CallbackURL = "ftp://example.org" }, "/callback_url: want http or https"},
+		{"no host", func(s *domain.Subscription) { s.CallbackURL = "https://:443/" }, "/callback_url: want a host"},
+		{"no URL at all", func(s *domain.Subscription) { s.CallbackURL = "http://a b" }, "/callback_url: want a URL"},
+		{"credentials", func(s *domain.Subscription) { s.CallbackURL = "https://me:secret@example.org" }, "/callback_url: want no credentials in it"},
+		{"a fragment", func(s *domain.Subscription) { s.CallbackURL = "https://example.org#x" }, "/callback_url: want no fragment"},
+		{"a long URL", func(s *domain.Subscription) { s.CallbackURL += strings.Repeat("x", domain.MaxCallbackURL) }, "/callback_url: want at most"},
+		{"a topic that is none", func(s *domain.Subscription) { s.Topic = "a b" }, "/topic: "},
+		{"another method", func(s *domain.Subscription) { s.Method = "GET" }, "/method: want POST or PUT"},
+		{"another encoding", func(s *domain.Subscription) { s.Encoding = "text/plain" }, "/encoding: want"},
+		{"fields without a form", func(s *domain.Subscription) { s.FormFields = map[string]string{"a": "b"} }, "/form_fields: only"},
+		{"a field that is taken", func(s *domain.Subscription) {
+			s.Encoding, s.FormFields = domain.FormEncoding, map[string]string{"payload": "b"}
+		}, "/form_fields/payload: "},
+		{"a field without a name", func(s *domain.Subscription) {
+			s.Encoding, s.FormFields = domain.FormEncoding, map[string]string{"": "b"}
+		}, "/form_fields/: want a name"},
+		{"a long filter", func(s *domain.Subscription) { s.Filter = strings.Repeat("a", domain.MaxExpression+1) }, "/jmespath_query: want at most"},
+		{"a reserved attachment", func(s *domain.Subscription) { s.Attachments = map[string]string{"_errors": "a"} }, "/attachments/_errors: want a name"},
+		{"an attachment without expression", func(s *domain.Subscription) { s.Attachments = map[string]string{"a/b": ""} }, "/attachments/a~1b/expression: want"},
+		{"a key with a line end", func(s *domain.Subscription) { s.HMACKeyID = "a\r\nb" }, "/hmac_key_id: want no control characters"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := domain.Subscription{Owner: actor("a"), CallbackURL: "https://example.org/hook"}
+			s.SetDefaults()
+			tc.change(&s)
+			err := s.Check()
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Equal(t, domain.Invalid, domain.KindOf(err))
+			require.True(t, strings.HasPrefix(err.Error(), tc.want), err.Error())
+			require.NotContains(t, err.Error(), "secret")
+		})
+	}
+}
+
+// A member that IsEqual left out would make a change of it look like a repetition.
+func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
+	s := domain.Subscription{Owner: actor("a"), FormFields: map[string]string{"a": "b"}, Attachments: map[string]string{"a": "b"}}
+	same := s.Clone()
+	require.True(t, s.IsEqual(&same))
+	changes := []func(*domain.Subscription){
+		func(s *domain.Subscription) { s.Owner = actor("b") },
+		func(s *domain.Subscription) { s.Topic = "x" },
+		func(s *domain.Subscription) { s.CallbackURL = "x" },
+		func(s *domain.Subscription) { s.Method = "x" },
+		func(s *domain.Subscription) { s.Encoding = "x" },
+		func(s *domain.Subscription) { s.FormFields["a"] = "x" },
+		func(s *domain.Subscription) { s.PayloadFormField = "x" },
+		func(s *domain.Subscription) { s.HMACKeyID = "x" },
+		func(s *domain.Subscription) { s.Filter = "x" },
+		func(s *domain.Subscription) { s.Attachments["a"] = "x" },
+	}
+	require.Len(t, changes, reflect.TypeFor[domain.Subscription]().NumField())
+	for i, change := range changes {
+		other := s.Clone()
+		change(&other)
+		require.False(t, s.IsEqual(&other), "change %d", i)
+		require.True(t, s.IsEqual(&same), "Clone shares nothing")
+	}
+}
+
+func TestASubscriptionID_IsAUUIDAndNamesACursor(t *testing.T) {
+	id, err := domain.ParseSubscriptionID("0B9F4C5E-7A52-4D57-9D0C-3F1E6B8A2C41")
+	require.NoError(t, err)
+	require.Equal(t, "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41", id.String())
+	cursor, err := domain.ParseCursorID(id.Cursor().String())
+	require.NoError(t, err)
+	require.Equal(t, id.Cursor(), cursor)
+	_, err = domain.ParseSubscriptionID("mine")
+	require.Equal(t, domain.Invalid, domain.KindOf(err))
+}

@@ -1,0 +1,39 @@
+package repository
+
+import (
+	"context"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Cursors keeps the cursors of receivers, with their retries and dead letters. Any node may
+// call any method at any time: whichever owner loads a cursor last can settle it, and the
+// others are refused.
+type Cursors interface {
+	// Create stores a new cursor. If the cursor exists already, the call fails with Conflict.
+	Create(ctx context.Context, id domain.CursorID, s domain.Standing) error
+
+	// Load returns the cursor for an owner, proved to be current by a write, or with a store
+	// that never returns a stale read, by a read if owner was the last to load it. From then on,
+	// the settlements of earlier owners are refused. now is the time of the owner's clock. It
+	// fails with NotFound if there is no such cursor.
+	Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (*domain.Cursor, CursorVersion, error)
+
+	// Settle stores a settlement of a cursor of version, all of it or nothing, and returns the
+	// new version. It fails with Conflict if another owner has stored the cursor since, and
+	// then nothing of the settlement was stored; after an Uncertain failure, it may have been.
+	// In both cases the caller loads the cursor again. After Busy or Unavailable, the
+	// settlement was not stored and may be stored again.
+	Settle(ctx context.Context, id domain.CursorID, version CursorVersion, s domain.Settlement) (CursorVersion, error)
+
+	// DeadLetters returns up to limit dead letters of a cursor behind a position, in the order
+	// of their entries; the zero EntryID with Number -1 is before all.
+	DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error)
+}
+
+// A CursorVersion identifies a state of a cursor for its store.
+type CursorVersion string
+
+// DeadLetterRetention is how long a dead letter is kept.
+const DeadLetterRetention = 14 * 24 * time.Hour

@@ -1,0 +1,67 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Definitions keeps the definitions of subscriptions. Any node may call any method at any
+// time. After an Uncertain failure, a call may be repeated with the same arguments.
+type Definitions interface {
+	// CreateSubscription stores d, whose Version is ignored, and returns it with its version. If
+	// its owner has a subscription with its id, that one is returned as it is, and created is
+	// false. The call fails with Conflict if another owner has the id, or if a subscription with
+	// it was deleted, and with [ErrSubscriptionLimit] if the owner has
+	// [domain.MaxSubscriptions] others. The limit is exact, however many nodes create
+	// subscriptions at the same time.
+	CreateSubscription(ctx context.Context, d *Definition) (stored *Definition, created bool, err error)
+
+	// ReplaceSubscription stores d instead of the subscription that has d.ID, d.Owner and
+	// d.Version, and returns the new version. It fails with Conflict if the subscription has
+	// another version, and with NotFound if it is not there or has another owner. Created is not
+	// replaced.
+	ReplaceSubscription(ctx context.Context, d *Definition) (DefinitionVersion, error)
+
+	// Subscription returns a subscription of any owner. It fails with NotFound if there is none.
+	Subscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
+
+	// Subscriptions returns those of an owner, in the order of their ids.
+	Subscriptions(ctx context.Context, owner domain.ActorID) ([]*Definition, error)
+
+	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if there is
+	// none. If version is not empty, it fails with Conflict if the subscription has another one.
+	// The id cannot be used again, because its cursor remains.
+	DeleteSubscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, version DefinitionVersion) error
+}
+
+// A Definition is what is stored of a subscription.
+type Definition struct {
+	ID domain.SubscriptionID
+	domain.Subscription
+	Secret  string // sealed; "": calls are not signed
+	Paused  bool   // by the owner
+	Created time.Time
+	Version DefinitionVersion
+}
+
+// Clone returns a copy that shares nothing with d.
+func (d *Definition) Clone() *Definition {
+	c := *d
+	c.Subscription = d.Subscription.Clone()
+	return &c
+}
+
+// A DefinitionVersion identifies a state of a definition for its store.
+type DefinitionVersion string
+
+// ErrSubscriptionLimit reports that an owner has as many subscriptions as it may have. Its
+// kind is Invalid.
+var ErrSubscriptionLimit = errors.New("the owner has as many subscriptions as an owner may have")
+
+// NewSubscriptionLimitError returns an Invalid error that is an [ErrSubscriptionLimit].
+func NewSubscriptionLimitError() error {
+	return domain.Errorf(domain.Invalid, "%w: %d", ErrSubscriptionLimit, domain.MaxSubscriptions)
+}

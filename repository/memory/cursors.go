@@ -1,0 +1,173 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Cursors keeps cursors in maps.
+type Cursors struct {
+	clock func() time.Time
+
+	mu      sync.Mutex
+	cursors map[domain.CursorID]*storedCursor
+	shards  map[int][]repository.ShardEntry
+}
+
+var (
+	_ repository.Cursors = (*Cursors)(nil)
+	_ repository.Shards  = (*Cursors)(nil)
+)
+
+type storedCursor struct {
+	version  int
+	standing domain.Standing
+	retries  map[domain.EntryID]domain.Retry
+	dead     map[domain.EntryID]deadLetter
+}
+
+type deadLetter struct {
+	domain.Retry
+	stored time.Time
+}
+
+// NewCursors returns an empty Cursors. clock is not nil.
+func NewCursors(clock func() time.Time) *Cursors {
+	return &Cursors{clock: clock, cursors: make(map[domain.CursorID]*storedCursor), shards: make(map[int][]repository.ShardEntry)}
+}
+
+// Create implements [repository.Cursors].
+func (s *Cursors) Create(ctx context.Context, id domain.CursorID, standing domain.Standing) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("create cursor: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cursors[id] != nil {
+		return domain.Errorf(domain.Conflict, "cursor %s exists", id)
+	}
+	shard := repository.ShardOf(id)
+	s.shards[shard] = append(s.shards[shard], repository.ShardEntry{Cursor: id, Stream: standing.Stream})
+	s.cursors[id] = &storedCursor{
+		standing: standing.Clone(), retries: make(map[domain.EntryID]domain.Retry), dead: make(map[domain.EntryID]deadLetter),
+	}
+	return nil
+}
+
+// find returns a cursor without the dead letters that have expired.
+func (s *Cursors) find(id domain.CursorID) (*storedCursor, error) {
+	c := s.cursors[id]
+	if c == nil {
+		return nil, domain.Errorf(domain.NotFound, "there is no cursor %s", id)
+	}
+	now := s.clock()
+	maps.DeleteFunc(c.dead, func(_ domain.EntryID, d deadLetter) bool {
+		return now.Sub(d.stored) > repository.DeadLetterRetention
+	})
+	return c, nil
+}
+
+func (c *storedCursor) name() repository.CursorVersion {
+	return repository.CursorVersion(strconv.Itoa(c.version))
+}
+
+// Load implements [repository.Cursors].
+func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", fmt.Errorf("load cursor: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.find(id)
+	if err != nil {
+		return nil, "", err
+	}
+	loaded, err := domain.OpenCursor(c.standing, slices.Collect(maps.Values(c.retries)), owner, now)
+	if err != nil {
+		return nil, "", domain.Errorf(domain.Damaged, "cursor %s: %w", id, err)
+	}
+	s.apply(id, c, loaded.Settlement())
+	loaded.Stored()
+	return loaded, c.name(), nil
+}
+
+// Settle implements [repository.Cursors].
+func (s *Cursors) Settle(ctx context.Context, id domain.CursorID, version repository.CursorVersion, t domain.Settlement) (repository.CursorVersion, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fmt.Errorf("settle: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.find(id)
+	if err != nil {
+		return "", err
+	}
+	if c.name() != version {
+		return "", domain.Errorf(domain.Conflict, "cursor %s has another owner, or was settled", id)
+	}
+	s.apply(id, c, t)
+	return c.name(), nil
+}
+
+func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement) {
+	if t.List {
+		shard := s.shards[repository.ShardOf(id)]
+		i := slices.IndexFunc(shard, func(e repository.ShardEntry) bool { return e.Cursor == id })
+		if due := shard[i].Due; due.IsZero() || t.Standing.Listed.Before(due) {
+			shard[i].Due = t.Standing.Listed
+		}
+	}
+	c.version++
+	c.standing = t.Standing.Clone()
+	for _, r := range slices.Concat(t.Create, t.Replace) {
+		delete(c.retries, r.EntryID)
+		r.History = slices.Clone(r.History)
+		if r.Dead {
+			c.dead[r.EntryID] = deadLetter{r, s.clock()}
+		} else {
+			c.retries[r.EntryID] = r
+		}
+	}
+	for _, e := range t.Delete {
+		delete(c.retries, e)
+	}
+}
+
+// DeadLetters implements [repository.Cursors].
+func (s *Cursors) DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	var dead []domain.Retry
+	for e, d := range c.dead {
+		if domain.CompareEntries(e, after) > 0 {
+			dead = append(dead, d.Retry)
+		}
+	}
+	slices.SortFunc(dead, func(a, b domain.Retry) int { return domain.CompareEntries(a.EntryID, b.EntryID) })
+	return dead[:min(limit, len(dead))], nil
+}
+
+// Cursors implements [repository.Shards].
+func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("cursors of a shard: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.shards[shard]), nil
+}

@@ -1,0 +1,123 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Streams keeps messages in slices, and removes them when their retention has passed.
+type Streams struct {
+	retention time.Duration
+	clock     func() time.Time
+
+	mu      sync.Mutex
+	streams map[domain.StreamName]*stream
+}
+
+var _ repository.Streams = (*Streams)(nil)
+
+type stream struct {
+	entries [domain.Priorities][]repository.Entry // those that are retained
+	numbers [domain.Priorities]int64              // of the next entry
+	ids     map[string]sentID
+}
+
+type sentID struct {
+	position domain.Position
+	digest   [32]byte
+	sent     time.Time
+}
+
+// NewStreams returns an empty Streams. clock is not nil.
+func NewStreams(retention time.Duration, clock func() time.Time) *Streams {
+	return &Streams{retention: retention, clock: clock, streams: make(map[domain.StreamName]*stream)}
+}
+
+// stream returns a stream without the entries and ids that have expired.
+func (s *Streams) stream(name domain.StreamName, now time.Time) *stream {
+	st := s.streams[name]
+	if st == nil {
+		st = &stream{ids: make(map[string]sentID)}
+		s.streams[name] = st
+	}
+	for p := range st.entries {
+		st.entries[p] = slices.DeleteFunc(st.entries[p], func(e repository.Entry) bool { return now.Sub(e.Published) > s.retention })
+	}
+	for id, sent := range st.ids {
+		if now.Sub(sent.sent) > repository.IDRetention {
+			delete(st.ids, id)
+		}
+	}
+	return st
+}
+
+// Append implements [repository.Streams].
+func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	if err := repository.CheckAppend(messages); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	st := s.stream(name, now)
+	appended := make([]repository.Appended, len(messages))
+	for i := range messages {
+		m := messages[i]
+		digest := m.Digest()
+		if before, ok := st.ids[m.ID]; ok && m.ID != "" {
+			appended[i] = repository.Appended{Position: before.position, Outcome: repository.AppendDuplicate}
+			if before.digest != digest {
+				appended[i].Outcome = repository.AppendConflict
+			}
+			continue
+		}
+		p := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: st.numbers[m.Priority]}}
+		st.numbers[m.Priority]++
+		st.ids[m.ID] = sentID{p, digest, now}
+		m.Payload = slices.Clone(m.Payload)
+		st.entries[m.Priority] = append(st.entries[m.Priority], repository.Entry{Message: m, Position: p, Published: now})
+		appended[i].Position = p
+	}
+	return appended, nil
+}
+
+// Read implements [repository.Streams].
+func (s *Streams) Read(ctx context.Context, name domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.Entries{}, fmt.Errorf("read: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stream(name, s.clock())
+	first := st.numbers[from.Priority] - int64(len(st.entries[from.Priority]))
+	start := from
+	start.Number = max(from.Number, first)
+	rest := st.entries[from.Priority][min(start.Number-first, int64(len(st.entries[from.Priority]))):]
+	return repository.Entries{Entries: slices.Clone(rest[:min(limit, len(rest))]), Start: start}, nil
+}
+
+// End implements [repository.Streams].
+func (s *Streams) End(ctx context.Context, name domain.StreamName) (repository.StreamEnd, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.StreamEnd{}, fmt.Errorf("end: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stream(name, s.clock())
+	var end repository.StreamEnd
+	for p, n := range st.numbers {
+		if n > 0 {
+			end.Positions = append(end.Positions, domain.Position{EntryID: domain.EntryID{Priority: p, Number: n}})
+		}
+	}
+	return end, nil
+}

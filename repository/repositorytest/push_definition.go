@@ -1,0 +1,198 @@
+package repositorytest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// NewDefinition returns the definition of a subscription that no other test uses.
+func NewDefinition(owner domain.ActorID) *repository.Definition {
+	s := domain.Subscription{
+		Owner: owner, CallbackURL: "https://example.org/hook?a=1&b=<2>", HMACKeyID: "key",
+		Encoding: domain.FormEncoding, FormFields: map[string]string{"a/b": "c"},
+		Filter: "type == 'made'", Attachments: map[string]string{"n": "n", "é": "@"},
+	}
+	s.SetDefaults()
+	return &repository.Definition{
+		ID: newUUID(), Subscription: s, Secret: "sealed", Created: time.Now().UTC().Truncate(time.Second),
+	}
+}
+
+func (f *pushFixture) subscribes(d *repository.Definition) *repository.Definition {
+	f.Helper()
+	stored, created, err := f.Definitions.CreateSubscription(f.ctx, d)
+	require.NoError(f, err)
+	require.True(f, created)
+	return stored
+}
+
+// listed demands that an owner has the definitions, and no others.
+func (f *pushFixture) listed(owner domain.ActorID, want ...*repository.Definition) {
+	f.Helper()
+	slices.SortFunc(want, func(a, b *repository.Definition) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	got, err := f.Definitions.Subscriptions(f.ctx, owner)
+	require.NoError(f, err)
+	require.Len(f, got, len(want))
+	for i := range want {
+		require.Equal(f, want[i], got[i])
+	}
+}
+
+func (f *pushFixture) fails(kind domain.Kind, err error) {
+	f.Helper()
+	require.Equal(f, kind, domain.KindOf(err), "%v", err)
+}
+
+var definitionRules = []pushRule{
+	{"WhatIsCreatedIsReadAndListed", func(f *pushFixture) {
+		a, b := NewActor(), NewActor()
+		f.listed(a)
+		d := NewDefinition(a)
+		first := f.subscribes(d)
+		want := d.Clone()
+		want.Version = first.Version
+		require.Equal(f, want, first)
+		require.NotEmpty(f, first.Version)
+		second, other := f.subscribes(NewDefinition(a)), f.subscribes(NewDefinition(b))
+		got, err := f.Definitions.Subscription(f.ctx, d.ID)
+		require.NoError(f, err)
+		require.Equal(f, first, got)
+		f.listed(a, first, second)
+		f.listed(b, other)
+		_, err = f.Definitions.Subscription(f.ctx, NewDefinition(a).ID)
+		f.fails(domain.NotFound, err)
+	}},
+	{"CreatingAgainReturnsWhatIsThere", func(f *pushFixture) {
+		d := NewDefinition(NewActor())
+		first := f.subscribes(d)
+		d.CallbackURL = "https://example.org/other"
+		got, created, err := f.Definitions.CreateSubscription(f.ctx, d)
+		require.NoError(f, err)
+		require.False(f, created)
+		require.Equal(f, first, got)
+		f.listed(d.Owner, first)
+	}},
+	{"AnIdBelongsToOneOwner", func(f *pushFixture) {
+		d := NewDefinition(NewActor())
+		first := f.subscribes(d)
+		stranger := NewDefinition(NewActor())
+		stranger.ID = d.ID
+		_, _, err := f.Definitions.CreateSubscription(f.ctx, stranger)
+		f.fails(domain.Conflict, err)
+		f.listed(stranger.Owner)
+		stranger.Version = first.Version
+		_, err = f.Definitions.ReplaceSubscription(f.ctx, stranger)
+		f.fails(domain.NotFound, err)
+		f.fails(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, stranger.Owner, d.ID, ""))
+		f.listed(d.Owner, first)
+	}},
+	{"AReplacementIsOfAVersion", func(f *pushFixture) {
+		first := f.subscribes(NewDefinition(NewActor()))
+		second := first.Clone()
+		second.Paused, second.Secret, second.FormFields, second.Encoding = true, "", nil, domain.JSONEncoding
+		second.Created = second.Created.Add(time.Hour)
+		version, err := f.Definitions.ReplaceSubscription(f.ctx, second)
+		require.NoError(f, err)
+		require.NotEqual(f, first.Version, version)
+		_, err = f.Definitions.ReplaceSubscription(f.ctx, first)
+		f.fails(domain.Conflict, err)
+		second.Version, second.Created = version, first.Created
+		f.listed(first.Owner, second)
+		none := NewDefinition(first.Owner)
+		none.Version = version
+		_, err = f.Definitions.ReplaceSubscription(f.ctx, none)
+		f.fails(domain.NotFound, err)
+	}},
+	{"WhatIsDeletedIsGone_AndItsIdStaysUsed", func(f *pushFixture) {
+		d := NewDefinition(NewActor())
+		first, other := f.subscribes(d), f.subscribes(NewDefinition(d.Owner))
+		f.fails(domain.Conflict, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, other.Version+"x"))
+		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, first.Version))
+		f.fails(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
+		_, err := f.Definitions.Subscription(f.ctx, d.ID)
+		f.fails(domain.NotFound, err)
+		_, err = f.Definitions.ReplaceSubscription(f.ctx, first)
+		f.fails(domain.NotFound, err)
+		_, _, err = f.Definitions.CreateSubscription(f.ctx, d)
+		f.fails(domain.Conflict, err)
+		f.listed(d.Owner, other)
+	}},
+	{"AnOwnerHasAtMostAHundred", func(f *pushFixture) {
+		owner := NewActor()
+		var all []*repository.Definition
+		for range domain.MaxSubscriptions {
+			all = append(all, f.subscribes(NewDefinition(owner)))
+		}
+		_, _, err := f.Definitions.CreateSubscription(f.ctx, NewDefinition(owner))
+		require.ErrorIs(f, err, repository.ErrSubscriptionLimit)
+		f.fails(domain.Invalid, err)
+		again, created, err := f.Definitions.CreateSubscription(f.ctx, all[5])
+		require.NoError(f, err)
+		require.False(f, created)
+		require.Equal(f, all[5], again)
+		f.listed(owner, all...)
+		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, owner, all[3].ID, ""))
+		all[3] = f.subscribes(NewDefinition(owner))
+		f.listed(owner, all...)
+	}},
+	{"TheLimitIsExactHoweverManyCreate", func(f *pushFixture) {
+		owner := NewActor()
+		for range domain.MaxSubscriptions - 3 {
+			f.subscribes(NewDefinition(owner))
+		}
+		const callers = 8
+		var g sync.WaitGroup
+		results := make([]error, callers)
+		for i := range callers {
+			g.Go(func() { _, _, results[i] = f.Definitions.CreateSubscription(f.ctx, NewDefinition(owner)) })
+		}
+		g.Wait()
+		made := 0
+		for _, err := range results {
+			if err == nil {
+				made++
+			} else if !errors.Is(err, repository.ErrSubscriptionLimit) {
+				f.Error(fmt.Errorf("refused by %w", err))
+			}
+		}
+		require.Equal(f, 3, made)
+		all, err := f.Definitions.Subscriptions(f.ctx, owner)
+		require.NoError(f, err)
+		require.Len(f, all, domain.MaxSubscriptions)
+	}},
+	{"OneIdIsCreatedOnce_HoweverManyCreateIt", func(f *pushFixture) {
+		d := NewDefinition(NewActor())
+		const callers = 6
+		var g sync.WaitGroup
+		made := make([]bool, callers)
+		for i := range callers {
+			g.Go(func() {
+				stored, created, err := f.Definitions.CreateSubscription(f.ctx, d)
+				if err != nil || stored.ID != d.ID {
+					f.Error(err)
+				}
+				made[i] = created
+			})
+		}
+		g.Wait()
+		n := 0
+		for _, m := range made {
+			if m {
+				n++
+			}
+		}
+		require.Equal(f, 1, n)
+		all, err := f.Definitions.Subscriptions(f.ctx, d.Owner)
+		require.NoError(f, err)
+		require.Len(f, all, 1)
+	}},
+}

@@ -1,0 +1,97 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Streams keeps the messages that are published, until their retention has passed. A stream
+// that has none is as good as one that exists.
+type Streams interface {
+	// Append appends up to MaxAppend messages, which have passed their Check, and returns for
+	// each what became of it. Those that are appended become visible together; those of one
+	// priority have consecutive numbers. Once Append returns without an error, they are
+	// durable and visible.
+	//
+	// A message with an ID that the stream was sent within the last IDRetention is not
+	// appended: it is a duplicate if its content is the same, else a conflict. No two messages
+	// of a call may have the same ID, or the call fails with Invalid. After an Uncertain
+	// failure, a repeated call appends messages without an ID once more.
+	Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]Appended, error)
+
+	// Read returns up to limit entries of the priority of from, the first that are at from or
+	// behind it, in order. What is appended while the call is under way, or was appended by
+	// another node a moment ago, may be missing; there are no gaps.
+	Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (Entries, error)
+
+	// End returns the positions behind the last entries. A cursor that begins there takes
+	// all that is appended after the call began.
+	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
+}
+
+// MaxAppend is the limit for the messages of one Append.
+const MaxAppend = 60
+
+// IDRetention is how long a stream knows the ID of a message, at least.
+const IDRetention = 24 * time.Hour
+
+// Appended says what became of a message.
+type Appended struct {
+	Position domain.Position // of the message; of the first one with its ID if it was not appended
+	Outcome  AppendOutcome
+}
+
+// An AppendOutcome says what became of a message.
+type AppendOutcome int
+
+// The outcomes of a message.
+const (
+	AppendedNow     AppendOutcome = iota
+	AppendDuplicate               // a message with its ID and content was appended before
+	AppendConflict                // a message with its ID and other content was appended before
+)
+
+// Entries are consecutive entries of one priority of a stream.
+type Entries struct {
+	Entries []Entry
+	// Start is the position of the first entry. If it is behind the one that was asked for,
+	// the entries between were removed, because their retention had passed.
+	Start domain.Position
+}
+
+// An Entry is a message as the stream returns it.
+type Entry struct {
+	domain.Message // its Payload is nil if PayloadAt is not zero
+	Position       domain.Position
+	PayloadAt      Section   // of a large payload, in the content store
+	Published      time.Time // by the clock of the node that appended it
+}
+
+// A StreamEnd is the end of a stream.
+type StreamEnd struct {
+	Segment   int // where a priority without entries begins
+	Positions []domain.Position
+}
+
+// CheckAppend returns an Invalid error unless Append takes messages. It is for
+// implementations.
+func CheckAppend(messages []domain.Message) error {
+	if n := len(messages); n > MaxAppend {
+		return domain.Errorf(domain.Invalid, "append: want at most %d messages, got %d", MaxAppend, n)
+	}
+	ids := make(map[string]bool)
+	for i := range messages {
+		m := &messages[i]
+		if err := m.Check(); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
+		}
+		if m.ID != "" && ids[m.ID] {
+			return domain.Errorf(domain.Invalid, "message %d: its id is that of another one: %q", i, domain.Clip(m.ID))
+		}
+		ids[m.ID] = true
+	}
+	return nil
+}
