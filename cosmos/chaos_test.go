@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,9 +40,14 @@ import (
 const chaosSeeds = 24
 
 // chaosRetention is how long what is acknowledged is kept in the worlds in which a
-// sweep runs: longer than a Save can be under way and a domain goes on sending what
-// it was not told to be stored, for that is what the retention is for.
-const chaosRetention = 2 * saveTimeout
+// sweep runs: longer than a Save may decide after its events were first sent. A domain
+// sends them again for resendFor, and then waits for up to saveTimeout. In that time its
+// events may be taken by a caller that leads, which decides in the round that it runs or in
+// the next one, whether the domain still waits or not.
+const (
+	chaosRetention = resendFor + saveTimeout + 2*saveTimeout + 10*time.Second
+	resendFor      = saveTimeout / 2
+)
 
 func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	t.Parallel()
@@ -252,7 +258,7 @@ func (c *chaos) run() {
 		bundles = append(bundles, b)
 	}
 	slices.SortFunc(bundles, func(a, b repositorytest.Peeked) int { return cmp.Compare(a.First, b.First) })
-	require.NoError(c, c.ledger.Check(bundles))
+	require.NoError(c, c.ledger.Check(bundles), "%s", doubles(bundles))
 	last := make(map[domain.Group]domain.Sequence)
 	for _, b := range bundles {
 		if c.order == domain.ByRecipient {
@@ -260,6 +266,22 @@ func (c *chaos) run() {
 		}
 		last[b.Group] = b.Last
 	}
+}
+
+// doubles says when the events were saved that bundles have twice. More than
+// chaosRetention apart, the first copy may have been forgotten.
+func doubles(bundles []repositorytest.Peeked) string {
+	var text strings.Builder
+	saved := make(map[domain.EventID]time.Time)
+	for _, b := range bundles {
+		for _, e := range b.Events {
+			if first, ok := saved[e.ID]; ok {
+				fmt.Fprintf(&text, "event %s was saved at %v, and %v later in bundle %s\n", e.ID, first, e.Saved.Sub(first), b.ID)
+			}
+			saved[e.ID] = e.Saved
+		}
+	}
+	return text.String()
 }
 
 // countsBackwards demands of bundles that are all that was left, in order, that
@@ -300,7 +322,7 @@ func (c *chaos) write(saver int) {
 		}
 		c.ledger.Unsure(saver, batch...)
 		began := time.Now()
-		for try := 0; !c.sweeps || time.Since(began) < chaosRetention/4; try++ {
+		for try := 0; !c.sweeps || time.Since(began) < resendFor; try++ {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.random(20_000))*time.Millisecond)
 			saved, err := c.node(c.random(2)).Save(ctx, c.actor, batch)
 			cancel()
@@ -333,7 +355,7 @@ func (c *chaos) killEvery() int {
 // take their time.
 func (c *chaos) batches() int {
 	if c.sweeps {
-		return 8 + c.random(8)
+		return 12 + c.random(12)
 	}
 	return 2 + c.random(5)
 }

@@ -66,11 +66,12 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 	if sealed < cab.sealed || sealed == cab.sealed && last.Drawer == cab.last.Drawer && last.Fill < cab.last.Fill {
 		last, sealed = cab.last, cab.sealed
 	}
-	if floor <= cab.floor && sealed == cab.sealed && last.Drawer == cab.open.drawer {
+	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // a damaged head may change one of them
+	if floor <= cab.floor && sealed == cab.sealed && isOpen {
 		cab.last = last
 		return
 	}
-	if last.Drawer != cab.open.drawer {
+	if !isOpen {
 		if cab.open.drawer != "" {
 			cab.left = cab.open
 		}
@@ -332,7 +333,7 @@ func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) er
 		for _, at := range wanted {
 			f := found[at]
 			switch {
-			case at == open && cab.open.drawer != "":
+			case at == open && cab.open.drawer != "" && !cab.open.looked:
 				cab.open.begin(f, cab.last.Fill)
 			case f != nil && (at.level > 0 || f.doc.Sealed):
 				cab.admit(at, &residentFilter{set: f.set})

@@ -158,6 +158,10 @@ func (w *writer) raise(ctx context.Context, c *call, inFront map[cabinetName]pos
 	return w.undo(ctx, c)
 }
 
+// maxRaise is by how many drawers a head is raised at most: their intent has to fit into a
+// document. A gate that is farther in front is damaged, or the backup is not of this hub.
+const maxRaise = 10_000
+
 // partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the
 // head can go on above them, and the head to write that on: without the tail of the cabinet,
 // whose events are in pages then.
@@ -178,6 +182,9 @@ func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinet
 			stored[d.Ordinal] = d
 		}
 		highest = max(highest, d.Ordinal)
+	}
+	if highest-last.Ordinal > maxRaise {
+		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its head is at drawer %d, and a gate or a drawer at %d", cabinetKey(cabinet), last.Ordinal, highest)
 	}
 	var parts []part
 	for ordinal := floor; ordinal <= highest; ordinal++ {

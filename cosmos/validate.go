@@ -14,6 +14,9 @@ import (
 // maxSlots is more than any drawer has, whatever its capacity.
 const maxSlots = 1 << 20
 
+// maxOrdinal is more than any drawer has: a hundred billion events of a cabinet.
+const maxOrdinal = 1 << 24
+
 // isName reports whether text may be the id of a drawer: Cosmos calls a request with
 // one that cannot be an id a wrong request, and does not say that it is damage.
 func isName(text string) bool {
@@ -24,9 +27,11 @@ func isName(text string) bool {
 
 func areSlots(from, to int) bool { return 0 <= from && from <= to && to <= maxSlots }
 
+func areOrdinals(from, to int) bool { return 0 <= from && from <= to && to <= maxOrdinal }
+
 func (h *head) Validate() error {
 	for name, last := range h.Cabinets {
-		if !areSlots(0, last.Fill) || last.BaseOrdinal < 0 || last.Ordinal < last.BaseOrdinal || !isName(last.Drawer) {
+		if !areSlots(0, last.Fill) || !areOrdinals(last.BaseOrdinal, last.Ordinal) || !isName(last.Drawer) {
 			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
 		}
 	}
@@ -46,7 +51,7 @@ func (h *head) Validate() error {
 }
 
 func (d *drawer) Validate() error {
-	if !areSlots(0, d.Count) || d.Ordinal < 0 {
+	if !areSlots(0, d.Count) || !areOrdinals(0, d.Ordinal) {
 		return fmt.Errorf("drawer %s, number %d, has %d events", d.ID, d.Ordinal, d.Count)
 	}
 	return nil
