@@ -110,6 +110,20 @@ func (t *Transport) BreakOne(n int, f Fault) {
 	})
 }
 
+// CrashAt ends a node at its n-th call from now: f breaks that one, and all later requests
+// are lost. Fired is 0 if the node made fewer calls.
+func (t *Transport) CrashAt(n int, f Fault) {
+	t.Break(func(call int, _ *http.Request) Fault {
+		switch {
+		case call < n:
+			return None
+		case call == n:
+			return f
+		}
+		return RequestLost
+	})
+}
+
 // Calls returns how many calls for documents were made since Break.
 func (t *Transport) Calls() int {
 	t.mu.Lock()

@@ -1,8 +1,6 @@
 package push
 
 import (
-	"net/http"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -79,20 +77,11 @@ func crashEverywhere(t *testing.T, last faulty.Fault) {
 				for n := 1; ; n++ {
 					l := newLife(t, newRig(t, v.engine), lifeMessages, true, v.opts)
 					node := l.starts(-1)
-					var crashed atomic.Bool
-					l.line.Break(func(call int, _ *http.Request) faulty.Fault {
-						switch {
-						case call < n:
-							return faulty.None
-						case call == n:
-							crashed.Store(true)
-							return last
-						}
-						return faulty.RequestLost
-					})
+					l.line.CrashAt(n, last)
 					err := l.lead(node, 0)
+					crashed := l.line.Fired() > 0
 					l.line.Break(nil)
-					if !crashed.Load() {
+					if !crashed {
 						require.NoError(t, err)
 						return
 					}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -158,19 +157,9 @@ func TestACrashAnywhere_TakesNothingFromTheLimit(t *testing.T) {
 				for n := 1; ; n++ {
 					r, l := newRig(t, embedded.Options{}), newDefinitionLife()
 					node := r.node(Options{Retries: -1})
-					var crashed atomic.Bool
-					r.line.Break(func(call int, _ *http.Request) faulty.Fault {
-						switch {
-						case call < n:
-							return faulty.None
-						case call == n:
-							crashed.Store(true)
-							return last
-						}
-						return faulty.RequestLost
-					})
+					r.line.CrashAt(n, last)
 					_ = l.lead(node)
-					if !crashed.Load() {
+					if r.line.Fired() == 0 {
 						return
 					}
 					r.fill(l.kept.Owner)
