@@ -384,7 +384,7 @@ func (m *cursorModel) finish() {
 	v := m.current()
 	want := 0
 	for _, e := range m.stream {
-		require.True(m.t, v.ended(e), "P1: %v comes to an end", e)
+		require.True(m.t, v.ended(e), "P1: %v ends", e)
 		if matches(e) {
 			want++
 		}

@@ -8,7 +8,7 @@
 //	recipient + origin + content type ─▶ cabinet ─▶ events, in Save order
 //	group of origins ─▶ at most one open bundle, repeated until it is dequeued
 //
-// A [Message] that is published to a stream comes to each of its receivers. A receiver's
+// A [Message] that is published to a stream is delivered to each of its receivers. A receiver's
 // [Cursor] says how far it has come in the stream and what became of each delivery; a
 // [Policy] says when a delivery that failed is attempted again:
 //

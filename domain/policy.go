@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Policy says when a delivery that failed is attempted again, and when it is given up.
+// A Policy says when a delivery that failed is attempted again, and when it becomes a dead letter.
 type Policy struct {
 	Attempts int // limit for the calls of a delivery
 
@@ -31,7 +31,7 @@ const (
 	statusGone = 410
 )
 
-// DefaultPolicy returns the policy of a receiver that has none of its own.
+// DefaultPolicy returns the policy of a receiver without one.
 func DefaultPolicy() Policy {
 	return Policy{
 		Attempts: 12, First: 5 * time.Second, Max: 12 * time.Hour, Jitter: true,
@@ -84,7 +84,7 @@ const maxDoublings = 20
 
 // A Verdict says what follows a failed attempt.
 type Verdict struct {
-	Dead  bool      // the delivery is given up
+	Dead  bool      // the budget is spent: a dead letter
 	Due   time.Time // of the next attempt, unless it is dead
 	Hold  time.Time // nothing is sent to the receiver before this time; zero: no such time
 	Pause bool      // the receiver wants nothing any more

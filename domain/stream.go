@@ -8,7 +8,7 @@ import (
 )
 
 // A StreamName names a stream: a sequence of messages that any number of receivers read,
-// each by a [Cursor] of its own. A topic and a channel may have the same name.
+// each with its own [Cursor]. A topic and a channel may have the same name.
 type StreamName struct{ kind, name string }
 
 // ParseTopic returns the stream of a topic. It accepts what ParseActorID accepts.

@@ -48,7 +48,7 @@ type Operations interface {
 	// Thaw ends a Freeze.
 	Thaw(ctx context.Context, recipient domain.ActorID, by Order) error
 
-	// Abandon gives up the events at the front of a cabinet that the store has lost, up to
+	// Abandon skips the events at the front of a cabinet that the store has lost, up to
 	// the next one that can be read, and returns what they were. It fails with Conflict if
 	// the first event that waits can be read, or if a bundle is open in the group of the
 	// cabinet, and with NotFound if nothing waits in the cabinet. No bundle that was closed

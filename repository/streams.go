@@ -19,7 +19,7 @@ type Streams interface {
 	// A message with an ID that the stream was sent within the last IDRetention is not
 	// appended: it is a duplicate if its content is the same, else a conflict. No two messages
 	// of a call may have the same ID, or the call fails with Invalid. After an Uncertain
-	// failure, a repeated call appends messages without an ID once more.
+	// failure, a repeated call appends messages without an ID again.
 	Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]Appended, error)
 
 	// Read returns up to limit entries of the priority of from, the first that are at from or

@@ -77,7 +77,7 @@ const (
 	maxRead = 64 << 10 // bytes that are read, so that the connection can be used again
 )
 
-// A Result is what came of a call.
+// A Result is the outcome of a call.
 type Result struct {
 	Answer domain.Answer
 	Body   []byte // of the answer, up to MaxBody

@@ -21,7 +21,7 @@ type Delivery struct {
 	Attachments  json.RawMessage   // an object with the values of their expressions; nil: none
 	Headers      map[string]string // of the user; see CheckHeaders
 
-	// Secrets sign the message, each with a signature of its own: two while one replaces the
+	// Secrets sign the message, each with its own signature: two while one replaces the
 	// other.
 	Secrets []Secret
 	HMACKey Key // for the Authorization header; "": none

@@ -15,7 +15,7 @@ const (
 	MaxHeaderValue = 1 << 10 // bytes
 )
 
-// reserved are headers that the hub or the protocol sets. Authorization is none of them: the
+// reserved are headers that the hub or the protocol sets. Authorization is not among them: the
 // hub replaces it for receivers with an HMAC key.
 var reserved = []string{
 	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Digest",

@@ -85,7 +85,7 @@ func TestASlowReceiver_IsAFailedAttemptAtTheDeadline(t *testing.T) {
 	}
 }
 
-// The transport goes on with a handshake that its call has given up; it has a deadline, too.
+// The transport continues a handshake after its call has ended; the handshake has a deadline, too.
 func TestAHandshakeThatHangs_IsAFailedAttemptAndLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -24,7 +24,7 @@ func (c *Client) newTransport() *http.Transport {
 		DialContext:            c.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
 		TLSHandshakeTimeout:    c.opts.Timeout,
-		ForceAttemptHTTP2:      true, // a transport with a dialer of its own does not by itself
+		ForceAttemptHTTP2:      true, // otherwise off if the transport has its own dialer
 		DisableCompression:     true, // so that no answer grows while it is read
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           maxIdle,

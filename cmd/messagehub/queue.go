@@ -48,8 +48,8 @@ func (p *process) queueCommand() *cobra.Command {
 	add("replay ACTOR GROUP", "Open the bundle again that was closed last",
 		"The next peek of the group hands it out as it was. After a release, another replay goes one bundle\nfurther back, as far as bundles are retained.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.replay })
-	add("abandon ACTOR ORIGIN CONTENTTYPE", "Give up events that the store has lost",
-		"Of a cabinet whose next events cannot be read, those up to the next one that can. They are named here\nand in the record. Without this order the cabinet waits, and all others go on. First restore the lost\npage if there is a copy of it; have the senders send again what is lost otherwise.",
+	add("abandon ACTOR ORIGIN CONTENTTYPE", "Skip events that the store has lost",
+		"Skips the events at the front of a cabinet that cannot be read, up to the next one that can. They are\nlisted here and in the record. Without this order the cabinet waits; the others are not affected. Restore\nthe lost page first if there is a copy of it; otherwise ask the senders to send the events again.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.abandon })
 	add("freeze ACTOR", "Hand out nothing until the queue is thawed",
 		"Peek and dequeue of the actor fail with 503 from then on. What is sent is stored.",

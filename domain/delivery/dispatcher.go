@@ -30,7 +30,7 @@ type permit struct {
 	suspect bool
 }
 
-// An offered cursor stands in up to two queues: that of its fresh deliveries, and that of its
+// An offered cursor is in up to two queues: that of its fresh deliveries, and that of its
 // next retry.
 type offers struct {
 	queued [2]bool // guarded by dispatcher.mu

@@ -21,7 +21,7 @@ type Options struct {
 	Concurrency int    // calls under way, of one receiver; default 16
 
 	Timeout  time.Duration // of a call; default 30 s
-	Overhead time.Duration // to store what came of a call; default 30 s
+	Overhead time.Duration // to store the outcome of a call; default 30 s
 	For      time.Duration // after which Run returns; no call begins that would outlive it. 0: no such time
 	Grace    time.Duration // for calls under way when the context of Run ends; default 10 s
 
@@ -130,7 +130,7 @@ func New(ports Ports, opts Options) *Engine {
 const margin = 5 * time.Second
 
 // Run serves cursors until ctx ends, or Options.For has passed. Then it begins no call, waits
-// for those that are under way, stores what came of them, and returns nil. It is called once.
+// for those that are under way, stores their outcomes, and returns nil. It is called once.
 func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Lock()
 	e.ctx, e.stop = context.WithCancel(context.WithoutCancel(ctx))

@@ -132,7 +132,7 @@ func (s *service) begin(p permit) bool {
 	return true
 }
 
-// call calls a receiver, and returns what came of it. If the engine has ended the call, it
+// call calls a receiver and returns the outcome. If the engine has ended the call, it
 // returns no answer.
 func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.Entry, attempts int) outcome {
 	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)

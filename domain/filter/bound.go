@@ -42,7 +42,7 @@ type bound struct {
 	memory linear // that is allocated, in bytes
 
 	// failure is what the first error allocates. An evaluation ends with it, except for three
-	// kinds of nodes, which go on without a value.
+	// kinds of nodes, which continue without a value.
 	failure linear
 
 	// reference is the bound of the expression that this one refers to, or nil.

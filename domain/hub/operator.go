@@ -80,7 +80,7 @@ func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by Order) err
 	return o.order(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
 }
 
-// Abandon gives up the events at the front of a cabinet that the store has lost, up to the
+// Abandon skips the events at the front of a cabinet that the store has lost, up to the
 // next one that can be read, and returns what they were. It fails with Conflict if the first
 // event can be read, or a bundle is open in the group, and with NotFound if nothing waits in
 // the cabinet.

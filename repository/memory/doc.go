@@ -15,7 +15,7 @@
 // acknowledged. A run remembers the generation it was computed from, so a bundle
 // made from an outdated run is refused.
 //
-// [Streams] and [Cursors] are those of the push side, and stand apart.
+// [Streams] and [Cursors] belong to the push side and are separate.
 //
 // Every call happens as a whole or not at all, so a failure leaves nothing
 // behind. Nothing but streams and dead letters is ever

@@ -178,7 +178,7 @@ func (r *randomRun) check(receiver *Receiver) {
 	w := r.World
 	s := w.Standing(receiver)
 	n := s.Counters
-	require.Zero(w, s.Outstanding(), "P1: everything comes to its end: %+v at %v", s, w.Clock.Now())
+	require.Zero(w, s.Outstanding(), "P1: every delivery ends: %+v at %v", s, w.Clock.Now())
 	require.EqualValues(w, r.published, n.Triggered+n.Filtered, "P1")
 	require.EqualValues(w, n.Triggered, n.Delivered+n.Errored, "P1, P2")
 	if receiver.Matches == nil {

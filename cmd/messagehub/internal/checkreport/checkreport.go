@@ -132,7 +132,7 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 			"Keep a copy of the data, look at the disk or the account, and restore a backup of before. Until then the\n" +
 			"other queues work; messagehub queue freeze ACTOR keeps the damaged ones as they are, and skip lets an\n" +
 			"actor pass a bundle that cannot be read. A cabinet whose next page is lost waits, and the others of its\n" +
-			"actor go on; messagehub queue abandon ACTOR ORIGIN CONTENTTYPE gives up what is lost and goes on behind it.\n")
+			"actor continue; messagehub queue abandon ACTOR ORIGIN CONTENTTYPE skips the lost events.\n")
 	}
 }
 
