@@ -341,17 +341,26 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, "1000 kinds")
 
-	k.takesAll()
+	const gone = 5
+	for range gone {
+		require.Equal(t, 1, k.takes().Count)
+	}
 	sweeper := k.rig.node(Options{SweepEvery: -1, Clock: k.clock}, false)
 	for range 4 {
 		_, err := sweeper.Sweep(t.Context())
 		require.NoError(t, err)
 		k.passes(9 * day)
 	}
-	_, err = k.node.Save(t.Context(), k.actor, []domain.Event{one})
+	var others []domain.Event
+	for n := range gone {
+		others = append(others, repositorytest.Event(k.actor, repositorytest.Typed(fmt.Sprint("another-", n))))
+	}
+	saved, err := k.node.Save(t.Context(), k.actor, others)
 	require.NoError(t, err)
-	require.Len(t, k.head().Cabinets, 1)
-	require.Equal(t, 1, k.takesAllEvents())
+	require.Equal(t, gone, saved.Accepted)
+	require.Len(t, k.head().Cabinets, maxCabinets)
+	_, err = k.node.Save(t.Context(), k.actor, []domain.Event{one})
+	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
 }
 
 // TestRemoval_SurvivesACrashAtEachRequest has a node die at each request of the sweeps that

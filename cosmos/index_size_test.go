@@ -83,7 +83,8 @@ func TestSave_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
 			t.Logf("mean of %d: warm %.1f RU, %.1f requests; nothing in memory %.1f RU, %.1f requests", saves,
 				warm.units/saves, float64(warm.requests)/saves, cold.units/saves, float64(cold.requests)/saves)
 			const requests, units = 4, 37 // of a Save that reads nothing
-			assert.LessOrEqual(t, warm.requests, int64((requests+1)*saves), "one query more, if the filters do not fit into memory")
+			const falsePositives = 1      // a filter names a drawer that does not have the event
+			assert.LessOrEqual(t, warm.requests, int64((requests+1)*saves+falsePositives), "one query more, if the filters do not fit into memory")
 			assert.LessOrEqual(t, warm.units, 1.5*units*saves)
 			assert.LessOrEqual(t, cold.requests, int64(2*requests*saves))
 			assert.LessOrEqual(t, cold.units, 3.0*units*saves)
