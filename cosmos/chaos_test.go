@@ -201,11 +201,14 @@ func (c *chaos) node(i int) *chaosNode {
 	return c.nodes[i]
 }
 
+// savers is how many callers save at the same time.
+const savers = 3
+
 func (c *chaos) run() {
 	var actors, writers, killer sync.WaitGroup
 	var dead []*chaosNode
 	done := make(chan struct{})
-	for i := range 3 {
+	for i := range savers {
 		writers.Go(func() { c.write(i) })
 	}
 	for i := range 2 {
@@ -308,7 +311,9 @@ func (c *chaos) pause(ms int) {
 	client.Sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
 }
 
-// write saves batches of events, each until it is told that they are stored.
+// write saves batches of events, each until it is told that they are stored. Where a sweep
+// runs, it resends for resendFor at most. The next batch may then be stored before this one,
+// so it is noted as that of another saver.
 func (c *chaos) write(saver int) {
 	var earlier []domain.Event
 	for range c.batches() {
@@ -321,7 +326,7 @@ func (c *chaos) write(saver int) {
 			batch = append(batch, earlier[c.random(len(earlier))])
 		}
 		c.ledger.Unsure(saver, batch...)
-		began := time.Now()
+		isStored, began := false, time.Now()
 		for try := 0; !c.sweeps || time.Since(began) < resendFor; try++ {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+c.random(20_000))*time.Millisecond)
 			saved, err := c.node(c.random(2)).Save(ctx, c.actor, batch)
@@ -329,10 +334,14 @@ func (c *chaos) write(saver int) {
 			if err == nil {
 				require.Equal(c, len(batch), saved.Accepted+saved.Duplicates)
 				c.ledger.Saved(saver, batch...)
+				isStored = true
 				break
 			}
 			require.Less(c, try, 200, "never saved: %v", err)
 			c.expected(err)
+		}
+		if !isStored {
+			saver += savers
 		}
 		earlier = append(earlier, batch...)
 		if c.sweeps {
