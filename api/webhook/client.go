@@ -86,12 +86,19 @@ type Result struct {
 // Send calls a receiver once. A call that fails has a Result too: its answer says why. Send
 // fails only if ctx ends; then nothing is known of the call, and it counts as no attempt.
 func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
+	return c.SendAltered(ctx, d, func(*http.Request) {})
+}
+
+// SendAltered is Send, but alter may change the request once it is signed. It shows how a
+// receiver treats requests that are not from the hub; no other use is meant. The request has
+// the URL that was checked: alter must not change it.
+func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.Request)) (Result, error) {
 	began, start := c.opts.Clock(), time.Now()
 	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
 	defer cancel()
 	var connected atomic.Bool
 	call = httptrace.WithClientTrace(call, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	r, err := c.call(call, d, began)
+	r, err := c.call(call, d, began, alter)
 	r.Answer.Began, r.Answer.Took = began, time.Since(start)
 	if err == nil {
 		return r, nil
@@ -116,11 +123,12 @@ var (
 	errNoConnection = errors.New("the time for a call has passed before it had a connection")
 )
 
-func (c *Client) call(ctx context.Context, d *Delivery, now time.Time) (Result, error) {
+func (c *Client) call(ctx context.Context, d *Delivery, now time.Time, alter func(*http.Request)) (Result, error) {
 	req, err := c.request(ctx, d, now)
 	if err != nil {
 		return Result{}, err
 	}
+	alter(req)
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
 		return Result{}, err

@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -46,5 +48,26 @@ func FuzzForm(f *testing.F) {
 		read, err := multipart.NewReader(bytes.NewReader(body), parameters["boundary"]).ReadForm(1 << 20)
 		require.NoError(t, err)
 		require.Equal(t, map[string][]string{name: {value}, s.PayloadFormField: {string(payload)}}, read.Value)
+	})
+}
+
+// Whatever a sender without the keys sends, it is refused.
+func FuzzVerify(f *testing.F) {
+	f.Add("msg_1", "946684800", "v1,AAAA v1a,AAAA", `Signature keyId="a\"b",signature="AAAA"`, []byte("{}"))
+	f.Add("", "-1", " ,", `Signature signature="`, []byte(nil))
+	now := time.Unix(946684800, 0).UTC()
+	key, err := ParseVerifyKey("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, id, timestamp, signature, authorization string, body []byte) {
+		h := http.Header{
+			"Webhook-Id": {id}, "Webhook-Timestamp": {timestamp}, "Webhook-Signature": {signature},
+			"Authorization": {authorization}, "Date": {now.Format(http.TimeFormat)},
+		}
+		digest := sha256.Sum256(body)
+		h.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
+		for _, v := range []*Verifier{{Keys: []VerifyKey{key}}, {HMACKeys: []Key{"hush"}}} {
+			_, err := v.Verify(h, body, now)
+			require.Equal(t, domain.Invalid, domain.KindOf(err))
+		}
 	})
 }

@@ -248,6 +248,12 @@ var table = []row{
 		why:      "it serves an engine to any client, and starts no hub",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/receiver"},
+		may:      append([]string{"api/webhook", "cmd/terminal"}, toolkit...),
+		tests:    []string{"domain"},
+		why:      "it receives calls of any hub, and starts none",
+	},
+	{
 		packages: []string{"cmd/node", "cmd/messagehub"},
 		may:      []string{everything},
 		why:      "the one place that knows which adapter is in use",

@@ -11,6 +11,7 @@ import (
 // is not needed to run a hub, or to operate one, does not belong here: what only
 // measures, draws or simulates goes into a program below bench.
 var linked = map[string]string{
+	"code.dny.dev/ssrf":                                            "addresses that no receiver may have",
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore":                 "requests to Azure: retries, policies, credentials",
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity":             "the hub's identity in Azure, where it has no keys",
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos":          "the client for Cosmos DB",

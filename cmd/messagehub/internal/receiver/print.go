@@ -1,0 +1,154 @@
+package receiver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// The limits of what is printed of a call.
+const (
+	maxShown = 200 // runes of a header or a path
+	maxLines = 40  // of a body
+)
+
+// shown are the headers that are printed of each call, besides those of the body.
+var shown = []string{"Webhook-Id", "Webhook-Timestamp", webhook.AttemptHeader}
+
+func (r *Receiver) printText(c *call) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s %s  answered %d\n", c.time.Format("15:04:05.000"), clean(c.request.Method), clean(c.request.URL.RequestURI()), c.status)
+	line := func(name, value string) { fmt.Fprintf(&b, "  %-20s %s\n", name, value) }
+	names := shown
+	if r.opts.Headers {
+		names = slices.Sorted(maps.Keys(c.request.Header))
+	}
+	for _, name := range names {
+		for _, value := range c.request.Header[http.CanonicalHeaderKey(name)] {
+			line(clean(strings.ToLower(name)), clean(headerValue(name, value)))
+		}
+	}
+	line("verified", r.verdict(c))
+	if c.number > 1 {
+		line("repeated", fmt.Sprintf("call %d with this id", c.number))
+	}
+	content := "no content type"
+	if t := c.request.Header.Get("Content-Type"); t != "" {
+		content = clean(t)
+	}
+	line("body", fmt.Sprintf("%s, %s", content, terminal.CountOf(int64(len(c.body)), "byte")))
+	for _, text := range bodyLines(c.body, r.opts.ShowBody) {
+		fmt.Fprintf(&b, "    %s\n", text)
+	}
+	b.WriteByte('\n')
+	fmt.Fprint(r.opts.Out, b.String())
+}
+
+// verdict returns whether a call was verified, and why not.
+func (r *Receiver) verdict(c *call) string {
+	switch {
+	case c.problem != nil:
+		return "NO: " + clean(c.problem.Error())
+	case len(c.schemes) > 0:
+		return "yes, " + joinSchemes(c.schemes)
+	}
+	return "not checked: no --secret or --hmac-key is given"
+}
+
+func joinSchemes(schemes []webhook.Scheme) string {
+	texts := make([]string, len(schemes))
+	for i, s := range schemes {
+		texts[i] = string(s)
+	}
+	return strings.Join(texts, " and ")
+}
+
+// headerValue returns what may be printed of a header: of credentials, only their scheme.
+func headerValue(name, value string) string {
+	switch http.CanonicalHeaderKey(name) {
+	case "Authorization", "Proxy-Authorization", "Cookie":
+		scheme, _, found := strings.Cut(value, " ")
+		if !found {
+			return "..."
+		}
+		return scheme + " ..."
+	}
+	return value
+}
+
+// bodyLines returns the beginning of a body, up to limit bytes, as lines for a terminal.
+func bodyLines(body []byte, limit int) []string {
+	if len(body) == 0 || limit < 0 {
+		return nil
+	}
+	cut := len(body) > limit
+	text := body[:min(len(body), limit)]
+	for cut && len(text) > 0 && !utf8.Valid(text[max(0, len(text)-utf8.UTFMax):]) && len(text) > limit-utf8.UTFMax {
+		text = text[:len(text)-1]
+	}
+	var lines []string
+	for line := range strings.Lines(string(bytes.ToValidUTF8(text, []byte("?")))) {
+		if len(lines) == maxLines {
+			cut = true
+			break
+		}
+		lines = append(lines, terminal.Printable(strings.TrimRight(line, "\r\n")))
+	}
+	if cut {
+		lines = append(lines, fmt.Sprintf("… of %d bytes", len(body)))
+	}
+	return lines
+}
+
+func clean(s string) string {
+	return terminal.Clip(terminal.Printable(strings.ToValidUTF8(s, "?")), maxShown)
+}
+
+// A printedCall is a call as a line of JSON.
+type printedCall struct {
+	Time     time.Time         `json:"time"`
+	Method   string            `json:"method"`
+	Path     string            `json:"path"`
+	Status   int               `json:"status"`
+	Verified bool              `json:"verified"`
+	Schemes  []webhook.Scheme  `json:"schemes"`
+	Problem  string            `json:"problem,omitempty"`
+	Number   int               `json:"number,omitempty"` // of calls with its id
+	Headers  map[string]string `json:"headers"`
+	Bytes    int               `json:"bytes"`
+	Body     string            `json:"body"` // its beginning
+}
+
+func (r *Receiver) printJSON(c *call) {
+	p := printedCall{
+		Time: c.time.UTC(), Method: c.request.Method, Path: c.request.URL.RequestURI(), Status: c.status,
+		Verified: len(c.schemes) > 0, Schemes: c.schemes, Number: c.number, Headers: make(map[string]string),
+		Bytes: len(c.body), Body: strings.ToValidUTF8(string(c.body[:max(0, min(len(c.body), r.opts.ShowBody))]), "?"),
+	}
+	if c.problem != nil {
+		p.Problem = c.problem.Error()
+	}
+	if p.Schemes == nil {
+		p.Schemes = []webhook.Scheme{}
+	}
+	for name, values := range c.request.Header {
+		if r.opts.Headers || name == "Content-Type" || slices.Contains(shown, name) {
+			p.Headers[strings.ToLower(name)] = headerValue(name, strings.Join(values, ", "))
+		}
+	}
+	var text strings.Builder
+	if err := json.NewEncoder(&text).Encode(p); err != nil {
+		r.opts.Logger.Error("a call cannot be printed", "error", err)
+		return
+	}
+	fmt.Fprintln(r.opts.Out, terminal.Printable(strings.TrimSuffix(text.String(), "\n"))) // JSON does not escape all control characters
+}

@@ -1,0 +1,210 @@
+package receiver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/terminal"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
+)
+
+// Options of a Receiver.
+type Options struct {
+	Verifier webhook.Verifier // one without keys accepts every call
+
+	Status     int           // of the answer to an accepted call; default 200
+	RetryAfter time.Duration // sent with each answer, in seconds; 0: not sent
+	Delay      time.Duration // before each answer
+
+	MaxBody  int64 // bytes of a call; default 4 MB
+	ShowBody int   // bytes of the body that are printed; default 1,000; negative: none
+	Headers  bool  // print every header
+	JSON     bool  // print a JSON object a line
+
+	Out    io.Writer
+	Logger *slog.Logger // of the server; default: discards
+
+	Clock func() time.Time // default time.Now
+}
+
+// The limits of a Receiver.
+const (
+	maxConnections = 256
+	maxCalls       = 32 // under way at a time; each may hold a body
+	readTimeout    = 30 * time.Second
+	maxIDs         = 10_000 // of calls that are remembered, to recognize repetitions
+)
+
+// A Receiver is an http.Handler. It is safe for concurrent use.
+type Receiver struct {
+	opts  Options
+	slots chan struct{}
+
+	mu     sync.Mutex
+	counts Counts
+	seen   map[string]int // calls by id
+	ids    []string       // of seen, the oldest first
+}
+
+// Counts are what a Receiver has seen.
+type Counts struct {
+	Calls    int
+	Verified int
+	Refused  int // could not be verified or read
+	Repeated int // had the id of an earlier call
+}
+
+// New returns a Receiver.
+func New(opts Options) *Receiver {
+	opts.Status = cmp.Or(opts.Status, http.StatusOK)
+	opts.MaxBody = cmp.Or(opts.MaxBody, 4<<20)
+	opts.ShowBody = cmp.Or(opts.ShowBody, 1000)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	return &Receiver{opts: opts, slots: make(chan struct{}, maxCalls), seen: make(map[string]int)}
+}
+
+// Serve answers calls until ctx ends.
+func (r *Receiver) Serve(ctx context.Context, listener net.Listener) error {
+	return httpserve.Serve(ctx, listener, httpserve.Options{Handler: r, Logger: r.opts.Logger, Server: "the receiver", MaxConnections: maxConnections})
+}
+
+// Counts returns what r has seen.
+func (r *Receiver) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts
+}
+
+// String returns the counts in words.
+func (c Counts) String() string {
+	return fmt.Sprintf("%s, %d verified, %d refused, %d repeated", terminal.CountOf(int64(c.Calls), "call"), c.Verified, c.Refused, c.Repeated)
+}
+
+// A call is what is printed of one.
+type call struct {
+	time    time.Time
+	request *http.Request
+	number  int // of calls with its id
+	body    []byte
+
+	schemes []webhook.Scheme // by which it was verified
+	problem error            // why it was not verified or not read
+	status  int              // of the answer
+}
+
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if connlimit.OverLimit(req.Context()) {
+		refuseBusy(w)
+		return
+	}
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	default:
+		refuseBusy(w)
+		return
+	}
+	c := &call{time: r.opts.Clock(), request: req, status: r.opts.Status}
+	if err := r.read(w, c); err != nil {
+		c.problem = err
+	} else if r.opts.Verifier.HasKeys() {
+		c.schemes, c.problem = r.opts.Verifier.Verify(req.Header, c.body, c.time)
+		if c.problem != nil {
+			c.status = http.StatusUnauthorized
+		}
+	}
+	r.record(c)
+	if clock.Sleep(req.Context(), r.opts.Delay) != nil {
+		return // the caller is gone
+	}
+	if r.opts.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(r.opts.RetryAfter.Seconds())), 10))
+	}
+	if c.problem != nil {
+		http.Error(w, c.problem.Error(), c.status)
+		return
+	}
+	w.WriteHeader(c.status)
+}
+
+func refuseBusy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "too many calls at a time; try again", http.StatusServiceUnavailable)
+}
+
+// read reads the body of a call. It sets the status if it fails.
+func (r *Receiver) read(w http.ResponseWriter, c *call) error {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		c.status = http.StatusInternalServerError
+		return err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, c.request.Body, r.opts.MaxBody))
+	c.body = body
+	if _, isLong := errors.AsType[*http.MaxBytesError](err); isLong {
+		c.status = http.StatusRequestEntityTooLarge
+		return fmt.Errorf("its body has more than %d bytes", r.opts.MaxBody)
+	}
+	if err != nil {
+		c.status = http.StatusRequestTimeout
+		return fmt.Errorf("its body is not complete: %w", err)
+	}
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		c.status = http.StatusInternalServerError
+		return err
+	}
+	return nil
+}
+
+// record counts a call and prints it.
+func (r *Receiver) record(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.Calls++
+	switch {
+	case c.problem != nil:
+		r.counts.Refused++
+	case len(c.schemes) > 0:
+		r.counts.Verified++
+	}
+	if id := c.request.Header.Get("Webhook-Id"); id != "" && c.problem == nil {
+		c.number = r.remember(id)
+		if c.number > 1 {
+			r.counts.Repeated++
+		}
+	}
+	if r.opts.JSON {
+		r.printJSON(c)
+		return
+	}
+	r.printText(c)
+}
+
+// remember returns how many calls with an id there were.
+func (r *Receiver) remember(id string) int {
+	if r.seen[id] == 0 {
+		if len(r.ids) >= maxIDs {
+			delete(r.seen, r.ids[0])
+			r.ids = r.ids[1:]
+		}
+		r.ids = append(r.ids, id)
+	}
+	r.seen[id]++
+	return r.seen[id]
+}

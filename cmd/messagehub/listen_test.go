@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published example
+
+func TestListen_RefusesAWrongCommandLine(t *testing.T) {
+	folder := t.TempDir()
+	empty := filepath.Join(folder, "empty")
+	require.NoError(t, os.WriteFile(empty, []byte("# none\n\n"), 0o600))
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--port", "99999"}, "--port: want a number from 0 to 65535, got 99999"},
+		{[]string{"--answer", "99"}, "--answer: want a status from 200 to 599, got 99"},
+		{[]string{"--delay", "2h"}, "--delay: want a time such as 20s, up to 1h"},
+		{[]string{"--retry-after", "-1s"}, "--retry-after: want a time such as 30s"},
+		{[]string{"--body", "-1"}, "--body: want a number of bytes, or 0"},
+		{[]string{"--host", "0.0.0.0"}, "--host 0.0.0.0: every machine that reaches it could print here; use 127.0.0.1:9000, or give a --secret, or --insecure"},
+		{[]string{"--hmac-key="}, "--hmac-key: want a key, got nothing"},
+		{[]string{"--secret", "hush"}, "--secret: number 1: secret: want whsec_ and the Base64 of 24 to 64 bytes; a key for Authorization belongs to --hmac-key"},
+		{[]string{"--secret-file", empty}, "--secret-file: " + empty + " has no secret"},
+	} {
+		got := messagehub(t, "", append([]string{"listen"}, tc.args...)...)
+		require.Equal(t, result{2, "", "messagehub: " + tc.want + "\nmessagehub: see messagehub listen --help\n"}, got)
+		require.NotContains(t, got.err, "hush")
+	}
+}
+
+// listening runs messagehub listen until the function that it returns is called, which returns
+// what was printed.
+func listening(t *testing.T, environ []string, args ...string) (url string, stop func() (out, err string)) {
+	t.Helper()
+	read, write := io.Pipe()
+	var out bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, &process{args: append([]string{"messagehub", "listen", "--port", "0"}, args...), environ: environ, out: &out, err: write})
+		_ = write.Close()
+	}()
+	greeting := make([]byte, 1000)
+	n, err := read.Read(greeting)
+	require.NoError(t, err)
+	url = regexp.MustCompile(`http://[0-9.:]+/`).FindString(string(greeting[:n]))
+	require.NotEmpty(t, url, "%s", greeting[:n])
+	return url, func() (string, string) {
+		cancel()
+		rest, err := io.ReadAll(read)
+		require.NoError(t, err)
+		require.Zero(t, <-ended)
+		return out.String(), string(greeting[:n]) + string(rest)
+	}
+}
+
+func TestListen_SaysHowItVerifiesAndWhatItHasSeen(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secrets")
+	require.NoError(t, os.WriteFile(file, []byte("# ours\n"+webhookSecret+"\n"), 0o600))
+	for _, tc := range []struct {
+		environ, args []string
+		want          string
+	}{
+		{nil, nil, "calls are not verified"},
+		{nil, []string{"--secret-file", file}, "calls are verified with 1 secret"},
+		{[]string{"MESSAGEHUB_WEBHOOK_SECRET=" + webhookSecret + " " + webhookSecret, "MESSAGEHUB_WEBHOOK_HMAC_KEY=hush"}, nil, "calls are verified with 2 secrets and 1 HMAC key"},
+		{[]string{"MESSAGEHUB_WEBHOOK_SECRET=" + webhookSecret}, []string{"--hmac-key", "hush", "--host", "127.0.0.1"}, "calls are verified with 1 HMAC key"},
+	} {
+		_, stop := listening(t, tc.environ, tc.args...)
+		out, err := stop()
+		require.Empty(t, out)
+		require.Contains(t, err, ", "+tc.want+"; Ctrl-C ends it\n")
+		require.True(t, strings.HasSuffix(err, "\n0 calls, 0 verified, 0 refused, 0 repeated\n"), err)
+	}
+}
+
+func TestListen_SaysThatItsPortIsInUse(t *testing.T) {
+	url, stop := listening(t, nil)
+	port := regexp.MustCompile(`:(\d+)/`).FindStringSubmatch(url)[1]
+	got := messagehub(t, "", "listen", "--port", port)
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.err, "another process has this port; stop that one, or choose another port with --port\n")
+	stop()
+}
