@@ -91,9 +91,7 @@ func (l slowLine) Do(req *http.Request) (*http.Response, error) {
 // slow starts a node whose requests take so long.
 func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repository {
 	r.t.Helper()
-	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: slowLine{r.line, delay}})
-	require.NoError(r.t, err)
-	r.t.Cleanup(db.Close)
+	db := r.account.ConnectBy(slowLine{r.line, delay})
 	return New(db, r.content, opts)
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -116,9 +115,7 @@ func (tc *traffic) run(t *testing.T, pessimistic bool) *entryMeter {
 	r := newRig(t, embedded.Options{Pessimistic: pessimistic})
 	actor := repositorytest.NewActor()
 	m := &entryMeter{next: r.engine.Transport()}
-	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: m})
-	require.NoError(t, err)
-	t.Cleanup(db.Close)
+	db := r.account.ConnectBy(m)
 	opts := tc.opts
 	now := noon
 	opts.Exclusive, opts.SweepEvery, opts.Clock = true, -1, func() time.Time { return now }

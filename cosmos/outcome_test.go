@@ -285,13 +285,11 @@ func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
 func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
-		db, err := client.Connect(client.Connection{Endpoint: s.engine.Endpoint(), Key: s.engine.Key(), Transport: busyAccount{s.engine.Transport()}})
-		require.NoError(t, err)
-		defer db.Close()
+		db := s.account.ConnectBy(busyAccount{s.engine.Transport()})
 		node, began := New(db, s.content, Options{}), time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		_, err = node.NextUnacknowledged(ctx, s.actor, allGroups)
+		_, err := node.NextUnacknowledged(ctx, s.actor, allGroups)
 		require.Equal(t, domain.Busy, domain.KindOf(err), "%v", err)
 		require.Zero(t, time.Since(began))
 	})

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/messagehub/messagehub/cosmos/accounttest"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
-	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 // on demand.
 type rig struct {
 	t       testing.TB
+	account *accounttest.Account
 	engine  *embedded.Engine
 	line    *faulty.Transport
 	content repository.Content
@@ -47,27 +48,20 @@ type rig struct {
 
 func newRig(t testing.TB, opts embedded.Options) *rig {
 	t.Helper()
-	engine, err := embedded.Open(opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	return rigOn(t, engine)
+	return rigOf(t, accounttest.New(t, opts, Containers()))
+}
+
+func rigOf(t testing.TB, a *accounttest.Account) *rig {
+	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
 }
 
 // rigOn returns a rig on an engine that the caller closes.
 func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 	t.Helper()
-	r := &rig{t: t, engine: engine, line: &faulty.Transport{Next: engine.Transport()}, content: memory.NewContent()}
-	require.NoError(t, r.connect().Provision(t.Context(), Containers()))
-	return r
+	return rigOf(t, accounttest.On(t, engine, Containers()))
 }
 
-func (r *rig) connect() *client.Database {
-	r.t.Helper()
-	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.line})
-	require.NoError(r.t, err)
-	r.t.Cleanup(db.Close)
-	return db
-}
+func (r *rig) connect() *client.Database { return r.account.Connect() }
 
 // node starts a node of its own. Without hints it leaves every pointer to be
 // mended.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
@@ -53,9 +52,7 @@ func (t *tap) set(before func(*http.Request) error) {
 func (r *rig) tapped(opts Options) (*Repository, *tap) {
 	r.t.Helper()
 	line := &tap{next: r.line}
-	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: line})
-	require.NoError(r.t, err)
-	r.t.Cleanup(db.Close)
+	db := r.account.ConnectBy(line)
 	return New(db, r.content, opts), line
 }
 

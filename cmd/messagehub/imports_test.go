@@ -41,7 +41,7 @@ const everything = "..."
 // both, it is a test of the node, and stands in cmd or bench.
 var (
 	rulesAndOracle = []string{"domain", "domain/hub", "repository", "repository/memory", "repository/repositorytest", "repository/content"}
-	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/embedded/...")
+	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/accounttest", "cosmos/embedded/...")
 	busTests       = append(slices.Clip(rulesAndOracle), "api/servicebus/embedded/...", "api/servicebus/internal/bustest", "repository/content/embedded")
 )
 
@@ -140,6 +140,11 @@ var table = []row{
 		may:      []string{"domain", "repository", "cosmos/client"},
 		tests:    append(slices.Clip(storageTests), "domain/delivery", "domain/delivery/deliverytest"),
 		why:      "an adapter, replaceable; it knows no document of cosmos",
+	},
+	{
+		packages: []string{"cosmos/accounttest"},
+		may:      []string{"cosmos/client", "cosmos/embedded", "cosmos/faulty", "repository", "repository/memory"},
+		why:      "the account that the tests of every adapter of Cosmos share; it knows no document",
 	},
 	{
 		packages: []string{"cosmos/faulty"},

@@ -21,9 +21,7 @@ import (
 // other starts a node whose line never breaks.
 func (r *rig) other() *Store {
 	r.t.Helper()
-	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.engine.Transport()})
-	require.NoError(r.t, err)
-	r.t.Cleanup(db.Close)
+	db := r.account.ConnectBy(r.engine.Transport())
 	return New(db, r.content, Options{})
 }
 

@@ -4,10 +4,9 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/accounttest"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/repository"
@@ -23,6 +22,7 @@ func TestMain(m *testing.M) {
 // A rig is a store that any number of nodes share, with a line to it that breaks on demand.
 type rig struct {
 	t       testing.TB
+	account *accounttest.Account
 	engine  *embedded.Engine
 	line    *faulty.Transport
 	content repository.Content
@@ -30,24 +30,12 @@ type rig struct {
 
 func newRig(t testing.TB, opts embedded.Options) *rig {
 	t.Helper()
-	engine, err := embedded.Open(opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	r := &rig{t: t, engine: engine, line: &faulty.Transport{Next: engine.Transport()}, content: memory.NewContent()}
-	require.NoError(t, r.connect().Provision(t.Context(), Containers()))
-	return r
-}
-
-func (r *rig) connect() *client.Database {
-	r.t.Helper()
-	db, err := client.Connect(client.Connection{Endpoint: r.engine.Endpoint(), Key: r.engine.Key(), Transport: r.line})
-	require.NoError(r.t, err)
-	r.t.Cleanup(db.Close)
-	return db
+	a := accounttest.New(t, opts, Containers())
+	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
 }
 
 // node starts a node of its own.
-func (r *rig) node(opts Options) *Store { return New(r.connect(), r.content, opts) }
+func (r *rig) node(opts Options) *Store { return New(r.account.Connect(), r.content, opts) }
 
 func (r *rig) stores(s *Store) repositorytest.PushStores {
 	return repositorytest.PushStores{Streams: s, Cursors: s, Shards: s, Definitions: s, Content: r.content}

@@ -1,0 +1,55 @@
+// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes
+// share it, each with its own connection. Their requests take one line, which a test breaks
+// on demand. The test closes engine and connections when it ends.
+package accounttest
+
+import (
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// An Account is an embedded account with the containers of a store.
+type Account struct {
+	Engine  *embedded.Engine
+	Line    *faulty.Transport // to Engine
+	Content repository.Content
+
+	t testing.TB
+}
+
+// New returns an account on a new engine.
+func New(t testing.TB, opts embedded.Options, containers []client.ContainerSpec) *Account {
+	t.Helper()
+	engine, err := embedded.Open(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	return On(t, engine, containers)
+}
+
+// On returns an account on an engine that the caller closes.
+func On(t testing.TB, engine *embedded.Engine, containers []client.ContainerSpec) *Account {
+	t.Helper()
+	a := &Account{Engine: engine, Line: &faulty.Transport{Next: engine.Transport()}, Content: memory.NewContent(), t: t}
+	require.NoError(t, a.Connect().Provision(t.Context(), containers))
+	return a
+}
+
+// Connect returns a connection by the line of the account.
+func (a *Account) Connect() *client.Database { return a.ConnectBy(a.Line) }
+
+// ConnectBy returns a connection by another line.
+func (a *Account) ConnectBy(line policy.Transporter) *client.Database {
+	a.t.Helper()
+	db, err := client.Connect(client.Connection{Endpoint: a.Engine.Endpoint(), Key: a.Engine.Key(), Transport: line})
+	require.NoError(a.t, err)
+	a.t.Cleanup(db.Close)
+	return db
+}
