@@ -124,10 +124,9 @@ func (l *chaosLine) Do(req *http.Request) (*http.Response, error) {
 }
 
 // delay takes a few milliseconds, or for once so long that a node which comes
-// back from it finds that others have given it up. What the client reads of the account
-// takes no time: it does so in a goroutine that outlives the call, and might outlive the test.
+// back from it finds that others have given it up.
 func (l *chaosLine) delay(req *http.Request) bool {
-	if !strings.Contains(req.URL.Path, "/docs") {
+	if !faulty.IsForDocuments(req) {
 		return true
 	}
 	d := time.Duration(1+l.c.random(1500)) * time.Microsecond

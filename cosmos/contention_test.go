@@ -82,7 +82,7 @@ type slowLine struct {
 }
 
 func (l slowLine) Do(req *http.Request) (*http.Response, error) {
-	if !client.Sleep(req.Context(), l.delay(req)) {
+	if faulty.IsForDocuments(req) && !client.Sleep(req.Context(), l.delay(req)) {
 		return nil, faulty.ErrLost
 	}
 	return l.next.Do(req)
