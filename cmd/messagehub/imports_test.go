@@ -253,6 +253,11 @@ var table = []row{
 		why:      "it serves an engine to any client, and starts no hub",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/certify"},
+		may:      append([]string{"api/webhook", "domain", "cmd/terminal"}, toolkit...),
+		why:      "it sees a receiver as a hub does, and starts none",
+	},
+	{
 		packages: []string{"cmd/messagehub/internal/receiver"},
 		may:      append([]string{"api/webhook", "cmd/terminal"}, toolkit...),
 		tests:    []string{"domain"},

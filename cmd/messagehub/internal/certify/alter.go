@@ -1,0 +1,100 @@
+package certify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// The functions here change requests that are signed.
+
+// bodyOf returns the body of a request, which can be sent again.
+func bodyOf(r *http.Request) []byte {
+	if r.GetBody == nil {
+		return nil
+	}
+	copied, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	body, err := io.ReadAll(copied)
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+func setBody(r *http.Request, body []byte) {
+	r.ContentLength = int64(len(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+// tamperBody changes what the message says. It stays valid, and as long as it was.
+func tamperBody(r *http.Request) {
+	setBody(r, bytes.ReplaceAll(bodyOf(r), []byte(original), []byte(tampered)))
+}
+
+// renewDigest sets the digest of the body, as an attacker can.
+func renewDigest(r *http.Request) {
+	digest := sha256.Sum256(bodyOf(r))
+	r.Header.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
+}
+
+func removeSignatures(r *http.Request) {
+	r.Header.Del("Webhook-Signature")
+	r.Header.Del("Authorization")
+}
+
+func breakSignatures(r *http.Request) {
+	r.Header.Set("Webhook-Signature", "v1,*** v1a v1,,, ,")
+	r.Header.Set("Authorization", `Signature keyId="`)
+}
+
+// errBroken ends a body before its end.
+var errBroken = errors.New("the caller breaks off")
+
+// breakBody has half of the body sent, and then ends the connection.
+func breakBody(r *http.Request) {
+	body := bodyOf(r)
+	r.GetBody = nil
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), brokenReader{}))
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
+
+// slowBody has the body sent in parts, with a pause before each.
+func slowBody(parts int, pause time.Duration, wait func(context.Context, time.Duration) error) func(*http.Request) {
+	return func(r *http.Request) {
+		body := bodyOf(r)
+		r.GetBody = nil
+		r.Body = io.NopCloser(&slowReader{ctx: r.Context(), rest: body, part: len(body)/parts + 1, pause: pause, wait: wait})
+	}
+}
+
+type slowReader struct {
+	ctx   context.Context
+	rest  []byte
+	part  int // bytes
+	pause time.Duration
+	wait  func(context.Context, time.Duration) error
+}
+
+func (s *slowReader) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		return 0, io.EOF
+	}
+	if err := s.wait(s.ctx, s.pause); err != nil {
+		return 0, err
+	}
+	n := copy(p, s.rest[:min(s.part, len(s.rest))])
+	s.rest = s.rest[n:]
+	return n, nil
+}

@@ -1,0 +1,228 @@
+package certify
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/api/webhook"
+)
+
+// accepted returns a check of a call that is changed and has to be accepted.
+func accepted(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
+	return func(ctx context.Context, s *session) (verdict, error) {
+		a, err := s.sendNew(ctx, s.client, nil, alter...)
+		return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	}
+}
+
+// refused returns a check of a call that is changed and has to be refused.
+func refused(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
+	return func(ctx context.Context, s *session) (verdict, error) {
+		return s.mustRefuse(s.sendNew(ctx, s.client, nil, alter...))
+	}
+}
+
+// signedAt returns a check of a call that is signed with another time and has to be refused.
+func signedAt(offset time.Duration) func(context.Context, *session) (verdict, error) {
+	return func(ctx context.Context, s *session) (verdict, error) {
+		o := s.opts.Client
+		now := o.Clock
+		o.Clock = func() time.Time { return now().Add(offset) }
+		client := webhook.New(o)
+		defer client.Close()
+		return s.mustRefuse(s.sendNew(ctx, client, nil))
+	}
+}
+
+func (s *session) mustRefuse(a answer, err error) (verdict, error) {
+	v := verdict{isRight: a.isRefused(), saw: a.String()}
+	if v.isRight {
+		s.refused = append(s.refused, a)
+	}
+	if a.Status == 0 {
+		v.advice = "Answer 401: the call had no answer, so it is not known whether it was accepted."
+	}
+	return v, err
+}
+
+// sendNew sends a delivery of its own, which change may change before it is signed and alter
+// after that.
+func (s *session) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (answer, error) {
+	d, err := s.delivery()
+	if err != nil {
+		return answer{}, err
+	}
+	if change != nil {
+		change(d)
+	}
+	return s.send(ctx, client, d, alter...)
+}
+
+func sendFirst(ctx context.Context, s *session) (verdict, error) {
+	var err error
+	s.first, err = s.sendNew(ctx, s.client, nil)
+	v := verdict{isRight: s.first.isAccepted(), saw: s.first.String()}
+	switch status := s.first.Status; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		v.advice = "Compare the secret of the receiver with the one given here. If they are the same, verify the raw body, not JSON that was read and written again."
+		if !s.isSigned() {
+			v.advice = "The receiver wants a signature: give the secret with --secret-file, or --hmac-key."
+		}
+	case s.first.Error != "":
+		v.advice = strings.ToUpper(s.first.Error[:1]) + s.first.Error[1:] + "."
+	}
+	return v, err
+}
+
+func checkRedirect(_ context.Context, s *session) (verdict, error) {
+	return verdict{isRight: s.first.Status/100 != 3 && s.first.Status != 0, saw: s.first.String()}, nil
+}
+
+func checkHTTPS(_ context.Context, s *session) (verdict, error) {
+	scheme, _, _ := strings.Cut(s.opts.Settings.CallbackURL, ":")
+	return verdict{isRight: strings.EqualFold(scheme, "https"), saw: scheme}, nil
+}
+
+func checkLength(_ context.Context, s *session) (verdict, error) {
+	if s.first.long {
+		return verdict{saw: fmt.Sprintf("%d KB or more", webhook.MaxBody>>10)}, nil
+	}
+	return verdict{isRight: true, saw: fmt.Sprintf("less than %d KB", webhook.MaxBody>>10)}, nil
+}
+
+func repeat(ctx context.Context, s *session) (verdict, error) {
+	d, err := s.delivery()
+	if err != nil {
+		return verdict{}, err
+	}
+	a, err := s.send(ctx, s.client, d)
+	if err != nil || !a.isAccepted() {
+		return verdict{saw: a.String(), advice: "Answer 2xx to each call of the hub; this one was like the first."}, err
+	}
+	d.Attempts = 1
+	a, err = s.send(ctx, s.client, d)
+	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+}
+
+func sendUnknownMember(ctx context.Context, s *session) (verdict, error) {
+	a, err := s.sendNew(ctx, s.client, func(d *webhook.Delivery) { d.Message.Attributes["unknowntoreceivers"] = "1" })
+	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+}
+
+func sendMany(ctx context.Context, s *session) (verdict, error) {
+	deliveries := make([]*webhook.Delivery, s.opts.Calls)
+	for i := range deliveries {
+		var err error
+		if deliveries[i], err = s.delivery(); err != nil {
+			return verdict{}, err
+		}
+	}
+	results := make([]webhook.Result, len(deliveries))
+	g, inGroup := errgroup.WithContext(ctx)
+	for i, d := range deliveries {
+		g.Go(func() (err error) {
+			results[i], err = s.client.Send(inGroup, d)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return verdict{}, err
+	}
+	n, waits := 0, true
+	worst := answer{made: true}
+	for _, r := range results {
+		a := answer{Answer: r.Answer, made: true}
+		if a.isAccepted() {
+			n++
+			continue
+		}
+		waits = waits && a.Status == http.StatusTooManyRequests && a.RetryAfter > 0
+		worst = a
+	}
+	if n == len(results) {
+		return verdict{isRight: true, saw: fmt.Sprintf("%d of %d accepted", n, n)}, nil
+	}
+	return verdict{isRight: n > 0 && waits, saw: fmt.Sprintf("%d of %d accepted, else %s", n, len(results), worst)}, nil
+}
+
+func sendLarge(ctx context.Context, s *session) (verdict, error) {
+	const around = len(`{"x":""}`)
+	d, err := s.delivery()
+	if err != nil {
+		return verdict{}, err
+	}
+	d.Message.Payload = []byte(`{"x":"` + strings.Repeat("x", max(0, s.opts.Large-around)) + `"}`)
+	r, err := s.client.Send(ctx, d)
+	a := answer{Answer: r.Answer, made: true}
+	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+}
+
+func sendSlowly(ctx context.Context, s *session) (verdict, error) {
+	const parts = 10
+	d, err := s.delivery()
+	if err != nil {
+		return verdict{}, err
+	}
+	r, err := s.client.SendAltered(ctx, d, slowBody(parts, s.opts.Slow/parts, s.opts.Pause))
+	a := answer{Answer: r.Answer, made: true}
+	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+}
+
+func sendTwoSignatures(ctx context.Context, s *session) (verdict, error) {
+	other, err := s.otherSecret()
+	if err != nil {
+		return verdict{}, err
+	}
+	a, err := s.sendNew(ctx, s.client, func(d *webhook.Delivery) {
+		d.Secrets = append([]webhook.Secret{other}, s.opts.Secrets...)
+	})
+	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+}
+
+func signWithOther(ctx context.Context, s *session) (verdict, error) {
+	other, err := s.otherSecret()
+	if err != nil {
+		return verdict{}, err
+	}
+	return s.mustRefuse(s.sendNew(ctx, s.client, func(d *webhook.Delivery) {
+		if len(d.Secrets) > 0 {
+			d.Secrets = []webhook.Secret{other}
+		}
+		if d.HMACKey != "" {
+			d.HMACKey = "another key: " + webhook.Key(d.ID)
+		}
+	}))
+}
+
+func checkRefusals(_ context.Context, s *session) (verdict, error) {
+	if len(s.refused) == 0 {
+		return verdict{saw: "it has refused nothing", advice: verifyAdvice}, nil
+	}
+	for _, a := range s.refused {
+		switch a.Status {
+		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		default:
+			return verdict{saw: a.String()}, nil
+		}
+	}
+	return verdict{isRight: true, saw: fmt.Sprintf("%d refusals", len(s.refused))}, nil
+}
+
+func sendAfterBroken(ctx context.Context, s *session) (verdict, error) {
+	for range 3 {
+		if _, err := s.sendNew(ctx, s.client, nil, breakBody); err != nil {
+			return verdict{}, err
+		}
+	}
+	a, err := s.sendNew(ctx, s.client, nil)
+	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+}
+
+func checkTime(_ context.Context, s *session) (verdict, error) {
+	return verdict{isRight: s.slowest <= s.opts.Quick, saw: fmt.Sprintf("%s at most", inMilliseconds(s.slowest))}, nil
+}

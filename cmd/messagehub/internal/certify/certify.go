@@ -1,0 +1,236 @@
+// Package certify calls a receiver as a hub would, and as an attacker would, and reports what
+// the receiver did right.
+//
+// Every call goes the guarded way of package webhook. A check is one or more calls and the rule
+// for their answers. The first is a call that a receiver has to accept; if it is not accepted,
+// nothing can be said about the others.
+package certify
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Options of Run.
+type Options struct {
+	Client   webhook.Options // the way to the receiver
+	Settings domain.Subscription
+
+	Secrets []webhook.Secret // that the receiver verifies with; none: signatures are not checked
+	HMACKey webhook.Key      // likewise
+
+	Type    string // of the event that is sent; default "messagehub.certify"
+	Payload []byte // of the event, JSON; default an object that names the check
+
+	Large  int           // bytes of the large payload; default domain.MaxPayload
+	Slow   time.Duration // that the slow body takes; default 3 s
+	Quick  time.Duration // in which a receiver should answer; default 2 s
+	Calls  int           // at the same time; default 10
+	Report func(Result)  // is called with each result; default: nothing
+
+	Random io.Reader                                        // of ids and secrets; default crypto/rand
+	Pause  func(ctx context.Context, d time.Duration) error // default: by the system's clock
+}
+
+// A Level says how much a check matters.
+type Level string
+
+// The levels.
+const (
+	Must   Level = "must"   // a receiver that fails loses messages, or takes those of strangers
+	Should Level = "should" // a receiver that fails works worse than it could
+)
+
+// An Outcome is the result of a check.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed     Outcome = "ok"
+	Failed     Outcome = "failed"
+	NotChecked Outcome = "not checked"
+)
+
+// A Result is the result of one check.
+type Result struct {
+	Check   string  `json:"check"`
+	Level   Level   `json:"level"`
+	Outcome Outcome `json:"outcome"`
+	Answer  string  `json:"answer"`           // what the receiver did, or why it was not checked
+	Advice  string  `json:"advice,omitempty"` // what to do, if it failed
+}
+
+// Run calls the receiver and returns the results of all checks, in the order in which they
+// were made. It fails only if ctx ends, or without randomness.
+func Run(ctx context.Context, opts Options) ([]Result, error) {
+	opts.Type = cmp.Or(opts.Type, "messagehub.certify")
+	opts.Large = cmp.Or(opts.Large, domain.MaxPayload)
+	opts.Slow = cmp.Or(opts.Slow, 3*time.Second)
+	opts.Quick = cmp.Or(opts.Quick, 2*time.Second)
+	opts.Calls = cmp.Or(opts.Calls, 10)
+	opts.Random = cmp.Or[io.Reader](opts.Random, rand.Reader)
+	if opts.Report == nil {
+		opts.Report = func(Result) {}
+	}
+	if opts.Pause == nil {
+		opts.Pause = clock.Sleep
+	}
+	if opts.Client.Clock == nil {
+		opts.Client.Clock = time.Now
+	}
+	opts.Settings.SetDefaults()
+	s := &session{opts: opts, client: webhook.New(opts.Client)}
+	defer s.client.Close()
+	results := make([]Result, 0, len(checks))
+	for i := range checks {
+		r, err := s.check(ctx, &checks[i])
+		if err != nil {
+			return results, err
+		}
+		opts.Report(r)
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// A session is one Run.
+type session struct {
+	opts   Options
+	client *webhook.Client
+
+	first   answer // to the first call
+	refused []answer
+	slowest time.Duration // of the calls that were accepted
+}
+
+// notAccepted is why most checks are not made if the first one fails.
+const notAccepted = "a call that should be accepted was not"
+
+// check makes one check.
+func (s *session) check(ctx context.Context, c *check) (Result, error) {
+	r := Result{Check: c.name, Level: c.level, Outcome: NotChecked}
+	switch {
+	case s.first.made && !s.first.isAccepted() && !c.always:
+		r.Answer = notAccepted
+		return r, nil
+	case c.skip != nil && c.skip(s) != "":
+		r.Answer = c.skip(s)
+		return r, nil
+	}
+	v, err := c.run(ctx, s)
+	if err != nil {
+		return r, err
+	}
+	r.Outcome, r.Answer = Passed, v.saw
+	if !v.isRight {
+		r.Outcome, r.Advice = Failed, cmp.Or(v.advice, c.advice)
+	}
+	return r, nil
+}
+
+// isSigned reports whether there is anything that the receiver can verify.
+func (s *session) isSigned() bool { return len(s.opts.Secrets) > 0 || s.opts.HMACKey != "" }
+
+// An answer is what a receiver did with a call.
+type answer struct {
+	domain.Answer
+	made bool
+	long bool // the body may have more bytes than are kept
+}
+
+func (a answer) isAccepted() bool { return a.made && a.Error == "" && a.Status/100 == 2 }
+
+// isRefused reports whether the receiver answered that it does not accept the call. No answer is
+// no refusal.
+func (a answer) isRefused() bool { return a.made && a.Status != 0 && a.Status/100 != 2 }
+
+func (a answer) String() string {
+	if a.Status == 0 {
+		return a.Error
+	}
+	return fmt.Sprintf("%d in %s", a.Status, inMilliseconds(a.Took))
+}
+
+func inMilliseconds(d time.Duration) time.Duration {
+	return max(d.Round(time.Millisecond), time.Millisecond)
+}
+
+// delivery returns a delivery with an id of its own.
+func (s *session) delivery() (*webhook.Delivery, error) {
+	id, err := s.random(16)
+	if err != nil {
+		return nil, err
+	}
+	name := "msg_certify" + hex.EncodeToString(id)
+	payload := s.opts.Payload
+	if payload == nil {
+		payload = []byte(`{"note":"` + original + `"}`)
+	}
+	return &webhook.Delivery{
+		ID: name, Subscription: certifySubscription, Settings: &s.opts.Settings, Secrets: s.opts.Secrets, HMACKey: s.opts.HMACKey,
+		Message: &domain.Message{
+			ID: name, ContentType: domain.JSONEncoding, Payload: payload,
+			Attributes: map[string]string{
+				"specversion": "1.0", "type": s.opts.Type, "source": "/messagehub/certify", "subject": original,
+				"time": s.opts.Client.Clock().UTC().Format(time.RFC3339),
+			},
+		},
+	}, nil
+}
+
+const (
+	certifySubscription = "00000000-0000-4000-8000-000000000000"
+
+	// original is a text in each body, and tampered what an attacker makes of it.
+	original, tampered = "original", "tampered"
+)
+
+func (s *session) random(n int) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(s.opts.Random, b); err != nil {
+		return nil, fmt.Errorf("read randomness: %w", err)
+	}
+	return b, nil
+}
+
+// otherSecret returns a secret that the receiver does not have, of the kind of the first one
+// that it has.
+func (s *session) otherSecret() (webhook.Secret, error) {
+	b, err := s.random(32)
+	if err != nil {
+		return webhook.Secret{}, err
+	}
+	prefix := "whsec_"
+	if len(s.opts.Secrets) > 0 && s.opts.Secrets[0].PublicKey() != "" {
+		prefix = "whsk_"
+	}
+	return webhook.ParseSecret(prefix + base64.StdEncoding.EncodeToString(b))
+}
+
+// send makes a call that client signs, changed as the functions say.
+func (s *session) send(ctx context.Context, client *webhook.Client, d *webhook.Delivery, alter ...func(*http.Request)) (answer, error) {
+	r, err := client.SendAltered(ctx, d, func(req *http.Request) {
+		for _, f := range alter {
+			f(req)
+		}
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{Answer: r.Answer, made: true, long: len(r.Body) >= webhook.MaxBody}
+	if a.isAccepted() {
+		s.slowest = max(s.slowest, a.Took)
+	}
+	return a, nil
+}

@@ -1,0 +1,184 @@
+package certify
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
+)
+
+// A check is one thing that a receiver does right or wrong.
+type check struct {
+	name   string // what a receiver does right
+	level  Level
+	advice string // what to do if it does not
+
+	always bool                  // made even if the first call was not accepted
+	skip   func(*session) string // why it cannot be made, "" if it can; nil: it always can
+	run    func(context.Context, *session) (verdict, error)
+}
+
+// A verdict is what was found by a check.
+type verdict struct {
+	isRight bool
+	saw     string
+	advice  string // "": that of the check
+}
+
+// The advice that several checks share.
+const (
+	verifyAdvice = "Verify the signature of the raw body before anything reads it, and answer 401 if it is not valid. " +
+		"A library of Standard Webhooks does all of it: standardwebhooks for many languages."
+	digestAdvice = "Compute the SHA-256 of the raw body and compare it with Digest, compute the HMAC of date and digest and compare it " +
+		"with Authorization, and answer 401 if one of them differs."
+	ageAdvice = "Compare the time of the call, which is signed, with the clock, and answer 401 if they differ by more than 5 minutes. " +
+		"Otherwise a call that was recorded can be sent again."
+)
+
+// checks are all there are, in the order in which they are made. Those that may harm a receiver
+// come last, and after them one that shows whether they did.
+var checks = []check{
+	{
+		name: "accepts a call", level: Must, always: true, run: sendFirst,
+		advice: "Answer 2xx to a call of the hub. Until then the hub repeats it, and nothing else can be checked.",
+	},
+	{
+		name: "answers without a redirect", level: Must, always: true, skip: skipUnanswered, run: checkRedirect,
+		advice: "Subscribe with the URL that it redirects to: the hub does not follow redirects, as an attacker could lead it elsewhere.",
+	},
+	{
+		name: "is called by HTTPS", level: Should, always: true, skip: skipLoopback, run: checkHTTPS,
+		advice: "Serve HTTPS. By HTTP others can read the messages, and most hubs do not call.",
+	},
+	{
+		name: "answers with a short body", level: Should, run: checkLength,
+		advice: fmt.Sprintf("Answer with 204 or a short body: the hub keeps %d KB of it, and a body above 64 KB is a failed call.", webhook.MaxBody>>10),
+	},
+	{
+		name: "accepts the same id again", level: Must, run: repeat,
+		advice: "Answer 2xx to an id that was processed before, and do nothing. A call is repeated if its answer was lost, and until it is answered with 2xx.",
+	},
+	{
+		name: "ignores a header that it does not know", level: Must,
+		run:    accepted(func(r *http.Request) { r.Header.Set("X-Unknown-To-Receivers", "1") }),
+		advice: "Ignore headers that are not known. Proxies and newer hubs add some.",
+	},
+	{
+		name: "ignores a member that it does not know", level: Must, run: sendUnknownMember,
+		advice: "Ignore members of the event that are not known. A newer hub, or another sender, adds some.",
+	},
+	{
+		name: "accepts calls at the same time", level: Should, run: sendMany,
+		advice: "Accept several calls at a time, or answer 429 with Retry-After; the hub then waits.",
+	},
+	{
+		name: "accepts a large body", level: Should, run: sendLarge,
+		advice: "Raise the limit for bodies: a message has up to 1 MB, and one that is refused becomes a dead letter. Frameworks often have a limit of 100 KB.",
+	},
+	{
+		name: "accepts a body that arrives slowly", level: Should, run: sendSlowly,
+		advice: "Wait for the body for some seconds: the time between two packets may be long on a busy network.",
+	},
+	{
+		name: "accepts one valid signature of several", level: Must, skip: skipWithoutSecret, run: sendTwoSignatures,
+		advice: "Accept a call if any of the signatures in webhook-signature is valid; they are separated by blanks. While a secret is replaced the hub signs with both.",
+	},
+	{
+		name: "ignores signatures of unknown versions", level: Must, skip: skipWithoutSecret,
+		run: accepted(func(r *http.Request) {
+			r.Header.Set("Webhook-Signature", "v9,AAAA "+r.Header.Get("Webhook-Signature"))
+		}),
+		advice: "Skip entries of webhook-signature whose version is not known, and verify the others.",
+	},
+	{
+		name: "refuses a call without a signature", level: Must, skip: skipUnsigned, advice: verifyAdvice,
+		run: refused(removeSignatures),
+	},
+	{
+		name: "refuses a changed body", level: Must, skip: skipUnsigned, advice: verifyAdvice,
+		run: refused(tamperBody),
+	},
+	{
+		name: "refuses a changed body with its digest", level: Must, skip: skipWithoutHMAC, advice: digestAdvice,
+		run: refused(tamperBody, renewDigest),
+	},
+	{
+		name: "refuses a changed id", level: Must, skip: skipUnlessOnlySecret, advice: verifyAdvice,
+		run: refused(func(r *http.Request) { r.Header.Set("Webhook-Id", r.Header.Get("Webhook-Id")+"0") }),
+	},
+	{
+		name: "refuses a signature by another secret", level: Must, skip: skipUnsigned, advice: verifyAdvice,
+		run: signWithOther,
+	},
+	{
+		name: "refuses a signature that cannot be read", level: Must, skip: skipUnsigned, advice: verifyAdvice,
+		run: refused(breakSignatures),
+	},
+	{
+		name: "refuses a call that is an hour old", level: Must, skip: skipUnsigned, advice: ageAdvice,
+		run: signedAt(-time.Hour),
+	},
+	{
+		name: "refuses a call of an hour ahead", level: Should, skip: skipUnsigned, advice: ageAdvice,
+		run: signedAt(time.Hour),
+	},
+	{
+		name: "refuses with 400, 401 or 403", level: Should, skip: skipUnsigned, run: checkRefusals,
+		advice: "Answer 401 if a call cannot be verified. 5xx looks like a failure of the receiver, and 410 like the end of the subscription.",
+	},
+	{
+		name: "works after calls that break off", level: Must, run: sendAfterBroken,
+		advice: "Look at the log of the receiver: a call that broke off, or one of the calls above, has stopped it.",
+	},
+	{
+		name: "answers quickly", level: Should, run: checkTime,
+		advice: "Store the message, answer, and process it then. A slow answer holds one of the few calls that the hub makes to a receiver at a time.",
+	},
+}
+
+func skipUnanswered(s *session) string {
+	if s.first.Status == 0 {
+		return "there was no answer"
+	}
+	return ""
+}
+
+func skipUnsigned(s *session) string {
+	if !s.isSigned() {
+		return "no --secret or --hmac-key is given"
+	}
+	return ""
+}
+
+func skipWithoutSecret(s *session) string {
+	if len(s.opts.Secrets) == 0 {
+		return "no --secret is given"
+	}
+	return ""
+}
+
+func skipWithoutHMAC(s *session) string {
+	if s.opts.HMACKey == "" {
+		return "no --hmac-key is given"
+	}
+	return ""
+}
+
+// The Authorization header does not sign the id.
+func skipUnlessOnlySecret(s *session) string {
+	if s.opts.HMACKey != "" && len(s.opts.Secrets) > 0 {
+		return "--hmac-key does not sign the id"
+	}
+	return skipWithoutSecret(s)
+}
+
+func skipLoopback(s *session) string {
+	if u, err := url.Parse(s.opts.Settings.CallbackURL); err == nil && loopback.IsDestination(u.Hostname()) {
+		return "it is on this machine"
+	}
+	return ""
+}

@@ -1,0 +1,93 @@
+package certify
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// maxAnswer is the limit of what a table shows of an answer, in runes.
+const maxAnswer = 60
+
+// HasFailed reports whether a check that is a must has failed.
+func HasFailed(results []Result) bool {
+	for _, r := range results {
+		if r.Outcome == Failed && r.Level == Must {
+			return true
+		}
+	}
+	return false
+}
+
+// Print prints a table of results, and then what to do about each failure.
+func Print(w io.Writer, url string, results []Result) error {
+	fmt.Fprintf(w, "%s\n\n", url)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "THE RECEIVER\tLEVEL\tRESULT\tANSWER")
+	counts := make(map[Outcome]int)
+	musts := 0
+	for _, r := range results {
+		counts[r.Outcome]++
+		if r.Answer == notAccepted {
+			continue // they would hide the one that failed
+		}
+		outcome := string(r.Outcome)
+		if r.Outcome == Failed {
+			outcome = "FAILED"
+			if r.Level == Must {
+				musts++
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Check, r.Level, outcome, terminal.Clip(terminal.Printable(r.Answer), maxAnswer))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d ok, %d failed (%d of them a must), %d not checked\n", counts[Passed], counts[Failed], musts, counts[NotChecked])
+	printAdvice(w, results)
+	return nil
+}
+
+// printAdvice prints what to do, each advice once with the checks to which it belongs.
+func printAdvice(w io.Writer, results []Result) {
+	checks := make(map[string][]string)
+	var order []string
+	for _, r := range results {
+		if r.Outcome != Failed {
+			continue
+		}
+		if checks[r.Advice] == nil {
+			order = append(order, r.Advice)
+		}
+		checks[r.Advice] = append(checks[r.Advice], r.Check)
+	}
+	if len(order) > 0 {
+		fmt.Fprintln(w, "\nWhat to do")
+	}
+	for _, advice := range order {
+		fmt.Fprintf(w, "\n- %s\n", strings.Join(checks[advice], "\n- "))
+		for _, line := range wrap(advice, 96) {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+	}
+}
+
+// wrap returns the words of text in lines of up to width bytes.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
