@@ -17,6 +17,7 @@ type metrics struct {
 	stalled     *prometheus.CounterVec   // memory: requests or answers
 	received    *prometheus.CounterVec   // route
 	sent        *prometheus.CounterVec   // route
+	published   *prometheus.CounterVec   // outcome
 
 	accepted, duplicates, conflicts, peeked, dequeued prometheus.Counter // events
 
@@ -57,6 +58,11 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		}, []string{"memory"}),
 		received: byRoute("messagehub_http_received_bytes_total", "Bytes of request bodies that were read."),
 		sent:     byRoute("messagehub_http_sent_bytes_total", "Bytes of response bodies that were written."),
+
+		published: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_push_events_total",
+			Help: "Events sent to topics, by outcome: accepted, duplicate, or conflict (sent before with other content).",
+		}, []string{"outcome"}),
 
 		accepted:   counter("messagehub_events_accepted_total", "Events stored."),
 		duplicates: counter("messagehub_events_duplicates_total", "Events that were stored before with the same content."),

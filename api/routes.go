@@ -31,6 +31,9 @@ func (s *Server) routes() chi.Router {
 		r.Get("/v1/queues", s.handle(s.queues))
 	})
 
+	// Senders publish events.
+	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
+
 	// Actors that would rather be called subscribe.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireSubscriptions)

@@ -90,6 +90,7 @@ type Standing struct {
 
 	State     CursorState
 	Reason    string    // why it is paused
+	Resumed   int       // how often its receiver was resumed
 	Hold      time.Time // nothing is called before it
 	Failures  int       // in a row
 	BreakerTo time.Time // the breaker is open until then, and half open after that; zero: closed

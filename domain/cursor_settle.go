@@ -166,6 +166,25 @@ func (c *Cursor) Resume() {
 	}
 }
 
+// Follow pauses or resumes the cursor as the owner of its receiver wants. resumed is how often
+// the owner has resumed the receiver: each time ends what Resume ends, once. It reports whether
+// anything has changed.
+func (c *Cursor) Follow(isPaused bool, resumed int) bool {
+	s := &c.standing
+	if resumed < s.Resumed {
+		return false // it is a stale read of what the owner wants
+	}
+	before, hasResumed := s.State, resumed > s.Resumed
+	if hasResumed {
+		s.Resumed = resumed
+		c.Resume()
+	}
+	if isPaused {
+		c.Pause("its owner has paused it")
+	}
+	return hasResumed || s.State != before
+}
+
 // Cancel closes the cursor and cancels up to limit deliveries. It reports whether there are
 // more. Results of calls that are under way are dropped.
 func (c *Cursor) Cancel(limit int) (more bool) {

@@ -2,9 +2,13 @@ package domain
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"maps"
+	"mime"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -73,6 +77,29 @@ func checkText(what, s string, limit int) error {
 		}
 	}
 	return nil
+}
+
+// MaxInline is the limit for a payload that a store keeps beside its attributes, by
+// [Message.InlineBytes]. A larger one is in the content store.
+const MaxInline = 16 << 10
+
+// InlineBytes returns the size of the payload in a stored document.
+func (m *Message) InlineBytes() int {
+	if !utf8.Valid(m.Payload) {
+		return base64.StdEncoding.EncodedLen(len(m.Payload))
+	}
+	text, err := json.Marshal(string(m.Payload))
+	if err != nil {
+		return len(m.Payload) // a string always marshals
+	}
+	return len(text)
+}
+
+// HasJSON reports whether the content type of the payload is one of JSON. A message without a
+// content type has JSON.
+func (m *Message) HasJSON() bool {
+	t, _, err := mime.ParseMediaType(m.ContentType)
+	return m.ContentType == "" || err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
 }
 
 // Digest returns a digest of all of m but its ID. Two messages with one id are the same if

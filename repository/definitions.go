@@ -43,6 +43,7 @@ type Definition struct {
 	domain.Subscription
 	Secret  string // sealed; "": calls are not signed
 	Paused  bool   // by the owner
+	Resumed int    // how often, by the owner
 	Created time.Time
 	Version DefinitionVersion
 }

@@ -40,8 +40,9 @@ const IDRetention = 24 * time.Hour
 
 // Appended says what became of a message.
 type Appended struct {
-	Position domain.Position // of the message; of the first one with its ID if it was not appended
-	Outcome  AppendOutcome
+	Position  domain.Position // of the message; of the first one with its ID if it was not appended
+	Outcome   AppendOutcome
+	Published time.Time // that of its Entry; zero if it was not appended
 }
 
 // An AppendOutcome says what became of a message.

@@ -6,10 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"mime"
 	"mime/multipart"
 	"slices"
-	"strings"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -55,17 +53,12 @@ func event(m *domain.Message) map[string]any {
 	}
 	switch {
 	case m.Payload == nil:
-	case isJSON(m.ContentType) && json.Valid(m.Payload):
+	case m.HasJSON() && json.Valid(m.Payload):
 		e["data"] = json.RawMessage(m.Payload)
 	default:
 		e["data_base64"] = m.Payload
 	}
 	return e
-}
-
-func isJSON(contentType string) bool {
-	t, _, err := mime.ParseMediaType(contentType)
-	return contentType == "" || err == nil && (t == domain.JSONEncoding || strings.HasSuffix(t, "+json"))
 }
 
 // form returns a form with the fields of a subscription and the payload. Its boundary depends

@@ -95,6 +95,12 @@ var table = []row{
 		why:      "expressions are evaluated on values alone",
 	},
 	{
+		packages: []string{"domain/publish"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/subscribe"},
 		may:      []string{"domain", "domain/filter", "repository"},
 		tests:    rulesAndOracle,
@@ -162,7 +168,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/hub", "domain/subscribe", "api/internal/eventjson"},
+		may:      []string{"domain", "domain/hub", "domain/publish", "domain/subscribe", "api/internal/cloudevent", "api/internal/eventjson"},
 		tests:    rulesAndOracle,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -182,6 +188,11 @@ var table = []row{
 		packages: []string{"api/internal/eventjson"},
 		may:      []string{"domain"},
 		why:      "one form of an event, whichever edge it comes to",
+	},
+	{
+		packages: []string{"api/internal/cloudevent"},
+		may:      []string{"domain", "api/internal/eventjson"},
+		why:      "the general form of an event; which events the hub itself knows is for eventjson",
 	},
 	{
 		packages: []string{"api/servicebus/contract"},

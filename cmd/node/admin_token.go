@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -52,7 +51,7 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if err != nil {
 		return "", folderFault(folder, err)
 	}
-	defer func() { _ = root.Close() }() // writeToken has synced what it wrote
+	defer func() { _ = root.Close() }() // writeSecretFile has synced what it wrote
 	if cfg.InMemory || !cfg.UsesFolder() {
 		warnOfOpenFolder(folder, root, logger) // otherwise the store has done so
 	}
@@ -60,59 +59,18 @@ func keepAdminToken(cfg *config.Config, logger *slog.Logger) (config.Secret, err
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	if err := writeToken(root, "messagehub-"+rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := writeSecretFile(root, adminTokenName, "messagehub-"+rand.Text()+"\n"); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", folderFault(folder, err)
 	}
 	return ReadAdminToken(folder) // it may be that of another process, which was faster
 }
 
-// writeToken makes the file at once with all its content. It fails with fs.ErrExist if
-// the name is taken, by a link as well.
-func writeToken(root *os.Root, token string) (err error) {
-	draft := "." + adminTokenName + "-" + rand.Text()
-	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Remove(draft)) }()
-	_, err = f.WriteString(token + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := root.Link(draft, adminTokenName); err != nil {
-		return err
-	}
-	return datafolder.SyncIn(root, ".")
-}
-
 func readToken(root *os.Root) (config.Secret, error) {
-	before, err := root.Lstat(adminTokenName) // before it is opened: opening a pipe would wait
+	text, err := readSecretFile(root, adminTokenName, "remove it, and the hub makes another token at its next start")
 	if err != nil {
 		return "", err
 	}
-	if !before.Mode().IsRegular() {
-		return "", errors.New("it is a link, or no file; remove it, and the hub makes another token at its next start")
-	}
-	f, err := root.Open(adminTokenName)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", err
-	case !os.SameFile(before, info):
-		return "", errors.New("it was replaced while it was read; try again")
-	case config.IsOpenToOthers(info):
-		return "", fmt.Errorf("its mode %04o lets others read it; remove it, and the hub makes another token at its next start", info.Mode().Perm())
-	}
-	const limit = 1 << 10
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(text))
+	token := strings.TrimSpace(text)
 	if !config.IsToken(token) {
 		return "", errors.New("it does not hold a token; remove it, and the hub makes another at its next start")
 	}

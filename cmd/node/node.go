@@ -89,6 +89,7 @@ type Node struct {
 	listener    net.Listener
 	store       *store
 	domains     *domains
+	push        *push
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
@@ -134,6 +135,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
+	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.registry); err != nil {
+		return nil, err
+	}
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
@@ -152,16 +156,20 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
 	n.api = api.New(api.Options{
-		Hub:        h,
-		Operator:   hub.NewOperator(h, n.store, opts.Logger),
-		Check:      n.store.check,
+		Hub:      h,
+		Operator: hub.NewOperator(h, n.store, opts.Logger),
+		Check:    n.store.check,
+
+		Subscriptions: n.push.subscriptions,
+		Events:        n.push.events,
+
 		AdminToken: n.adminToken(&cfg).Reveal(),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
-		Warnings:   n.store.warnings,
+		Warnings:   n.warnings,
 		IsOwnHost:  ownHosts(&cfg, n.listener.Addr()),
 		NoProxies:  !cfg.Insecure,
 		Limits: api.Limits{
@@ -225,6 +233,7 @@ func (n *Node) close(ctx context.Context) error {
 	if n.hub != nil {
 		n.hub.Close()
 	}
+	n.push.close()
 	err = errors.Join(err, n.domains.close(ctx), n.store.close())
 	n.opts.network.close()
 	return err
@@ -272,6 +281,9 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
 	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
+	pushing, stopPushing := context.WithCancel(work)
+	defer stopPushing()
+	taking.Go(func() { n.push.run(pushing) })
 	parts.Go(func() error {
 		_ = server.Serve(polls) // until the server is closed
 		return nil
@@ -303,6 +315,7 @@ func (n *Node) Run(ctx context.Context) error {
 		grace, intakeEnds = 0, ingest.ErrAtOnce // what a broken part has begun, it does not finish
 	}
 	stopIntake(intakeEnds)
+	stopPushing()
 	n.opts.Logger.Info("draining", "grace", grace.String())
 	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()

@@ -55,7 +55,12 @@ func (s *store) checkContainers(ctx context.Context) error {
 	return nil
 }
 
-// warnings returns what /readyz reports about a node that is ready. A mailbox of a newer
+// warnings returns what /readyz reports about a node that is ready.
+func (n *Node) warnings() []api.FailedCheck {
+	return append(n.store.warnings(), n.push.warnings()...)
+}
+
+// warnings returns what the store adds to what /readyz reports. A mailbox of a newer
 // format does not make the node unready: while a deployment is upgraded, the first such
 // mailbox would take every older node out of service. Clients without a token may call
 // /readyz, so only the log and check name the mailboxes.

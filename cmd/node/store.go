@@ -25,6 +25,7 @@ import (
 // A store is what stands behind the ports, and its life.
 type store struct {
 	*cosmos.Repository
+	db       *client.Database
 	content  repository.Content // the hub's own
 	exchange *exchange          // with the domains
 	groups   []domain.Group
@@ -77,6 +78,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 	if err != nil {
 		return nil, err
 	}
+	s.db = db
 	s.closers = append(s.closers, func() error { db.Close(); return nil })
 	sweepUnits := float64(cfg.Cosmos.SweepUnits)
 	if cfg.Embedded() {

@@ -202,7 +202,7 @@ func (c *Client) refreshContainers(ctx context.Context) error {
 	if w.suspect.Load() || err != nil {
 		w.suspected = now
 	}
-	if err == nil || isContainerFault(err) {
+	if err == nil || IsContainerFault(err) {
 		w.setFault(err)
 		w.suspect.Store(false)
 	}
@@ -285,9 +285,9 @@ func (w *containerWatch) isCurrent(now time.Time) bool {
 	return age >= 0 && age < maxContainerAge
 }
 
-// isContainerFault reports whether err is about the containers, or the regions of their
+// IsContainerFault reports whether err is about the containers, or the regions of their
 // account, and not about the connection to the account.
-func isContainerFault(err error) bool {
+func IsContainerFault(err error) bool {
 	_, mismatch := errors.AsType[*ContainerError](err)
 	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced) || errors.Is(err, errSeveralWriteRegions)
 }

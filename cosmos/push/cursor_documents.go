@@ -49,6 +49,7 @@ type cursorDoc struct {
 
 	State     string `json:"state,omitempty"` // "": active
 	Reason    string `json:"reason,omitempty"`
+	Resumed   int    `json:"resumed,omitempty"`
 	Hold      int64  `json:"hold,omitempty"`
 	Failures  int    `json:"failures,omitempty"`
 	BreakerTo int64  `json:"breakerTo,omitempty"`
@@ -80,7 +81,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		Triggered: c.Triggered, Filtered: c.Filtered, Delivered: c.Delivered, Errored: c.Errored,
 		Cancelled: c.Cancelled, Expired: c.Expired, Attempts: c.Attempts,
 		Retries: s.Retries, Listed: micros(s.Listed),
-		State: stateNames[s.State], Reason: s.Reason, Hold: micros(s.Hold), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
+		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: micros(s.Hold), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
 		By: s.By, Limit: s.Limit, Released: s.Released,
 	}
 	if s.Digest != 0 {
@@ -114,7 +115,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 			Cancelled: d.Cancelled, Expired: d.Expired, Attempts: d.Attempts,
 		},
 		Retries: d.Retries, Listed: fromMicros(d.Listed),
-		Reason: d.Reason, Hold: fromMicros(d.Hold), Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
+		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
 		By: d.By, Limit: d.Limit, Released: d.Released,
 		Recent: parseAll(&p, d.Recent, parseAttempt), Unknown: d.Unknown,
 	}

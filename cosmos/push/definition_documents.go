@@ -52,6 +52,7 @@ type definitionDoc struct {
 	Attachments      map[string]string `json:"attachmentExpressions,omitempty"`
 	Secret           string            `json:"secret,omitempty"` // sealed
 	Paused           bool              `json:"paused,omitempty"`
+	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
 	client.Document
 
@@ -68,7 +69,7 @@ func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = definitionID, from.ID.Cursor().String(), definitionDocument.Name, writeID
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
 	d.FormFields, d.PayloadFormField, d.HMACKeyID = from.FormFields, from.PayloadFormField, from.HMACKeyID
-	d.Filter, d.Attachments, d.Secret, d.Paused = from.Filter, from.Attachments, from.Secret, from.Paused
+	d.Filter, d.Attachments, d.Secret, d.Paused, d.Resumed = from.Filter, from.Attachments, from.Secret, from.Paused, from.Resumed
 }
 
 func (d *definitionDoc) definition() (*repository.Definition, error) {
@@ -80,7 +81,7 @@ func (d *definitionDoc) definition() (*repository.Definition, error) {
 			Encoding: d.Encoding, FormFields: d.FormFields, PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID,
 			Filter: d.Filter, Attachments: d.Attachments,
 		},
-		Secret: d.Secret, Paused: d.Paused, Created: fromMicros(d.Created), Version: repository.DefinitionVersion(d.etag),
+		Secret: d.Secret, Paused: d.Paused, Resumed: d.Resumed, Created: fromMicros(d.Created), Version: repository.DefinitionVersion(d.etag),
 	}
 	if p.err != nil {
 		return nil, domain.Errorf(domain.Damaged, "definition of %s: %w", d.PartitionKey, p.err)

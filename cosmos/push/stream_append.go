@@ -21,7 +21,6 @@ import (
 
 // The sizes of an append.
 const (
-	maxInline     = 16 << 10  // a larger payload is in the content store
 	maxInlineCall = 512 << 10 // of all payloads of a call
 	maxTails      = 4 << 10   // of a head; a larger one makes each append more expensive
 	maxRound      = 256 << 10 // what callers append together
@@ -78,7 +77,7 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 	for i := range messages {
 		m := &messages[i]
 		object := ""
-		if n := inlineBytes(m.Payload); n <= maxInline && inline+n <= maxInlineCall {
+		if n := m.InlineBytes(); n <= domain.MaxInline && inline+n <= maxInlineCall {
 			inline += n
 		} else {
 			// A crash after this write leaves an object that no document refers to. Sweep deletes it.
@@ -277,7 +276,7 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 
 func (r *appendRound) complete(positions []domain.Position) {
 	for i, p := range r.pending {
-		p.outcome().Position = positions[i]
+		p.outcome().Position, p.outcome().Published = positions[i], fromMicros(r.published)
 	}
 	r.pending = nil
 }

@@ -3,7 +3,6 @@ package push
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -183,16 +182,4 @@ func (e *entry) entry(at domain.Position, published int64) repository.Entry {
 		out.Payload = e.Bytes
 	}
 	return out
-}
-
-// inlineBytes returns the size of a payload in a document.
-func inlineBytes(payload []byte) int {
-	if !utf8.Valid(payload) {
-		return base64.StdEncoding.EncodedLen(len(payload))
-	}
-	text, err := json.Marshal(string(payload))
-	if err != nil {
-		return len(payload) // a string always marshals
-	}
-	return len(text)
 }

@@ -158,7 +158,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-ending:
 			running = false
 		case <-look.C:
-			e.look()
+			e.look(ctx)
 			look.Reset(e.opts.Look)
 		}
 	}
@@ -218,14 +218,13 @@ func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, 
 	if t == nil {
 		return
 	}
-	now := e.opts.Clock()
 	var entries []repository.Entry
 	for i, a := range appended {
 		if a.Outcome != repository.AppendedNow {
 			continue
 		}
 		if len(messages[i].Payload) <= maxWindowPayload {
-			entries = append(entries, repository.Entry{Message: messages[i], Position: a.Position, Published: now})
+			entries = append(entries, repository.Entry{Message: messages[i], Position: a.Position, Published: a.Published})
 		}
 		t.reaches(a.Position.Priority, a.Position.Number+1)
 	}

@@ -10,10 +10,12 @@ import (
 )
 
 // look finds the cursors of the shards that this node owns, and what others have appended to
-// their streams.
-func (e *Engine) look() {
-	ctx := e.ctx
+// their streams. It returns soon after ctx ends.
+func (e *Engine) look(ctx context.Context) {
 	for shard := range repository.ShardCount {
+		if ctx.Err() != nil {
+			return
+		}
 		if !e.opts.Owns(shard) {
 			continue
 		}

@@ -28,7 +28,10 @@ type Receiver struct {
 	Subscription domain.Subscription
 	Policy       domain.Policy
 	Concurrency  int                          // limit for the calls under way; 0: that of the engine
+	IsPaused     bool                         // nothing is called until its owner resumes it
+	Resumed      int                          // how often its owner has resumed it
 	Matches      func(*repository.Entry) bool // the filter; nil: every message
+	Target       any                          // what the Caller needs besides; the engine does not use it
 }
 
 // A Caller calls receivers. It is safe for concurrent use.

@@ -16,11 +16,12 @@ type loadResult struct {
 	err      error
 }
 
-// load loads the cursor, if that is wanted or a retry is due.
+// load loads the cursor, if that is wanted or a retry is due. A settlement that is under way
+// ends before.
 func (s *service) load() {
 	isDue := !s.due.IsZero() && !s.due.After(s.engine.opts.Clock())
 	isNeeded := s.wanted || isDue || s.cursor != nil
-	if s.loading || !isNeeded || s.leaving && s.cursor == nil {
+	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil {
 		return
 	}
 	s.loading, s.wanted = true, false
@@ -88,12 +89,17 @@ func (s *service) finishLoad(r *loadResult) {
 	if s.cursor != nil {
 		r.cursor.Adopt(s.cursor)
 	}
-	s.cursor, s.version, s.receiver, s.current = r.cursor, r.version, r.receiver, true
+	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
+	s.current = !s.changed // the receiver may have changed after it was read
 	s.released, s.due, s.urgent, s.cancelled = false, time.Time{}, false, false
 	standing := s.cursor.Standing()
 	s.failed, s.careful = standing.Failures > 0, standing.Caution != nil
 	if s.cursor.InFlight() > 0 {
 		s.retaking = true
+		s.markDirty()
+	}
+	if r.receiver != nil && s.cursor.Follow(r.receiver.IsPaused, r.receiver.Resumed) {
+		s.urgent = true
 		s.markDirty()
 	}
 }

@@ -29,8 +29,15 @@ type Options struct {
 	// CheckURL returns an Invalid error that begins with the JSON pointer of the URL unless it
 	// may be called. Default: any URL may be.
 	CheckURL func(ctx context.Context, url string) error
-	Clock    func() time.Time // default time.Now
-	NewID    func() domain.SubscriptionID
+	// CheckSecret returns an Invalid error that does not repeat the secret unless calls can be
+	// signed with it. Default: they can with any.
+	CheckSecret func(secret string) error
+	// Created is called after the cursor of a subscription was created, and Changed after a
+	// subscription was replaced, paused, resumed or deleted. Default: nothing is called.
+	Created func(domain.CursorID, domain.StreamName)
+	Changed func(domain.CursorID)
+	Clock   func() time.Time // default time.Now
+	NewID   func() domain.SubscriptionID
 }
 
 // A Service is safe for concurrent use.
@@ -40,10 +47,19 @@ type Service struct {
 	opts  Options
 }
 
-// New returns a Service that seals secrets by keys.
+// New returns a Service that seals secrets by keys. Without keys it refuses secrets.
 func New(ports Ports, keys *Keyring, opts Options) *Service {
 	if opts.CheckURL == nil {
 		opts.CheckURL = func(context.Context, string) error { return nil }
+	}
+	if opts.CheckSecret == nil {
+		opts.CheckSecret = func(string) error { return nil }
+	}
+	if opts.Created == nil {
+		opts.Created = func(domain.CursorID, domain.StreamName) {}
+	}
+	if opts.Changed == nil {
+		opts.Changed = func(domain.CursorID) {}
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -87,13 +103,29 @@ func (s *Service) check(ctx context.Context, d *Draft) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
-	if d.Secret != nil && len(*d.Secret) > MaxSecret {
-		return domain.Errorf(domain.Invalid, "/hmac_secret_key: want at most %d bytes, got %d", MaxSecret, len(*d.Secret))
+	if err := s.checkSecret(d.Secret); err != nil {
+		return err
 	}
 	if _, _, err := filter.CompileSubscription(&d.Subscription); err != nil {
 		return err
 	}
 	return s.opts.CheckURL(ctx, d.CallbackURL)
+}
+
+func (s *Service) checkSecret(secret *string) error {
+	const where = "/hmac_secret_key"
+	switch {
+	case secret == nil || *secret == "":
+		return nil
+	case len(*secret) > MaxSecret:
+		return domain.Errorf(domain.Invalid, "%s: want at most %d bytes, got %d", where, MaxSecret, len(*secret))
+	case s.keys == nil:
+		return domain.Errorf(domain.Invalid, "%s: this hub has no key to seal secrets; its operator can set push.secret-key", where)
+	}
+	if err := s.opts.CheckSecret(*secret); err != nil {
+		return domain.Errorf(domain.Invalid, "%s: %w", where, err)
+	}
+	return nil
 }
 
 // Create stores a subscription under a new id.
@@ -119,7 +151,9 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft) (s
 		return nil, false, err
 	}
 	if !created {
-		if found, err = s.replace(ctx, found, wanted, d.Secret); err != nil {
+		found, err = s.replace(ctx, found, wanted, d.Secret)
+		s.notifyChange(id, err)
+		if err != nil {
 			return nil, false, err
 		}
 	}
@@ -149,7 +183,7 @@ func (s *Service) replace(ctx context.Context, found, wanted *repository.Definit
 	if same {
 		return found, nil
 	}
-	wanted.Paused, wanted.Created, wanted.Version = found.Paused, found.Created, found.Version
+	wanted.Paused, wanted.Resumed, wanted.Created, wanted.Version = found.Paused, found.Resumed, found.Created, found.Version
 	version, err := s.ports.Definitions.ReplaceSubscription(ctx, wanted)
 	wanted.Version = version
 	return wanted, err
@@ -167,10 +201,11 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 		return err
 	}
 	err = s.ports.Cursors.Create(ctx, d.ID.Cursor(), domain.Standing{Stream: stream, Segment: end.Segment, At: end.Positions})
-	if domain.KindOf(err) == domain.Conflict {
-		return nil
+	if err != nil && domain.KindOf(err) != domain.Conflict {
+		return err
 	}
-	return err
+	s.opts.Created(d.ID.Cursor(), stream)
+	return nil
 }
 
 // find returns a subscription of owner. To others, it is not there.
@@ -204,21 +239,38 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 // Delete deletes a subscription of owner and returns when. It fails with NotFound if there is
 // none.
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (time.Time, error) {
-	return s.opts.Clock().UTC(), s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
+	now := s.opts.Clock().UTC()
+	err := s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
+	s.notifyChange(id, err)
+	return now, err
 }
 
-// SetPaused pauses or resumes a subscription of owner. It fails with NotFound if there is none,
-// and with Conflict if it changes meanwhile.
+// SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls
+// to a receiver that failed: the pause after 410 Gone, the breaker, and Retry-After. It fails
+// with NotFound if there is none, and with Conflict if it changes meanwhile.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
 	d, err := s.find(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
-	if d.Paused != isPaused {
-		d.Paused = isPaused
-		if _, err := s.ports.Definitions.ReplaceSubscription(ctx, d); err != nil {
-			return nil, err
-		}
+	if d.Paused && isPaused {
+		return view(d), nil
+	}
+	d.Paused = isPaused
+	if !isPaused {
+		d.Resumed++
+	}
+	_, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
+	s.notifyChange(id, err)
+	if err != nil {
+		return nil, err
 	}
 	return view(d), nil
+}
+
+// notifyChange calls Options.Changed unless a change of a subscription certainly failed.
+func (s *Service) notifyChange(id domain.SubscriptionID, err error) {
+	if err == nil || domain.KindOf(err) == domain.Uncertain {
+		s.opts.Changed(id.Cursor())
+	}
 }

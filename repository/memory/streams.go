@@ -85,7 +85,7 @@ func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages [
 		st.ids[m.ID] = sentID{p, digest, now}
 		m.Payload = slices.Clone(m.Payload)
 		st.entries[m.Priority] = append(st.entries[m.Priority], repository.Entry{Message: m, Position: p, Published: now})
-		appended[i].Position = p
+		appended[i].Position, appended[i].Published = p, now
 	}
 	return appended, nil
 }

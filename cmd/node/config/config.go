@@ -31,6 +31,7 @@ type Config struct {
 	// means for ever.
 	Retention time.Duration
 
+	Push   Push
 	Log    Log
 	Limits Limits
 
@@ -114,6 +115,8 @@ func Default() Config {
 		Ordering: domain.ByCabinet,
 
 		Retention: 7 * day,
+
+		Push: Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays()},
 
 		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{

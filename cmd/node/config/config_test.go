@@ -111,6 +111,14 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"limits: {bus-connections: 200}", "MESSAGEHUB_LIMITS_BUS_CONNECTIONS=200", "limits.bus-connections = 200"},
 		{"limits: {bus-buffer: 1GB}", "MESSAGEHUB_LIMITS_BUS_BUFFER=1GB", "limits.bus-buffer = 1GB"},
 		{"limits: {bus-token-timeout: 30s}", "MESSAGEHUB_LIMITS_BUS_TOKEN_TIMEOUT=30s", "limits.bus-token-timeout = 30s"},
+		{"push: {workers: 8}", "MESSAGEHUB_PUSH_WORKERS=8", "push.workers = 8"},
+		{"push: {concurrency: 4}", "MESSAGEHUB_PUSH_CONCURRENCY=4", "push.concurrency = 4"},
+		{"push: {timeout: 10s}", "MESSAGEHUB_PUSH_TIMEOUT=10s", "push.timeout = 10s"},
+		{"push: {delays: 0 60 1.5 10m 36h 100ms}", "MESSAGEHUB_PUSH_DELAYS=0,60s,1500ms,10m,36h,0.1", "push.delays = 0s 1m 1.5s 10m 36h 100ms"},
+		{"push: {attempts: 3}", "MESSAGEHUB_PUSH_ATTEMPTS=3", "push.attempts = 3"},
+		{"push: {allow: 10.0.0.0/8 fd00::/8}", "MESSAGEHUB_PUSH_ALLOW=10.0.0.0/8, fd00::/8", "push.allow = 10.0.0.0/8 fd00::/8"},
+		{"push: {insecure-http: true}", "MESSAGEHUB_PUSH_INSECURE_HTTP=true", "push.insecure-http = true"},
+		{"push: {secret-key: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=}", "MESSAGEHUB_PUSH_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "push.secret-key = [redacted]"},
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
@@ -214,7 +222,14 @@ domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Bi
 		{name: "a domain twice", yaml: "domains: [{name: A}, {name: A}]", want: "domains (hub.yaml line 1): domain 2: A stands in the list twice; keep one"},
 		{name: "no list", yaml: "domains: A", want: "domains (hub.yaml line 1): want a list such as [{name: Billing, group: masterdata, content: inline}]"},
 
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.sweep-units, cosmos.tail-events, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
+		{name: "a delay that is too long", yaml: "push: {delays: 0 8d}", want: "push.delays = \"0 8d\" (hub.yaml line 1): want times up to 168h0m0s, such as 0 60 10m 1h"},
+		{name: "no delays", yaml: "push: {delays: ' '}", want: "push.delays = \" \" (hub.yaml line 1): want 1 to 64 times, such as 0 60 10m 1h"},
+		{name: "a first delay", yaml: "push: {delays: 5 60}", want: "push.delays = \"5s 1m\" (hub.yaml line 1): want 0 as the first time: a new delivery is called at once"},
+		{name: "more attempts than delays", yaml: "push: {attempts: 13}", want: "push.attempts = \"13\" (hub.yaml line 1): push.delays has only 12 delays; add some, or lower this"},
+		{name: "more calls to a receiver than a settlement stores", yaml: "push: {concurrency: 65}", want: "push.concurrency = \"65\" (hub.yaml line 1): want at most 64"},
+		{name: "an address that is no range", yaml: "push: {allow: 10.0.0.1/8}", want: "push.allow = \"10.0.0.1/8\" (hub.yaml line 1): want ranges of addresses, such as 10.0.0.0/8 fd00::/8"},
+		{name: "a short key", yaml: "push: {secret-key: c2hvcnQ=}", want: "push.secret-key = \"[redacted]\" (hub.yaml line 1): key 1: want the Base64 of 32 bytes, such as openssl rand -base64 32 prints"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.sweep-units, cosmos.tail-events, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, ordering, push.allow, push.attempts, push.concurrency, push.delays, push.insecure-http, push.secret-key, push.timeout, push.workers, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)

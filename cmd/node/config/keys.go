@@ -65,6 +65,16 @@ var keys = []key{
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
 	{"retention", true, "keep what was dequeued for this `TIME`, such as 36h or 7d, or forever", func(c *Config) value { return (*retentionValue)(&c.Retention) }},
+	{"push.workers", false, "maximum number of calls to receivers at the same time", func(c *Config) value { return (*countValue)(&c.Push.Workers) }},
+	{"push.concurrency", false, "maximum number of calls to one receiver at the same time, up to 64", func(c *Config) value { return (*countValue)(&c.Push.Concurrency) }},
+	{"push.timeout", false, "maximum time of a call, from looking up the host to the last byte of the answer", func(c *Config) value { return (*timeoutValue)(&c.Push.Timeout) }},
+	{"push.delays", false, "times before the attempts of a delivery, each after the failure of the attempt before; the first one is 0. A number without a unit is in seconds", func(c *Config) value { return (*delaysValue)(&c.Push.Delays) }},
+	{"push.attempts", false, "maximum number of calls of a delivery; auto: as many as push.delays has times", func(c *Config) value { return auto((*countValue)(&c.Push.Attempts)) }},
+	{"push.allow", false, "ranges of addresses that receivers may have besides public ones, such as 127.0.0.0/8 10.0.0.0/8", func(c *Config) value { return (*prefixesValue)(&c.Push.Allow) }},
+	{"push.insecure-http", false, "call receivers by http, too, where others can read and change the messages", func(c *Config) value { return (*boolValue)(&c.Push.InsecureHTTP) }},
+	{"push.secret-key", false, "keys that seal the secrets of subscriptions: the Base64 of 32 bytes each, the first one for new secrets; without it the hub makes one and keeps it in the data folder, in the file push.key, unless payloads are on Azure", func(c *Config) value {
+		return &secretValue{&c.Push.SecretKey, "leave it out, and the hub makes one"}
+	}},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},

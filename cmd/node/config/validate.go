@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
+	c.validatePush(fault)
 	if token := c.Admin.Token.Reveal(); token != "" && !IsToken(token) {
 		fault("admin.token", "want %d to %d visible ASCII characters without blanks, such as openssl rand -hex 32 prints", minToken, maxToken)
 	}

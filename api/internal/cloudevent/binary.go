@@ -1,0 +1,47 @@
+package cloudevent
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+const headerPrefix = "Ce-"
+
+// IsBinary reports whether a request has an event in the binary mode.
+func IsBinary(h http.Header) bool { return len(h[headerPrefix+"Specversion"]) > 0 }
+
+// Binary reads an event in the binary mode: its attributes are headers, and its data is the body.
+func Binary(h http.Header, body []byte) (domain.Message, []Fault) {
+	b := newBuilder()
+	var names []string
+	for header := range h {
+		if strings.HasPrefix(header, headerPrefix) {
+			names = append(names, header)
+		}
+	}
+	slices.Sort(names) // so that the same request has the same answer
+	for _, header := range names {
+		name := strings.ToLower(strings.TrimPrefix(header, headerPrefix))
+		values := h[header]
+		text, err := url.PathUnescape(values[0])
+		switch {
+		case len(values) > 1:
+			b.report(name, "its header is there more than once")
+		case err != nil:
+			b.report(name, "want a header in which % begins an encoded byte, such as %25")
+		case name == "datacontenttype":
+			b.report(name, "want the header Content-Type in its place")
+		default:
+			b.set(name, text)
+		}
+	}
+	if contentType := h.Get("Content-Type"); contentType != "" {
+		b.set("datacontenttype", contentType)
+	}
+	b.message.Payload = body
+	return b.finish()
+}

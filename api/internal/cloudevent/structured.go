@@ -1,0 +1,133 @@
+package cloudevent
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Structured reads an event in the JSON format. The text is valid JSON.
+func Structured(text []byte) (domain.Message, []Fault) {
+	b := newBuilder()
+	text = bytes.TrimSpace(text)
+	if text[0] != '{' {
+		b.report("", "want a CloudEvent, an object, got "+eventjson.TypeOf(text))
+		return domain.Message{}, b.faults
+	}
+	var data, encoded []byte
+	seen := make(map[string]bool)
+	for m, err := range eventjson.Members(text) {
+		name := string(m.Name)
+		switch {
+		case err != nil:
+			b.report("", err.Error())
+			return domain.Message{}, b.faults
+		case seen[name]:
+			b.report(name, "it is there twice")
+		case string(m.Value) == "null": // as good as not there
+		case name == "data":
+			data = m.Value
+		case name == "data_base64":
+			encoded = m.Value
+		default:
+			b.member(name, m.Value)
+		}
+		seen[name] = true
+	}
+	b.data(data, encoded)
+	return b.finish()
+}
+
+// Batch reads events in the JSON batch format. The text is valid JSON.
+func Batch(text []byte) ([]domain.Message, []Fault) {
+	var all []json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil || bytes.TrimSpace(text)[0] != '[' {
+		return nil, []Fault{{Detail: "want an array of CloudEvents, got " + eventjson.TypeOf(bytes.TrimSpace(text))}}
+	}
+	messages := make([]domain.Message, len(all))
+	var faults []Fault
+	for i, one := range all {
+		m, found := Structured(one)
+		for _, f := range found {
+			f.Index = i
+			faults = append(faults, f)
+		}
+		messages[i] = m
+	}
+	return messages, faults
+}
+
+// member keeps an attribute in its string form.
+func (b *builder) member(name string, value []byte) {
+	switch value[0] {
+	case '"':
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil {
+			b.report(name, err.Error())
+			return
+		}
+		b.set(name, text)
+	case '{', '[':
+		b.report(name, "want a string, an integer, true or false, got "+eventjson.TypeOf(value))
+	default:
+		if bytes.ContainsAny(value, ".eE") && value[0] != 't' && value[0] != 'f' {
+			b.report(name, "want a string, an integer, true or false, got "+domain.Clip(string(value)))
+			return
+		}
+		if isCore(name) {
+			b.report(name, "want a string, got "+eventjson.TypeOf(value))
+			return
+		}
+		b.set(name, string(value))
+	}
+}
+
+func isCore(name string) bool {
+	switch name {
+	case "specversion", "id", "source", "type", "subject", "time", "dataschema", "datacontenttype":
+		return true
+	}
+	return false
+}
+
+// data keeps the data: that of the member data, or that of data_base64.
+func (b *builder) data(value, encoded []byte) {
+	m := &b.message
+	switch {
+	case value != nil && encoded != nil:
+		b.report("data_base64", "data is there, too; send one of the two")
+	case encoded != nil:
+		var text string
+		if encoded[0] != '"' || json.Unmarshal(encoded, &text) != nil {
+			b.report("data_base64", "want a string, got "+eventjson.TypeOf(encoded))
+			return
+		}
+		payload, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+		if err != nil {
+			b.report("data_base64", "want Base64")
+			return
+		}
+		m.Payload = payload
+	case value == nil:
+	case m.HasJSON():
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, value); err != nil {
+			b.report("data", err.Error())
+			return
+		}
+		m.Payload = compact.Bytes()
+	case value[0] == '"':
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil {
+			b.report("data", err.Error())
+			return
+		}
+		m.Payload = []byte(text)
+	default:
+		b.report("data", "want a string, since datacontenttype is not one of JSON, got "+eventjson.TypeOf(value))
+	}
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Push says how receivers are called.
+type Push struct {
+	Workers     int             // calls under way, in all
+	Concurrency int             // calls under way, of one receiver
+	Timeout     time.Duration   // of a call
+	Delays      []time.Duration // Delays[n] is between the n-th failure of a delivery and its next attempt; Delays[0] is 0
+	Attempts    int             // limit for the calls of a delivery; 0: the number of Delays
+
+	Allow        []netip.Prefix // ranges that may be called besides public addresses
+	InsecureHTTP bool           // URLs without TLS may be called
+
+	SecretKey Secret // Base64 of the keys that seal secrets, the first one for new secrets; "": one in Data
+}
+
+// defaultDelays are those of the original: twelve attempts in a week.
+func defaultDelays() []time.Duration {
+	delays := []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 60_540 * time.Second}
+	for range 6 {
+		delays = append(delays, day)
+	}
+	return delays
+}
+
+// pushKeySize is the size of a key that seals secrets, in bytes.
+const pushKeySize = 32
+
+// Keys returns the keys of SecretKey, none if it is empty. It fails unless each is the Base64
+// of 32 bytes; the error does not repeat it.
+func (p *Push) Keys() ([][]byte, error) {
+	var keys [][]byte
+	for i, text := range strings.FieldsFunc(p.SecretKey.Reveal(), isSeparator) {
+		key, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(key) != pushKeySize {
+			return nil, fmt.Errorf("key %d: want the Base64 of %d bytes, such as openssl rand -base64 %d prints", i+1, pushKeySize, pushKeySize)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func (c *Config) validatePush(fault faultFunc) {
+	p := &c.Push
+	if _, err := p.Keys(); err != nil {
+		fault("push.secret-key", "%w", err)
+	}
+	if p.Concurrency > maxPushConcurrency {
+		fault("push.concurrency", "want at most %d", maxPushConcurrency)
+	}
+	if len(p.Delays) > 0 && p.Delays[0] != 0 {
+		fault("push.delays", "want 0 as the first time: a new delivery is called at once")
+	}
+	if p.Attempts > len(p.Delays) {
+		fault("push.attempts", "push.delays has only %d delays; add some, or lower this", len(p.Delays))
+	}
+}
+
+// maxPushConcurrency is domain.MaxConcurrency: what one settlement can store.
+const maxPushConcurrency = 64
+
+func isSeparator(c rune) bool { return c == ' ' || c == ',' }
+
+// A delaysValue is a list of times. A number without a unit is in seconds.
+type delaysValue []time.Duration
+
+const (
+	maxDelays = 64
+	maxDelay  = 7 * day
+)
+
+func (v *delaysValue) String() string {
+	texts := make([]string, len(*v))
+	for i, d := range *v {
+		texts[i] = d.String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if short, ok := strings.CutSuffix(texts[i], zero); ok {
+				texts[i] = short + zero[:1]
+			}
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+func (v *delaysValue) Set(s string) error {
+	var delays []time.Duration
+	for _, text := range strings.FieldsFunc(s, isSeparator) {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			d, err = time.ParseDuration(text + "s")
+		}
+		if err != nil || d < 0 || d > maxDelay {
+			return fmt.Errorf("want times up to %v, such as 0 60 10m 1h", maxDelay)
+		}
+		delays = append(delays, d)
+	}
+	if len(delays) == 0 || len(delays) > maxDelays {
+		return fmt.Errorf("want 1 to %d times, such as 0 60 10m 1h", maxDelays)
+	}
+	*v = delays
+	return nil
+}
+
+// A prefixesValue is a list of ranges of addresses.
+type prefixesValue []netip.Prefix
+
+func (v *prefixesValue) String() string {
+	texts := make([]string, len(*v))
+	for i, p := range *v {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, " ")
+}
+
+func (v *prefixesValue) Set(s string) error {
+	var prefixes []netip.Prefix
+	for _, text := range strings.FieldsFunc(s, isSeparator) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p.Addr().Is4In6() || p != p.Masked() {
+			return errors.New("want ranges of addresses, such as 10.0.0.0/8 fd00::/8")
+		}
+		prefixes = append(prefixes, p)
+	}
+	*v = prefixes
+	return nil
+}

@@ -1,0 +1,117 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/client"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// A push is the part of a node that calls receivers: what senders publish and owners subscribe
+// to. A node whose account lacks its containers runs without one.
+type push struct {
+	client        *webhook.Client
+	engine        *delivery.Engine
+	subscriptions *subscribe.Service
+	events        *publish.Service
+
+	fault error // why there is nothing of the above
+}
+
+// settleTime is what the engine gives a call beyond the time that the client takes, so that a
+// call which takes too long has the client's reason.
+const settleTime = 5 * time.Second
+
+// openPush builds the push side over the store of a node. It creates the containers that are
+// missing where a key allows it. Without them the push has a fault, and no error.
+func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*push, error) {
+	documents := pushstore.New(s.db, s.content, pushstore.Options{
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+	})
+	if err := provisionPush(ctx, cfg, documents); err != nil {
+		if !client.IsContainerFault(err) {
+			return nil, err
+		}
+		opts.Logger.Warn("the hub serves no subscriptions and no events; run messagehub provision, and restart the hub", "error", err)
+		return &push{fault: err}, nil
+	}
+	keys, err := pushKeys(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p := &push{client: webhook.New(webhook.Options{
+		Allow: cfg.Push.Allow, AllowHTTP: cfg.Push.InsecureHTTP, Timeout: cfg.Push.Timeout,
+		Dial: opts.Dial, LookUp: opts.LookUp, Clock: opts.Clock,
+	})}
+	p.engine = delivery.New(delivery.Ports{
+		Streams: documents, Cursors: documents, Shards: documents,
+		Receivers: newReceivers(cfg, documents, keys, metrics),
+		Caller:    &caller{p.client, s.content},
+	}, delivery.Options{
+		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
+		Timeout: cfg.Push.Timeout + settleTime, Sweep: documents.Sweep,
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,
+	})
+	p.events = publish.New(documents, p.engine.Published)
+	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: documents, Cursors: documents}, keys, subscribe.Options{
+		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
+		Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
+	})
+	return p, nil
+}
+
+// provisionPush creates the containers that are missing where a key allows it, and checks them.
+func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if cfg.Embedded() || cfg.Cosmos.Key != "" {
+		if _, err := documents.Provision(ctx, client.ProvisionOptions{Repair: cfg.Embedded()}); err != nil {
+			return fmt.Errorf("check the containers: %w", err)
+		}
+	}
+	return documents.CheckContainers(ctx) // it reports what could not be created, too
+}
+
+// policyOf returns when a delivery that failed is attempted again.
+func policyOf(p *config.Push) domain.Policy {
+	return domain.QueuePolicy(p.Delays, cmp.Or(p.Attempts, len(p.Delays)))
+}
+
+// run calls receivers until ctx ends and the calls under way have ended.
+func (p *push) run(ctx context.Context) {
+	if p.engine != nil {
+		_ = p.engine.Run(ctx) // which never fails
+	}
+}
+
+// close ends the connections to receivers.
+func (p *push) close() {
+	if p != nil && p.client != nil {
+		p.client.Close()
+	}
+}
+
+// warnings returns what /readyz reports of a node without a push side: it serves all else.
+func (p *push) warnings() []api.FailedCheck {
+	if p.fault == nil {
+		return nil
+	}
+	return []api.FailedCheck{{
+		Name:   "push-containers",
+		Reason: "the store has no fit containers for subscriptions and events, so their routes answer 503 not-provisioned: " + strings.ReplaceAll(p.fault.Error(), "\n", "; "),
+		Remedy: "run messagehub provision, and restart the hub",
+	}}
+}

@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"io"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/filter"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A caller calls receivers over HTTP.
+type caller struct {
+	client  *webhook.Client
+	content repository.Content // has large payloads
+}
+
+// Call implements [delivery.Caller].
+func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
+	t, ok := call.Receiver.Target.(*target)
+	if !ok {
+		panic("the receiver is not one of the node")
+	}
+	message := call.Entry.Message
+	if !call.Entry.PayloadAt.IsZero() {
+		var err error
+		if message.Payload, err = readPayload(ctx, c.content, call.Entry.PayloadAt); err != nil {
+			return domain.Answer{Error: "the hub could not read the payload of the message; it tries again"}
+		}
+	}
+	result, err := c.client.Send(ctx, &webhook.Delivery{
+		ID:       webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published),
+		Attempts: call.Attempt, Subscription: t.subscription, Settings: &call.Receiver.Subscription,
+		Message: &message, Attachments: t.attachments.Evaluate(filter.MetadataOf(&message)),
+		Secrets: t.secrets, HMACKey: t.key,
+	})
+	if err != nil {
+		// The engine has ended the call. If that was not for its time, it keeps no answer.
+		return domain.Answer{Error: "the time for a call has passed"}
+	}
+	return result.Answer
+}
+
+// readPayload reads a large payload.
+func readPayload(ctx context.Context, content repository.Content, at repository.Section) (payload []byte, err error) {
+	r, err := content.Open(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	payload, err = io.ReadAll(io.LimitReader(r, domain.MaxPayload+1))
+	if err == nil && (int64(len(payload)) != at.Length || repository.SumOf(payload) != at.Sum) {
+		err = domain.Errorf(domain.Damaged, "object %s does not have the payload that was stored", at.Object)
+	}
+	return payload, err
+}

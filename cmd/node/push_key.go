@@ -1,0 +1,72 @@
+package node
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// pushKeyName is the file of the data folder that holds the key of a node whose configuration
+// has none.
+const pushKeyName = "push.key"
+
+// pushKeys returns the keys that seal the secrets of subscriptions: those of the configuration,
+// and the one in the data folder. A node that keeps payloads in the folder makes that key if it
+// has no other: its data depend on the folder anyway. Other nodes need the setting, because a
+// key that another node does not have would stop calls; without it they have no keys.
+func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
+	keys, err := cfg.Push.Keys()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case cfg.InMemory:
+		keys = append(keys, subscribe.NewKey())
+	case cfg.EmbeddedBlob():
+		kept, err := keepPushKey(cfg.Data, len(keys) == 0)
+		if err != nil {
+			return nil, fmt.Errorf("key of the secrets of subscriptions, %s: %w", filepath.Join(cfg.Data, pushKeyName), err)
+		}
+		if kept != nil {
+			keys = append(keys, kept)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return subscribe.NewKeyring(keys...)
+}
+
+// keepPushKey returns the key in a data folder. If there is none, it makes one or returns nil.
+func keepPushKey(folder string, makes bool) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, folderFault(folder, err)
+	}
+	defer func() { _ = root.Close() }() // writeSecretFile has synced what it wrote
+	text, err := readSecretFile(root, pushKeyName, "restore it, or correct its mode: without the key, secrets that were sealed by it are lost")
+	switch {
+	case err == nil:
+		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+		if err != nil || len(key) != subscribe.KeySize {
+			return nil, fmt.Errorf("it does not hold the Base64 of %d bytes; restore it", subscribe.KeySize)
+		}
+		return key, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !makes:
+		return nil, nil
+	}
+	key := subscribe.NewKey()
+	if err := writeSecretFile(root, pushKeyName, base64.StdEncoding.EncodeToString(key)+"\n"); err != nil {
+		return nil, err
+	}
+	return key, nil
+}

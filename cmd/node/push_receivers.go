@@ -1,0 +1,110 @@
+package node
+
+import (
+	"context"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/filter"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// receivers find the receivers of cursors among the subscriptions.
+type receivers struct {
+	definitions repository.Definitions
+	keys        *subscribe.Keyring
+	policy      domain.Policy
+	failures    prometheus.Counter // of filters
+}
+
+func newReceivers(cfg *config.Config, definitions repository.Definitions, keys *subscribe.Keyring, metrics prometheus.Registerer) *receivers {
+	return &receivers{definitions, keys, policyOf(&cfg.Push), promauto.With(metrics).NewCounter(prometheus.CounterOpts{
+		Name: "messagehub_push_filter_failures_total",
+		Help: "Events that a subscription did not get because its filter failed on them.",
+	})}
+}
+
+// A target is what a call needs of a subscription besides its settings.
+type target struct {
+	subscription string // its id
+	stream       domain.StreamName
+	attachments  filter.Attachments
+	secrets      []webhook.Secret
+	key          webhook.Key
+}
+
+// Receiver implements [delivery.Receivers].
+func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	id, err := domain.ParseSubscriptionID(strings.TrimPrefix(cursor.String(), "s|"))
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	d, err := r.definitions.Subscription(ctx, id)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	stream, err := domain.ParseTopic(d.Topic)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	matches, attachments, err := filter.CompileSubscription(&d.Subscription)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	t := &target{subscription: id.String(), stream: stream, attachments: attachments}
+	if t.secrets, t.key, err = r.signers(d); err != nil {
+		return delivery.Receiver{}, err
+	}
+	found := delivery.Receiver{Subscription: d.Subscription, Policy: r.policy, IsPaused: d.Paused, Resumed: d.Resumed, Target: t}
+	if matches != nil {
+		found.Matches = func(e *repository.Entry) bool {
+			passes, err := matches.Matches(filter.MetadataOf(&e.Message))
+			if err != nil {
+				r.failures.Inc()
+			}
+			return passes
+		}
+	}
+	return found, nil
+}
+
+// signers returns what signs the calls of a subscription.
+func (r *receivers) signers(d *repository.Definition) ([]webhook.Secret, webhook.Key, error) {
+	if d.Secret == "" {
+		return nil, "", nil
+	}
+	if r.keys == nil {
+		return nil, "", domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key; set push.secret-key", d.ID)
+	}
+	text, err := r.keys.Open(d.ID, d.Owner, d.Secret)
+	if err != nil {
+		return nil, "", err
+	}
+	if !isStandardSecret(text) {
+		return nil, webhook.Key(text), nil
+	}
+	secret, err := webhook.ParseSecret(text)
+	return []webhook.Secret{secret}, "", err
+}
+
+// isStandardSecret reports whether a secret is one of Standard Webhooks. Any other is the key
+// of the Authorization header.
+func isStandardSecret(text string) bool {
+	return strings.HasPrefix(text, "whsec_") || strings.HasPrefix(text, "whsk_")
+}
+
+// checkSecret refuses a secret that says it is one of Standard Webhooks and is none.
+func checkSecret(text string) error {
+	if !isStandardSecret(text) {
+		return nil
+	}
+	_, err := webhook.ParseSecret(text)
+	return err
+}

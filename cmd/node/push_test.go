@@ -1,0 +1,229 @@
+package node_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// pushSettings are those of a node that may call receivers in tests.
+func pushSettings(dir string) config.Config {
+	cfg := settings(dir)
+	cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
+	cfg.Push.Delays = []time.Duration{0, 10 * time.Millisecond, 20 * time.Millisecond, time.Minute}
+	return cfg
+}
+
+// A receivedCall is a call that a receiver got.
+type receivedCall struct {
+	method string
+	header http.Header
+	body   []byte
+	event  map[string]any
+}
+
+// id returns the id of the event of a call.
+func (c *receivedCall) id() string {
+	id, _ := c.event["id"].(string)
+	return id
+}
+
+// A callReceiver answers calls as a test says, and hands them to it.
+type callReceiver struct {
+	*httptest.Server
+	calls chan receivedCall
+
+	mu     sync.Mutex
+	answer func(*receivedCall) int
+}
+
+// receive serves a receiver until the test ends. It answers 204 unless answer says otherwise.
+func receive(t *testing.T, answer func(*receivedCall) int) *callReceiver {
+	t.Helper()
+	r := &callReceiver{calls: make(chan receivedCall, 10_000), answer: answer}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c := receivedCall{method: req.Method, header: req.Header}
+		c.body, _ = io.ReadAll(req.Body)
+		var n struct{ Event map[string]any }
+		_ = json.Unmarshal(c.body, &n)
+		c.event = n.Event
+		status := http.StatusNoContent
+		r.mu.Lock()
+		f := r.answer
+		r.mu.Unlock()
+		if f != nil {
+			status = f(&c)
+		}
+		w.WriteHeader(status)
+		r.calls <- c
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *callReceiver) set(answer func(*receivedCall) int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// until returns the ids of the events of the calls, until all of want have come.
+func (r *callReceiver) until(t *testing.T, want ...string) []string {
+	t.Helper()
+	var got []string
+	missing := slices.Clone(want)
+	for len(missing) > 0 {
+		select {
+		case c := <-r.calls:
+			got = append(got, c.id())
+			missing = slices.DeleteFunc(missing, func(id string) bool { return id == c.id() })
+		case <-t.Context().Done():
+			t.Fatalf("%d calls did not come", len(missing))
+		}
+	}
+	return got
+}
+
+// send sends a request with a body to a node.
+func send(t *testing.T, n *node.Node, method, path, contentType, body string, headers ...string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, n.URL()+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", contentType)
+	req.Header.Set("X-Actor-Id", "an-actor")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(text)
+}
+
+// subscribed creates a subscription and returns its id.
+func subscribed(t *testing.T, n *node.Node, draft string) string {
+	t.Helper()
+	status, body := send(t, n, http.MethodPost, "/v1/subscriptions", "application/json", draft)
+	require.Equal(t, http.StatusCreated, status, body)
+	var created struct{ UUID string }
+	require.NoError(t, json.Unmarshal([]byte(body), &created))
+	return created.UUID
+}
+
+const cloudEvent = `{"specversion":"1.0","id":%q,"source":"/test","type":"made","data":{"n":1}}`
+
+// published publishes events to the topic events.
+func published(t *testing.T, n *node.Node, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		status, body := send(t, n, http.MethodPost, "/v1/events", "application/cloudevents+json", fmt.Sprintf(cloudEvent, id))
+		require.Equal(t, http.StatusAccepted, status, body)
+		require.JSONEq(t, `{"accepted":1,"duplicates":0}`, body)
+	}
+}
+
+func TestAnEvent_IsDeliveredSigned(t *testing.T) {
+	r := receive(t, nil)
+	n, stop := start(t, pushSettings(""), node.Options{})
+	key := base64.StdEncoding.EncodeToString([]byte("a key of twenty-four bytes or more"))
+	signed := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"whsec_%s","attachments":{"half":{"type":"jmespath","expression":"data.n"}}}`, r.URL+"/signed", key))
+	published(t, n, "1")
+	c := <-r.calls
+	require.Equal(t, http.MethodPost, c.method)
+	require.Equal(t, map[string]any{"specversion": "1.0", "id": "1", "source": "/test", "type": "made", "data": map[string]any{"n": 1.0}}, c.event)
+	var body struct {
+		TransactionID  string         `json:"transaction_id"`
+		SubscriptionID string         `json:"subscription_id"`
+		Attachments    map[string]any `json:"attachments"`
+	}
+	require.NoError(t, json.Unmarshal(c.body, &body))
+	require.Equal(t, signed, body.SubscriptionID)
+	require.Equal(t, map[string]any{"half": 1.0}, body.Attachments)
+	require.Equal(t, body.TransactionID, c.header.Get("Webhook-Id"))
+	mac := hmac.New(sha256.New, []byte("a key of twenty-four bytes or more"))
+	mac.Write([]byte(c.header.Get("Webhook-Id") + "." + c.header.Get("Webhook-Timestamp") + "."))
+	mac.Write(c.body)
+	require.Equal(t, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)), c.header.Get("Webhook-Signature"))
+	require.Empty(t, c.header.Get("Authorization"))
+
+	// The key of the original signs date and digest.
+	subscribed(t, n, fmt.Sprintf(`{"topic":"others","callback_url":%q,"hmac_secret_key":"any key","method":"PUT"}`, r.URL))
+	status, _ := send(t, n, http.MethodPost, "/v1/events?topic=others", "text/plain", "text", "Ce-Specversion", "1.0", "Ce-Id", "2", "Ce-Source", "/test", "Ce-Type", "told")
+	require.Equal(t, http.StatusAccepted, status)
+	c = <-r.calls
+	require.Equal(t, http.MethodPut, c.method)
+	require.Equal(t, map[string]any{"specversion": "1.0", "id": "2", "source": "/test", "type": "told", "datacontenttype": "text/plain", "data_base64": "dGV4dA=="}, c.event)
+	mac = hmac.New(sha256.New, []byte("any key"))
+	mac.Write([]byte("date: " + c.header.Get("Date") + "\ndigest: " + c.header.Get("Digest")))
+	require.Contains(t, c.header.Get("Authorization"), `signature="`+base64.StdEncoding.EncodeToString(mac.Sum(nil))+`"`)
+	require.Empty(t, c.header.Get("Webhook-Signature"))
+	require.NoError(t, stop())
+}
+
+func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
+	down := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
+	up := receive(t, nil)
+	n, stop := start(t, pushSettings(t.TempDir()), node.Options{})
+	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, down.URL))
+	subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, up.URL))
+	var ids []string
+	for i := range 50 {
+		ids = append(ids, fmt.Sprint(i))
+	}
+	published(t, n, ids...)
+	require.ElementsMatch(t, ids, up.until(t, ids...))
+	attempts := make(map[string][]string) // by event
+	for range 3 * len(ids) {
+		c := <-down.calls
+		attempts[c.id()] = append(attempts[c.id()], c.header.Get("X-Dss-Notify-Attempt"))
+	}
+	for _, id := range ids {
+		require.Equal(t, []string{"0", "1", "2"}, attempts[id], id)
+	}
+	require.NoError(t, stop())
+}
+
+func TestARestart_LosesNothing(t *testing.T) {
+	var webhookIDs sync.Map
+	r := receive(t, func(c *receivedCall) int {
+		webhookIDs.Store(c.id(), c.header.Get("Webhook-Id"))
+		return http.StatusServiceUnavailable
+	})
+	dir := t.TempDir()
+	n, stop := start(t, pushSettings(dir), node.Options{})
+	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q,"hmac_secret_key":"kept"}`, r.URL))
+	published(t, n, "failed")
+	for range 3 {
+		<-r.calls // the next one is due in a minute
+	}
+	status, body := send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/pause", "", "")
+	require.Equal(t, http.StatusOK, status, body)
+	published(t, n, "waiting")
+	require.NoError(t, stop())
+
+	r.set(nil)
+	n, stop = start(t, pushSettings(dir), node.Options{})
+	published(t, n, "later")
+	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/resume", "", "")
+	require.Equal(t, http.StatusOK, status, body)
+	require.Equal(t, []string{"later", "waiting"}, slices.Sorted(slices.Values(r.until(t, "waiting", "later"))))
+	require.NoError(t, stop())
+}

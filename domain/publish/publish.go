@@ -1,0 +1,75 @@
+// Package publish has the use case of senders: their messages are appended to the stream of a
+// topic, and the receivers that subscribe to it are called.
+package publish
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// maxBytes is the limit for the payloads of one append, each as it is stored. More than one
+// append of that size keeps others waiting for too long.
+const maxBytes = 256 << 10
+
+// A Service publishes messages. It is safe for concurrent use.
+type Service struct {
+	streams  repository.Streams
+	appended func(domain.StreamName, []domain.Message, []repository.Appended)
+}
+
+// New returns a Service. It calls appended after each append.
+func New(streams repository.Streams, appended func(domain.StreamName, []domain.Message, []repository.Appended)) *Service {
+	return &Service{streams, appended}
+}
+
+// A Result says what became of the messages of a call.
+type Result struct {
+	Accepted   int
+	Duplicates int   // sent before, with the same content
+	Conflicts  []int // indexes of those that were sent before with other content
+}
+
+// Publish appends messages, which have passed their Check, in their order. If it fails, the
+// Result counts those that are appended for certain; the others may be. The call may then be
+// repeated: messages with an ID that are appended are duplicates.
+func (s *Service) Publish(ctx context.Context, stream domain.StreamName, messages []domain.Message) (Result, error) {
+	var r Result
+	for begin := 0; begin < len(messages); {
+		n := appendable(messages[begin:])
+		part := messages[begin : begin+n]
+		appended, err := s.streams.Append(ctx, stream, part)
+		if err != nil {
+			return r, err
+		}
+		for i, a := range appended {
+			switch a.Outcome {
+			case repository.AppendedNow:
+				r.Accepted++
+			case repository.AppendDuplicate:
+				r.Duplicates++
+			case repository.AppendConflict:
+				r.Conflicts = append(r.Conflicts, begin+i)
+			}
+		}
+		s.appended(stream, part, appended)
+		begin += n
+	}
+	return r, nil
+}
+
+// appendable returns how many messages may go in one append: at least one, and none after one
+// with the same ID. The later one is then found to be a duplicate or a conflict.
+func appendable(messages []domain.Message) int {
+	bytes, ids := 0, make(map[string]bool)
+	for i := range messages {
+		m := &messages[i]
+		bytes += m.InlineBytes()
+		if i > 0 && (i == repository.MaxAppend || bytes > maxBytes || m.ID != "" && ids[m.ID]) {
+			return i
+		}
+		ids[m.ID] = true
+	}
+	return len(messages)
+}
