@@ -41,7 +41,7 @@ type Service struct {
 
 // Start starts a node.
 func Start(ctx context.Context, o Options) (*Service, error) {
-	hub, err := node.Open(ctx, o.settings(), node.Options{Transport: o.Transport})
+	hub, err := node.Open(ctx, o.settings(), node.Options{Transport: o.Transport, PullOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("start a node: %w", err)
 	}

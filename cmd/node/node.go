@@ -55,6 +55,10 @@ type Options struct {
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
 
+	// PullOnly leaves out subscriptions, events and calls to receivers, for programs that
+	// judge or measure everything else.
+	PullOnly bool
+
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 

@@ -38,6 +38,9 @@ const settleTime = 5 * time.Second
 // openPush builds the push side over the store of a node. It creates the containers that are
 // missing where a key allows it. Without them the push has a fault, and no error.
 func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*push, error) {
+	if opts.PullOnly {
+		return &push{}, nil
+	}
 	documents := pushstore.New(s.db, s.content, pushstore.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
 	})

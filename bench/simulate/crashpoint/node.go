@@ -91,7 +91,8 @@ func (o *orders) options(listener net.Listener) node.Options {
 	line := func(conn net.Conn) net.Conn { return newBusLine(conn, f) }
 	return node.Options{
 		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
-		ReadinessInterval: -1, // its reads would be steps at which the fuse may go off
+		PullOnly:          true, // no judge knows the documents of the push side
+		ReadinessInterval: -1,   // its reads would be steps at which the fuse may go off
 		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		WrapTransport:     around, WrapBus: line,
 		Transport: around(http.DefaultClient),
