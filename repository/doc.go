@@ -13,6 +13,7 @@
 //   - [Streams] keeps what was published, once for all receivers.
 //   - [Cursors] keeps how far each receiver has come, and what failed.
 //   - [Shards] lists the cursors for the nodes that serve them.
+//   - [Nodes] keeps which node serves which shard.
 //
 // [Exchange] is the content that hub and domains share.
 //

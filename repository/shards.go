@@ -34,3 +34,49 @@ type ShardEntry struct {
 	// has none.
 	Due time.Time
 }
+
+// Nodes keeps which nodes are alive, and which of them serves each shard. That spares work and
+// decides nothing: two nodes that serve one shard at the same time lose nothing, because
+// loading a cursor refuses the settlements of earlier owners. Reads may be stale.
+type Nodes interface {
+	// Beat stores what n says of itself, unless it has stored a later beat. A node that has
+	// stored nothing for NodeRetention is forgotten.
+	Beat(ctx context.Context, n Node) error
+
+	// Nodes returns the last beat of each node, and the assignment.
+	Nodes(ctx context.Context) ([]Node, Assignment, error)
+
+	// Assign replaces the assignment that has the version of a by one with the owners of a and
+	// the next version. It fails with Conflict if the assignment has another version.
+	Assign(ctx context.Context, a Assignment) error
+
+	// Leave removes a node that ends. Its shards remain assigned to it.
+	Leave(ctx context.Context, incarnation string) error
+}
+
+// NodeRetention is how long the last beat of a node is kept.
+const NodeRetention = 10 * time.Minute
+
+// A Node is what a node says of itself. Another node knows that it is alive when Beat moves.
+type Node struct {
+	Incarnation string
+	Beat        int64    // 1 for the first one
+	Signals     []Signal // the last ones, up to MaxSignals, in order
+	Signalled   int64    // how many there were, those before Signals included
+}
+
+// MaxSignals is the limit for the signals of a Node.
+const MaxSignals = 64
+
+// A Signal tells other nodes what a node has stored: entries of Stream, a new Cursor of
+// Stream, or with a zero Stream, another receiver of Cursor.
+type Signal struct {
+	Stream domain.StreamName
+	Cursor domain.CursorID
+}
+
+// An Assignment says which node serves each shard.
+type Assignment struct {
+	Owners  [ShardCount]string // incarnations; "": no node
+	Version int64              // 0: no assignment is stored; its owners are empty
+}

@@ -59,11 +59,15 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Allow: cfg.Push.Allow, AllowHTTP: cfg.Push.InsecureHTTP, Timeout: cfg.Push.Timeout,
 		Dial: opts.Dial, LookUp: opts.LookUp, Clock: opts.Clock,
 	})}
-	p.engine = delivery.New(delivery.Ports{
+	ports := delivery.Ports{
 		Streams: documents, Cursors: documents, Shards: documents,
 		Receivers: newReceivers(cfg, documents, keys, metrics),
 		Caller:    &caller{p.client, s.content},
-	}, delivery.Options{
+	}
+	if !cfg.Embedded() { // a data folder has one node
+		ports.Nodes = documents
+	}
+	p.engine = delivery.New(ports, delivery.Options{
 		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
 		Timeout: cfg.Push.Timeout + settleTime, Sweep: documents.Sweep,
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,

@@ -19,7 +19,10 @@
 //	   |                                     +-|shard|<k>-------------+
 //	   |                                     | <cursor id>: entry     |
 //	   |                                     +-owner|<actor>----------+
-//	   v                                     | owner                  |
+//	   |                                     | owner                  |
+//	   |                                     +-|nodes-----------------+
+//	   |                                     | node|<incarnation>     |
+//	   v                                     | assignment             |
 //	                                         +------------------------+
 //	content store: streams/<day>/<id>
 //	   payloads above 16 KB
@@ -38,6 +41,10 @@
 //	        were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
 //	        document has not given before. At most domain.MaxSubscriptions
+//
+//	node    the number of the last beat, and what the node has stored lately. Removed 10
+//	        minutes after the last beat
+//	assignment  the incarnation that serves each shard
 //
 // A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the
 // next segment after 2 GB. Heads are never removed: the last segment is found by halving.
@@ -76,6 +83,18 @@
 // A cursor whose owner ended without releasing it is served carefully, one call at a time,
 // each after a claim that a settlement stores; domain.Caution says when that ends.
 //
+// # Nodes
+//
+//	beat    patch the node with a higher number, or create it. A crash leaves a node that seems
+//	        to be alive until the others have not seen it move for 10 seconds
+//	look    one query of the partition
+//	assign  replace the assignment, If-Match. A crash leaves shards of a dead node
+//	leave   delete the node, after its shards were given back. A crash leaves a node without
+//	        shards
+//
+// What these documents say spares work and decides nothing: a node that acts on old ones makes
+// calls that another one makes, too, and its settlements are refused.
+//
 // # Subscriptions
 //
 //	reserve create or replace the owner's document, If-Match, with a reservation of the id. A
@@ -107,6 +126,9 @@
 //	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
 //	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
+//	a beat with a lower number changes nothing      TestConformance
+//	the assignment is replaced by its version       TestConformance, TestNodesOverABrokenLine_ShareTheShards
+//	the price of a beat and of a look               TestANode_CostsWhatItMay
 //	the price of each step                          TestADelivery_CostsWhatItMay, TestAFailedAttempt_CostsWhatItMay
 //	the price of a subscription                     TestSubscriptions_CostWhatTheyMay
 //
@@ -116,6 +138,11 @@
 //
 //   - A position has the number of its entry in the priority, and segment and page only to
 //     locate it. So retries have short ids, and what has expired is counted by a difference.
+//   - Nodes wake each other by signals in their documents, and not by the change feed of the
+//     streams: azcosmos v1.5.0 reads a feed by ranges of partitions only, so each node would
+//     read every page that any node has written. A signal costs a beat, however many messages
+//     were appended meanwhile. It also tells of new cursors and changed receivers, which the
+//     feed of the streams does not have.
 //   - There is no hint of the current segment: halving costs a read for each doubling.
 //   - The time in a shard's entry only sinks. An entry that is too early costs a look at the
 //     cursor when the shard changes its owner, and no write.

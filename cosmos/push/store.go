@@ -43,6 +43,7 @@ var (
 	_ repository.Streams     = (*Store)(nil)
 	_ repository.Cursors     = (*Store)(nil)
 	_ repository.Shards      = (*Store)(nil)
+	_ repository.Nodes       = (*Store)(nil)
 	_ repository.Definitions = (*Store)(nil)
 )
 

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func openMemory(_ *testing.T, clock *deliverytest.Clock) repositorytest.PushStores {
 	cursors := memory.NewCursors(clock.Now)
-	return repositorytest.PushStores{Streams: memory.NewStreams(21*24*time.Hour, clock.Now), Cursors: cursors, Shards: cursors}
+	return repositorytest.PushStores{Streams: memory.NewStreams(21*24*time.Hour, clock.Now), Cursors: cursors, Shards: cursors, Nodes: memory.NewNodes(clock.Now)}
 }
 
 func TestConformance(t *testing.T) { deliverytest.Run(t, openMemory) }

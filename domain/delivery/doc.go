@@ -8,7 +8,8 @@
 //	                                 └── another owner └── retry due ◀─┘
 //
 //	wake    what this process publishes wakes its cursors at once, and is taken from memory.
-//	        What others publish is found by looking, every 30 seconds
+//	        What other nodes publish wakes them within a second, by a signal, and is found by
+//	        looking every 30 seconds if the signal is lost
 //	load    proves the cursor. From then on, settlements of earlier owners are refused
 //	take    in memory. A crash loses nothing: the next owner takes again
 //	worker  see below
@@ -19,6 +20,23 @@
 // The rules of a cursor are those of domain.Cursor: hold, breaker, pause, and careful serving
 // after an owner ended. Ownership spares work and decides nothing: the conditional write of a
 // settlement is the fence.
+//
+// # Nodes
+//
+// The nodes share 64 shards of cursors evenly. Each stores a beat every 2 seconds. The clocks of
+// the nodes are not compared: a node is dead when its beat has not moved for 10 seconds on the
+// clock of the observer.
+//
+//	starts   beats, and takes the shards that no living node has, up to its quota
+//	joins    the others release the cursors of shards above their quotas, and then the shards
+//	stops    releases its cursors, gives all its shards back, and removes its beat
+//	dies     the others take its shards after 10 seconds. Its cursors are served carefully
+//	pauses   begins no call and loads no cursor once its last confirmed beat is 6 seconds old,
+//	         until it has stored another one and read the assignment after that
+//
+// Each beat carries the last signals: streams that were appended to, new cursors, receivers that
+// have changed. A node with signals beats again after 250 ms, and looks at the others every 500
+// ms. If it has missed some, it looks at its shards and streams instead.
 //
 // # Workers and queues
 //

@@ -30,7 +30,7 @@ type Options struct {
 	Window  int64                                    // bytes of streams in memory; default 32 MB
 	Sweep   func(context.Context) error              // removes what has expired; called every hour
 	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
-	Owns    func(shard int) bool                     // default: all shards
+	Owns    func(shard int) bool                     // without Ports.Nodes; default: all shards
 	Clock   func() time.Time                         // stamps attempts; default: the system's
 	Random  func() uint64                            // default: the system's
 	Logger  *slog.Logger                             // default: none
@@ -78,7 +78,9 @@ type Engine struct {
 	opts       Options
 	dispatcher *dispatcher
 	window     *window
-	store      *pool // of loads and reads
+	store      *pool       // of loads and reads
+	members    *membership // nil: the shards are not shared
+	lookNow    chan struct{}
 
 	mu       sync.Mutex
 	running  sync.WaitGroup  // goroutines
@@ -123,6 +125,10 @@ func New(ports Ports, opts Options) *Engine {
 		}
 	})
 	e.store = &pool{limit: 16, spawn: e.spawn}
+	e.lookNow = make(chan struct{}, 1)
+	if ports.Nodes != nil {
+		e.members = newMembership(e)
+	}
 	return e
 }
 
@@ -147,23 +153,33 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.dispatcher.close()
 		}
 	}
-	var sweeping sync.WaitGroup
-	sweeping.Go(func() { e.sweepRegularly() })
+	var others sync.WaitGroup
+	others.Go(func() { e.sweepRegularly() })
+	if e.members != nil {
+		others.Go(func() { e.members.run(e.ctx) })
+	}
 	look := time.NewTimer(0)
 	defer look.Stop()
+	var looked time.Time
 	for running := true; running; {
 		select {
 		case <-ctx.Done():
 			running, grace = false, min(grace, e.opts.Grace)
 		case <-ending:
 			running = false
+		case <-e.lookNow:
+			look.Reset(max(minLook-time.Since(looked), 0))
 		case <-look.C:
+			looked = time.Now()
 			e.look(ctx)
 			look.Reset(e.opts.Look)
 		}
 	}
 	e.drain(grace)
-	sweeping.Wait()
+	others.Wait()
+	if e.members != nil {
+		e.members.leave(context.WithoutCancel(ctx))
+	}
 	return nil
 }
 
@@ -214,6 +230,7 @@ func (e *Engine) spawn(f func()) bool {
 // Published tells the engine what this process has appended to a stream, so that its receivers
 // are called at once.
 func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, appended []repository.Appended) {
+	e.signal(repository.Signal{Stream: stream})
 	t := e.topicOf(stream)
 	if t == nil {
 		return
@@ -238,11 +255,17 @@ const maxWindowPayload = 16 << 10
 
 // Created tells the engine of a cursor that this process has created.
 func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
+	e.signal(repository.Signal{Stream: stream, Cursor: id})
 	e.serve(repository.ShardEntry{Cursor: id, Stream: stream})
 }
 
 // Changed tells the engine that the receiver of a cursor has changed, or was deleted.
 func (e *Engine) Changed(id domain.CursorID) {
+	e.signal(repository.Signal{Cursor: id})
+	e.receiverChanged(id)
+}
+
+func (e *Engine) receiverChanged(id domain.CursorID) {
 	e.mu.Lock()
 	s := e.services[id]
 	e.mu.Unlock()
@@ -259,7 +282,8 @@ func (e *Engine) topicOf(stream domain.StreamName) *topic {
 
 // serve begins to serve a cursor, unless it is served already or has another owner.
 func (e *Engine) serve(entry repository.ShardEntry) {
-	if !e.opts.Owns(repository.ShardOf(entry.Cursor)) {
+	shard := repository.ShardOf(entry.Cursor)
+	if !e.owns(shard) {
 		return
 	}
 	e.mu.Lock()
@@ -273,18 +297,24 @@ func (e *Engine) serve(entry repository.ShardEntry) {
 		t = &topic{stream: entry.Stream, services: make(map[*service]struct{})}
 		e.topics[entry.Stream] = t
 	}
-	s = &service{engine: e, id: entry.Cursor, topic: t, wanted: true}
+	s = &service{engine: e, id: entry.Cursor, shard: shard, topic: t, wanted: true}
 	e.services[entry.Cursor] = s
 	t.mu.Lock()
 	t.services[s] = struct{}{}
 	t.mu.Unlock()
 	e.mu.Unlock()
 	s.wake()
+	if !e.owns(shard) { // it was given to another node meanwhile
+		s.shed()
+	}
 }
 
 // remove ends the service of a cursor.
 func (e *Engine) remove(s *service) {
 	s.stopTimer()
+	if s.shedding {
+		defer e.serveAgain(s)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.services[s.id] != s {

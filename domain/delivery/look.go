@@ -16,16 +16,8 @@ func (e *Engine) look(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if !e.opts.Owns(shard) {
-			continue
-		}
-		entries, err := e.Shards.Cursors(ctx, shard)
-		if err != nil {
-			e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
-			continue
-		}
-		for _, entry := range entries {
-			e.serve(entry)
+		if e.owns(shard) {
+			_ = e.serveShard(ctx, shard) // it is logged, and the next look repeats it
 		}
 	}
 	e.mu.Lock()
@@ -38,6 +30,30 @@ func (e *Engine) look(ctx context.Context) {
 		if err := e.lookAt(ctx, t); err != nil {
 			e.warn(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
 		}
+	}
+}
+
+// serveShard serves the cursors of a shard.
+func (e *Engine) serveShard(ctx context.Context, shard int) error {
+	entries, err := e.Shards.Cursors(ctx, shard)
+	if err != nil {
+		e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
+		return err
+	}
+	for _, entry := range entries {
+		e.serve(entry)
+	}
+	return nil
+}
+
+// minLook is the time between a look and another one before Options.Look has passed.
+const minLook = 5 * time.Second
+
+// lookSoon has the engine look at all shards and streams soon.
+func (e *Engine) lookSoon() {
+	select {
+	case e.lookNow <- struct{}{}:
+	default:
 	}
 }
 

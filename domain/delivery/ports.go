@@ -12,6 +12,7 @@ type Ports struct {
 	Streams   repository.Streams
 	Cursors   repository.Cursors
 	Shards    repository.Shards
+	Nodes     repository.Nodes // nil: the node shares its shards with no other one
 	Receivers Receivers
 	Caller    Caller
 }

@@ -13,6 +13,7 @@ import (
 type service struct {
 	engine *Engine
 	id     domain.CursorID
+	shard  int
 	topic  *topic
 	offers offers
 
@@ -52,6 +53,7 @@ type service struct {
 
 	cancelled bool // all deliveries, because the receiver was deleted
 	leaving   bool
+	shedding  bool // it leaves because the shard is given to another node
 	releasing bool // the settlement under way releases the cursor
 	released  bool
 	quiet     time.Time // since when nothing has happened; zero: something happens
@@ -69,6 +71,7 @@ type inbox struct {
 	ticked   bool // the timer has run down
 	changed  bool
 	leave    bool
+	shed     bool
 	permits  []permit
 	outcomes []outcome
 	loaded   *loadResult
@@ -119,7 +122,7 @@ func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 
 // isTickOnly reports whether there is no other event than that of the timer.
 func (in *inbox) isTickOnly() bool {
-	return !in.woken && !in.changed && !in.leave && len(in.permits) == 0 && len(in.outcomes) == 0 &&
+	return !in.woken && !in.changed && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
 		in.loaded == nil && in.settled == nil && in.fetched == nil
 }
 
@@ -128,7 +131,8 @@ func (s *service) handle(in *inbox) {
 	if !in.isTickOnly() {
 		s.quiet = time.Time{}
 	}
-	s.leaving = s.leaving || in.leave
+	s.shedding = s.shedding || in.shed
+	s.leaving = s.leaving || in.leave || in.shed
 	if in.woken {
 		s.wanted = true
 	}
@@ -191,6 +195,9 @@ func (s *service) advance() {
 func (s *service) isDone() bool {
 	if s.underway > 0 || s.loading || s.settling {
 		return false
+	}
+	if s.shedding && !s.current && !s.engine.isAssigned(s.shard) {
+		return true // another node serves it: loading it would take it away
 	}
 	return s.cursor == nil || s.released
 }

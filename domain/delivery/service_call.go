@@ -14,7 +14,7 @@ const lowestFirst = 8
 
 // choose offers the cursor to the queues in which it has something to call.
 func (s *service) choose() {
-	if s.leaving || s.retaking || time.Now().Before(s.offerAfter) {
+	if s.leaving || s.retaking || time.Now().Before(s.offerAfter) || !s.engine.mayCall(s.shard) {
 		return
 	}
 	if s.receiver == nil {
@@ -101,7 +101,7 @@ func (s *service) cancel() {
 
 // begin begins a call. It returns false if nothing may be called any more.
 func (s *service) begin(p permit) bool {
-	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) {
+	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) {
 		return false
 	}
 	now := s.engine.opts.Clock()

@@ -21,7 +21,7 @@ type loadResult struct {
 func (s *service) load() {
 	isDue := !s.due.IsZero() && !s.due.After(s.engine.opts.Clock())
 	isNeeded := s.wanted || isDue || s.cursor != nil
-	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil {
+	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil || !s.engine.mayLoad(s.shard) {
 		return
 	}
 	s.loading, s.wanted = true, false

@@ -12,7 +12,7 @@ func TestPushConformance(t *testing.T) {
 		cursors := memory.NewCursors(o.Clock)
 		return repositorytest.PushStores{
 			Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock), Cursors: cursors, Shards: cursors,
-			Definitions: memory.NewDefinitions(),
+			Definitions: memory.NewDefinitions(), Nodes: memory.NewNodes(o.Clock),
 		}
 	})
 }

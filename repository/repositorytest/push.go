@@ -20,6 +20,7 @@ type PushStores struct {
 	Streams     repository.Streams
 	Cursors     repository.Cursors
 	Shards      repository.Shards
+	Nodes       repository.Nodes
 	Definitions repository.Definitions
 	Content     repository.Content // where payloads of entries may be; nil: nowhere
 }
@@ -46,6 +47,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Stream", streamRules},
 		{"Cursor", cursorRules},
 		{"Definition", definitionRules},
+		{"Node", nodeRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {

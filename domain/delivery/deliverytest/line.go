@@ -158,6 +158,31 @@ func (w *World) takeoversOf(r *Receiver) int {
 	return w.takeovers[r.ID]
 }
 
+type lineNodes struct {
+	nodes repository.Nodes
+	line  *line
+}
+
+func (s lineNodes) Beat(ctx context.Context, n repository.Node) error {
+	return s.line.do(true, func() error { return s.nodes.Beat(ctx, n) })
+}
+
+func (s lineNodes) Nodes(ctx context.Context) (nodes []repository.Node, a repository.Assignment, err error) {
+	err = s.line.do(false, func() (err error) {
+		nodes, a, err = s.nodes.Nodes(ctx)
+		return err
+	})
+	return nodes, a, err
+}
+
+func (s lineNodes) Assign(ctx context.Context, a repository.Assignment) error {
+	return s.line.do(true, func() error { return s.nodes.Assign(ctx, a) })
+}
+
+func (s lineNodes) Leave(ctx context.Context, incarnation string) error {
+	return s.line.do(true, func() error { return s.nodes.Leave(ctx, incarnation) })
+}
+
 type lineCaller struct {
 	world *World
 	node  *Node

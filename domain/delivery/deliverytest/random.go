@@ -18,7 +18,7 @@ import (
 )
 
 // Random holds nodes to the promises with some seeds. Up to three nodes serve the same
-// receivers and all think that they own them. They are killed and frozen, their calls of the
+// receivers; with even seeds all think that they own them, with odd ones they share them. They are killed and frozen, their calls of the
 // stores fail, the clock is set. In the end one node, to which nothing happens, brings
 // everything to its end.
 func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
@@ -26,6 +26,7 @@ func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repos
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := NewWorld(t, func(clock *Clock) repositorytest.PushStores { return open(t, clock) })
+				w.Shared = seed%2 == 1
 				(&randomRun{World: w, rng: rand.New(rand.NewPCG(uint64(seed), 19))}).run() //nolint:gosec // not negative
 			})
 		})

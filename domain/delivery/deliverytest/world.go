@@ -24,6 +24,8 @@ type World struct {
 	Stores repositorytest.PushStores
 	Stream domain.StreamName
 	Clock  *Clock
+	// Shared has nodes share the shards. Else each thinks that it owns all of them.
+	Shared bool
 
 	open func(clock *Clock) repositorytest.PushStores
 
@@ -178,10 +180,11 @@ func (w *World) Call(ctx context.Context, c delivery.Call) domain.Answer {
 // A Node is an engine that runs.
 type Node struct {
 	*delivery.Engine
-	world  *World
-	cancel context.CancelFunc
-	ended  chan struct{}
-	line   *line
+	world       *World
+	incarnation string
+	cancel      context.CancelFunc
+	ended       chan struct{}
+	line        *line
 }
 
 // Start starts a node with an engine. Ports that are nil are those of the world.
@@ -194,10 +197,15 @@ func (w *World) Start(opts delivery.Options) *Node {
 		opts.Clock = w.Clock.Now
 	}
 	n := &Node{world: w, ended: make(chan struct{}), line: &line{}}
-	n.Engine = delivery.New(delivery.Ports{
+	n.incarnation = opts.Incarnation
+	ports := delivery.Ports{
 		Streams: lineStreams{w.Stores.Streams, n.line}, Cursors: lineCursors{w.Stores.Cursors, n.line, w},
 		Shards: w.Stores.Shards, Receivers: w, Caller: lineCaller{w, n},
-	}, opts)
+	}
+	if w.Shared {
+		ports.Nodes = lineNodes{w.Stores.Nodes, n.line}
+	}
+	n.Engine = delivery.New(ports, opts)
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
 	go func() {

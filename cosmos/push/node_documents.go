@@ -1,0 +1,129 @@
+package push
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The kinds of documents of nodes, all in one partition.
+var (
+	nodeDocument       = client.DocumentKind{Name: "node", Format: 1}
+	assignmentDocument = client.DocumentKind{Name: "assignment", Format: 1}
+)
+
+const (
+	nodesKey     = "|nodes"
+	assignmentID = "assignment"
+)
+
+func nodeID(incarnation string) string { return "node|" + incarnation }
+
+// A nodeDoc is a repository.Node or a repository.Assignment, so that one query reads all.
+type nodeDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+
+	// Of a node.
+	Incarnation string   `json:"incarnation,omitempty"`
+	Beat        int64    `json:"beat,omitempty"`
+	Signals     []string `json:"signals,omitempty"`
+	Signalled   int64    `json:"signalled,omitempty"`
+	TTL         int64    `json:"ttl,omitempty"` // seconds
+
+	// Of the assignment.
+	WriteID string            `json:"writeId,omitempty"`
+	Version int64             `json:"version,omitempty"`
+	Owners  map[string]string `json:"owners,omitempty"` // by incarnation: a bit for each shard, as 16 hexadecimal digits
+	client.Document
+}
+
+func (d *nodeDoc) DocumentKind() client.DocumentKind {
+	if d.Kind == assignmentDocument.Name {
+		return assignmentDocument
+	}
+	return nodeDocument
+}
+
+func makeNodeDoc(n *repository.Node) *nodeDoc {
+	return &nodeDoc{
+		ID: nodeID(n.Incarnation), PartitionKey: nodesKey, Kind: nodeDocument.Name,
+		Incarnation: n.Incarnation, Beat: n.Beat, Signals: signalTexts(n.Signals), Signalled: n.Signalled,
+		TTL: seconds(repository.NodeRetention),
+	}
+}
+
+func (d *nodeDoc) node() (repository.Node, error) {
+	var p parser
+	n := repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled}
+	if p.err != nil {
+		return n, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return n, nil
+}
+
+// signalTexts returns each signal as its stream, a space and its cursor.
+func signalTexts(signals []repository.Signal) []string {
+	texts := []string{} // a patch stores it as a list, even without signals
+	for _, s := range signals {
+		text := s.Cursor.String()
+		if s.Stream != (domain.StreamName{}) {
+			text = s.Stream.String() + " " + text
+		} else {
+			text = " " + text
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func parseSignal(text string) (s repository.Signal, err error) {
+	stream, cursor, found := strings.Cut(text, " ")
+	if !found || text == " " {
+		return s, fmt.Errorf("signal: want a stream, a space and a cursor, got %q", domain.Clip(text))
+	}
+	if stream != "" {
+		s.Stream, err = domain.ParseStreamName(stream)
+	}
+	if cursor != "" && err == nil {
+		s.Cursor, err = domain.ParseCursorID(cursor)
+	}
+	return s, err
+}
+
+func makeAssignmentDoc(a *repository.Assignment, writeID string) *nodeDoc {
+	masks := make(map[string]uint64)
+	for shard, owner := range a.Owners {
+		if owner != "" {
+			masks[owner] |= 1 << shard
+		}
+	}
+	d := &nodeDoc{
+		ID: assignmentID, PartitionKey: nodesKey, Kind: assignmentDocument.Name,
+		WriteID: writeID, Version: a.Version + 1, Owners: make(map[string]string),
+	}
+	for owner, mask := range masks {
+		d.Owners[owner] = fmt.Sprintf("%016x", mask)
+	}
+	return d
+}
+
+func (d *nodeDoc) assignment() (repository.Assignment, error) {
+	a := repository.Assignment{Version: d.Version}
+	for owner, text := range d.Owners {
+		mask, err := strconv.ParseUint(text, 16, 64)
+		if err != nil {
+			return a, domain.Errorf(domain.Damaged, "document %s of %s: owner %q: %w", d.ID, d.PartitionKey, domain.Clip(owner), err)
+		}
+		for ; mask != 0; mask &= mask - 1 {
+			a.Owners[bits.TrailingZeros64(mask)] = owner
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,65 @@
+package delivery
+
+import (
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/repository"
+)
+
+// deadAfter is how long the beat of a node has not moved, on the clock of the observer, when
+// its shards are taken over.
+const deadAfter = 10 * time.Second
+
+// A sighting is what a node has seen of another one.
+type sighting struct {
+	beat      int64
+	signalled int64     // signals that were handled
+	moved     time.Time // when beat was seen to have moved; on the monotonic clock of the observer
+	isStored  bool      // the last read has shown the node
+}
+
+// isAlive reports whether the node was seen to move in the last deadAfter.
+func (s *sighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.moved) < deadAfter }
+
+// An allocation is what a node does about the assignment of shards.
+type allocation struct {
+	release []int // shards that the node has too many of
+	take    []int // shards without an owner that is alive
+}
+
+// allocate returns which shards self takes and which it releases, so that shards are spread
+// evenly over the nodes alive. alive has self, too. Nodes that see the same have the same
+// quotas, which add up to all shards.
+func allocate(self string, alive []string, owners *[repository.ShardCount]string, isOwnerAlive func(string) bool) allocation {
+	alive = slices.Clone(alive)
+	slices.Sort(alive)
+	rank, n := slices.Index(alive, self), len(alive)
+	quota := repository.ShardCount / n
+	if rank < repository.ShardCount%n {
+		quota++
+	}
+	var a allocation
+	var owned []int
+	for shard, owner := range owners {
+		if owner == self {
+			owned = append(owned, shard)
+		}
+	}
+	if len(owned) > quota {
+		a.release = owned[quota:]
+		return a
+	}
+	// Nodes that take shards at the same time begin at different ones.
+	first := rank * repository.ShardCount / n
+	for i := range repository.ShardCount {
+		shard := (first + i) % repository.ShardCount
+		if len(owned)+len(a.take) >= quota {
+			break
+		}
+		if owner := owners[shard]; owner == "" || owner != self && !isOwnerAlive(owner) {
+			a.take = append(a.take, shard)
+		}
+	}
+	return a
+}

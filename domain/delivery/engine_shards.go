@@ -1,0 +1,132 @@
+package delivery
+
+import (
+	"log/slog"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// owns reports whether the node serves a shard.
+func (e *Engine) owns(shard int) bool {
+	if e.members == nil {
+		return e.opts.Owns(shard)
+	}
+	return e.members.owns(shard)
+}
+
+// isAssigned reports whether a shard is that of the node, which may be releasing it.
+func (e *Engine) isAssigned(shard int) bool { return e.members == nil || e.members.isAssigned(shard) }
+
+// mayCall reports whether calls of the cursors of a shard may begin.
+func (e *Engine) mayCall(shard int) bool { return e.members == nil || e.members.mayCall(shard) }
+
+// mayLoad reports whether the cursors of a shard may be loaded.
+func (e *Engine) mayLoad(shard int) bool { return e.members == nil || e.members.mayLoad(shard) }
+
+// signal tells other nodes what this process has stored.
+func (e *Engine) signal(s repository.Signal) {
+	if e.members != nil {
+		e.members.signal(s)
+	}
+}
+
+// signalled handles the signals of another node from the one with number handled on.
+func (e *Engine) signalled(n *repository.Node, handled int64) {
+	first := n.Signalled - int64(len(n.Signals))
+	if handled < first {
+		e.lookSoon() // some are not there any more
+	}
+	for _, s := range n.Signals[max(handled-first, 0):] {
+		switch {
+		case s.Stream == (domain.StreamName{}):
+			e.receiverChanged(s.Cursor)
+		case s.Cursor != (domain.CursorID{}):
+			e.serve(repository.ShardEntry{Cursor: s.Cursor, Stream: s.Stream})
+		default:
+			e.published(s.Stream)
+		}
+	}
+}
+
+// published looks at a stream to which another node has appended.
+func (e *Engine) published(stream domain.StreamName) {
+	t := e.topicOf(stream)
+	if t == nil {
+		return
+	}
+	e.store.run(func() {
+		if err := e.lookAt(e.ctx, t); err != nil {
+			e.warn(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
+		}
+	})
+}
+
+// serveShards serves the cursors of shards that the node has taken.
+func (e *Engine) serveShards(shards []int) {
+	for _, shard := range shards {
+		if err := e.serveShard(e.ctx, shard); err != nil {
+			e.lookSoon()
+			return
+		}
+	}
+}
+
+// serveAgain serves the cursor of a service that has left, if the node has taken its shard
+// again.
+func (e *Engine) serveAgain(s *service) {
+	e.serve(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
+}
+
+// shed has the services of shards leave.
+func (e *Engine) shed(shards []int) {
+	if len(shards) == 0 {
+		return
+	}
+	var isShed [repository.ShardCount]bool
+	for _, shard := range shards {
+		isShed[shard] = true
+	}
+	for _, s := range e.allServices() {
+		if isShed[s.shard] {
+			s.shed()
+		}
+	}
+}
+
+func (s *service) shed() { s.post(func(in *inbox) { in.shed = true }) }
+
+// wakeAll has all services continue that the node was not known to own.
+func (e *Engine) wakeAll() {
+	for _, s := range e.allServices() {
+		s.tick()
+	}
+}
+
+func (e *Engine) allServices() []*service {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*service, 0, len(e.services))
+	for _, s := range e.services {
+		all = append(all, s)
+	}
+	return all
+}
+
+// isServing reports whether a cursor of a shard is served.
+func (e *Engine) isServing(shard int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.services {
+		if s.shard == shard {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Engine) isStopping() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state != engineRunning
+}

@@ -1,0 +1,359 @@
+package delivery
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The times of a membership. A signal reaches the other nodes within signalEvery and lookEvery.
+const (
+	beatEvery   = 2 * time.Second
+	signalEvery = 250 * time.Millisecond // for a node that has signals, between two beats
+	lookEvery   = 500 * time.Millisecond // for nodes that are not alone
+	lapseAfter  = 6 * time.Second        // of the last confirmed beat: no call begins
+	leaveWithin = 5 * time.Second
+)
+
+// A membership is the part of an Engine that shares the shards with the engines of other
+// nodes.
+type membership struct {
+	engine *Engine
+	self   string
+	kick   chan struct{} // holds one while there are new signals
+
+	// The rest but what mu guards belongs to the goroutine of run.
+	beat      int64
+	begun     time.Time // when the last beat began that was stored
+	seen      map[string]*sighting
+	last      repository.Assignment // the newest that was read
+	isShared  bool                  // another node is alive
+	failures  int                   // in a row
+	releasing map[int]time.Time     // shards whose cursors are being released, since when
+
+	mu        sync.Mutex
+	assigned  [repository.ShardCount]bool // as the assignment says
+	owned     [repository.ShardCount]bool // of them, those that are not being released
+	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
+	signals   []repository.Signal
+	signalled int64
+	sent      int64 // signals that were stored
+}
+
+func newMembership(e *Engine) *membership {
+	return &membership{
+		engine: e, self: e.opts.Incarnation, kick: make(chan struct{}, 1),
+		seen: make(map[string]*sighting), releasing: make(map[int]time.Time),
+	}
+}
+
+// owns reports whether the node serves a shard.
+func (m *membership) owns(shard int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owned[shard]
+}
+
+// mayCall reports whether the node is known to serve a shard. After a pause it is not, until a
+// beat was stored and the assignment was read.
+func (m *membership) mayCall(shard int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owned[shard] && time.Since(m.confirmed) < lapseAfter
+}
+
+// isAssigned reports whether a shard is that of the node, as far as it knows.
+func (m *membership) isAssigned(shard int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.assigned[shard]
+}
+
+// mayLoad reports whether cursors of a shard may be loaded: their owner is known to be this
+// node.
+func (m *membership) mayLoad(shard int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.assigned[shard] && time.Since(m.confirmed) < lapseAfter
+}
+
+// signal tells the other nodes what this one has stored.
+func (m *membership) signal(s repository.Signal) {
+	m.mu.Lock()
+	if unsent := m.signals[len(m.signals)-int(min(m.signalled-m.sent, int64(len(m.signals)))):]; slices.Contains(unsent, s) {
+		m.mu.Unlock()
+		return
+	}
+	if len(m.signals) == repository.MaxSignals {
+		m.signals = slices.Delete(m.signals, 0, 1)
+	}
+	m.signals = append(m.signals, s)
+	m.signalled++
+	m.mu.Unlock()
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run beats, and takes and releases shards, until ctx ends.
+func (m *membership) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-m.kick:
+			if !m.isShared {
+				continue // the next beat has them
+			}
+			if since := time.Since(m.begun); since < signalEvery {
+				timer.Reset(signalEvery - since)
+				continue
+			}
+		}
+		if err := m.round(ctx); err != nil {
+			m.failures++
+			m.engine.warn(ctx, "share the shards with other nodes", err)
+			timer.Reset(min(m.engine.opts.Backoff(m.failures), beatEvery))
+			continue
+		}
+		m.failures = 0
+		timer.Reset(m.wait())
+	}
+}
+
+// wait returns the time until the next round.
+func (m *membership) wait() time.Duration {
+	if !m.isShared {
+		return beatEvery
+	}
+	wait := lookEvery
+	if m.hasUnsent() {
+		wait = min(wait, max(signalEvery-time.Since(m.begun), 0))
+	}
+	return wait
+}
+
+func (m *membership) hasUnsent() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.signalled > m.sent
+}
+
+// round beats if that is due, and looks at the other nodes.
+func (m *membership) round(ctx context.Context) error {
+	since := time.Since(m.begun)
+	if m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery {
+		if err := m.store(ctx); err != nil {
+			return err
+		}
+	}
+	for range maxAssigns {
+		again, err := m.look(ctx)
+		if !again || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxAssigns is how often a round begins again because another node has replaced the
+// assignment. The next round continues.
+const maxAssigns = 3
+
+// store stores a beat.
+func (m *membership) store(ctx context.Context) error {
+	began := time.Now()
+	m.beat++
+	m.mu.Lock()
+	n := repository.Node{Incarnation: m.self, Beat: m.beat, Signals: slices.Clone(m.signals), Signalled: m.signalled}
+	m.mu.Unlock()
+	if err := m.engine.Nodes.Beat(ctx, n); err != nil {
+		return err
+	}
+	m.begun = began
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent = n.Signalled
+	return nil
+}
+
+// look reads what the other nodes have stored, and takes and releases shards. again reports
+// that the assignment has changed.
+func (m *membership) look(ctx context.Context) (again bool, err error) {
+	now := time.Now() // what is read is not older, however long this takes
+	nodes, assignment, err := m.engine.Nodes.Nodes(ctx)
+	if err != nil {
+		return false, err
+	}
+	if assignment.Version < m.last.Version {
+		assignment = m.last // it is a stale read
+	}
+	m.last = assignment
+	m.observe(now, time.Now(), nodes, &assignment)
+	m.follow(&assignment)
+	return m.reassign(ctx, now, assignment)
+}
+
+// observe notes which nodes have moved, and handles their signals. What was read is not older
+// than from, and not newer than to.
+func (m *membership) observe(from, to time.Time, nodes []repository.Node, assignment *repository.Assignment) {
+	for _, s := range m.seen {
+		s.isStored = false
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.Incarnation == m.self {
+			continue
+		}
+		s := m.seen[n.Incarnation]
+		if s == nil {
+			s = &sighting{}
+			m.seen[n.Incarnation] = s
+		}
+		s.isStored = true
+		if n.Beat > s.beat {
+			s.beat, s.moved = n.Beat, to
+		}
+		if n.Signalled > s.signalled {
+			m.engine.signalled(n, s.signalled)
+			s.signalled = n.Signalled
+		}
+	}
+	for _, owner := range assignment.Owners {
+		if owner != "" && owner != m.self && m.seen[owner] == nil {
+			m.seen[owner] = &sighting{moved: to} // its document is not there, or is not visible
+		}
+	}
+	m.isShared = false
+	for incarnation, s := range m.seen {
+		m.isShared = m.isShared || s.isStored && s.isAlive(from)
+		if !s.isStored && !s.isAlive(from) && !slices.Contains(assignment.Owners[:], incarnation) {
+			delete(m.seen, incarnation)
+		}
+	}
+}
+
+// follow serves the shards that the assignment gives to the node, and no others.
+func (m *membership) follow(assignment *repository.Assignment) {
+	var gained, lost []int
+	m.mu.Lock()
+	hadLapsed := time.Since(m.confirmed) >= lapseAfter
+	m.confirmed = m.begun
+	for shard, owner := range assignment.Owners {
+		owns := owner == m.self
+		m.assigned[shard] = owns
+		if !owns {
+			delete(m.releasing, shard)
+		} else if _, isReleasing := m.releasing[shard]; isReleasing {
+			owns = false
+		}
+		switch {
+		case owns && !m.owned[shard]:
+			gained = append(gained, shard)
+		case !owns && m.owned[shard]:
+			lost = append(lost, shard)
+		}
+		m.owned[shard] = owns
+	}
+	m.mu.Unlock()
+	m.engine.shed(lost)
+	if len(gained) > 0 {
+		m.engine.spawn(func() { m.engine.serveShards(gained) })
+	}
+	if hadLapsed {
+		m.engine.wakeAll()
+	}
+}
+
+// reassign takes shards that have no owner, and releases those that the node has too many of
+// once their cursors are released.
+func (m *membership) reassign(ctx context.Context, now time.Time, assignment repository.Assignment) (again bool, err error) {
+	if m.engine.isStopping() {
+		return false, nil
+	}
+	alive := []string{m.self}
+	for incarnation, s := range m.seen {
+		if s.isStored && s.isAlive(now) {
+			alive = append(alive, incarnation)
+		}
+	}
+	a := allocate(m.self, alive, &assignment.Owners, func(owner string) bool { return m.seen[owner].isAlive(now) })
+	next := assignment
+	for _, shard := range a.take {
+		next.Owners[shard] = m.self
+	}
+	m.beginRelease(a.release)
+	for shard, since := range m.releasing {
+		if !m.engine.isServing(shard) || time.Since(since) > m.engine.opts.Timeout+m.engine.opts.Overhead {
+			next.Owners[shard] = ""
+		}
+	}
+	if next.Owners == assignment.Owners {
+		return false, nil
+	}
+	err = m.engine.Nodes.Assign(ctx, next)
+	if domain.KindOf(err) == domain.Conflict {
+		err = nil
+	}
+	return err == nil, err
+}
+
+// beginRelease has the cursors of shards released.
+func (m *membership) beginRelease(shards []int) {
+	var begun []int
+	m.mu.Lock()
+	for _, shard := range shards {
+		if _, isReleasing := m.releasing[shard]; !isReleasing {
+			m.releasing[shard] = time.Now()
+			m.owned[shard] = false
+			begun = append(begun, shard)
+		}
+	}
+	m.mu.Unlock()
+	m.engine.shed(begun)
+}
+
+// leave gives all shards of the node to nobody, and removes the node.
+func (m *membership) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	err := m.giveBack(ctx)
+	for range maxAssigns {
+		if domain.KindOf(err) != domain.Conflict {
+			break
+		}
+		err = m.giveBack(ctx)
+	}
+	if err != nil {
+		m.engine.warn(ctx, "give the shards back", err)
+		return
+	}
+	if err := m.engine.Nodes.Leave(ctx, m.self); err != nil {
+		m.engine.warn(ctx, "remove the node", err)
+	}
+}
+
+func (m *membership) giveBack(ctx context.Context) error {
+	_, assignment, err := m.engine.Nodes.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	next := assignment
+	for shard, owner := range next.Owners {
+		if owner == m.self {
+			next.Owners[shard] = ""
+		}
+	}
+	if next.Owners == assignment.Owners {
+		return nil
+	}
+	return m.engine.Nodes.Assign(ctx, next)
+}
