@@ -51,6 +51,7 @@ const (
 	drawerShort    = "drawer-short"
 	drawerUnsealed = "drawer-unsealed"
 	drawerBeyond   = "drawer-beyond"
+	drawerAhead    = "drawer-ahead"
 	positionWrong  = "position-wrong"
 	filterWrong    = "filter-wrong"
 	pageMissing    = "page-missing"

@@ -93,16 +93,11 @@ func (s *scan) drawers(ctx context.Context) error {
 		slices.SortStableFunc(found, func(a, b *drawer) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	}
 	next := s.floor
-	for _, d := range found {
+	for _, d := range s.withoutTwins(key, found) {
 		seen := &drawerSeen{id: d.ID, ordinal: d.Ordinal, sealed: d.Sealed, limit: d.Count, paged: d.Count}
 		switch {
-		case d.Ordinal < next:
-			s.l.found("H8", drawerTwice, s.where(seen), nil, "there is another drawer with this ordinal")
-			continue
 		case d.Ordinal > s.last.Ordinal:
-			if !s.l.isIntended(d.ID) {
-				s.l.found("H8", drawerBeyond, s.where(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
-			}
+			s.beyond(d, seen)
 			continue
 		case d.Ordinal > next:
 			s.missing(next, d.Ordinal)
@@ -129,7 +124,10 @@ func (s *scan) missing(from, to int) {
 func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	if d.ID == s.last.Drawer {
 		seen.limit, seen.paged = s.last.Fill, s.last.inPages()
-		if d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill {
+		switch {
+		case d.isAhead(s.last) && d.Count >= s.last.Fill && s.l.h.Intent == nil:
+			s.ahead(seen, "it has %d events, and the head says that it has %d and is being filled; %s", d.Count, s.last.Fill, whatToDoAhead)
+		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
 			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
 	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // one that a sweep has closed is sealed by its next reader

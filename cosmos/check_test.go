@@ -3,6 +3,7 @@ package cosmos
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -213,9 +214,21 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		}},
 		{drawerBeyond, false, func(d *damaged) {
 			beyond := *d.drawers(d.main)[0]
-			beyond.ID, beyond.Ordinal = "beyond", 9
+			beyond.ID, beyond.Ordinal = "beyond", 1000
 			_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
 			require.NoError(d, err)
+		}},
+		{drawerAhead, true, func(d *damaged) {
+			key := cabinetKey(d.main)
+			_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, key, "ahead", "", &drawer{ID: "ahead", PartitionKey: key, Ordinal: 9})
+			require.NoError(d, err)
+		}},
+		{drawerTwice, true, func(d *damaged) { // and one of them is empty
+			for ordinal := 1; ordinal <= 4; ordinal++ {
+				key, id := cabinetKey(d.main), fmt.Sprintf("%d-empty", ordinal)
+				_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, key, id, "", &drawer{ID: id, PartitionKey: key, Ordinal: ordinal, Sealed: ordinal%2 == 0})
+				require.NoError(d, err)
+			}
 		}},
 		{bundleMissing, false, func(d *damaged) {
 			d.deletes(d.node.db.bundles, d.actor.String(), d.openBundle())

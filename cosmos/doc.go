@@ -88,7 +88,9 @@
 //
 // After a failover or a restored backup, a head may have lost what its gate has let through.
 // Before its first Save to a group, a writer compares the two, by a read beside that of the
-// head, and raises the head above the gate. See save_raise.go.
+// head, and raises the head above the gate. Before its first Save to a cabinet, it looks for drawers
+// that the head does not know, and raises the head above them, so that no ordinal or slot is
+// given twice and what they hold is delivered. See save_raise.go and save_ahead.go.
 //
 // A page that is lost stops its cabinet alone, until an operator abandons it. See lost.go and
 // abandon.go.

@@ -59,6 +59,9 @@ type received struct {
 	// higher ordinals, and Total counts from here.
 	BaseOrdinal int   `json:"baseOrdinal,omitempty"`
 	BaseTotal   int64 `json:"baseTotal,omitempty"`
+
+	// The head has lost writes, and its numbers are to be raised to what is stored; see raise.
+	Raise bool `json:"raise,omitempty"`
 }
 
 // An intent is a Save in flight. It lists what the Save is going to write, so that any
@@ -124,7 +127,7 @@ func (h *head) commit() *head {
 			Marks:   before.marked(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
 			Unknown: before.Unknown,
 
-			BaseOrdinal: before.BaseOrdinal, BaseTotal: before.BaseTotal,
+			BaseOrdinal: before.BaseOrdinal, BaseTotal: before.BaseTotal, Raise: before.Raise,
 		}
 	}
 	return c

@@ -168,7 +168,7 @@ func (w *writer) try(ctx context.Context, c *call) error {
 // fresh returns the events of the batch that are new to the recipient.
 func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
 	ids := batchIDs(w.batch)
-	if err := w.index.refresh(ctx, c, w.head, ids); err != nil {
+	if err := w.refresh(ctx, c, ids); err != nil {
 		return nil, err
 	}
 	received, err := w.index.find(ctx, c, ids)
@@ -267,7 +267,7 @@ func (w *writer) planNext(committed *head, p *plan) (next *head, following, appe
 	if len(w.batch) == 0 {
 		return committed, nil, nil
 	}
-	if groups, err := w.uncompared(); err != nil || len(groups) > 0 {
+	if groups, err := w.uncompared(); err != nil || len(groups) > 0 || len(w.unlooked()) > 0 {
 		return committed, nil, nil
 	}
 	for _, save := range w.batch {
@@ -335,7 +335,7 @@ func (w *writer) readHead(ctx context.Context, c *call) error {
 	w.head, w.headIsRead = h, true
 	w.forgetAbandoned(h)
 	if h.Watermark < w.newest { // a stale read, or the store has lost a newer head
-		w.compared = nil
+		w.compared, w.looked = nil, nil
 		if !w.r.db.ReadsMayBeStale() {
 			w.forgetLost(ctx, h)
 		}
@@ -358,7 +358,8 @@ func (w *writer) forgetLost(ctx context.Context, h *head) {
 	w.r.opts.Logger.ErrorContext(ctx, "the store has lost a newer head of the recipient; events may be lost",
 		"recipient", w.recipient.String(), "watermark", int64(h.Watermark), "before", int64(w.newest))
 	w.r.known.forget(w.recipient)
-	w.index, w.compared, w.newest = newIndex(w.recipient, w.r.indexLimit()), nil, h.Watermark
+	w.index, w.newest = newIndex(w.recipient, w.r.indexLimit()), h.Watermark
+	w.compared, w.looked = nil, nil
 }
 
 // errIntentUnchanged reports that the head was not replaced because others have changed

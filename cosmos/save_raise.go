@@ -17,15 +17,18 @@ import (
 // that has lost more than a gate gives slots and numbers away again that the gate has let
 // through, and the events in them would never be peeked. So a writer compares the head with
 // the gates of the groups that it saves to, before its first Save to each of them, by a read
-// beside that of the head. If a gate is in front of the head, the writer raises the head
-// above the gate:
+// beside that of the head. It looks for drawers ahead of the head as well; see save_ahead.go.
+// If it finds either, it compares the head with all gates, looks for drawers in all cabinets,
+// and raises the head above what it has found:
 //
 //  1. An intent that is aborted from the beginning names the drawer of the head, those with
 //     higher ordinals that are stored, and an empty one for each ordinal that is missing. Its
 //     rollback seals them and takes the head past them. A drawer that was not sealed is
 //     sealed behind its pages, so that events that the head has lost are not lost with it.
+//     The same write notes in the head that the cabinets are being raised, since nothing else
+//     shows that once the rollback is done.
 //  2. The numbers and the totals of the cabinets are raised to what the gate has let through
-//     and what is stored behind it, which the sealed drawers tell.
+//     and what is stored behind it, which the sealed drawers tell. The note is removed.
 //
 // Each step is a replace of the head on condition that it is the one that was compared,
 // which proves that the head was no stale read. It does not matter how old the gate is that
@@ -112,10 +115,11 @@ func (w *writer) uncompared() ([]domain.Group, error) {
 }
 
 // compare notes that w.head is not behind the gates. If it is, the head is raised above them,
-// step by step: the error is client.ErrStale after each.
+// step by step: the error is client.ErrStale after each. A raise that another writer has begun
+// is completed.
 func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
-	if inFront := w.head.inFrontOf(gates); len(inFront) > 0 {
-		return w.raise(ctx, c, inFront)
+	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {
+		return w.raiseLosses(ctx, c)
 	}
 	if len(gates) > 0 && w.compared == nil {
 		w.compared = make(map[domain.Group]bool)
@@ -126,12 +130,12 @@ func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*g
 	return nil
 }
 
-// raise takes the next step to a head that is above the positions of gates. w.head has no
-// intent. If it succeeds, the error is client.ErrStale: the caller reads the head again.
-func (w *writer) raise(ctx context.Context, c *call, inFront map[cabinetName]position) error {
+// raise takes the next step to a head that is above the positions of gates, and above the
+// drawers, of the cabinets in lost. w.head has no intent. If it succeeds, the error is client.ErrStale: the caller reads the head again.
+func (w *writer) raise(ctx context.Context, c *call, lost map[cabinetName]position) error {
 	base, it := w.head, &intent{ID: w.r.client.NewID(), Owner: w.r.owner, Aborted: true, First: w.head.Reserved + 1, Last: w.head.Reserved}
-	for _, name := range slices.Sorted(maps.Keys(inFront)) {
-		at := inFront[name]
+	for _, name := range slices.Sorted(maps.Keys(lost)) {
+		at := lost[name]
 		it.Last = max(it.Last, at.Sequence)
 		if name == removedCabinets {
 			continue
@@ -144,12 +148,19 @@ func (w *writer) raise(ctx context.Context, c *call, inFront map[cabinetName]pos
 		it.Parts = append(it.Parts, parts...)
 	}
 	if len(it.Parts) == 0 {
-		return w.raiseNumbers(ctx, c, inFront)
+		return w.raiseNumbers(ctx, c, lost)
 	}
 	next := base.clone()
 	next.Reserved, next.Intent = it.Last, it
+	for name := range lost {
+		if name != removedCabinets {
+			last := next.cabinet(name)
+			last.Raise = true
+			next.Cabinets[name] = last
+		}
+	}
 	// A crash after this write leaves the aborted intent, whose rollback any writer finishes.
-	// The gate is still in front of the head then.
+	// The note in the head remains, and the next writer raises the numbers.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return lookAgain(err)
 	}
@@ -181,7 +192,9 @@ func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinet
 		if stored[d.Ordinal] == nil || d.ID == last.Drawer {
 			stored[d.Ordinal] = d
 		}
-		highest = max(highest, d.Ordinal)
+		if d.Ordinal <= highest+maxOrdinalGap { // they are in order
+			highest = max(highest, d.Ordinal)
+		}
 	}
 	if highest-last.Ordinal > maxRaise {
 		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its head is at drawer %d, and a gate or a drawer at %d", cabinetKey(cabinet), last.Ordinal, highest)
@@ -262,9 +275,9 @@ func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id strin
 }
 
 // raiseNumbers raises the numbers and totals of cabinets whose drawers are all sealed.
-func (w *writer) raiseNumbers(ctx context.Context, c *call, inFront map[cabinetName]position) error {
+func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName]position) error {
 	next := w.head.clone()
-	for name, at := range inFront {
+	for name, at := range lost {
 		next.Watermark = max(next.Watermark, at.Sequence)
 		next.Reserved = max(next.Reserved, next.Watermark)
 		if name == removedCabinets {
@@ -280,21 +293,21 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, inFront map[cabinetN
 		if err != nil {
 			return err
 		}
-		w.r.opts.Logger.ErrorContext(ctx, "the store has lost events that were acknowledged: the head goes on above its gate",
+		w.r.opts.Logger.ErrorContext(ctx, "the store has lost writes of a head: it continues above its gate and its drawers",
 			"recipient", w.recipient.String(), "cabinet", name, "received", last.Total, "acknowledged", at.Total, "waiting", waiting)
-		last.Sequence, last.Total = max(last.Sequence, sequence), at.Total+waiting
+		last.Sequence, last.Total, last.Raise = max(last.Sequence, sequence), at.Total+waiting, false
 		next.Cabinets[name] = last
 		next.Watermark = max(next.Watermark, last.Sequence)
 		next.Reserved = max(next.Reserved, next.Watermark)
 	}
-	// A crash before this write leaves a head whose drawers are sealed. The next writer
-	// compares it again and gets here.
+	// A crash before this write leaves a head whose drawers are sealed, and the note. The next
+	// writer finds it and gets here.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return lookAgain(err)
 	}
 	w.index = newIndex(w.recipient, w.r.indexLimit())
 	w.r.known.forget(w.recipient)
-	w.r.metrics.repairs.WithLabelValues("raise").Add(float64(len(inFront)))
+	w.r.metrics.repairs.WithLabelValues("raise").Add(float64(len(lost)))
 	w.r.inFront.remove(w.recipient)
 	return client.ErrStale
 }
@@ -335,8 +348,8 @@ func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last
 	return waiting, max(sequence, at.Sequence+domain.Sequence(waiting)), nil
 }
 
-// raiseHead raises the head of a recipient above all gates that are in front of it, for a
-// check that repairs.
+// raiseHead raises the head of a recipient above all gates and drawers that are in front of
+// it, for a check that repairs.
 func (c *call) raiseHead(ctx context.Context, recipient domain.ActorID) error {
 	w := newWriter(c.r, recipient)
 	return c.Retry(ctx, func() error {
@@ -347,10 +360,6 @@ func (c *call) raiseHead(ctx context.Context, recipient domain.ActorID) error {
 		if w.head.Intent != nil {
 			return w.resolveIntent(ctx, c)
 		}
-		gates := make(map[domain.Group]*gate)
-		if err := c.readGates(ctx, recipient, c.r.opts.Groups.All(), gates); err != nil {
-			return err
-		}
-		return w.compare(ctx, c, gates)
+		return w.raiseLosses(ctx, c)
 	})
 }

@@ -73,9 +73,10 @@ type writer struct {
 	yields bool // the next round waits for another process
 	alone  bool // this round saves for one caller only
 
-	compared  map[domain.Group]bool // whose gates are not in front of the head
-	abandoned string                // of the head that the index is of
-	newest    domain.Sequence       // the highest watermark of a head that was read or written
+	compared  map[domain.Group]bool      // whose gates are not in front of the head
+	looked    map[domain.CabinetKey]bool // that have no drawer ahead of the head
+	abandoned string                     // of the head that the index is of
+	newest    domain.Sequence            // the highest watermark of a head that was read or written
 
 	// Of small Saves:
 	objects    map[cabinetName]payloadObject // stored for the batch, and not known to be referred to
@@ -114,7 +115,7 @@ func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error)
 // reset forgets what the leader knew, after a panic.
 func (w *writer) reset() {
 	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
-	w.compared = nil
+	w.compared, w.looked = nil, nil
 	w.alone = false
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }

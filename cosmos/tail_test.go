@@ -161,7 +161,7 @@ func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 4}, false)
 		events := repositorytest.Events(9, s.actor)
-		requests := []int{3, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads head and gate; two more flush
+		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads head, gate and drawers; two more flush
 		for i := range events {
 			s.line.Break(nil)
 			s.saves(node, events[i:i+1])

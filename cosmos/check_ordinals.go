@@ -1,0 +1,71 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// withoutTwins returns one drawer of each ordinal up to the head's, and reports the others. It
+// is the one that the head names, or the first that has events.
+func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
+	kept := make([]*drawer, 0, len(found))
+	for _, d := range found {
+		n := len(kept) - 1
+		if n < 0 || kept[n].Ordinal != d.Ordinal || d.Ordinal > s.last.Ordinal {
+			kept = append(kept, d)
+			continue
+		}
+		twin := d
+		if kept[n].ID != s.last.Drawer && (d.ID == s.last.Drawer || kept[n].Count == 0) {
+			kept[n], twin = d, kept[n]
+		}
+		s.twin(key, twin, kept[n])
+	}
+	return kept
+}
+
+// twin reports a drawer that has the ordinal of another one, so that no Peek gets past them.
+// If it is empty, a repair gives it the ordinal 0, which no reader looks for: the document
+// stays, because it may be the seal of a rollback, until a sweep removes it.
+func (s *scan) twin(key string, d, other *drawer) {
+	where := s.where(&drawerSeen{id: d.ID, ordinal: d.Ordinal})
+	if d.Count > 0 || s.l.isIntended(d.ID) {
+		s.l.found("H8", drawerTwice, where, nil,
+			"drawer %s has this ordinal, too, and no Peek gets past the two: an older version has continued with a head that had lost writes; "+
+				"restore a backup of all containers of one moment, or export the pages of the drawer with the smaller _ts, remove its document from container cabinets, "+
+				"and have the senders send its events again", other.ID)
+		return
+	}
+	s.l.found("H8", drawerTwice, where, func(ctx context.Context, c *call) error {
+		// A crash after this write leaves the drawer to the sweep.
+		ops := client.NewPatch(drawerDocument, "c.count = 0", fmt.Sprintf("c.ordinal = %d", d.Ordinal))
+		ops.AppendSet("/sealed", true)
+		ops.AppendSet("/ordinal", 0)
+		return c.Patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
+	}, "drawer %s has this ordinal, too, and no Peek gets past the two; this one is empty, and a check with repair sets it aside", other.ID)
+}
+
+// beyond reports a drawer with an ordinal above the head's, unless it is of the Save in
+// flight.
+func (s *scan) beyond(d *drawer, seen *drawerSeen) {
+	switch {
+	case s.l.isIntended(d.ID):
+	case d.isAhead(s.last):
+		s.ahead(seen, "the head knows drawers up to %d only; %s", s.last.Ordinal, whatToDoAhead)
+	default:
+		s.l.found("H8", drawerBeyond, s.where(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
+	}
+}
+
+// ahead reports a drawer that has what the head has lost.
+func (s *scan) ahead(seen *drawerSeen, format string, args ...any) {
+	s.l.found("H1", drawerAhead, s.where(seen), func(ctx context.Context, c *call) error {
+		return c.raiseHead(ctx, s.l.recipient)
+	}, format, args...)
+}
+
+// whatToDoAhead is what a finding says about a drawer ahead of its head.
+const whatToDoAhead = "the store has lost writes of the head, by a failover or because a part of it was restored: " +
+	"the next Save or a check with repair continues above the drawer, and its events are delivered"

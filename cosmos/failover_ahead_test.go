@@ -1,0 +1,261 @@
+package cosmos
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A head has lost writes, and no gate is in front of it: what its drawers hold is delivered,
+// and new events follow it.
+func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
+	for _, opts := range []Options{
+		{SweepEvery: -1, DrawerCapacity: 4}, // on a Session account
+		{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3},
+		{Exclusive: true, SweepEvery: -1},
+		{Exclusive: true, SweepEvery: -1, TailEvents: 8},
+		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4},
+		{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3},
+	} {
+		for _, kept := range []int{0, 2, 4, 7, 10} {
+			for _, taken := range []int{0, 2, 6} {
+				if taken > kept || raced && kept != 7 {
+					continue
+				}
+				for _, what := range []int{1, 3} {
+					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
+						opts.Exclusive, opts.TailEvents, opts.DrawerCapacity, what, kept, taken)
+					t.Run(name, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { goingBackUnseen(t, opts, what, kept, taken) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
+	account := embedded.Options{Consistency: "Strong"}
+	if !opts.Exclusive {
+		account.Consistency = "Session"
+	}
+	f := newFailover(t, account, opts)
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two to a bundle
+	node := f.node(opts, true)
+	f.saves(node, before[:kept], 2)
+	require.Len(t, f.dequeues(node, taken/2), taken)
+	past := f.partitions(what)
+	f.saves(node, before[kept:20], 1)
+	f.saves(node, before[20:], 5)
+	node.Settle(t.Context(), f.actor)
+	stored := idsOf(before[taken : 30-f.tailLen()])
+	for _, p := range past {
+		f.goesBack(p)
+	}
+	require.Empty(t, f.head().inFrontOf(f.gates()))
+	if what == 3 {
+		stored = idsOf(before[taken:kept])
+	} else if kept > 0 {
+		report, err := f.check(f.actor, kept == 7) // else the next Save repairs it
+		require.NoError(t, err)
+		require.Contains(t, kinds(report), drawerAhead)
+		require.Empty(t, damageIn(report))
+		if kept == 7 {
+			require.EqualValues(t, report.Found, report.Mended, "%v", report.Findings)
+		}
+	}
+	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
+	other := f.node(opts, true)
+	f.saves(other, after[:3], 1)
+	f.saves(f.node(opts, true), after[3:8], 5)
+	f.saves(other, after[8:], 2)
+	saved, err := f.node(opts, true).Save(t.Context(), f.actor, before[taken:30-5])
+	require.NoError(t, err)
+	if what == 1 && opts.TailEvents == 0 {
+		require.Equal(t, repository.Saved{Duplicates: 25 - taken}, saved, "what is stored is known")
+	}
+	found := f.dequeues(f.node(opts, true), 100)
+	require.GreaterOrEqual(t, len(found), len(stored)+len(after))
+	require.Equal(t, append(stored, idsOf(after)...), found[:len(stored)+len(after)])
+	report, err := f.check(f.actor, true)
+	require.NoError(t, err)
+	require.True(t, report.Clean(), "%v", report.Findings)
+}
+
+// tailLen returns how many events are in the tail of the main cabinet.
+func (f *failover) tailLen() int {
+	f.Helper()
+	return f.head().Cabinets[nameOf(f.main)].tailLen()
+}
+
+// aheadStore returns a store whose head has lost whole drawers, and the events that are
+// stored.
+func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
+	f := newFailover(t, embedded.Options{}, opts)
+	node := f.node(opts, true)
+	before := repositorytest.Events(18, f.actor)
+	f.saves(node, before[:5], 1)
+	past := f.partitions(1)
+	f.saves(node, before[5:], 3)
+	node.Settle(t.Context(), f.actor)
+	stored := before[:len(before)-f.tailLen()]
+	f.goesBack(past[0])
+	return f, stored
+}
+
+func TestRaiseAboveDrawers_MayStopAtAnyRequest(t *testing.T) {
+	for _, tails := range []int{0, 3} {
+		for _, loseReply := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					f, stored := aheadStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+					dying := f.opts
+					dying.Retries = -1
+					node := f.node(dying, false)
+					requests, after := 0, repositorytest.Events(8, f.actor)
+					f.line.Break(func(int, *http.Request) faulty.Fault {
+						requests++
+						switch {
+						case requests == n && loseReply:
+							return faulty.ReplyLostAfter
+						case requests >= n:
+							return faulty.RequestLost
+						}
+						return faulty.None
+					})
+					var err error
+					for range 5 { // without retries, each Save takes one step
+						if _, err = node.Save(t.Context(), f.actor, after[:2]); requests >= n {
+							break
+						}
+					}
+					f.line.Break(nil)
+					other := f.node(f.opts, true)
+					_, err2 := other.Save(t.Context(), f.actor, after[:2])
+					require.NoError(t, err2)
+					f.saves(f.node(f.opts, false), after[2:], 1)
+					require.Equal(t, append(idsOf(stored), idsOf(after)...), f.dequeues(other, 100), "stopped at request %d", n)
+					report, cerr := f.check(f.actor, true)
+					require.NoError(t, cerr)
+					require.True(t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
+					if err == nil {
+						require.Greater(t, n, 10)
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
+	for _, tails := range []int{0, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			for n := 1; ; n++ {
+				f, stored := aheadStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+				node, line := f.tapped(f.opts)
+				other := f.node(f.opts, false)
+				after, met := repositorytest.Events(9, f.actor), false
+				line.set(at(n, func(*http.Request) bool { return true }, func() error {
+					met = true
+					f.saves(other, after[:4], 2)
+					return nil
+				}))
+				_, err := node.Save(t.Context(), f.actor, after[4:6])
+				require.NoError(t, err)
+				f.saves(node, after[6:], 1)
+				found := f.dequeues(f.node(f.opts, false), 100)
+				if !met {
+					require.Equal(t, append(idsOf(stored), idsOf(after[4:])...), found)
+					require.Greater(t, n, 10)
+					return
+				}
+				require.Len(t, found, len(stored)+len(after), "before request %d", n)
+				require.Equal(t, idsOf(stored), found[:len(stored)], "before request %d", n)
+				require.ElementsMatch(t, idsOf(after), found[len(stored):], "before request %d", n)
+				report, err := f.check(f.actor, true)
+				require.NoError(t, err)
+				require.True(t, report.Clean(), "before request %d: %v", n, report.Findings)
+			}
+		})
+	}
+}
+
+// The drawers of an intent that is under way are ahead of a head that was read before it. The
+// head is not raised above them: its replace is refused, and the intent is rolled back.
+func TestDrawersOfAnIntentUnderWay_AreNotTakenForLostOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
+		all := repositorytest.Events(20, f.actor)
+		f.saves(f.node(f.opts, false), all[:4], 4)
+		once := f.opts
+		once.Retries = -1
+		dying, line := f.tapped(once)
+		line.set(at(2, replacesHead, func() error { return errors.New("the process ends before the commit") }))
+		cold, coldLine := f.tapped(f.opts)
+		met := false
+		coldLine.set(at(1, queries, func() error { // it has read the head
+			met = true
+			_, err := dying.Save(t.Context(), f.actor, all[4:12])
+			require.Error(t, err)
+			return nil
+		}))
+		f.saves(cold, all[12:], 8)
+		require.True(t, met)
+		require.Zero(t, counted(t, cold.metrics.repairs.WithLabelValues("raise")))
+		require.EqualValues(t, 1, counted(t, cold.metrics.repairs.WithLabelValues("rollback")))
+		require.Equal(t, append(idsOf(all[:4]), idsOf(all[12:])...), f.dequeues(f.node(f.opts, false), 100))
+		require.NoError(t, f.mended(f.actor))
+	})
+}
+
+// Two cabinets have lost their last drawers, and events come for one of them. Numbers that the
+// other has are not given again.
+func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
+	for _, tails := range []int{0, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+			node := f.node(f.opts, true)
+			saves := func(node *Repository, n int, from ...domain.Origin) (ids []string) {
+				for range n {
+					for _, origin := range from {
+						events := repositorytest.Events(1, f.actor, repositorytest.From(origin), repositorytest.Alone)
+						f.saves(node, events, 1)
+						ids = append(ids, idsOf(events)...)
+					}
+				}
+				return ids
+			}
+			before := saves(node, 3, domain.TimeSeries, domain.Charges)
+			past := f.partitions(1)
+			before = append(before, saves(node, 9, domain.TimeSeries, domain.Charges)...)
+			before = append(before, saves(node, 9, domain.TimeSeries)...) // numbers that Charges does not show
+			for name, last := range f.head().Cabinets {                   // tails are lost with the head
+				cabinet, err := cabinetOf(f.actor, name)
+				require.NoError(t, err)
+				inTail, err := last.decodeTail(cabinet)
+				require.NoError(t, err)
+				before = slices.DeleteFunc(before, func(id string) bool {
+					return inTail != nil && slices.ContainsFunc(inTail.events, func(e storedEvent) bool { return e.ID.String() == id })
+				})
+			}
+			f.goesBack(past[0])
+			after := saves(f.node(f.opts, true), 6, domain.Charges)
+			after = append(after, saves(f.node(f.opts, true), 6, domain.TimeSeries)...)
+			found := f.dequeues(f.node(f.opts, true), 100) // requires that their numbers ascend
+			require.Equal(t, append(before, after...), found)
+			require.NoError(t, f.checksOut())
+		})
+	}
+}

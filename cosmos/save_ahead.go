@@ -1,0 +1,195 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A head that has lost whole drawers, with no gate in front of it, would give their ordinals
+// again, and a cabinet with two drawers of one ordinal cannot be peeked. One that has lost a
+// part of a drawer would give its slots again. So before its first Save to a cabinet, a writer
+// looks for drawers that are ahead of the head, by one query beside the reads of its index. If
+// there is one, the head is raised above it; see save_raise.go. The events in these drawers
+// have been lost by the head alone. They wait, and are delivered in the order of their slots.
+//
+// A head without an intent that is current has no drawer ahead of it: a Save counts in a
+// drawer, or creates it, under an intent; a rollback takes the head to the ordinals of its
+// intent; a flush counts up to the fill in the head; and only a drawer that the head has left
+// is sealed. A head that was read may be stale. So the first step of the raise is a replace of
+// that head, which is refused if another writer has reserved since.
+
+// maxOrdinalGap is how many ordinals in a row may have no drawer: a drawer whose events were
+// all in a tail has no document. What lies farther ahead was not left by a lost head. It is
+// damaged, and a check reports it.
+const maxOrdinalGap = 16
+
+// isAhead reports whether a drawer has what a head without an intent does not know.
+func (d *drawer) isAhead(last received) bool {
+	if d.Ordinal > last.Ordinal {
+		return d.Ordinal <= last.Ordinal+maxOrdinalGap
+	}
+	return last.Drawer != "" && d.ID == last.Drawer && (d.Sealed || d.Count > last.Fill)
+}
+
+// hasAhead reports whether a drawer of a cabinet is ahead of the head that states last.
+func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last received) (bool, error) {
+	key := cabinetKey(cabinet)
+	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from AND c.ordinal <= @to",
+		azcosmos.QueryParameter{Name: "@from", Value: max(last.Ordinal, 1)},
+		azcosmos.QueryParameter{Name: "@to", Value: last.Ordinal + maxOrdinalGap})
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 2*maxOrdinalGap)
+		if err != nil {
+			return false, err
+		}
+		for _, item := range items {
+			var d drawer
+			if err := c.Decode(item, key, &d); err != nil {
+				return false, err
+			}
+			if d.isAhead(last) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// unlooked returns the cabinets of the batch in which no drawer ahead of the head was looked
+// for.
+func (w *writer) unlooked() map[domain.CabinetKey]bool {
+	var found map[domain.CabinetKey]bool
+	var last domain.CabinetKey
+	for _, save := range w.batch {
+		for i := range save.events {
+			cabinet := save.events[i].Cabinet()
+			if cabinet == last {
+				continue
+			}
+			if last = cabinet; !w.looked[cabinet] {
+				if found == nil {
+					found = make(map[domain.CabinetKey]bool)
+				}
+				found[cabinet] = true
+			}
+		}
+	}
+	return found
+}
+
+// lookAhead returns those of cabinets that have a drawer ahead of w.head.
+func (w *writer) lookAhead(ctx context.Context, c *call, cabinets map[domain.CabinetKey]bool) (map[domain.CabinetKey]bool, error) {
+	var mu sync.Mutex
+	found := make(map[domain.CabinetKey]bool)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(partsAtOnce)
+	for cabinet := range cabinets {
+		g.Go(func() error {
+			isBehind, err := c.hasAhead(ctx, cabinet, w.head.cabinet(nameOf(cabinet)))
+			if isBehind {
+				mu.Lock()
+				defer mu.Unlock()
+				found[cabinet] = true
+			}
+			return err
+		})
+	}
+	return found, g.Wait()
+}
+
+// refresh brings the index up to w.head, and looks for drawers ahead of it in the cabinets of
+// the batch. If there is one, the head is raised: the error is client.ErrStale then.
+func (w *writer) refresh(ctx context.Context, c *call, ids []domain.EventID) error {
+	var look sync.WaitGroup
+	var ahead map[domain.CabinetKey]bool
+	var lookErr error
+	cabinets := w.unlooked()
+	if len(cabinets) > 0 {
+		look.Go(func() { ahead, lookErr = w.lookAhead(ctx, c, cabinets) })
+	}
+	err := w.index.refresh(ctx, c, w.head, ids)
+	look.Wait()
+	switch {
+	case lookErr != nil:
+		return lookErr
+	case len(ahead) > 0:
+		return w.raiseLosses(ctx, c)
+	case err != nil:
+		return err
+	}
+	if w.looked == nil {
+		w.looked = cabinets
+	} else {
+		maps.Copy(w.looked, cabinets)
+	}
+	return nil
+}
+
+// raiseLosses takes the next step to a head that is above all gates, and above all drawers of
+// its cabinets and those of the batch. It returns nil if w.head, which has no intent, is above
+// them already.
+func (w *writer) raiseLosses(ctx context.Context, c *call) error {
+	gates := make(map[domain.Group]*gate)
+	if err := c.readGates(ctx, w.recipient, w.r.opts.Groups.All(), gates); err != nil {
+		return err
+	}
+	lost := w.head.inFrontOf(gates)
+	if lost == nil {
+		lost = make(map[cabinetName]position)
+	}
+	cabinets := w.unlooked()
+	if cabinets == nil {
+		cabinets = make(map[domain.CabinetKey]bool)
+	}
+	for name, last := range w.head.Cabinets {
+		cabinet, err := cabinetOf(w.recipient, name)
+		if err != nil {
+			return err
+		}
+		if cabinets[cabinet] = true; last.Raise {
+			if err := w.addLoss(lost, cabinet, gates); err != nil {
+				return err
+			}
+		}
+	}
+	ahead, err := w.lookAhead(ctx, c, cabinets)
+	if err != nil {
+		return err
+	}
+	for cabinet := range ahead {
+		if err := w.addLoss(lost, cabinet, gates); err != nil {
+			return err
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return w.raise(ctx, c, lost)
+}
+
+// addLoss adds a cabinet to lost, with the position of its gate.
+func (w *writer) addLoss(lost map[cabinetName]position, cabinet domain.CabinetKey, gates map[domain.Group]*gate) error {
+	group, err := w.r.opts.Groups.Of(cabinet.Origin)
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", cabinetKey(cabinet), err)
+	}
+	name := nameOf(cabinet)
+	lost[name] = gates[group].position(name, w.head.cabinet(name))
+	return nil
+}
+
+// isRaised reports whether a raise of h is under way, which any writer completes.
+func (h *head) isRaised() bool {
+	for _, last := range h.Cabinets {
+		if last.Raise {
+			return true
+		}
+	}
+	return false
+}
