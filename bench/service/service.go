@@ -1,8 +1,8 @@
 // Package service runs a whole node as it ships over an account that is measured, in
 // this process and on loopback ports of its own.
 //
-// The node's documents are in the account, and everything else in a folder that
-// belongs to it alone. Whoever starts a Service stops it; that drains it, as an
+// The node's documents are in the account, if there is one, and everything else in a folder
+// that belongs to it alone. Whoever starts a Service stops it; that drains it, as an
 // operator's stop does, and leaves the folder.
 package service
 
@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -21,7 +22,7 @@ import (
 
 // Options say what a Service is.
 type Options struct {
-	Account   *account.Account
+	Account   *account.Account   // nil: the embedded engine of the node, in Folder
 	Database  string             // its containers are there
 	Transport policy.Transporter // to the account
 	Folder    string
@@ -29,6 +30,9 @@ type Options struct {
 	// Doors opens the bus and the exchange of the node to domains.
 	Doors   bool
 	Domains config.Domains // default: those of the energy market
+
+	// Receivers has the node call receivers on loopback ports, for whoever subscribes.
+	Receivers bool
 }
 
 // A Service is a node at work.
@@ -41,7 +45,7 @@ type Service struct {
 
 // Start starts a node.
 func Start(ctx context.Context, o Options) (*Service, error) {
-	hub, err := node.Open(ctx, o.settings(), node.Options{Transport: o.Transport, PullOnly: true})
+	hub, err := node.Open(ctx, o.settings(), node.Options{Transport: o.Transport, PullOnly: !o.Receivers})
 	if err != nil {
 		return nil, fmt.Errorf("start a node: %w", err)
 	}
@@ -57,6 +61,12 @@ func (o *Options) settings() config.Config {
 	c.Admin.Token = "token-of-the-operators"
 	if o.Doors {
 		c.BusListen, c.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
+	}
+	if o.Receivers {
+		c.Push.Allow, c.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
+	}
+	if o.Account == nil {
+		return c
 	}
 	c.Cosmos = config.Cosmos{
 		Endpoint: o.Account.Endpoint(), Key: config.Secret(o.Account.Key()), Database: o.Database, Consistency: o.Account.Consistency(),

@@ -1,0 +1,256 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/receivers"
+	"github.com/messagehub/messagehub/bench/service"
+)
+
+// The load of the scenario push.
+const (
+	pushBytes   = 256 // of the data of an event
+	pushBatch   = 100
+	pushSenders = 4 // that publish batches side by side
+	pushWorkers = 64
+	pushRate    = 300 // events a second, published one by one
+)
+
+// push publishes events to a node and times their calls: hub, embedded engine with fsync,
+// senders and receivers share this machine. Every measurement has a node of its own.
+func push(ctx context.Context, r *run) (err error) {
+	s, err := receivers.Serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	p := &pushing{run: r, server: s, events: pick(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	defer p.client.CloseIdleConnections()
+	for i, step := range []func(context.Context) error{p.throughput, p.beside, p.openLoop} {
+		r.progress(float64(i)/3, "publish %d events of %d bytes", p.events, pushBytes)
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type pushing struct {
+	*run
+	server *receivers.Server
+	client *http.Client
+	events int
+	ids    atomic.Int64
+}
+
+// throughput compares a hub with a relay, in turn, for one receiver and for five.
+func (p *pushing) throughput(ctx context.Context) error {
+	for _, n := range []int{1, 5} {
+		var hub, relay, slowest []float64
+		for range pick(p.run, 3, 1) {
+			took, err := p.atRelay(ctx, n)
+			if err != nil {
+				return fmt.Errorf("relay to %d receivers: %w", n, err)
+			}
+			relay = append(relay, p.perSecond(n, took))
+			err = p.atHub(ctx, p.urls(n), func(url string) error {
+				took, err = p.drain(ctx, url, n)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("hub to %d receivers: %w", n, err)
+			}
+			hub = append(hub, p.perSecond(n, took))
+			slowest = append(slowest, float64(p.server.Latencies().Percentile(99))/float64(took))
+		}
+		target := map[int]float64{1: 2000, 5: 3000}[n]
+		p.figure("hub", fmt.Sprintf("deliveries to %d", n), median(hub, asIs), "1/s", figure.AtLeast(target))
+		p.figure("relay", fmt.Sprintf("deliveries to %d", n), median(relay, asIs), "1/s", nil)
+		p.figure("hub", fmt.Sprintf("deliveries to %d, of those of the relay", n), median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+		p.figure("hub", fmt.Sprintf("p99 to %d, of the time that all take", n), median(slowest, asIs), "times", figure.AtMost(1.3))
+	}
+	return nil
+}
+
+// beside measures one receiver alone, and beside another one that does not answer.
+func (p *pushing) beside(ctx context.Context) error {
+	var alone, beside []float64
+	for range pick(p.run, 3, 1) {
+		for _, hangs := range []bool{false, true} {
+			urls := p.urls(1)
+			if hangs {
+				urls = append(urls, p.server.HangingURL())
+			}
+			result, err := p.steady(ctx, urls)
+			if err != nil {
+				return err
+			}
+			p99 := inMS(result.Percentile(99))
+			if hangs {
+				beside = append(beside, p99)
+			} else {
+				alone = append(alone, p99)
+			}
+		}
+	}
+	p.figure("hub", "p99 alone", median(alone, asIs), "ms", nil)
+	p.figure("hub", "p99 beside a receiver that hangs", median(beside, asIs), "ms", nil)
+	p.figure("hub", "p99 beside a receiver that hangs", median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
+	return nil
+}
+
+// openLoop times events that are published one by one, from when they are due.
+func (p *pushing) openLoop(ctx context.Context) error {
+	found, err := p.steady(ctx, p.urls(1))
+	if err != nil {
+		return err
+	}
+	percentiles := found.Percentiles()
+	p.figure("hub", fmt.Sprintf("at %d/s, p50", pushRate), inMS(percentiles.P50), "ms", figure.AtMost(10))
+	p.figure("hub", fmt.Sprintf("at %d/s, p99", pushRate), inMS(percentiles.P99), "ms", figure.AtMost(50))
+	p.figure("hub", fmt.Sprintf("at %d/s, max", pushRate), inMS(percentiles.Max), "ms", nil)
+	return nil
+}
+
+// steady publishes pushRate events a second to a new hub that calls urls, and returns how long
+// after they were due the calls of the first receiver came.
+func (p *pushing) steady(ctx context.Context, urls []string) (found *load.Latencies, err error) {
+	lasts, settle := pick(p.run, 30*time.Second, 8*time.Second), 3*time.Second
+	err = p.atHub(ctx, urls, func(url string) error {
+		sender := p.sender(url)
+		arrivals := load.Poisson(pushRate, rand.New(rand.NewPCG(p.Seed, 1)))
+		began := time.Now()
+		var due time.Duration
+		var times []time.Duration // of events that were not published yet, in order
+		for due < lasts {
+			due = arrivals()
+			times = append(times, due)
+		}
+		counted := times[slices.IndexFunc(times, func(at time.Duration) bool { return at >= settle }):]
+		all := p.server.Expect(len(counted))
+		g, gctx := errgroup.WithContext(ctx)
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for _, at := range times {
+			timer.Reset(time.Until(began.Add(at)))
+			select {
+			case <-timer.C:
+			case <-gctx.Done():
+				return g.Wait()
+			}
+			g.Go(func() error {
+				if at < settle {
+					return sender.SendUncounted(gctx, p.newIDs(1)...)
+				}
+				return sender.Send(gctx, p.server, began.Add(at), p.newIDs(1)...)
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		return await(ctx, all)
+	})
+	return p.server.Latencies(), err
+}
+
+// drain publishes all events in batches, and returns when n receivers have got them.
+func (p *pushing) drain(ctx context.Context, url string, n int) (time.Duration, error) {
+	sender := p.sender(url)
+	all := p.server.Expect(n * p.events)
+	began := time.Now()
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(pushSenders)
+	for range p.events / pushBatch {
+		ids := p.newIDs(pushBatch)
+		g.Go(func() error { return sender.Send(gctx, p.server, began, ids...) })
+	}
+	err := g.Wait()
+	if err == nil {
+		err = await(ctx, all)
+	}
+	return time.Since(began), err
+}
+
+// atHub calls measure with the URL of a new hub that calls urls.
+func (p *pushing) atHub(ctx context.Context, urls []string, measure func(url string) error) (err error) {
+	folder, err := os.MkdirTemp("", "messagehub-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	hub, err := service.Start(ctx, service.Options{Folder: folder, Receivers: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hub.Stop()) }()
+	for _, url := range urls {
+		if err := p.sender(hub.URL()).Subscribe(ctx, url); err != nil {
+			return err
+		}
+	}
+	return measure(hub.URL())
+}
+
+// atRelay drains all events to n receivers by a relay.
+func (p *pushing) atRelay(ctx context.Context, n int) (took time.Duration, err error) {
+	relay, err := receivers.StartRelay(ctx, p.urls(n), pushWorkers)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, relay.Close(ctx)) }()
+	return p.drain(ctx, relay.URL(), n)
+}
+
+func (p *pushing) sender(url string) *receivers.Sender {
+	return &receivers.Sender{Client: p.client, URL: url, Bytes: pushBytes}
+}
+
+func (p *pushing) urls(n int) []string {
+	urls := make([]string, n)
+	for i := range urls {
+		urls[i] = p.server.URL(i)
+	}
+	return urls
+}
+
+func (p *pushing) newIDs(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = strconv.FormatInt(p.ids.Add(1), 10)
+	}
+	return ids
+}
+
+// figure hands out a figure that no model is part of: the engine is the node's own.
+func (p *pushing) figure(layout, metric string, value float64, unit string, target *figure.Target) {
+	p.tell(figure.Figure{Scenario: p.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit, Target: target, OK: target.Met(value)})
+}
+
+func (p *pushing) perSecond(n int, took time.Duration) float64 {
+	return float64(n*p.events) / took.Seconds()
+}
+
+// await returns when all is closed, or with the error of ctx.
+func await(ctx context.Context, all <-chan struct{}) error {
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func asIs(v float64) float64 { return v }
