@@ -11,7 +11,6 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
-	"github.com/messagehub/messagehub/cosmos"
 	cosmosclient "github.com/messagehub/messagehub/cosmos/client"
 )
 
@@ -77,7 +76,7 @@ func containersTable() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CONTAINER\tPARTITION KEY\tINDEX PATHS\tDEFAULT TTL\tAUTOSCALE TO")
-	for _, c := range cosmos.Containers() {
+	for _, c := range node.Containers() {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d RU/s\n", c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), ", "), c.DefaultTTL(), c.Throughput)
 	}
 	_ = table.Flush() // into memory

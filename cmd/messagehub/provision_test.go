@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
-	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -191,7 +191,7 @@ func TestREADME_ListsTheContainers(t *testing.T) {
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n\n")
 	var want []string
-	for _, c := range cosmos.Containers() {
+	for _, c := range node.Containers() {
 		want = append(want, fmt.Sprintf("| `%s` | `%s` | `%s` | %s | autoscale to %d RU/s | %s |",
 			c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), "`, `"), c.DefaultTTL(), c.Throughput, c.Holds))
 	}

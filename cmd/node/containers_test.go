@@ -1,11 +1,14 @@
 package node_test
 
 import (
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/stretchr/testify/require"
 
@@ -85,6 +88,49 @@ func TestOpen_RefusesContainersThatAreWrong(t *testing.T) {
 	n, err := node.Open(t.Context(), cfg, node.Options{})
 	require.NoError(t, err)
 	require.NoError(t, n.Close())
+}
+
+// A hub that may not create containers starts on an account of an earlier version.
+func TestAHubWithoutThePushContainers_ServesEverythingElse(t *testing.T) {
+	a := newAccount(t)
+	a.provision()
+	n, stop := start(t, a.settings(), node.Options{Transport: withoutCreation{http.DefaultClient}})
+	status, body := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
+	require.Equal(t, http.StatusAccepted, status, body)
+	status, body = call(t, http.MethodGet, n.URL()+"/v1/peek", "a", "")
+	require.Equal(t, http.StatusOK, status, body)
+	for _, path := range []string{"/v1/subscriptions", "/v1/events"} {
+		status, body = call(t, map[bool]string{true: http.MethodPost, false: http.MethodGet}[path == "/v1/events"], n.URL()+path, "a", "{}")
+		require.Equal(t, http.StatusServiceUnavailable, status, body)
+		require.Contains(t, body, "urn:messagehub:problem:not-provisioned")
+	}
+	status, body = call(t, http.MethodGet, n.URL()+"/readyz", "", "")
+	require.Equal(t, http.StatusOK, status, body)
+	require.Contains(t, body, `"name":"push-containers"`)
+	require.Contains(t, body, "container streams of database messagehub: it does not exist")
+	require.Contains(t, body, "run messagehub provision, and restart the hub")
+	require.NoError(t, stop())
+
+	cfg := a.settings() // messagehub provision has created them
+	_, err := node.Provision(t.Context(), &cfg, node.ProvisionOptions{}, node.Options{})
+	require.NoError(t, err)
+	n, stop = start(t, cfg, node.Options{Transport: withoutCreation{http.DefaultClient}})
+	status, body = call(t, http.MethodGet, n.URL()+"/v1/subscriptions", "a", "")
+	require.Equal(t, http.StatusOK, status, body)
+	require.NoError(t, stop())
+}
+
+// withoutCreation is an account that refuses to create containers.
+type withoutCreation struct{ next policy.Transporter }
+
+func (w withoutCreation) Do(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/colls") {
+		return &http.Response{
+			StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: make(http.Header),
+			Body: io.NopCloser(strings.NewReader("{}")), Request: req,
+		}, nil
+	}
+	return w.next.Do(req)
 }
 
 func TestReadyz_NamesTheContainerThatIsGone(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -17,6 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/repository/content"
 )
 
@@ -72,6 +74,12 @@ func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opt
 	return all, nil
 }
 
+// Containers returns the containers of Cosmos that a hub needs: those of events and bundles, and
+// those of subscriptions and calls, without which it serves everything else.
+func Containers() []client.ContainerSpec {
+	return slices.Concat(cosmos.Containers(), pushstore.Containers())
+}
+
 func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts *Options) ([]Resource, error) {
 	connection, err := accountConnection(cfg, opts)
 	if err != nil {
@@ -82,7 +90,7 @@ func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOption
 		return nil, err
 	}
 	defer db.Close()
-	found, err := cosmos.New(db, nil, cosmos.Options{Random: opts.Random}).Provision(ctx, client.ProvisionOptions{
+	found, err := client.New(db, client.Options{Containers: Containers(), Random: opts.Random}).Provision(ctx, client.ProvisionOptions{
 		CheckOnly: po.CheckOnly, Repair: true, NarrowIndex: po.NarrowIndex, Throughput: po.Throughput,
 	})
 	if err != nil {
