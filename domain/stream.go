@@ -17,11 +17,20 @@ func ParseTopic(s string) (StreamName, error) { return parseStream("topic", s) }
 // ParseChannel returns the stream of a channel. It accepts what ParseActorID accepts.
 func ParseChannel(s string) (StreamName, error) { return parseStream("channel", s) }
 
+// DataStream returns the stream of an actor in which each entry says that data is available for
+// it. Nothing is appended to the stream: its end is the watermark of the actor.
+func DataStream(actor ActorID) StreamName { return StreamName{dataKind, actor.s} }
+
+const dataKind = "data"
+
+// DataActor returns the actor of a [DataStream], and false if s is another stream.
+func (s StreamName) DataActor() (ActorID, bool) { return ActorID{s.name}, s.kind == dataKind }
+
 // ParseStreamName reads the text of [StreamName.String].
 func ParseStreamName(s string) (StreamName, error) {
 	kind, name, _ := strings.Cut(s, "|")
-	if kind != "topic" && kind != "channel" {
-		return StreamName{}, Errorf(Invalid, "stream: want topic|name or channel|name, got %q", Clip(s))
+	if kind != "topic" && kind != "channel" && kind != dataKind {
+		return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name or data|name, got %q", Clip(s))
 	}
 	return parseStream(kind, name)
 }

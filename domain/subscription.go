@@ -60,6 +60,18 @@ const (
 	DefaultTopic = "events"
 )
 
+// DataTopic is the topic of subscriptions whose owner is called when data is available for it.
+// Nobody can publish to it.
+const DataTopic = "data-available"
+
+// Stream returns the stream of the topic of s.
+func (s *Subscription) Stream() (StreamName, error) {
+	if s.Topic == DataTopic {
+		return DataStream(s.Owner), nil
+	}
+	return ParseTopic(s.Topic)
+}
+
 // SetDefaults sets the members that have a default and are empty.
 func (s *Subscription) SetDefaults() {
 	if s.Topic == "" {

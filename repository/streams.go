@@ -24,7 +24,8 @@ type Streams interface {
 
 	// Read returns up to limit entries of the priority of from, the first that are at from or
 	// behind it, in order. What is appended while the call is under way, or was appended by
-	// another node a moment ago, may be missing; there are no gaps.
+	// another node a moment ago, may be missing. There are no gaps in a stream that is appended
+	// to; in a domain.DataStream, the newest entry stands for those before it.
 	Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (Entries, error)
 
 	// End returns the positions behind the last entries. A cursor that begins there takes

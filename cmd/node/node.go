@@ -151,7 +151,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
 		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
-		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
+		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Saved: n.push.saved, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
 	})
 	n.hub = h
 	n.domains.hear(&cfg, &opts, h, n.registry)

@@ -16,6 +16,7 @@ import (
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
@@ -59,8 +60,9 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Allow: cfg.Push.Allow, AllowHTTP: cfg.Push.InsecureHTTP, Timeout: cfg.Push.Timeout,
 		Dial: opts.Dial, LookUp: opts.LookUp, Clock: opts.Clock,
 	})}
+	streams := hub.NewDataStreams(documents, s)
 	ports := delivery.Ports{
-		Streams: documents, Cursors: documents, Shards: documents,
+		Streams: streams, Cursors: documents, Shards: documents,
 		Receivers: newReceivers(cfg, documents, keys, metrics),
 		Caller:    &caller{p.client, s.content},
 	}
@@ -72,8 +74,8 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Timeout: cfg.Push.Timeout + settleTime, Sweep: documents.Sweep,
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,
 	})
-	p.events = publish.New(documents, p.engine.Published)
-	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: documents, Cursors: documents}, keys, subscribe.Options{
+	p.events = publish.New(streams, p.engine.Published)
+	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents}, keys, subscribe.Options{
 		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
 		Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
 	})
@@ -95,6 +97,13 @@ func provisionPush(ctx context.Context, cfg *config.Config, documents *pushstore
 // policyOf returns when a delivery that failed is attempted again.
 func policyOf(p *config.Push) domain.Policy {
 	return domain.QueuePolicy(p.Delays, cmp.Or(p.Attempts, len(p.Delays)))
+}
+
+// saved calls the receivers that wait for data of an actor.
+func (p *push) saved(actor domain.ActorID) {
+	if p.engine != nil {
+		p.engine.LookAt(domain.DataStream(actor))
+	}
 }
 
 // run calls receivers until ctx ends and the calls under way have ended.

@@ -50,7 +50,7 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
-	stream, err := domain.ParseTopic(d.Topic)
+	stream, err := d.Stream()
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
@@ -63,6 +63,10 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		return delivery.Receiver{}, err
 	}
 	found := delivery.Receiver{Subscription: d.Subscription, Policy: r.policy, IsPaused: d.Paused, Resumed: d.Resumed, Target: t}
+	if _, isData := stream.DataActor(); isData {
+		// One call at a time says all: what comes meanwhile goes with the next one.
+		found.Concurrency, found.Policy = 1, dataPolicyOf(r.policy)
+	}
 	if matches != nil {
 		found.Matches = func(e *repository.Entry) bool {
 			passes, err := matches.Matches(filter.MetadataOf(&e.Message))
@@ -73,6 +77,16 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		}
 	}
 	return found, nil
+}
+
+// dataPolicyOf returns the policy of calls that data is available. A receiver that fails is called
+// once for each delay: otherwise each Save would add a call that fails.
+func dataPolicyOf(p domain.Policy) domain.Policy {
+	p.BreakAfter, p.BreakFor = 1, p.First
+	if len(p.Delays) > 1 {
+		p.BreakFor = p.Delays[1]
+	}
+	return p
 }
 
 // signers returns what signs the calls of a subscription.

@@ -227,3 +227,58 @@ func TestARestart_LosesNothing(t *testing.T) {
 	require.Equal(t, []string{"later", "waiting"}, slices.Sorted(slices.Values(r.until(t, "waiting", "later"))))
 	require.NoError(t, stop())
 }
+
+// dataEvent announces data for the actor of the tests.
+func dataEvent(n int) string {
+	return fmt.Sprintf(`[{"id":"00000000-0000-4000-8000-%012d","recipient":"an-actor","origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1}]`, n)
+}
+
+func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
+	free := make(chan struct{})
+	r := receive(t, func(*receivedCall) int { <-free; return http.StatusOK })
+	dir := t.TempDir()
+	n, stop := start(t, pushSettings(dir), node.Options{})
+	announce := func(from, to int) {
+		for i := from; i <= to; i++ {
+			status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", dataEvent(i))
+			require.Equal(t, http.StatusAccepted, status, body)
+		}
+	}
+	announce(1, 3) // before it subscribes
+	subscribed(t, n, fmt.Sprintf(`{"topic":"data-available","callback_url":%q}`, r.URL))
+	announce(4, 4)
+	free <- struct{}{}
+	c := <-r.calls
+	require.Equal(t, map[string]any{
+		"specversion": "1.0", "id": "an-actor/4", "source": "/v1/queues", "type": "messagehub.data-available", "subject": "an-actor",
+		"datacontenttype": "application/json", "data": map[string]any{"actor": "an-actor", "watermark": 4.0},
+	}, c.event)
+	announce(5, 5)
+	free <- struct{}{}
+	c = <-r.calls
+	require.Equal(t, "an-actor/5", c.id())
+
+	status, _ := send(t, n, http.MethodPost, "/v1/events?topic=data-available", structuredEvent, fmt.Sprintf(cloudEvent, "1"))
+	require.Equal(t, http.StatusBadRequest, status)
+	require.NoError(t, stop())
+
+	// What was saved while the call failed, or the hub was down, is told by one call.
+	close(free)
+	r.set(func(*receivedCall) int { return http.StatusServiceUnavailable })
+	n, stop = start(t, pushSettings(dir), node.Options{})
+	announce(6, 6)
+	c = <-r.calls
+	require.Equal(t, "an-actor/6", c.id())
+	require.NoError(t, stop())
+	cfg := pushSettings(dir)
+	n, stop = start(t, cfg, node.Options{PullOnly: true})
+	announce(7, 20)
+	require.NoError(t, stop())
+	r.set(nil)
+	_, stop = start(t, cfg, node.Options{})
+	got := r.until(t, "an-actor/20")
+	require.Less(t, len(got), 10, "%v", got)
+	require.NoError(t, stop())
+}
+
+const structuredEvent = "application/cloudevents+json"

@@ -109,6 +109,8 @@ type topic struct {
 	end      [domain.Priorities]int64 // numbers behind the last entries that are known
 	looked   bool                     // end is that of the store, or later
 	services map[*service]struct{}
+
+	lookQueued bool // the end will be read
 }
 
 // New returns an Engine that does nothing until it is Run.

@@ -197,6 +197,12 @@ func (s *service) finishFetch(r *fetchResult) {
 		s.fetched[at.EntryID] = &first
 		s.fetchFailures = 0
 		return
+	case r.isFresh && len(found.Entries) > 0 && found.Start.Number == at.Number:
+		// The stream numbers no entry between: the first one is that of the position, too.
+		first := found.Entries[0]
+		s.fetched = map[domain.EntryID]*repository.Entry{at.EntryID: &first, first.Position.EntryID: &first}
+		s.fetchFailures = 0
+		return
 	case found.Start.Number > at.Number && s.current:
 		if r.isFresh {
 			s.skip(found.Start)

@@ -53,6 +53,8 @@ type Options struct {
 
 	Random func() uint64 // for jitter; default: the system's
 
+	Saved func(domain.ActorID) // is called after events of an actor were saved, and must not block; default: nothing is called
+
 	Listeners         int                     // with a place, at the same time; default 10,000. Actors without a mailbox have a tenth of them
 	ListenersPerActor int                     // with a place; default 8. As many may wait for the content of a bundle
 	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
@@ -80,6 +82,9 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	}
 	if opts.LookAgain == nil {
 		opts.LookAgain = func(n int) time.Duration { return withJitter(lookAgain(n), opts.Random) }
+	}
+	if opts.Saved == nil {
+		opts.Saved = func(domain.ActorID) {}
 	}
 	if opts.MaxContent <= 0 {
 		opts.MaxContent = 64 << 20

@@ -62,6 +62,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 			saved, err := h.events.Save(ctx, recipient, own)
 			if saved.Accepted > 0 || err != nil { // after a failure, some may be stored
 				h.wake(own)
+				h.opts.Saved(recipient)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -192,7 +192,7 @@ func (s *Service) replace(ctx context.Context, found, wanted *repository.Definit
 // createCursor creates the cursor of a subscription at the end of its stream, unless it is
 // there.
 func (s *Service) createCursor(ctx context.Context, d *repository.Definition) error {
-	stream, err := domain.ParseTopic(d.Topic)
+	stream, err := d.Stream()
 	if err != nil {
 		return err
 	}

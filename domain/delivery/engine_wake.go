@@ -1,0 +1,32 @@
+package delivery
+
+import (
+	"log/slog"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// LookAt tells the engine that a stream has, or may have, new entries which it cannot be given.
+// It reads the end of the stream, unless no cursor of it is served. Calls that come before the
+// read begins share it.
+func (e *Engine) LookAt(stream domain.StreamName) {
+	t := e.topicOf(stream)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	isQueued := t.lookQueued
+	t.lookQueued = true
+	t.mu.Unlock()
+	if isQueued {
+		return
+	}
+	e.store.run(func() {
+		t.mu.Lock()
+		t.lookQueued = false
+		t.mu.Unlock()
+		if err := e.lookAt(e.ctx, t); err != nil {
+			e.warn(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// DataStreams are streams of which those of [domain.DataStream] are read from the watermarks of
+// actors. Nothing is stored for them: the entry with number n says that there is data up to
+// sequence number n+1.
+//
+// Of the entries behind a position that a cursor has reached, Read returns the newest one: it
+// says what the others say. Of the position of an entry that was taken, it returns that entry,
+// so that each attempt of a delivery is the same. The two differ in their page, which is the
+// number behind the entry.
+type DataStreams struct {
+	repository.Streams
+	events repository.DataAvailable
+}
+
+// NewDataStreams returns streams that are appended to in streams, and those of events.
+func NewDataStreams(streams repository.Streams, events repository.DataAvailable) *DataStreams {
+	return &DataStreams{streams, events}
+}
+
+// Append implements [repository.Streams]. It fails with Invalid for a stream of data.
+func (s *DataStreams) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
+	if _, isData := stream.DataActor(); isData {
+		return nil, domain.Errorf(domain.Invalid, "append to %s: want another stream; this one follows the events of the actor", stream)
+	}
+	return s.Streams.Append(ctx, stream, messages)
+}
+
+// Read implements [repository.Streams].
+func (s *DataStreams) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
+	actor, isData := stream.DataActor()
+	if !isData {
+		return s.Streams.Read(ctx, stream, from, limit)
+	}
+	found := repository.Entries{Start: from}
+	if from.Priority != 0 || limit <= 0 {
+		return found, nil
+	}
+	number := from.Number
+	if wasTaken := from.Page == int(number)+1; !wasTaken {
+		watermark, err := s.events.Watermark(ctx, actor)
+		if err != nil {
+			return found, err
+		}
+		if int64(watermark) <= number {
+			return found, nil
+		}
+		number = int64(watermark) - 1
+	}
+	found.Entries = []repository.Entry{dataEntry(actor, number)}
+	return found, nil
+}
+
+// End implements [repository.Streams].
+func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
+	actor, isData := stream.DataActor()
+	if !isData {
+		return s.Streams.End(ctx, stream)
+	}
+	watermark, err := s.events.Watermark(ctx, actor)
+	if err != nil || watermark == 0 {
+		return repository.StreamEnd{}, err
+	}
+	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: int64(watermark)}}}}, nil
+}
+
+// dataEntry returns the entry with a number. It depends on nothing else.
+func dataEntry(actor domain.ActorID, number int64) repository.Entry {
+	watermark := number + 1
+	payload, err := json.Marshal(struct {
+		Actor     string `json:"actor"`
+		Watermark int64  `json:"watermark"`
+	}{actor.String(), watermark})
+	if err != nil {
+		panic(err) // text and a number always marshal
+	}
+	return repository.Entry{
+		Message: domain.Message{
+			Attributes: map[string]string{
+				"specversion": "1.0", "id": actor.String() + "/" + strconv.FormatInt(watermark, 10),
+				"source": "/v1/queues", "type": "messagehub.data-available", "subject": actor.String(),
+			},
+			ContentType: "application/json", Payload: payload,
+		},
+		Position: domain.Position{EntryID: domain.EntryID{Number: number}, Page: int(watermark)},
+	}
+}
