@@ -4,11 +4,11 @@
 //
 // Open builds from the inside out, and Run stops from the outside in:
 //
-//	Open    listener ─▶ store, content, exchange ─▶ bus ─▶ hub ─▶ HTTP server
+//	Open    listener ─▶ store, content, exchange ─▶ push ─▶ bus ─▶ hub ─▶ HTTP server
 //	Run     serves until its context ends, or a part fails; then
 //	        /readyz says no ─▶ nothing more is taken from the bus, and what was
-//	        taken is stored; the server finishes what it has begun, for at
-//	        most Options.Grace ─▶ hints are written and notices carried no more,
+//	        taken is stored; no call to a receiver begins, and those under way are
+//	        settled; the server finishes what it has begun, for at most Options.Grace ─▶ hints are written and notices carried no more,
 //	        the doors close ─▶ the bus closes ─▶ the store closes
 //
 // A process that dies at any point of this, or is killed, loses nothing: what
@@ -29,6 +29,7 @@
 //	<data>/bus          queues, on an embedded Service Bus
 //	<data>/exchange     what hub and domains exchange, on an embedded storage account
 //	<data>/admin.token  the operators' token, if the configuration has none
+//	<data>/push.key     seals the secrets of subscriptions, if the configuration has no key
 //
 // Files have the mode 0600 and folders 0700, and links in the folder are not followed
 // (private.go). The token is kept in the folder even if all data is on Azure or in
@@ -41,6 +42,13 @@
 // blob.endpoint. As long as content stays in the folder, one Cosmos account belongs
 // to one node; with all three on Azure there may be any number of nodes. Provision
 // creates and corrects what a deployment needs on Azure.
+//
+// # Receivers
+//
+// push.go builds what receives events and subscriptions and calls receivers, over the containers
+// streams and cursors. A node whose account lacks them runs without it. A subscription has one
+// secret: one of Standard Webhooks (whsec_, whsk_) signs as these say, and any other text is the
+// HMAC key of the Authorization header.
 //
 // # Calls to others
 //
