@@ -242,7 +242,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/hubclient"},
-		may:      []string{"domain/hub", "cmd/node/config", "cosmos/embedded/clock", "cosmos/embedded/loopback"},
+		may:      []string{"domain", "domain/hub", "cmd/node/config", "cosmos/embedded/clock", "cosmos/embedded/loopback"},
 		why:      "it sees a hub as any client does, so it starts none and opens no store",
 	},
 	{
@@ -262,6 +262,11 @@ var table = []row{
 		packages: []string{"cmd/messagehub/internal/emulator"},
 		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
 		why:      "it serves an engine to any client, and starts no hub",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/subscriptionfile"},
+		may:      []string{"domain", "domain/filter", "cmd/messagehub/internal/hubclient"},
+		why:      "it compares a file with what a hub shows, and changes nothing",
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/certify"},

@@ -1,0 +1,181 @@
+package hubclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Subscription is one as a hub shows it. The hub does not show its secret.
+type Subscription struct {
+	domain.Subscription
+
+	ID      domain.SubscriptionID
+	Signed  bool // it has a secret
+	Paused  bool
+	Created time.Time
+
+	// Unknown are the names of members that this version does not know. A replacement would
+	// remove them.
+	Unknown []string
+
+	Text json.RawMessage // the answer of the hub
+}
+
+// subscriptionJSON is a subscription in the words of the hub. Its drafts have neither state nor
+// id.
+type subscriptionJSON struct {
+	UUID             string                    `json:"uuid,omitempty"`
+	Owner            string                    `json:"owner,omitempty"`
+	Topic            string                    `json:"topic"`
+	CallbackURL      string                    `json:"callback_url"`
+	Method           string                    `json:"method"`
+	Encoding         string                    `json:"encoding"`
+	FormFields       map[string]string         `json:"form_fields,omitempty"`
+	PayloadFormField string                    `json:"payload_form_field"`
+	HMACKeyID        string                    `json:"hmac_key_id,omitempty"`
+	HMACSecretKey    *string                   `json:"hmac_secret_key,omitempty"`
+	Query            string                    `json:"jmespath_query,omitempty"`
+	Attachments      map[string]attachmentJSON `json:"attachments,omitempty"`
+	Signed           bool                      `json:"signed,omitempty"`
+	Paused           bool                      `json:"paused,omitempty"`
+	Created          *time.Time                `json:"created,omitempty"`
+}
+
+type attachmentJSON struct {
+	Type       string `json:"type"`
+	Expression string `json:"expression"`
+}
+
+// knownMembers are those of a subscription that this version reads.
+var knownMembers = []string{
+	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
+	"jmespath_query", "attachments", "signed", "paused", "created",
+}
+
+// UnmarshalJSON reads the answer of a hub.
+func (s *Subscription) UnmarshalJSON(text []byte) error {
+	var d subscriptionJSON
+	if err := json.Unmarshal(text, &d); err != nil {
+		return err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	id, err := domain.ParseSubscriptionID(d.UUID)
+	if err != nil {
+		return err
+	}
+	owner, err := domain.ParseActorID(d.Owner)
+	if err != nil {
+		return err
+	}
+	*s = Subscription{
+		ID: id, Signed: d.Signed, Paused: d.Paused, Text: slices.Clone(text),
+		Subscription: domain.Subscription{
+			Owner: owner, Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
+			PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, Filter: d.Query,
+		},
+	}
+	if d.Created != nil {
+		s.Created = *d.Created
+	}
+	for name, a := range d.Attachments {
+		if s.Attachments == nil {
+			s.Attachments = make(map[string]string)
+		}
+		s.Attachments[name] = a.Expression
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(knownMembers, name) {
+			s.Unknown = append(s.Unknown, name)
+		}
+	}
+	return nil
+}
+
+// Subscriptions returns the subscriptions of an actor.
+func (c *Client) Subscriptions(ctx context.Context, actor string) ([]*Subscription, error) {
+	var all struct {
+		Subscriptions []*Subscription `json:"subscriptions"`
+	}
+	_, err := c.subscriptionCall(ctx, http.MethodGet, "", actor, nil, &all)
+	return all.Subscriptions, err
+}
+
+// Subscription returns a subscription of an actor.
+func (c *Client) Subscription(ctx context.Context, actor string, id domain.SubscriptionID) (*Subscription, error) {
+	var s Subscription
+	_, err := c.subscriptionCall(ctx, http.MethodGet, "/"+id.String(), actor, nil, &s)
+	return &s, err
+}
+
+// PutSubscription stores a subscription of an actor under an id, or replaces it; created says
+// which. A nil secret keeps the one that is there, and "" removes it. The call may be repeated.
+func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.SubscriptionID, d *domain.Subscription, secret *string) (s *Subscription, created bool, err error) {
+	draft := subscriptionJSON{
+		Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
+		PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, HMACSecretKey: secret, Query: d.Filter,
+	}
+	for name, expression := range d.Attachments {
+		if draft.Attachments == nil {
+			draft.Attachments = make(map[string]attachmentJSON)
+		}
+		draft.Attachments[name] = attachmentJSON{"jmespath", expression}
+	}
+	body, err := json.Marshal(draft)
+	if err != nil {
+		return nil, false, err
+	}
+	s = new(Subscription)
+	status, err := c.subscriptionCall(ctx, http.MethodPut, "/"+id.String(), actor, body, s)
+	return s, status == http.StatusCreated, err
+}
+
+// DeleteSubscription deletes a subscription of an actor.
+func (c *Client) DeleteSubscription(ctx context.Context, actor string, id domain.SubscriptionID) error {
+	_, err := c.subscriptionCall(ctx, http.MethodDelete, "/"+id.String(), actor, nil, nil)
+	return err
+}
+
+// SetPaused pauses or resumes a subscription of an actor.
+func (c *Client) SetPaused(ctx context.Context, actor string, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
+	action := "/resume"
+	if isPaused {
+		action = "/pause"
+	}
+	var s Subscription
+	_, err := c.subscriptionCall(ctx, http.MethodPost, "/"+id.String()+action, actor, nil, &s)
+	return &s, err
+}
+
+// maxSubscriptions is the limit of an answer, in bytes.
+const maxSubscriptions = 32 << 20
+
+// subscriptionCall makes a request and decodes its answer into v, unless that is nil.
+func (c *Client) subscriptionCall(ctx context.Context, method, path, actor string, body []byte, v any) (status int, err error) {
+	resp, err := c.Do(ctx, method, "/v1/subscriptions"+path, actor, body)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxSubscriptions))
+	if err != nil {
+		return 0, c.Unreachable(err)
+	}
+	if v == nil {
+		return resp.StatusCode, nil
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return 0, fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	return resp.StatusCode, nil
+}

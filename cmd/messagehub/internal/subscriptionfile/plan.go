@@ -1,0 +1,151 @@
+package subscriptionfile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An Action is what has to be done with a subscription.
+type Action string
+
+// The actions.
+const (
+	Create Action = "create"
+	Update Action = "update"
+	Keep   Action = "keep"
+	Pause  Action = "pause"
+	Resume Action = "resume"
+	Delete Action = "delete"
+	Ignore Action = "not in the file"
+)
+
+// A Step is one change of a hub.
+type Step struct {
+	Action Action
+	ID     domain.SubscriptionID
+	URL    string   // that is called
+	Why    []string // the members that change, in words
+
+	Entry *Entry // of Create, Update and Keep
+
+	// Sends reports whether the hub is asked to store Entry. It is also asked to if only the
+	// secret may differ: no hub shows it, so only the hub can compare it.
+	Sends bool
+}
+
+// Plan returns what makes stored what f says, in the order in which it has to be done.
+// Subscriptions that are not in f are deleted only if prune is true. It fails if that is not
+// possible; then nothing should be done.
+func Plan(f *File, stored []*hubclient.Subscription, prune bool) ([]Step, error) {
+	byID := make(map[domain.SubscriptionID]*hubclient.Subscription)
+	for _, s := range stored {
+		byID[s.ID] = s
+	}
+	var steps []Step
+	var faults []error
+	inFile := make(map[domain.SubscriptionID]bool)
+	for i := range f.Subscriptions {
+		e := &f.Subscriptions[i]
+		inFile[e.ID] = true
+		more, err := planEntry(e, byID[e.ID])
+		if err != nil {
+			faults = append(faults, fmt.Errorf("line %d: subscription %s: %w", e.line, e.ID, err))
+		}
+		steps = append(steps, more...)
+	}
+	if prune && len(f.Subscriptions) == 0 {
+		faults = append(faults, errors.New("the file has no subscriptions, so --prune would delete all of them; delete them one by one"))
+	}
+	for _, s := range stored {
+		if inFile[s.ID] {
+			continue
+		}
+		step := Step{Action: Ignore, ID: s.ID, URL: s.CallbackURL}
+		if prune {
+			step.Action = Delete
+		}
+		steps = append(steps, step)
+	}
+	return steps, errors.Join(faults...)
+}
+
+// planEntry returns what makes s, which is nil if it is not there, what e says.
+func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
+	step := Step{Action: Keep, ID: e.ID, URL: e.Draft.CallbackURL, Entry: e}
+	isPaused := false
+	if s == nil {
+		step.Action, step.Sends = Create, true
+	} else {
+		isPaused = s.Paused
+		if s.Topic != e.Draft.Topic {
+			return nil, fmt.Errorf("topic: it is %s, and cannot be changed; use another uuid", s.Topic)
+		}
+		step.Why = differences(&s.Subscription, &e.Draft)
+		if e.Secret != nil && *e.Secret == "" && s.Signed {
+			step.Why = append(step.Why, "hmac_secret_key is removed")
+		}
+		hasKey := e.Secret != nil && *e.Secret != ""
+		if hasKey && !s.Signed {
+			step.Why = append(step.Why, "hmac_secret_key is added")
+		}
+		if len(step.Why) > 0 {
+			step.Action = Update
+		}
+		step.Sends = len(step.Why) > 0 || hasKey
+		if step.Sends && len(s.Unknown) > 0 {
+			return nil, fmt.Errorf("the hub has %s of it, which this version would remove; use a newer messagehub", strings.Join(s.Unknown, ", "))
+		}
+	}
+	if e.Paused == nil || *e.Paused == isPaused {
+		return []Step{step}, nil
+	}
+	if *e.Paused && s != nil { // first, so that the new URL is not called
+		return []Step{{Action: Pause, ID: e.ID, URL: s.CallbackURL}, step}, nil
+	}
+	action := Resume
+	if *e.Paused {
+		action = Pause
+	}
+	return []Step{step, {Action: action, ID: e.ID, URL: e.Draft.CallbackURL}}, nil
+}
+
+// differences returns the members in which a subscription differs from what it should be.
+func differences(is, want *domain.Subscription) []string {
+	var all []string
+	for _, member := range []struct{ name, is, want string }{
+		{"callback_url", is.CallbackURL, want.CallbackURL},
+		{"method", is.Method, want.Method},
+		{"encoding", is.Encoding, want.Encoding},
+		{"form_fields", join(is.FormFields), join(want.FormFields)},
+		{"payload_form_field", is.PayloadFormField, want.PayloadFormField},
+		{"hmac_key_id", is.HMACKeyID, want.HMACKeyID},
+		{"jmespath_query", is.Filter, want.Filter},
+		{"attachments", join(is.Attachments), join(want.Attachments)},
+	} {
+		if member.is != member.want {
+			all = append(all, fmt.Sprintf("%s: %s → %s", member.name, shown(member.is), shown(member.want)))
+		}
+	}
+	return all
+}
+
+func join(values map[string]string) string {
+	texts := make([]string, 0, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		texts = append(texts, fmt.Sprintf("%q=%q", name, values[name]))
+	}
+	return strings.Join(texts, " ")
+}
+
+func shown(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/filter"
+)
+
+// signFlags are the flags that name the secret of a subscription.
+type signFlags struct {
+	secret, file string
+}
+
+const signHelp = "A secret that begins with whsec_ (shared, v1) or whsk_ (private key, v1a) signs calls as Standard Webhooks\n" +
+	"says; any other text is the key of an HMAC in the Authorization header."
+
+func (s *signFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.secret, "secret", "", "sign calls with this `SECRET`; other users of the machine can read it")
+	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in `FILE`, its first line")
+}
+
+// read returns the secret, nil if none is named.
+func (s *signFlags) read() (*string, error) {
+	switch {
+	case s.secret != "" && s.file != "":
+		return nil, errors.New("--secret and --secret-file: want one of them")
+	case s.secret != "":
+		return &s.secret, nil
+	case s.file != "":
+		lines, err := readSecretFile(s.file)
+		if err != nil {
+			return nil, fmt.Errorf("--secret-file: %w", err)
+		}
+		return &lines[0], nil
+	}
+	return nil, nil //nolint:nilnil // no secret is named
+}
+
+// A draftFlags is a subscription as flags say it.
+type draftFlags struct {
+	id          string
+	draft       domain.Subscription
+	formFields  []string
+	attachments []string
+	sign        signFlags
+}
+
+func (d *draftFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&d.id, "id", "", "`UUID` of the subscription; default: a random one")
+	f.StringVar(&d.draft.CallbackURL, "callback-url", "", "`URL` that the hub calls (required)")
+	f.StringVar(&d.draft.Topic, "topic", domain.DefaultTopic, "`NAME` of the topic")
+	f.StringVar(&d.draft.Filter, "filter", "", "only events for which this JMESPath `EXPRESSION` is true")
+	f.StringVar(&d.draft.Method, "method", "POST", "`METHOD`, POST or PUT")
+	f.StringVar(&d.draft.Encoding, "encoding", domain.JSONEncoding, "`TYPE` of the body, or "+domain.FormEncoding)
+	f.StringArrayVar(&d.formFields, "form-field", nil, "`NAME=VALUE` of a field of the form; may be given more than once")
+	f.StringVar(&d.draft.PayloadFormField, "payload-form-field", "payload", "`NAME` of the field with the message")
+	f.StringArrayVar(&d.attachments, "attachment", nil, "`NAME=EXPRESSION` of what is added to calls; may be given more than once")
+	f.StringVar(&d.draft.HMACKeyID, "hmac-key-id", "", "`ID` of the key in the Authorization header")
+	d.sign.addFlags(f)
+}
+
+// flagsOfPointers are the flags for the members of a subscription, where they differ.
+var flagsOfPointers = map[string]string{"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret"}
+
+// read checks the flags as the hub would.
+func (d *draftFlags) read() (id domain.SubscriptionID, secret *string, err error) {
+	if d.draft.CallbackURL == "" {
+		return id, nil, errors.New("--callback-url is missing; say what the hub is to call")
+	}
+	if d.id == "" {
+		id, err = newSubscriptionID()
+	} else if id, err = domain.ParseSubscriptionID(d.id); err != nil {
+		err = fmt.Errorf("--id: %w", err)
+	}
+	if err != nil {
+		return id, nil, err
+	}
+	if d.draft.FormFields, err = pairs("--form-field", d.formFields); err != nil {
+		return id, nil, err
+	}
+	if d.draft.Attachments, err = pairs("--attachment", d.attachments); err != nil {
+		return id, nil, err
+	}
+	if err := checkDraft(&d.draft); err != nil {
+		pointer, detail, _ := strings.Cut(err.Error(), ": ")
+		name, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		flag := flagsOfPointers[name]
+		if flag == "" {
+			flag = strings.ReplaceAll(name, "_", "-")
+		}
+		if rest != "" {
+			flag += " " + strings.TrimSuffix(rest, "/expression")
+		}
+		return id, nil, fmt.Errorf("--%s: %s", flag, detail)
+	}
+	secret, err = d.sign.read()
+	return id, secret, err
+}
+
+// checkDraft returns an error that begins with a JSON pointer if a hub would refuse d.
+func checkDraft(d *domain.Subscription) error {
+	d.SetDefaults()
+	if err := d.Check(); err != nil {
+		return err
+	}
+	_, _, err := filter.CompileSubscription(d)
+	return err
+}
+
+// pairs returns the names and values of a flag that is given more than once.
+func pairs(flag string, texts []string) (map[string]string, error) {
+	if len(texts) == 0 {
+		return nil, nil //nolint:nilnil // no flag is no map
+	}
+	all := make(map[string]string, len(texts))
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		switch _, twice := all[name]; {
+		case !ok || name == "":
+			return nil, fmt.Errorf("%s: want NAME=VALUE, got %q", flag, domain.Clip(text))
+		case twice:
+			return nil, fmt.Errorf("%s: %s is there twice", flag, domain.Clip(name))
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+func (p *process) subscriptionsCreate() *cobra.Command {
+	s := &subscriptionsCommand{p: p}
+	var d draftFlags
+	cmd := s.command("create", "Subscribe to a topic",
+		"The hub calls the URL with each event that is published from then on. With --id, the command may be repeated:\n"+
+			"it creates the subscription, or replaces it.\n\nTry the receiver with messagehub certify, and the filter with few events, before.\n"+signHelp, nil)
+	cmd.Use, cmd.Example = "create --actor ID --callback-url URL", "  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook\n"+
+		"  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook --filter \"type == 'made'\" --secret-file secret.txt"
+	d.addFlags(cmd.Flags())
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
+		hub, err := s.a.check()
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		defer hub.Close()
+		id, secret, err := d.read()
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
+		defer cancel()
+		_, created, err := hub.PutSubscription(ctx, s.a.actor, id, &d.draft, secret)
+		if err != nil {
+			return explainRefusal(err)
+		}
+		done := "replaced"
+		if created {
+			done = "created"
+		}
+		_, err = fmt.Fprintf(p.out, "%s %s\n", done, id)
+		return err
+	})
+	return cmd
+}
+
+func (p *process) subscriptionsRotate() *cobra.Command {
+	s := &subscriptionsCommand{p: p}
+	var f signFlags
+	cmd := s.command("rotate ID", "Replace the secret of a subscription",
+		"The next call is signed with the new secret alone, so give it to the receiver first and let it accept both.\n"+
+			"Without a secret of yours, a random one of Standard Webhooks (whsec_) is made and printed.\n"+signHelp,
+		func(ctx context.Context, id domain.SubscriptionID) error {
+			secret, err := f.read()
+			if err != nil {
+				return p.usage("%w", err)
+			}
+			found, err := s.hub.Subscription(ctx, s.a.actor, id)
+			if err != nil {
+				return err
+			}
+			if len(found.Unknown) > 0 {
+				return fmt.Errorf("the subscription has %s, which this version would remove; use a newer messagehub", strings.Join(found.Unknown, ", "))
+			}
+			if secret == nil {
+				random := make([]byte, 32)
+				if _, err := rand.Read(random); err != nil {
+					return err
+				}
+				text := "whsec_" + base64.StdEncoding.EncodeToString(random)
+				secret = &text
+				fmt.Fprintln(p.out, text) // before it is used, so that it is not lost
+			}
+			if _, _, err := s.hub.PutSubscription(ctx, s.a.actor, id, &found.Subscription, secret); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.err, "replaced the secret of %s\n", id)
+			return nil
+		})
+	f.addFlags(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/subscriptionfile"
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// A syncCommand is what the flags of messagehub subscriptions sync say.
+type syncCommand struct {
+	p      *process
+	a      actorCommand
+	dryRun bool
+	prune  bool
+}
+
+func (p *process) subscriptionsSync() *cobra.Command {
+	s := &syncCommand{p: p}
+	cmd := &cobra.Command{
+		Use:   "sync FILE.yaml",
+		Short: "Create and change the subscriptions of an actor as a file says",
+		Long: "Create and change the subscriptions of an actor as a file says. The command may be repeated: what is as\n" +
+			"the file says is not changed. Subscriptions that are not in the file are kept, unless --prune is given.\n" +
+			"The whole file is checked before anything is changed. A file looks like this:\n\n" +
+			"  actor: 5790001330552\n" +
+			"  subscriptions:\n" +
+			"    - uuid: 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41    # one that you have chosen, as uuidgen does\n" +
+			"      callback_url: https://example.org/hook\n" +
+			"      jmespath_query: type == 'made'\n" +
+			"      hmac_secret_key_file: hook.key                # or hmac_secret_key_env: NAME; kept if not there\n" +
+			"      paused: false\n\n" +
+			"Further members: topic, method, encoding, form_fields, payload_form_field, hmac_key_id, attachments\n" +
+			"and hmac_secret_key, as in the HTTP API. Files are looked for beside FILE.yaml.",
+		Example: "  messagehub subscriptions sync subscriptions.yaml --dry-run\n" +
+			"  messagehub subscriptions sync subscriptions.yaml --prune",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("want one FILE")
+			}
+			return nil
+		},
+	}
+	s.a.flags(cmd)
+	cmd.Flags().Lookup("actor").Usage = "`ID` of the actor; default: that of the file"
+	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what would be done, and change nothing")
+	cmd.Flags().BoolVar(&s.prune, "prune", false, "delete the subscriptions of the actor that are not in the file")
+	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
+		f, err := s.read(args[0])
+		if err != nil {
+			return err
+		}
+		if s.a.actor == "" {
+			s.a.actor = f.Actor.String()
+		}
+		hub, err := s.a.check()
+		if err != nil {
+			return p.usage("%w", err)
+		}
+		defer hub.Close()
+		if f.Actor.String() != "" && f.Actor.String() != s.a.actor {
+			return p.usage("--actor: %s has the subscriptions of %s", args[0], f.Actor)
+		}
+		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
+		defer cancel()
+		return s.sync(ctx, hub, f)
+	})
+	return cmd
+}
+
+// read reads the file. The keys that it names are beside it.
+func (s *syncCommand) read(name string) (file *subscriptionfile.File, err error) {
+	input, _, err := s.p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, input.Close()) }()
+	return subscriptionfile.Parse(input, name, subscriptionfile.Source{
+		File: func(key string) (string, error) {
+			if !filepath.IsAbs(key) {
+				key = filepath.Join(filepath.Dir(name), key)
+			}
+			lines, err := readSecretFile(key)
+			if err != nil {
+				return "", err
+			}
+			return lines[0], nil
+		},
+		Variable: s.p.variable,
+		NewID:    newSubscriptionID,
+	})
+}
+
+func (s *syncCommand) sync(ctx context.Context, hub *hubclient.Client, f *subscriptionfile.File) error {
+	stored, err := hub.Subscriptions(ctx, s.a.actor)
+	if err != nil {
+		return err
+	}
+	steps, err := subscriptionfile.Plan(f, stored, s.prune)
+	if err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	changes := 0
+	for i := range steps {
+		step := &steps[i]
+		if !s.dryRun {
+			if err := s.carryOut(ctx, hub, step); err != nil {
+				return fmt.Errorf("%s %s: %w; made before it: %s; the command may be repeated", step.Action, step.ID, explainRefusal(err), terminal.CountOf(int64(changes), "change"))
+			}
+		}
+		if step.Action != subscriptionfile.Keep && step.Action != subscriptionfile.Ignore {
+			changes++
+		}
+		s.show(step)
+	}
+	switch {
+	case s.dryRun:
+		_, err = fmt.Fprintf(s.p.out, "%s would be made; this was a dry run, nothing was changed\n", terminal.CountOf(int64(changes), "change"))
+	default:
+		_, err = fmt.Fprintf(s.p.out, "%s made\n", terminal.CountOf(int64(changes), "change"))
+	}
+	return err
+}
+
+// carryOut makes one change.
+func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step *subscriptionfile.Step) (err error) {
+	switch step.Action {
+	case subscriptionfile.Create, subscriptionfile.Update, subscriptionfile.Keep:
+		if step.Sends {
+			_, _, err = hub.PutSubscription(ctx, s.a.actor, step.ID, &step.Entry.Draft, step.Entry.Secret)
+		}
+	case subscriptionfile.Pause, subscriptionfile.Resume:
+		_, err = hub.SetPaused(ctx, s.a.actor, step.ID, step.Action == subscriptionfile.Pause)
+	case subscriptionfile.Delete:
+		err = hub.DeleteSubscription(ctx, s.a.actor, step.ID)
+	case subscriptionfile.Ignore:
+	}
+	return err
+}
+
+// show prints a change and what differs.
+func (s *syncCommand) show(step *subscriptionfile.Step) {
+	fmt.Fprintf(s.p.out, "%-16s %s  %s\n", step.Action, step.ID, terminal.Clip(terminal.Printable(step.URL), 60))
+	for _, why := range step.Why {
+		fmt.Fprintf(s.p.out, "    %s\n", terminal.Clip(terminal.Printable(why), 200))
+	}
+	if step.Sends && step.Action == subscriptionfile.Keep {
+		fmt.Fprintln(s.p.out, "    its key is sent: only the hub can compare it")
+	}
+}

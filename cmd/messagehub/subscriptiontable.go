@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// showSubscriptions shows them in a table.
+func (p *process) showSubscriptions(actor string, all []*hubclient.Subscription) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintf(p.out, "%s has no subscriptions\n", actor)
+		return err
+	}
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SUBSCRIPTION\tTOPIC\tSTATE\tSIGNED\tCALLS")
+	for _, s := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.ID, terminal.Clip(terminal.Printable(s.Topic), 20), stateOf(s), yesNo(s.Signed), terminal.Clip(terminal.Printable(s.CallbackURL), 60))
+	}
+	return table.Flush()
+}
+
+func stateOf(s *hubclient.Subscription) string {
+	if s.Paused {
+		return "paused"
+	}
+	return "active"
+}
+
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// showSubscription shows each member of one in a line.
+func (p *process) showSubscription(s *hubclient.Subscription) error {
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(table, "%s\t%s\n", name, terminal.Printable(value))
+		}
+	}
+	line("subscription", s.ID.String())
+	line("owner", s.Owner.String())
+	line("state", stateOf(s))
+	line("topic", s.Topic)
+	line("calls", s.Method+" "+s.CallbackURL)
+	line("encoding", s.Encoding)
+	for _, name := range slices.Sorted(maps.Keys(s.FormFields)) {
+		line("form field", name+"="+s.FormFields[name])
+	}
+	if len(s.FormFields) > 0 {
+		line("message in field", s.PayloadFormField)
+	}
+	line("signed", yesNo(s.Signed))
+	line("HMAC key id", s.HMACKeyID)
+	line("filter", s.Filter)
+	for _, name := range slices.Sorted(maps.Keys(s.Attachments)) {
+		line("attachment", name+"="+s.Attachments[name])
+	}
+	line("created", s.Created.UTC().Format(time.RFC3339))
+	if len(s.Unknown) > 0 {
+		line("not known here", strings.Join(s.Unknown, ", "))
+	}
+	return table.Flush()
+}
