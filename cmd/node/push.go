@@ -64,7 +64,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
 		Receivers: newReceivers(cfg, documents, keys, metrics),
-		Caller:    &caller{p.client, s.content},
+		Caller:    newMeteredCaller(&caller{p.client, s.content}, metrics),
 	}
 	if !cfg.Embedded() { // a data folder has one node
 		ports.Nodes = documents

@@ -1,0 +1,52 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+)
+
+// A meteredCaller counts and times the calls of another caller.
+type meteredCaller struct {
+	next     delivery.Caller
+	underWay prometheus.Gauge
+	seconds  *prometheus.HistogramVec
+}
+
+func newMeteredCaller(next delivery.Caller, metrics prometheus.Registerer) *meteredCaller {
+	factory := promauto.With(metrics)
+	return &meteredCaller{
+		next: next,
+		underWay: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "messagehub_push_calls_under_way",
+			Help: "Calls to receivers that have not ended.",
+		}),
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "messagehub_push_call_seconds",
+			Help:    "Calls to receivers by the class of the answer: 2xx to 5xx, none (no answer), or ended (by this node, which calls again).",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"answer"}),
+	}
+}
+
+// Call implements [delivery.Caller].
+func (m *meteredCaller) Call(ctx context.Context, call delivery.Call) domain.Answer {
+	m.underWay.Inc()
+	defer m.underWay.Dec()
+	answer := m.next.Call(ctx, call)
+	class := "none"
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		class = "ended"
+	case answer.Status > 0:
+		class = strconv.Itoa(answer.Status/100) + "xx"
+	}
+	m.seconds.WithLabelValues(class).Observe(answer.Took.Seconds())
+	return answer
+}
