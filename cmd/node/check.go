@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A NoDataError says that there is nothing to check.
+// A NoDataError says that there is nothing to work on.
 type NoDataError struct{ Folder string }
 
 func (e *NoDataError) Error() string {
@@ -30,12 +30,8 @@ func (e *NoDataError) Error() string {
 // an earlier version has made. It fails with a *InUseError
 // if a process has the data folder, and with a *NoDataError if nothing is there.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
-	if cfg.Embedded() {
-		if _, err := os.Stat(filepath.Join(cfg.Data, cosmosFolder, disk.FileName)); errors.Is(err, fs.ErrNotExist) {
-			if _, err := os.Stat(filepath.Join(cfg.Data, datafolder.IdentityFile)); errors.Is(err, fs.ErrNotExist) {
-				return report, &NoDataError{cfg.Data}
-			}
-		}
+	if err := requireData(&cfg); err != nil {
+		return report, err
 	}
 	cfg.BlobListen = "" // nobody exchanges anything meanwhile
 	o := &Options{Logger: logger}
@@ -47,6 +43,19 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	return s.check(ctx, opts)
+}
+
+// requireData fails with a *NoDataError if cfg names a folder in which no hub has kept anything.
+func requireData(cfg *config.Config) error {
+	if !cfg.Embedded() {
+		return nil
+	}
+	for _, name := range []string{filepath.Join(cosmosFolder, disk.FileName), datafolder.IdentityFile} {
+		if _, err := os.Stat(filepath.Join(cfg.Data, name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return &NoDataError{cfg.Data}
 }
 
 // check is the Checker of the store.

@@ -24,6 +24,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -76,6 +77,9 @@ type Options struct {
 	folder   *datafolder.Identity // of the data folder; nil: nothing is kept in it
 	network  *network
 	identity func() (azcore.TokenCredential, error)
+
+	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
+	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }
 
 // connect gives o the network and the identity of one node.

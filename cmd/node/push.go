@@ -69,17 +69,27 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	if !cfg.Embedded() { // a data folder has one node
 		ports.Nodes = documents
 	}
-	p.engine = delivery.New(ports, delivery.Options{
-		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
-		Timeout: cfg.Push.Timeout + settleTime, Sweep: documents.Sweep,
-		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,
-	})
+	if opts.wrapCaller != nil {
+		ports.Caller = opts.wrapCaller(ports.Caller)
+	}
+	o := engineOptions(cfg)
+	o.For, o.Sweep = opts.pushFor, documents.Sweep
+	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
+	p.engine = delivery.New(ports, o)
 	p.events = publish.New(streams, p.engine.Published)
 	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents}, keys, subscribe.Options{
 		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
 		Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
 	})
 	return p, nil
+}
+
+// engineOptions returns the options of the engine that an operator sets.
+func engineOptions(cfg *config.Config) delivery.Options {
+	return delivery.Options{
+		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
+		Timeout: cfg.Push.Timeout + settleTime,
+	}
 }
 
 // provisionPush creates the containers that are missing where a key allows it, and checks them.

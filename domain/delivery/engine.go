@@ -137,6 +137,12 @@ func New(ports Ports, opts Options) *Engine {
 // margin is what Run has left when everything has been stored.
 const margin = 5 * time.Second
 
+// Reserve returns the time before the end of Options.For in which no call begins.
+func (o Options) Reserve() time.Duration {
+	o.setDefaults()
+	return o.Timeout + o.Overhead + margin
+}
+
 // Run serves cursors until ctx ends, or Options.For has passed. Then it begins no call, waits
 // for those that are under way, stores their outcomes, and returns nil. It is called once.
 func (e *Engine) Run(ctx context.Context) error {
@@ -147,7 +153,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	grace := e.opts.Grace
 	var ending <-chan time.Time
 	if e.opts.For > 0 {
-		last := e.opts.Timeout + e.opts.Overhead + margin // what a call that begins now may take
+		last := e.opts.Reserve() // what a call that begins now may take
 		timer := time.NewTimer(max(e.opts.For-last, 0))
 		defer timer.Stop()
 		ending, grace = timer.C, min(e.opts.For, last)-margin

@@ -1,0 +1,113 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+)
+
+// A NotifyReport says what was done by Notify.
+type NotifyReport struct {
+	Calls  int64 // that were made
+	Failed int64 // of those; they are repeated later
+}
+
+// NotifyReserve returns the time at the end of Notify in which no call begins, because it may
+// not end before.
+func NotifyReserve(cfg *config.Config) time.Duration { return engineOptions(cfg).Reserve() }
+
+// Notify calls the receivers of what cfg names, without a hub: nothing is served and no other
+// work is done. It returns after the duration, or when ctx ends, with all calls ended and their
+// outcomes stored. Beside hubs of the same account it takes its share of the receivers, and
+// gives it back. It fails with a *InUseError if a process has the data folder, and with a
+// *NoDataError if nothing is there. It needs more time than NotifyReserve returns.
+func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.Duration) (report NotifyReport, err error) {
+	began := time.Now()
+	if err := cfg.Validate(); err != nil {
+		return report, err
+	}
+	if least := NotifyReserve(&cfg); duration <= least {
+		return report, fmt.Errorf("want more than %s: a call takes up to %s (push.timeout), and its outcome has to be stored", least, cfg.Push.Timeout)
+	}
+	if err := requireData(&cfg); err != nil {
+		return report, err
+	}
+	cfg.BlobListen = "" // nobody exchanges anything meanwhile
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
+	opts.connect()
+	defer opts.network.close()
+	metrics := prometheus.NewRegistry()
+	s, err := openStore(ctx, &cfg, &opts, metrics)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	opts.pushFor = max(duration-time.Since(began), 1)
+	counts := new(countingCaller)
+	opts.wrapCaller = counts.wrap
+	p, err := openPush(ctx, &cfg, &opts, s, metrics)
+	if err != nil {
+		return report, err
+	}
+	defer p.close()
+	if p.fault != nil {
+		return report, fmt.Errorf("%w; run messagehub provision", p.fault)
+	}
+	err = s.whileWritable(ctx, p.run)
+	return NotifyReport{Calls: counts.calls.Load(), Failed: counts.failed.Load()}, err
+}
+
+// whileWritable runs f, and ends it with an error if nothing can be written any more.
+func (s *store) whileWritable(ctx context.Context, f func(context.Context)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f(ctx)
+	}()
+	var err error
+	select {
+	case err = <-s.broken:
+	case <-ended:
+	}
+	cancel()
+	<-ended
+	return err
+}
+
+// A countingCaller counts calls.
+type countingCaller struct {
+	next          delivery.Caller
+	calls, failed atomic.Int64
+}
+
+func (c *countingCaller) wrap(next delivery.Caller) delivery.Caller {
+	c.next = next
+	return c
+}
+
+// Call makes a call, and counts it if its outcome is known.
+func (c *countingCaller) Call(ctx context.Context, call delivery.Call) domain.Answer {
+	a := c.next.Call(ctx, call)
+	if ctx.Err() == nil {
+		c.calls.Add(1)
+		if a.Error != "" {
+			c.failed.Add(1)
+		}
+	}
+	return a
+}
