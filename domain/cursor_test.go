@@ -279,3 +279,29 @@ func TestAMessage_IsChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestACursor_FollowsTheLatestWishOfItsOwner(t *testing.T) {
+	stream, err := domain.ParseTopic("t")
+	require.NoError(t, err)
+	c, err := domain.OpenCursor(domain.Standing{Stream: stream}, nil, domain.Owner{Incarnation: "a", Limit: 1}, time.Now())
+	require.NoError(t, err)
+	for _, step := range []struct {
+		isPaused bool
+		resumed  int
+		changed  bool
+		want     domain.CursorState
+	}{
+		{false, 0, false, domain.Active},
+		{true, 0, true, domain.Paused},
+		{true, 0, false, domain.Paused},
+		{false, 1, true, domain.Active},
+		{true, 0, false, domain.Active}, // a stale read
+		{true, 1, true, domain.Paused},
+		{false, 2, true, domain.Active},
+		{false, 2, false, domain.Active},
+		{false, 3, true, domain.Active}, // it ends a hold and the breaker, too
+	} {
+		require.Equal(t, step.changed, c.Follow(step.isPaused, step.resumed), step)
+		require.Equal(t, step.want, c.Standing().State, step)
+	}
+}

@@ -19,6 +19,8 @@ type line struct {
 	left   int           // writes until it is cut; 0: it is not
 	frozen chan struct{} // closed when it thaws; nil: it is not frozen
 
+	settling time.Duration // between a settlement and its answer
+
 	// fault breaks a call: with an error before it is carried out, or after that.
 	fault func() (before, after error)
 }
@@ -139,6 +141,10 @@ func (s lineCursors) Settle(ctx context.Context, id domain.CursorID, version rep
 		settled, err = s.Cursors.Settle(ctx, id, version, t)
 		return err
 	})
+	s.line.mu.Lock()
+	answer := time.After(s.line.settling)
+	s.line.mu.Unlock()
+	<-answer
 	return settled, err
 }
 

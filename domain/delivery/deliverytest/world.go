@@ -62,6 +62,8 @@ type Receiver struct {
 	Policy      domain.Policy
 	Concurrency int
 	Matches     func(*repository.Entry) bool
+	IsPaused    bool // as its owner wants; see World.Change
+	Resumed     int
 	// Answer answers a call; nil: with 200. It may wait.
 	Answer func(ctx context.Context, c delivery.Call) domain.Answer
 
@@ -134,6 +136,19 @@ func (w *World) Add(r *Receiver) *Receiver {
 	return r
 }
 
+// Change pauses or resumes a receiver, and tells a node unless that is nil.
+func (w *World) Change(n *Node, r *Receiver, isPaused bool) {
+	w.mu.Lock()
+	r.IsPaused = isPaused
+	if !isPaused {
+		r.Resumed++
+	}
+	w.mu.Unlock()
+	if n != nil {
+		n.Changed(r.ID)
+	}
+}
+
 // Remove deletes a receiver.
 func (w *World) Remove(r *Receiver) {
 	w.mu.Lock()
@@ -149,7 +164,7 @@ func (w *World) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiv
 	if r == nil {
 		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "there is no receiver %s", id)
 	}
-	return delivery.Receiver{Policy: r.Policy, Concurrency: r.Concurrency, Matches: r.Matches}, nil
+	return delivery.Receiver{Policy: r.Policy, Concurrency: r.Concurrency, Matches: r.Matches, IsPaused: r.IsPaused, Resumed: r.Resumed}, nil
 }
 
 // Call implements [delivery.Caller].
@@ -240,6 +255,13 @@ func (n *Node) IsCut() bool {
 
 // Freeze keeps a node from doing anything until thaw is called.
 func (n *Node) Freeze() (thaw func()) { return n.line.freeze() }
+
+// AnswerSettlementsAfter has the node learn some time after it that a settlement was carried out.
+func (n *Node) AnswerSettlementsAfter(d time.Duration) {
+	n.line.mu.Lock()
+	defer n.line.mu.Unlock()
+	n.line.settling = d
+}
 
 // Ended is closed when the node has ended.
 func (n *Node) Ended() <-chan struct{} { return n.ended }

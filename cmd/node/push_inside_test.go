@@ -1,0 +1,116 @@
+package node
+
+import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A receiver whose secret cannot be opened is not called: a call without a signature is one
+// that anybody can make.
+func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
+	definitions, ctx := memory.NewDefinitions(), t.Context()
+	keyring := func() *subscribe.Keyring {
+		k, err := subscribe.NewKeyring(subscribe.NewKey())
+		require.NoError(t, err)
+		return k
+	}
+	sealed := keyring()
+	s := subscribe.New(subscribe.Ports{
+		Definitions: definitions, Streams: memory.NewStreams(time.Hour, time.Now), Cursors: memory.NewCursors(time.Now),
+	}, sealed, subscribe.Options{CheckSecret: checkSecret})
+	owner, err := domain.ParseActorID("owner")
+	require.NoError(t, err)
+	create := func(secret string) domain.CursorID {
+		created, err := s.Create(ctx, subscribe.Draft{
+			Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}, Secret: &secret,
+		})
+		require.NoError(t, err)
+		return created.ID.Cursor()
+	}
+	unsigned, keyed, standard := create(""), create("a key"), create("whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	cfg := config.Default()
+	for _, tc := range []struct {
+		name string
+		keys *subscribe.Keyring
+		want domain.Kind
+	}{{"another key", keyring(), domain.Unavailable}, {"no key", nil, domain.Unavailable}} {
+		r := newReceivers(&cfg, definitions, tc.keys, prometheus.NewRegistry())
+		for _, id := range []domain.CursorID{keyed, standard} {
+			_, err := r.Receiver(ctx, id)
+			require.Equal(t, tc.want, domain.KindOf(err), tc.name)
+		}
+		_, err = r.Receiver(ctx, unsigned)
+		require.NoError(t, err, tc.name)
+	}
+	r := newReceivers(&cfg, definitions, sealed, prometheus.NewRegistry())
+	found, err := r.Receiver(ctx, keyed)
+	require.NoError(t, err)
+	require.Equal(t, "a key", string(found.Target.(*target).key))
+	require.Empty(t, found.Target.(*target).secrets)
+	found, err = r.Receiver(ctx, standard)
+	require.NoError(t, err)
+	require.Empty(t, found.Target.(*target).key)
+	require.Len(t, found.Target.(*target).secrets, 1)
+
+	short := "whsec_c2hvcnQ="
+	_, err = s.Create(ctx, subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}, Secret: &short})
+	require.ErrorContains(t, err, "/hmac_secret_key: ")
+	require.NotContains(t, err.Error(), short)
+}
+
+func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
+	cfg := config.Default()
+	cfg.Data = t.TempDir()
+	id, owner := domain.SubscriptionID{1}, domain.ActorID{}
+	first, err := pushKeys(&cfg)
+	require.NoError(t, err)
+	sealed := first.Seal(id, owner, "text")
+	file := filepath.Join(cfg.Data, pushKeyName)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+	again, err := pushKeys(&cfg)
+	require.NoError(t, err)
+	require.Equal(t, "text", opened(t, again, sealed))
+
+	// A setting that is added later seals, and the file still opens.
+	cfg.Push.SecretKey = config.Secret(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	both, err := pushKeys(&cfg)
+	require.NoError(t, err)
+	require.Equal(t, "text", opened(t, both, sealed))
+	_, err = again.Open(id, owner, both.Seal(id, owner, "text"))
+	require.Error(t, err)
+
+	// Payloads on Azure may have several nodes, of which none may have a key of its own.
+	azure := config.Default()
+	azure.Data, azure.Cosmos.Endpoint, azure.Blob.Endpoint = t.TempDir(), "https://a.example/", "https://b.example/"
+	none, err := pushKeys(&azure)
+	require.NoError(t, err)
+	require.Nil(t, none)
+
+	require.NoError(t, os.WriteFile(file, []byte("other"), 0o600))
+	_, err = pushKeys(&cfg)
+	require.ErrorContains(t, err, "it does not hold the Base64 of 32 bytes; restore it")
+	require.NoError(t, os.Chmod(file, 0o644))
+	_, err = pushKeys(&cfg)
+	require.ErrorContains(t, err, "its mode 0644 lets others read it; restore it, or correct its mode")
+}
+
+func opened(t *testing.T, k *subscribe.Keyring, sealed string) string {
+	t.Helper()
+	text, err := k.Open(domain.SubscriptionID{1}, domain.ActorID{}, sealed)
+	require.NoError(t, err)
+	return text
+}
