@@ -69,6 +69,7 @@ func (c received) marked(number int64, saved millis, limit int) []mark {
 		return c.Marks
 	}
 	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
+	marks = marks[max(0, len(marks)-allMarks):] // a head has no more, unless it is damaged
 	for len(marks) > limit {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {

@@ -161,7 +161,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	slot := 0 // the next one
-	hashes := make([]uint64, 0, d.limit)
+	hashes := make([]uint64, 0, min(d.limit, maxRound))
 	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
 		if err != nil {

@@ -29,7 +29,7 @@ func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64)
 		return err
 	}
 	set, err := decodeFingerprints(at, doc.Fingerprints)
-	isWrong := err != nil || doc.Drawer != d.id || doc.Sealed && (!d.sealed || doc.Count < d.limit) ||
+	isWrong := err != nil || doc.Drawer != d.id || doc.Count < 0 || doc.Sealed && (!d.sealed || doc.Count < d.limit) ||
 		!set.holdsAll(hashes[:min(doc.Count, len(hashes))])
 	if !isWrong {
 		return nil

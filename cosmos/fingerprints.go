@@ -161,7 +161,11 @@ func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
 	d := decoder{b: data[1:end]}
 	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.buckets()+1)}
 	for i := range s.buckets() {
-		f.starts[i+1] = f.starts[i] + uint32(d.uvarint()) //nolint:gosec // written from an uint32
+		n := d.uvarint()
+		if n > uint64(len(d.b)) { // each takes 4 bytes behind the counts
+			return nil, errFingerprints
+		}
+		f.starts[i+1] = f.starts[i] + uint32(n) //nolint:gosec // few
 	}
 	if d.failed || len(d.b) != 4*int(f.starts[s.buckets()]) {
 		return nil, errFingerprints

@@ -558,7 +558,7 @@ const pagesOfIndex = 32
 // readIDs reads the ids of a run of slots. newest is the tail of the cabinet, which may have
 // some of them. hasLost says that some of them are lost.
 func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange, newest *tail) (ids map[domain.EventID]domain.Digest, hasLost bool, err error) {
-	ids = make(map[domain.EventID]domain.Digest, s.To-s.From)
+	ids = make(map[domain.EventID]domain.Digest, min(s.To-s.From, maxRound))
 	read := c.readDrawer(cabinet, s, newest)
 	read.size = pagesOfIndex
 	for !read.done() {

@@ -46,7 +46,7 @@ func (o *openDrawer) begin(f *readFilter, limit int) {
 	o.looked = true
 	switch {
 	case f == nil:
-	case f.doc.Drawer != o.drawer || f.doc.Count > limit:
+	case f.doc.Drawer != o.drawer || f.doc.Count < 0 || f.doc.Count > limit:
 		o.misfit = f.doc.ETag
 	default:
 		o.filter, o.from, o.fill = f.set, f.doc.Count, f.doc.Count

@@ -118,6 +118,9 @@ func (w *writer) uncompared() ([]domain.Group, error) {
 // step by step: the error is client.ErrStale after each. A raise that another writer has begun
 // is completed.
 func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
+	if w.head.Watermark > w.head.Reserved { // its numbers would be given again
+		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
+	}
 	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {
 		return w.raiseLosses(ctx, c)
 	}
@@ -195,6 +198,10 @@ func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinet
 		if d.Ordinal <= highest+maxOrdinalGap { // they are in order
 			highest = max(highest, d.Ordinal)
 		}
+	}
+	// Each drawer that the gate has passed had an event, unless a rollback has emptied it.
+	if events := max(at.Total-last.Total, 0); at.Ordinal-last.Ordinal > maxOrdinalGap && int64(at.Ordinal-last.Ordinal) > 2*events+maxOrdinalGap {
+		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its gate is %d drawers in front of its head, and %d events", cabinetKey(cabinet), at.Ordinal-last.Ordinal, events)
 	}
 	if highest-last.Ordinal > maxRaise {
 		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its head is at drawer %d, and a gate or a drawer at %d", cabinetKey(cabinet), last.Ordinal, highest)

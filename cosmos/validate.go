@@ -35,6 +35,12 @@ func (h *head) Validate() error {
 			return fmt.Errorf("cabinet %q has %d events in drawer %d", name, last.Fill, last.Ordinal)
 		}
 	}
+	if !areOrdinals(0, h.RemovedOrdinal) {
+		return fmt.Errorf("it has removed cabinets up to drawer %d", h.RemovedOrdinal)
+	}
+	if h.Undone < 0 {
+		return fmt.Errorf("%d of its intents were rolled back", h.Undone)
+	}
 	for name, t := range h.Retention {
 		if !isName(t.Closed) {
 			return fmt.Errorf("cabinet %q has closed drawer %q", name, t.Closed)
@@ -42,8 +48,9 @@ func (h *head) Validate() error {
 	}
 	if h.Intent != nil {
 		for i := range h.Intent.Parts {
-			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) {
-				return fmt.Errorf("its intent is to fill %d slots from %d on", p.Count, p.Slot)
+			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) ||
+				p.Ordinal < 0 || p.Ordinal > h.cabinet(p.Cabinet).Ordinal+len(h.Intent.Parts) { // each new drawer has the next ordinal
+				return fmt.Errorf("its intent is to fill %d slots from %d on, of drawer %d", p.Count, p.Slot, p.Ordinal)
 			}
 		}
 	}
@@ -66,6 +73,9 @@ func (d *bundleDoc) Validate() error {
 	}
 	if len(d.Ranges) == 0 {
 		return fmt.Errorf("bundle %s has no slots", d.ID)
+	}
+	if len(d.Ranges) > drawersPerBundle {
+		return fmt.Errorf("bundle %s has slots of %d drawers", d.ID, len(d.Ranges))
 	}
 	for _, s := range d.Ranges {
 		if !areSlots(s.From, s.To) || !isName(s.Drawer) {

@@ -1,0 +1,370 @@
+package cosmos
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A storeImage is all that is stored, to be brought back after each damage.
+type storeImage struct {
+	*testing.T
+	*rig
+	actor domain.ActorID
+	open  domain.BundleID
+	admin *Repository // reads and writes the documents
+	docs  map[docPlace]imageDoc
+}
+
+type docPlace struct {
+	container *azcosmos.ContainerClient
+	key, id   string
+}
+
+type imageDoc struct {
+	etag string
+	body map[string]any
+}
+
+const (
+	imageCapacity = 3
+	imageTail     = 2
+)
+
+// newStoreImage fills a store with documents of every kind. If it has an intent, that is of a
+// process that has ended.
+func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
+	s := &storeImage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
+	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1}
+	s.admin = s.node(Options{}, false)
+	node := s.node(opts, true)
+	saves := func(n int, origin domain.Origin) []domain.Event {
+		events := repositorytest.Events(n, s.actor, repositorytest.From(origin))
+		_, err := node.Save(t.Context(), s.actor, events)
+		require.NoError(t, err)
+		return events
+	}
+	for range 3 {
+		saves(3, domain.TimeSeries)
+	}
+	saves(1, domain.TimeSeries)
+	saves(1, domain.Charges)
+	takes := func() domain.BundleID {
+		b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+		require.NoError(t, err)
+		return b.ID
+	}
+	_, err := node.Acknowledge(t.Context(), s.actor, takes())
+	require.NoError(t, err)
+	_, err = node.SweepRecipient(t.Context(), s.actor) // leaves milestones
+	require.NoError(t, err)
+	events := saves(7, domain.TimeSeries) // the last one in a drawer that stays open
+	saves(1, domain.TimeSeries)
+	saves(1, domain.Charges)
+	s.open = takes()
+	node.Settle(t.Context(), s.actor)
+	h, err := node.begin("test").readHead(t.Context(), s.actor)
+	require.NoError(t, err)
+	last := h.Cabinets[nameOf(events[0].Cabinet())]
+	require.Equal(t, 1, last.inPages())
+	keys := keysOf(map[domain.EventID]domain.Digest{events[6].ID: {}})
+	require.NoError(t, node.begin("test").writeDrawerFilter(t.Context(), events[0].Cabinet(), &drawerFilter{
+		drawer: last.Drawer, ordinal: last.Ordinal, count: 1, set: newFingerprintSet(drawerSegment(last.Ordinal), keys),
+	}, &storedFilter{}))
+	if hasIntent {
+		once := opts
+		once.Retries = -1
+		dying, line := s.tapped(once)
+		line.set(at(2, replacesHead, func() error { return errors.New("the process ends before the commit") }))
+		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.From(domain.TimeSeries)))
+		require.Error(t, err)
+	}
+	s.docs = s.reads()
+	return s
+}
+
+// reads returns all documents that are stored.
+func (s *storeImage) reads() map[docPlace]imageDoc {
+	s.Helper()
+	node := s.admin
+	found := make(map[docPlace]imageDoc)
+	for _, container := range []*azcosmos.ContainerClient{node.db.catalog, node.db.bundles, node.db.cabinets} {
+		q := node.begin("test").QueryAllPartitions(container, "", "SELECT * FROM c")
+		for !q.IsDone() {
+			items, err := q.Next(s.Context(), 1000)
+			require.NoError(s, err)
+			for _, item := range items {
+				var body map[string]any
+				d := json.NewDecoder(strings.NewReader(string(item)))
+				d.UseNumber()
+				require.NoError(s, d.Decode(&body))
+				key, isKeyed := body["partitionKey"].(string)
+				if !isKeyed {
+					key = body["recipient"].(string)
+				}
+				etag := body["_etag"].(string)
+				for _, name := range []string{"_etag", "_ts", "_rid", "_self", "_attachments"} {
+					delete(body, name)
+				}
+				found[docPlace{container, key, body["id"].(string)}] = imageDoc{etag, body}
+			}
+		}
+	}
+	return found
+}
+
+func (s *storeImage) writes(at docPlace, body map[string]any) {
+	s.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(s, err)
+	_, err = at.container.UpsertItem(s.Context(), azcosmos.NewPartitionKeyString(at.key), text, nil)
+	require.NoError(s, err)
+}
+
+// restores brings back all that has changed.
+func (s *storeImage) restores() {
+	s.Helper()
+	now := s.reads()
+	for at := range now {
+		if _, ok := s.docs[at]; !ok {
+			_, err := at.container.DeleteItem(s.Context(), azcosmos.NewPartitionKeyString(at.key), at.id, nil)
+			require.NoError(s, err)
+		}
+	}
+	changed := false
+	for at, doc := range s.docs {
+		if now[at].etag != doc.etag {
+			s.writes(at, doc.body)
+			changed = true
+		}
+	}
+	if changed {
+		for at, doc := range s.reads() {
+			require.NotNil(s, s.docs[at].body)
+			s.docs[at] = imageDoc{doc.etag, s.docs[at].body}
+		}
+	}
+}
+
+// eachNumber calls visit with the path of each number in a document.
+func eachNumber(v any, path []string, visit func(path []string, n json.Number)) {
+	switch v := v.(type) {
+	case json.Number:
+		visit(path, v)
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			eachNumber(v[name], append(slices.Clip(path), name), visit)
+		}
+	case []any:
+		for i := range v[:min(len(v), 2)] {
+			eachNumber(v[i], append(slices.Clip(path), strconv.Itoa(i)), visit)
+		}
+	}
+}
+
+// withNumber returns a copy of a document with another number at a path.
+func withNumber(t *testing.T, body map[string]any, path []string, n int64) map[string]any {
+	text, err := json.Marshal(body)
+	require.NoError(t, err)
+	var c map[string]any
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&c))
+	var at any = c
+	for i, name := range path {
+		last := i == len(path)-1
+		switch in := at.(type) {
+		case map[string]any:
+			if last {
+				in[name] = n
+			}
+			at = in[name]
+		case []any:
+			index, err := strconv.Atoi(name)
+			require.NoError(t, err)
+			if last {
+				in[index] = n
+			}
+			at = in[index]
+		}
+	}
+	return c
+}
+
+// maxRequestsOfDamage is how many requests a call may make, retries included, on a store of a
+// few drawers of which one number is damaged.
+const maxRequestsOfDamage = 500
+
+// A number in a document may decide how much is read, created or allocated. Whatever it is, no
+// call panics, and each ends within some requests. Those that succeed may do so on what the
+// damage says.
+func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
+	for _, hasIntent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStoreImage(t, hasIntent)
+			seen, cases, most := make(map[string]bool), 0, int64(0)
+			for _, at := range slices.SortedFunc(maps.Keys(s.docs), func(a, b docPlace) int { return strings.Compare(a.key+a.id, b.key+b.id) }) {
+				damages := func(path []string, n int64) {
+					name := s.kindOf(at) + " " + numberName(path)
+					if seen[name] || path[0] == "ttl" || hasIntent != isOfIntent(name) {
+						return
+					}
+					seen[name] = true
+					values := []int64{-1, 0, n + 1, n * 1000, 1 << 33, 1 << 52}
+					if raced {
+						values = []int64{-1, n * 1000}
+					}
+					for i, value := range values {
+						if value != n && !slices.Contains(values[:i], value) {
+							cases++
+							most = max(most, s.suffers(at, path, n, value))
+						}
+					}
+				}
+				eachNumber(s.docs[at].body, nil, func(path []string, number json.Number) {
+					if n, err := number.Int64(); err == nil {
+						damages(path, n)
+					}
+				})
+				for _, path := range s.absentNumbers(at) {
+					damages(path, 0)
+				}
+			}
+			t.Logf("%d damaged numbers, up to %d requests in a call: %v", cases, most, slices.Sorted(maps.Keys(seen)))
+			require.Greater(t, cases, 20)
+		})
+	}
+}
+
+// kindOf returns the kind of a document. That of the drawer that the head names is a kind of
+// its own.
+func (s *storeImage) kindOf(at docPlace) string {
+	if body := s.docs[at].body; body["kind"] != nil {
+		return body["kind"].(string)
+	}
+	kind := "entry"
+	_, isDrawer := s.docs[at].body["position"]
+	switch {
+	case isDrawer:
+		kind = "drawer"
+	case strings.ContainsAny(at.id, "-") && at.container.ID() == s.admin.db.cabinets.ID(): // page-00000, filter-0-00000-00000
+		kind = at.id[:strings.LastIndex(at.id[:8], "-")+2]
+	case at.id == headID:
+		return headID
+	}
+	if s.docs[at].body["sealed"] == true {
+		kind += ", sealed"
+	}
+	return kind
+}
+
+// isOfIntent reports whether a number is used only while there is an intent.
+func isOfIntent(name string) bool {
+	return strings.HasPrefix(name, "head intent") || name == "head undone"
+}
+
+// absentNumbers returns paths of numbers that are left out of a document while they are 0.
+func (s *storeImage) absentNumbers(at docPlace) (paths [][]string) {
+	name := nameOf(domain.CabinetKey{Recipient: s.actor, Origin: domain.TimeSeries, ContentType: repositorytest.Event(s.actor).ContentType})
+	switch s.kindOf(at) {
+	case headID:
+		for _, number := range []string{"undone", "removedOrdinal", "removedTotal"} {
+			paths = append(paths, []string{number})
+		}
+		for _, number := range []string{"paged", "baseOrdinal", "baseTotal"} {
+			paths = append(paths, []string{"cabinets", name, number})
+		}
+		paths = append(paths, []string{"retention", name, "milestones", "0", "filled"})
+	case gateKind:
+		paths = [][]string{{"removed"}, {"at", name, "nextSaved"}, {"at", name, "doubt"}}
+	case bundleKind:
+		paths = [][]string{{"next"}, {"nextSaved"}, {"bodyLength"}, {"opening"}}
+	}
+	return paths
+}
+
+// numberName returns the path of a number, without the names of cabinets and without indexes.
+func numberName(path []string) string {
+	named := slices.Clone(path)
+	for i, name := range named {
+		if _, err := strconv.Atoi(name); err == nil || strings.Contains(name, "|") {
+			named[i] = "*"
+		}
+	}
+	return strings.Join(named, "/")
+}
+
+// suffers makes every call on a store with one damaged number, and returns how many requests
+// the longest made.
+func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (most int64) {
+	s.Helper()
+	const peekNext, checkAndRepair = "peek of the next bundle", "check and repair"
+	s.restores()
+	damaged := withNumber(s.T, s.docs[at].body, path, value)
+	opts := Options{DrawerCapacity: imageCapacity, TailEvents: imageTail, SweepEvery: -1, Exclusive: true, Retries: client.MaxMissing + 1}
+	save := func(node *Repository) error {
+		_, err := node.Save(s.Context(), s.actor, []domain.Event{
+			repositorytest.Event(s.actor, repositorytest.From(domain.TimeSeries)), repositorytest.Event(s.actor, repositorytest.From(domain.Charges)),
+		})
+		return err
+	}
+	peek := func(node *Repository) error {
+		_, err := repositorytest.Peek(s.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+		return err
+	}
+	db := s.connect()
+	warm := New(db, s.content, opts)
+	require.NoError(s, save(warm))
+	for _, c := range []struct {
+		name string
+		call func(node *Repository) error
+	}{
+		{"warm save", func(*Repository) error { return save(warm) }},
+		{"cold save", save},
+		{"large save", func(node *Repository) error {
+			_, err := node.Save(s.Context(), s.actor, repositorytest.Events(8, s.actor, repositorytest.From(domain.TimeSeries)))
+			return err
+		}},
+		{"peek of the open bundle", peek},
+		{"dequeue", func(node *Repository) error {
+			_, err := node.Acknowledge(s.Context(), s.actor, s.open)
+			return err
+		}},
+		{peekNext, peek},
+		{checkAndRepair, func(node *Repository) error {
+			_, err := node.Check(s.Context(), CheckOptions{Recipient: s.actor, Repair: true})
+			return err
+		}},
+		{"sweep", func(node *Repository) error {
+			node.opts.Retention = 1
+			_, err := node.Sweep(s.Context())
+			return err
+		}},
+	} {
+		switch {
+		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the dearest: two values of six
+			continue
+		case c.name != peekNext:
+			s.writes(at, damaged)
+		}
+		requests := s.engine.Requests()
+		err := c.call(New(db, s.content, opts))
+		n := s.engine.Requests() - requests
+		require.LessOrEqual(s, n, int64(maxRequestsOfDamage), "%s, %s %s: %d instead of %d: %v", c.name, s.kindOf(at), strings.Join(path, "/"), value, before, err)
+		most = max(most, n)
+	}
+	return most
+}
