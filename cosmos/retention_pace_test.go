@@ -10,11 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/accounttest"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
-	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -34,7 +33,7 @@ func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	a := &throttledAccount{T: t, rig: &rig{t: t, engine: engine, line: &faulty.Transport{Next: engine.Transport()}, content: memory.NewContent()}}
+	a := &throttledAccount{T: t, rig: rigOf(t, accounttest.On(t, engine, nil))}
 	a.node = a.rig.node(Options{SweepEvery: -1, Retries: 100, TailEvents: DefaultTailEvents}, false)
 	made, err := a.node.Provision(t.Context(), client.ProvisionOptions{Throughput: suggested})
 	require.NoError(t, err)
