@@ -1,0 +1,103 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// shortFilters are the stored filters of drawers that do not cover all of the drawer. A nil
+// filter is not stored.
+type shortFilters map[blockSegment]*readFilter
+
+// complete makes filters of the drawers in short, in the order of their ordinals. A filter of
+// an older version is used as it is.
+func (cab *cabinetIndex) complete(ctx context.Context, c *call, short shortFilters) error {
+	for len(short) > 0 {
+		drawers := slices.SortedFunc(maps.Keys(short), blockSegment.compare)
+		limit := len(drawers)
+		if limit > drawersPerBundle {
+			limit = 0 // few requests rather than few documents
+		}
+		extents, err := c.extents(ctx, cab.cabinet, cab.last, drawers[0].first(), limit)
+		if err != nil {
+			return err
+		}
+		if len(extents) == 0 {
+			return client.ErrNotYetVisible
+		}
+		if err := cab.completeFilters(ctx, c, extents, short); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeFilters makes filters of those drawers of extents that are in short, and removes
+// them there.
+func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents []extent, short shortFilters) error {
+	filters := make([]*residentFilter, len(extents))
+	var g errgroup.Group // without a context: those under way when one fails are used by the next attempt
+	var failed atomic.Bool
+	g.SetLimit(drawersPerBundle)
+	for i, e := range extents {
+		f, isShort := short[drawerSegment(e.ordinal)]
+		if failed.Load() || !isShort {
+			continue
+		}
+		known := openDrawer{drawer: e.drawer, ordinal: e.ordinal, stored: &storedFilter{}}
+		known.begin(f, e.limit)
+		if cab.left.drawer == e.drawer && cab.left.fill > known.fill {
+			known = cab.left
+		}
+		g.Go(func() (err error) {
+			filters[i], err = c.completeFilter(ctx, cab.cabinet, e, &known, f != nil)
+			if err != nil {
+				failed.Store(true)
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	for i, f := range filters { // also if one could not be read: the next attempt continues there
+		if f != nil {
+			cab.admit(drawerSegment(extents[i].ordinal), f)
+			delete(short, drawerSegment(extents[i].ordinal))
+		}
+	}
+	return err
+}
+
+// completeFilter returns the filter of a sealed drawer of which some slots are known, and
+// stores it for the next reader.
+func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e extent, known *openDrawer, hasFilter bool) (*residentFilter, error) {
+	if known.fill < e.limit && !hasFilter {
+		older, err := c.readOlderFilter(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if older != nil {
+			return &residentFilter{older: older}, nil
+		}
+	}
+	if known.fill < e.limit {
+		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // the head has left the drawer
+		if err != nil {
+			return nil, err
+		}
+		known.fold()
+		known.ids, known.fill, known.hasLost = ids, e.limit, known.hasLost || hasLost
+	}
+	f := known.drawerFilter()
+	f.sealed = true
+	if !known.hasLost {
+		c.r.hints.leaveFilter(cabinet, f, known.stored)
+	}
+	return &residentFilter{set: f.set, hasLost: known.hasLost}, nil
+}

@@ -1,0 +1,78 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A loadedDrawer has the events of a drawer in the slots below until.
+type loadedDrawer struct {
+	ids     map[domain.EventID]domain.Digest
+	until   int
+	isWhole bool // the drawer takes no more
+}
+
+// load returns the events of a drawer, of the one that is being filled those that are known as
+// fingerprints only. It reads a drawer once for a Save. But the Save may have begun with an
+// older head: what the drawer has since is read as well.
+func (cab *cabinetIndex) load(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
+	isOpen := cab.last.Drawer != "" && ordinal == cab.last.Ordinal
+	known, ok := cab.loaded[ordinal]
+	if ok && (known.isWhole || isOpen && known.until >= cab.open.from) {
+		return known.ids, nil
+	}
+	extents, err := c.extents(ctx, cab.cabinet, cab.last, ordinal, 1)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := cab.last.decodeTail(cab.cabinet)
+	if err != nil {
+		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cab.cabinet), err)
+	}
+	if len(extents) == 0 {
+		return nil, client.ErrNotYetVisible
+	}
+	e := extents[0]
+	if !e.sealed {
+		e.limit = min(cab.open.from, e.limit) // the others are in memory
+	}
+	ids, _, err := c.readIDs(ctx, cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: ordinal, From: known.until, To: e.limit}, newest)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(ids, known.ids)
+	if cab.loaded == nil {
+		cab.loaded = make(map[int]loadedDrawer)
+	}
+	cab.loaded[ordinal] = loadedDrawer{ids: ids, until: e.limit, isWhole: e.sealed}
+	return ids, nil
+}
+
+// pagesOfIndex is how many pages the index reads in one request, since it uses all of them:
+// 2 MB when they are full.
+const pagesOfIndex = 32
+
+// readIDs reads the ids of a run of slots. newest is the tail of the cabinet, which may have
+// some of them. hasLost says that some of them are lost.
+func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange, newest *tail) (ids map[domain.EventID]domain.Digest, hasLost bool, err error) {
+	ids = make(map[domain.EventID]domain.Digest, min(s.To-s.From, maxRound))
+	read := c.readDrawer(cabinet, s, newest)
+	read.size = pagesOfIndex
+	for !read.done() {
+		events, err := read.next(ctx)
+		if err != nil {
+			if _, err := read.skipLost(ctx, err); err != nil {
+				return nil, false, err
+			}
+			hasLost = true
+			continue
+		}
+		for i := range events {
+			ids[events[i].ID] = events[i].digest
+		}
+	}
+	return ids, hasLost, nil
+}

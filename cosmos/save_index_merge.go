@@ -1,0 +1,79 @@
+package cosmos
+
+import (
+	"maps"
+	"slices"
+)
+
+// maxMemoryMerge is the highest level of the filters that are merged in memory, which takes
+// 0.3 s for 2.5 million events at this level. Those above are merged from what is stored.
+const maxMemoryMerge = 4
+
+// mergedBlocks are the filters of blocks that end with the same drawer.
+type mergedBlocks struct {
+	sets [][]*fingerprintSet // as mergeSets returns them
+	next block               // the smallest block that was not merged
+}
+
+// mergeBehind merges the filters of the blocks that end with a drawer, as far as they are in
+// memory, and keeps the merged ones instead.
+func (cab *cabinetIndex) mergeBehind(ordinal int) mergedBlocks {
+	var merged mergedBlocks
+	b := drawerBlock(ordinal).parent()
+	for ; b.end() == ordinal+1 && b.level <= maxMemoryMerge; b = b.parent() {
+		var all []*fingerprintSet
+		for segment := range b.child(0).segments() {
+			var children [fanOut]*fingerprintSet
+			for i := range fanOut {
+				child := blockSegment{b.child(i), segment}
+				if f := cab.resident[child]; f != nil && !f.hasLost {
+					children[i] = f.set
+				}
+				if children[i] == nil && child.end() > cab.floor {
+					merged.next = b
+					return merged
+				}
+			}
+			sets := mergeSets(b, &children)
+			merged.sets, all = append(merged.sets, sets), append(all, sets...)
+		}
+		for i := range fanOut {
+			for segment := range b.child(i).segments() {
+				cab.evict(blockSegment{b.child(i), segment})
+			}
+		}
+		for _, set := range all {
+			cab.admit(set.blockSegment, &residentFilter{set: set})
+		}
+	}
+	merged.next = b
+	return merged
+}
+
+// mergeAbsent has filters merged that are not stored, if those of all children are in memory.
+func (cab *cabinetIndex) mergeAbsent(c *call, absent map[blockSegment]bool) {
+	type step struct {
+		block
+		child int
+	}
+	merged := make(map[step]bool)
+	for _, at := range slices.SortedFunc(maps.Keys(absent), blockSegment.compare) {
+		if at.level == 0 {
+			continue
+		}
+		var sets [fanOut]*fingerprintSet
+		whole, s := true, step{block: at.block}
+		for i, child := range at.children() {
+			s.child = child.segment
+			if f := cab.resident[child]; f != nil && f.set != nil && !f.hasLost {
+				sets[i] = f.set
+			} else if child.end() > cab.floor {
+				whole = false
+			}
+		}
+		if whole && !merged[s] {
+			merged[s] = true
+			c.r.hints.leaveMerged(cab.cabinet, at.block, &sets)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package cosmos
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// filtersAtOnce is how many filters are read before the first of them is used and may be
+// forgotten: 8 MB when they are full.
+const filtersAtOnce = 400
+
+// fitting returns how many of hashes need up to filtersAtOnce filters that are not in memory.
+func (cab *cabinetIndex) fitting(hashes []uint64) int {
+	missing := make(map[blockSegment]bool)
+	for i, hash := range hashes {
+		for _, b := range cab.blocks {
+			cab.collectMissing(b, hash, nil, missing)
+		}
+		if len(missing) >= filtersAtOnce {
+			return i + 1
+		}
+	}
+	return len(hashes)
+}
+
+// suspects returns the ordinals of drawers that may hold events, by the hash of the event.
+func (cab *cabinetIndex) suspects(ctx context.Context, c *call, hashes []uint64) (map[uint64][]int, error) {
+	found := make(map[uint64][]int)
+	for len(hashes) > 0 {
+		some := hashes[:cab.fitting(hashes)]
+		hashes = hashes[len(some):]
+		if err := cab.fetch(ctx, c, some); err != nil {
+			return nil, err
+		}
+		for _, hash := range some {
+			ordinals, ok := cab.ordinals(hash)
+			if !ok {
+				return nil, client.ErrStale // cannot be: fetch has read them
+			}
+			if len(ordinals) > 0 {
+				found[hash] = ordinals
+			}
+		}
+		if len(hashes) > 0 {
+			cab.evictOldest()
+		}
+	}
+	return found, nil
+}
+
+// ordinals returns the ordinals of the drawers that may hold the event with a hash, apart
+// from those events whose digests are in memory. It reports false if a filter that this
+// needs is not in memory.
+func (cab *cabinetIndex) ordinals(hash uint64) ([]int, bool) {
+	var found []int
+	for _, b := range cab.blocks {
+		var ok bool
+		if found, ok = cab.ordinalsIn(b, hash, found); !ok {
+			return nil, false
+		}
+	}
+	if !cab.isComplete() {
+		return nil, false
+	}
+	if cab.open.filter != nil {
+		found = cab.open.filter.ordinals(hash, found)
+	}
+	return slices.DeleteFunc(found, func(ordinal int) bool { return ordinal < cab.floor }), true
+}
+
+func (cab *cabinetIndex) ordinalsIn(b block, hash uint64, to []int) ([]int, bool) {
+	if f := cab.resident[b.segmentOf(hash)]; f != nil {
+		cab.use(f)
+		switch {
+		case f.set != nil:
+			to = f.set.ordinals(hash, to)
+		case f.older.mayHoldHash(hash):
+			to = append(to, b.first())
+		}
+		return to, true
+	}
+	if b.level == 0 {
+		return to, false
+	}
+	for i := range fanOut {
+		if child := b.child(i); child.end() > cab.floor {
+			var ok bool
+			if to, ok = cab.ordinalsIn(child, hash, to); !ok {
+				return to, false
+			}
+		}
+	}
+	return to, true
+}
+
+// collectMissing adds to missing the segments of b, or of the blocks in it, that have to be
+// read for a hash. Those in absent are not stored: the filters of their children are used.
+func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing map[blockSegment]bool) {
+	at := b.segmentOf(hash)
+	switch {
+	case cab.resident[at] != nil, b.level == 0 && absent[at]:
+	case b.level > 0 && (absent[at] || cab.covers(b, hash)):
+		for i := range fanOut {
+			if child := b.child(i); child.end() > cab.floor {
+				cab.collectMissing(child, hash, absent, missing)
+			}
+		}
+	default:
+		missing[at] = true
+	}
+}
+
+// covers reports whether filters of b, or of all blocks in it, are in memory for a hash.
+func (cab *cabinetIndex) covers(b block, hash uint64) bool {
+	if cab.resident[b.segmentOf(hash)] != nil {
+		return true
+	}
+	if b.level == 0 {
+		return false
+	}
+	for i := range fanOut {
+		if child := b.child(i); child.end() > cab.floor && !cab.covers(child, hash) {
+			return false
+		}
+	}
+	return true
+}
+
+// fetch reads the filters that are needed to answer for hashes, and that of the drawer that
+// is being filled if it was not looked for.
+func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) error {
+	absent := make(map[blockSegment]bool) // not stored, or at level 0 not of the whole drawer
+	short := make(shortFilters)
+	for {
+		missing := make(map[blockSegment]bool)
+		for _, hash := range hashes {
+			for _, b := range cab.blocks {
+				cab.collectMissing(b, hash, absent, missing)
+			}
+		}
+		open := drawerSegment(cab.open.ordinal)
+		if cab.open.drawer != "" && !cab.open.looked {
+			missing[open] = true
+		}
+		if len(missing) == 0 {
+			break
+		}
+		wanted := slices.SortedFunc(maps.Keys(missing), blockSegment.compare)
+		found, err := c.readBlockFilters(ctx, cab.cabinet, wanted)
+		if err != nil {
+			return err
+		}
+		for _, at := range wanted {
+			f := found[at]
+			switch {
+			case at == open && cab.open.drawer != "" && !cab.open.looked:
+				cab.open.begin(f, cab.last.Fill)
+			case f != nil && (at.level > 0 || f.doc.Sealed):
+				cab.admit(at, &residentFilter{set: f.set})
+			default:
+				absent[at] = true
+				if at.level == 0 {
+					short[at] = f
+				}
+			}
+		}
+	}
+	if err := cab.complete(ctx, c, short); err != nil {
+		return err
+	}
+	cab.mergeAbsent(c, absent)
+	return nil
+}
