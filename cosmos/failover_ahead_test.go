@@ -1,13 +1,16 @@
 package cosmos
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
@@ -258,4 +261,45 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			require.NoError(t, f.checksOut())
 		})
 	}
+}
+
+// A Save that has gathered behind another one is planned with its commit, unless drawers ahead
+// of the head have not been looked for in its cabinet.
+func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
+		other := repositorytest.Typed("timeseries-other")
+		first, behind := repositorytest.Events(9, f.actor), repositorytest.Events(18, f.actor, other)
+		node := f.node(f.opts, true)
+		f.saves(node, first[:3], 3)
+		f.saves(node, behind[:3], 3)
+		past := f.partitions(1)
+		f.saves(node, behind[3:12], 3)
+		node.Settle(t.Context(), f.actor)
+		f.goesBack(past[0])
+
+		node, line := f.tapped(f.opts)
+		var gathered sync.WaitGroup
+		line.set(at(2, writes, func() error { // of its own intent, which is stored
+			gathered.Go(func() {
+				saved, err := node.Save(context.Background(), f.actor, behind[12:])
+				assert.NoError(t, err)
+				assert.Equal(t, repository.Saved{Accepted: 6}, saved)
+			})
+			synctest.Wait()
+			return nil
+		}))
+		f.saves(node, first[3:], 6)
+		gathered.Wait()
+		bundles, err := repositorytest.Drain(t.Context(), f.stores(f.node(f.opts, true)), f.actor, allGroups)
+		require.NoError(t, err)
+		found := make(map[domain.CabinetKey][]string)
+		for _, b := range bundles {
+			for _, e := range b.Events {
+				found[e.Cabinet()] = append(found[e.Cabinet()], e.ID.String())
+			}
+		}
+		require.Equal(t, map[domain.CabinetKey][]string{first[0].Cabinet(): idsOf(first), behind[0].Cabinet(): idsOf(behind)}, found)
+		require.NoError(t, f.checksOut())
+	})
 }
