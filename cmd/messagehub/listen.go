@@ -38,7 +38,7 @@ func (p *process) listenCommand() *cobra.Command {
 		Long: "Receive the calls of a hub, verify and print them, until Ctrl-C. It answers 200, or what --answer says.\n" +
 			"A call that cannot be verified with the given secrets is refused with 401, and the reason is printed.\n" +
 			"Without a secret every call is accepted.\n\n" +
-			"The hub calls addresses of its own machine only if its configuration allows that.\n\n" + verifyHelp,
+			"A hub on the same machine calls it only with push.allow=127.0.0.0/8 and push.insecure-http=true.\n\n" + verifyHelp,
 		Example: "  messagehub listen --port 9000 --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n" +
 			"  messagehub listen --answer 503 --retry-after 30s\n" +
 			"  messagehub listen --delay 20s --json",

@@ -21,7 +21,7 @@ const (
 )
 
 const verifyHelp = "Secrets of Standard Webhooks begin with whsec_ (shared, v1), whsk_ (private key, v1a) or whpk_ (public key,\n" +
-	"v1a); an HMAC key is the hmac_secret_key of a subscription. Other users of the machine can read flags:\n" +
+	"v1a); any other hmac_secret_key of a subscription is an HMAC key. Other users of the machine can read flags:\n" +
 	"--secret-file, " + webhookSecretVariable + " and " + webhookHMACVariable + " avoid that."
 
 // maxSecretFile is the limit for a file of secrets, in bytes.

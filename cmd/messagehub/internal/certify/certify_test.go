@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,7 +186,8 @@ func TestRun_FindsEachFault(t *testing.T) {
 	answer := func(w http.ResponseWriter, status int) bool { w.WriteHeader(status); return true }
 	seen := make(map[string]bool)
 	var mu sync.Mutex
-	under, hasCrashed := 0, false
+	under := 0
+	var hasCrashed atomic.Bool
 	verify := func(w http.ResponseWriter, r *http.Request, body []byte, change func(http.Header, *[]byte)) bool {
 		h := r.Header.Clone()
 		change(h, &body)
@@ -255,8 +257,10 @@ func TestRun_FindsEachFault(t *testing.T) {
 			return strings.Contains(r.Header.Get("Webhook-Signature"), "***") && answer(w, 500)
 		}, []string{"refuses with 400, 401 or 403"}},
 		"crashes at what it cannot read": {func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
-			hasCrashed = hasCrashed || strings.Contains(r.Header.Get("Webhook-Signature"), "***")
-			if hasCrashed {
+			if strings.Contains(r.Header.Get("Webhook-Signature"), "***") {
+				hasCrashed.Store(true)
+			}
+			if hasCrashed.Load() {
 				panic(http.ErrAbortHandler)
 			}
 			return false
