@@ -43,12 +43,36 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 // what was printed.
 func listening(t *testing.T, environ []string, args ...string) (url string, stop func() (out, err string)) {
 	t.Helper()
-	read, write := io.Pipe()
 	var out bytes.Buffer
+	url, end := listenOn(t, &out, environ, args...)
+	return url, func() (string, string) {
+		err := end()
+		return out.String(), err
+	}
+}
+
+// listeningTo is listening, but each line that is printed goes to lines. The function returns
+// what is printed to stderr.
+func listeningTo(t *testing.T, lines chan<- []byte, args ...string) (url string, stop func() string) {
+	t.Helper()
+	return listenOn(t, lineWriter(lines), nil, args...)
+}
+
+// A lineWriter sends what is written.
+type lineWriter chan<- []byte
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	w <- bytes.Clone(p)
+	return len(p), nil
+}
+
+func listenOn(t *testing.T, out io.Writer, environ []string, args ...string) (url string, stop func() string) {
+	t.Helper()
+	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, &process{args: append([]string{"messagehub", "listen", "--port", "0"}, args...), environ: environ, out: &out, err: write})
+		ended <- run(ctx, &process{args: append([]string{"messagehub", "listen", "--port", "0"}, args...), environ: environ, out: out, err: write})
 		_ = write.Close()
 	}()
 	greeting := make([]byte, 1000)
@@ -56,12 +80,12 @@ func listening(t *testing.T, environ []string, args ...string) (url string, stop
 	require.NoError(t, err)
 	url = regexp.MustCompile(`http://[0-9.:]+/`).FindString(string(greeting[:n]))
 	require.NotEmpty(t, url, "%s", greeting[:n])
-	return url, func() (string, string) {
+	return url, func() string {
 		cancel()
 		rest, err := io.ReadAll(read)
 		require.NoError(t, err)
 		require.Zero(t, <-ended)
-		return out.String(), string(greeting[:n]) + string(rest)
+		return string(greeting[:n]) + string(rest)
 	}
 }
 
