@@ -40,7 +40,7 @@ func (p *process) listenCommand() *cobra.Command {
 			"Without a secret every call is accepted.\n\n" +
 			"A hub on the same machine calls it only with push.allow=127.0.0.0/8 and push.insecure-http=true.\n\n" + verifyHelp,
 		Example: "  messagehub listen --port 9000 --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n" +
-			"  messagehub listen --answer 503 --retry-after 30s\n" +
+			"  messagehub listen --answer 503 --failures 2 --retry-after 30s\n" +
 			"  messagehub listen --delay 20s --json",
 		Args: cobra.NoArgs,
 	}
@@ -62,7 +62,8 @@ func (l *listenCommand) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&l.insecure, "insecure", false, "accept calls of other machines without a secret")
 	l.keys.addFlags(f)
 	f.IntVar(&l.receiver.Status, "answer", http.StatusOK, "answer accepted calls with this `STATUS`")
-	f.DurationVar(&l.receiver.RetryAfter, "retry-after", 0, "send Retry-After with this `TIME`")
+	f.IntVar(&l.receiver.Failures, "failures", 0, "use --answer for the first `N` calls of each message, and 200 for later ones; 0: for all")
+	f.DurationVar(&l.receiver.RetryAfter, "retry-after", 0, "send Retry-After with this `TIME`, unless the answer is 2xx")
 	f.DurationVar(&l.receiver.Delay, "delay", 0, "wait for this `TIME` before each answer")
 	f.IntVar(&l.receiver.ShowBody, "body", 1000, "print up to `N` bytes of each body; 0: none")
 	f.BoolVar(&l.receiver.Headers, "headers", false, "print every header, but no credentials")
@@ -77,6 +78,7 @@ func (l *listenCommand) check(p *process) error {
 	}{
 		{l.port < 0 || l.port > 65535, fmt.Sprintf("--port: want a number from 0 to 65535, got %d", l.port)},
 		{o.Status < 200 || o.Status > 599, fmt.Sprintf("--answer: want a status from 200 to 599, got %d", o.Status)},
+		{o.Failures < 0, "--failures: want a number of calls, or 0"},
 		{o.RetryAfter < 0, "--retry-after: want a time such as 30s"},
 		{o.Delay < 0 || o.Delay > time.Hour, "--delay: want a time such as 20s, up to 1h"},
 		{o.ShowBody < 0, "--body: want a number of bytes, or 0"},

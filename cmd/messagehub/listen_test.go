@@ -27,6 +27,7 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 		{[]string{"--answer", "99"}, "--answer: want a status from 200 to 599, got 99"},
 		{[]string{"--delay", "2h"}, "--delay: want a time such as 20s, up to 1h"},
 		{[]string{"--retry-after", "-1s"}, "--retry-after: want a time such as 30s"},
+		{[]string{"--failures", "-1"}, "--failures: want a number of calls, or 0"},
 		{[]string{"--body", "-1"}, "--body: want a number of bytes, or 0"},
 		{[]string{"--host", "0.0.0.0"}, "--host 0.0.0.0: every machine that reaches it could print here; use 127.0.0.1:9000, or give a --secret, or --insecure"},
 		{[]string{"--hmac-key="}, "--hmac-key: want a key, got nothing"},

@@ -38,7 +38,7 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		p.subscriptionsList(), p.subscriptionsShow(), p.subscriptionsCreate(), p.subscriptionsDelete(),
-		p.subscriptionsPause(true), p.subscriptionsPause(false), p.subscriptionsRotate(), p.subscriptionsSync(),
+		p.subscriptionsPause(true), p.subscriptionsPause(false), p.subscriptionsRotate(), p.subscriptionsSync(), p.subscriptionsExport(),
 	)
 	return cmd
 }

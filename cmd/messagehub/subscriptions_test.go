@@ -206,6 +206,19 @@ func TestSubscriptionsSync_DeletesOnlyIfAsked(t *testing.T) {
 	require.Contains(t, subscriptions(t, url, "show", subscriptionA).out, "signed        yes\n", "a file without a key keeps it")
 }
 
+func TestSubscriptionsExport_IsWhatSyncReads(t *testing.T) {
+	url, changes := subscriptionHub(t)
+	require.Equal(t, 0, syncSubscriptions(t, url, syncFile(t, twoSubscriptions)).status)
+	got := subscriptions(t, url, "export")
+	require.Equal(t, 0, got.status, got.err)
+	require.NotContains(t, got.out, "hush")
+	*changes = nil
+	again := syncSubscriptions(t, url, syncFile(t, got.out), "--prune")
+	require.Equal(t, 0, again.status, again.err)
+	require.True(t, strings.HasSuffix(again.out, "\n0 changes made\n"), again.out)
+	require.Empty(t, *changes)
+}
+
 func TestSubscriptionsSync_ChangesNothingUnlessAllIsValid(t *testing.T) {
 	url, changes := subscriptionHub(t)
 	for text, want := range map[string]string{

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/subscriptionfile"
 	"github.com/messagehub/messagehub/cmd/terminal"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A syncCommand is what the flags of messagehub subscriptions sync say.
@@ -72,6 +74,24 @@ func (p *process) subscriptionsSync() *cobra.Command {
 		return s.sync(ctx, hub, f)
 	})
 	return cmd
+}
+
+func (p *process) subscriptionsExport() *cobra.Command {
+	s := &subscriptionsCommand{p: p}
+	return s.command("export", "Print the subscriptions of an actor as a file for sync",
+		"The file has no secrets: the hub returns them to nobody. Those that the hub has are kept by sync.",
+		func(ctx context.Context, _ domain.SubscriptionID) error {
+			all, err := s.hub.Subscriptions(ctx, s.a.actor)
+			if err != nil {
+				return err
+			}
+			for _, one := range all {
+				if len(one.Unknown) > 0 {
+					fmt.Fprintf(p.err, "messagehub: warning: %s has %s, which this version does not know; it is not in the file\n", one.ID, strings.Join(one.Unknown, ", "))
+				}
+			}
+			return subscriptionfile.Export(p.out, s.a.actor, all)
+		})
 }
 
 // read reads the file. The keys that it names are beside it.

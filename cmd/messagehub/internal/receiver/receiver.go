@@ -26,7 +26,8 @@ type Options struct {
 	Verifier webhook.Verifier // one without keys accepts every call
 
 	Status     int           // of the answer to an accepted call; default 200
-	RetryAfter time.Duration // sent with each answer, in seconds; 0: not sent
+	Failures   int           // calls with one id that are answered with Status, later ones with 200; 0: all
+	RetryAfter time.Duration // sent with each answer that is no success; 0: not sent
 	Delay      time.Duration // before each answer
 
 	MaxBody  int64 // bytes of a call; default 4 MB
@@ -133,7 +134,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if clock.Sleep(req.Context(), r.opts.Delay) != nil {
 		return // the caller is gone
 	}
-	if r.opts.RetryAfter > 0 {
+	if r.opts.RetryAfter > 0 && c.status/100 != 2 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(math.Ceil(r.opts.RetryAfter.Seconds())), 10))
 	}
 	if c.problem != nil {
@@ -187,6 +188,9 @@ func (r *Receiver) record(c *call) {
 		c.number = r.remember(id)
 		if c.number > 1 {
 			r.counts.Repeated++
+		}
+		if r.opts.Failures > 0 && c.number > r.opts.Failures {
+			c.status = http.StatusOK
 		}
 	}
 	if r.opts.JSON {

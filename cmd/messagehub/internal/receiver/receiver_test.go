@@ -126,6 +126,17 @@ func TestReceiver_AnswersAsItWasAsked(t *testing.T) {
 	require.Contains(t, s.out.String(), "verified             not checked: no --secret or --hmac-key is given")
 }
 
+func TestReceiver_FailsTheFirstCallsOfEachMessage(t *testing.T) {
+	s := serve(t, receiver.Options{Status: 503, Failures: 2, RetryAfter: time.Second})
+	var got []int
+	for _, id := range []string{"msg_1", "msg_1", "msg_2", "msg_1", "msg_2", "msg_2"} {
+		a := s.call(t, id, nil)
+		got = append(got, a.Status)
+		require.Equal(t, a.Status == 503, a.RetryAfter > 0)
+	}
+	require.Equal(t, []int{503, 503, 503, 200, 503, 200}, got)
+}
+
 func TestReceiver_WaitsBeforeItAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := receiver.New(receiver.Options{Delay: 20 * time.Second, Out: io.Discard})

@@ -203,3 +203,29 @@ func TestPlan_RefusesWhatIsNotPossible(t *testing.T) {
 	_, err = subscriptionfile.Plan(&subscriptionfile.File{}, []*hubclient.Subscription{newer}, true)
 	require.ErrorContains(t, err, "--prune would delete all of them")
 }
+
+func TestExport_IsReadAsItWasStored(t *testing.T) {
+	texts := []string{"", "~", "null", "true", "yes", "0x1F", "1e3", "- a", "a: b", "#x", "'", `"`, "ü\u2028", "*a", "&a", "!!int 7", "2026-01-01", " a ", "<<", "="}
+	var all []*hubclient.Subscription
+	for i, text := range texts {
+		s := stored(t, fmt.Sprintf("%08d-7a52-4d57-9d0c-3f1e6b8a2c41", i+1), `,"encoding":"multipart/form-data"`)
+		s.FormFields, s.HMACKeyID, s.Paused, s.Signed = map[string]string{"a" + text: text}, text, i%2 == 0, true
+		s.Filter, s.Attachments = "type == '1'", map[string]string{"x" + text: "a || `null`"}
+		all = append(all, s)
+	}
+	var b strings.Builder
+	require.NoError(t, subscriptionfile.Export(&b, "5790001330552", all))
+	f, err := parse(t, b.String())
+	require.NoError(t, err, b.String())
+	require.Equal(t, "5790001330552", f.Actor.String())
+	steps, err := subscriptionfile.Plan(f, all, true)
+	require.NoError(t, err)
+	require.Len(t, steps, len(texts))
+	for _, step := range steps {
+		require.Equal(t, subscriptionfile.Keep, step.Action, "%v", step)
+		require.False(t, step.Sends)
+	}
+	b.Reset()
+	require.NoError(t, subscriptionfile.Export(&b, "1", nil))
+	require.Equal(t, "actor: \"1\"\nsubscriptions: []\n", b.String())
+}

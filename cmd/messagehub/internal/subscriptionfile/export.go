@@ -1,0 +1,59 @@
+package subscriptionfile
+
+import (
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+)
+
+// An exportedFile is a File in YAML, in the order in which people read it.
+type exportedFile struct {
+	Actor         string          `yaml:"actor"`
+	Subscriptions []exportedEntry `yaml:"subscriptions"`
+}
+
+type exportedEntry struct {
+	UUID             string                        `yaml:"uuid"`
+	Topic            string                        `yaml:"topic"`
+	CallbackURL      string                        `yaml:"callback_url"`
+	Method           string                        `yaml:"method"`
+	Encoding         string                        `yaml:"encoding"`
+	FormFields       map[string]string             `yaml:"form_fields,omitempty"`
+	PayloadFormField string                        `yaml:"payload_form_field"`
+	HMACKeyID        string                        `yaml:"hmac_key_id,omitempty"`
+	Query            string                        `yaml:"jmespath_query,omitempty"`
+	Attachments      map[string]exportedAttachment `yaml:"attachments,omitempty"`
+	Paused           bool                          `yaml:"paused"`
+}
+
+type exportedAttachment struct {
+	Type       string `yaml:"type"`
+	Expression string `yaml:"expression"`
+}
+
+// Export writes the subscriptions of an actor as a file that Parse reads. No hub shows secrets,
+// so the file has none; without one, those that a hub has are kept.
+func Export(w io.Writer, actor string, stored []*hubclient.Subscription) error {
+	f := exportedFile{Actor: actor, Subscriptions: make([]exportedEntry, len(stored))}
+	for i, s := range stored {
+		e := exportedEntry{
+			UUID: s.ID.String(), Topic: s.Topic, CallbackURL: s.CallbackURL, Method: s.Method, Encoding: s.Encoding, FormFields: s.FormFields,
+			PayloadFormField: s.PayloadFormField, HMACKeyID: s.HMACKeyID, Query: s.Filter, Paused: s.Paused,
+		}
+		for name, expression := range s.Attachments {
+			if e.Attachments == nil {
+				e.Attachments = make(map[string]exportedAttachment)
+			}
+			e.Attachments[name] = exportedAttachment{"jmespath", expression}
+		}
+		f.Subscriptions[i] = e
+	}
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(f); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
