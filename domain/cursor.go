@@ -89,11 +89,12 @@ type Standing struct {
 	Listed  time.Time // no retry is due before it; the entry of the shard has the same time or an earlier one
 
 	State     CursorState
-	Reason    string    // why it is paused
-	Resumed   int       // how often its receiver was resumed
-	Hold      time.Time // nothing is called before it
-	Failures  int       // in a row
-	BreakerTo time.Time // the breaker is open until then, and half open after that; zero: closed
+	Reason    string        // why it is paused
+	Resumed   int           // how often its receiver was resumed
+	Hold      time.Time     // nothing is called before it
+	HoldFor   time.Duration // from the answer that asked for it to Hold
+	Failures  int           // in a row
+	BreakerTo time.Time     // the breaker is open until then, and half open after that; zero: closed
 
 	By       string // the incarnation that proved it last
 	Limit    int    // calls that it may have under way
@@ -221,6 +222,12 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 		return nil, ErrIncomplete
 	}
 	st := &c.standing
+	if latest := now.Add(st.HoldFor); st.HoldFor > 0 && st.Hold.After(latest) { // as with due times
+		st.Hold = latest
+	}
+	if latest := now.Add(o.Policy.BreakFor); st.BreakerTo.After(latest) {
+		st.BreakerTo = latest
+	}
 	if st.By != "" && st.By != o.Incarnation && !st.Released {
 		c.beCareful()
 	}

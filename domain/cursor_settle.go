@@ -72,7 +72,7 @@ func (c *Cursor) apply(o Outcome) {
 	}
 	v := Next(c.owner.Policy, o.Published, o.Answer.Ended(), next.Attempts, o.Answer)
 	if v.Hold.After(s.Hold) {
-		s.Hold = v.Hold
+		s.Hold, s.HoldFor = v.Hold, o.Answer.RetryAfter
 	}
 	if v.Pause && s.State == Active {
 		s.State, s.Reason = Paused, "the receiver answered 410 Gone"

@@ -147,6 +147,35 @@ func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	require.False(t, c.isIdle())
 }
 
+func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
+	for name, change := range map[string]func(*cursorTest) domain.Answer{
+		"Retry-After": func(*cursorTest) domain.Answer {
+			return domain.Answer{Status: 429, RetryAfter: 10 * time.Minute}
+		},
+		"breaker": func(c *cursorTest) domain.Answer {
+			c.owner.Policy.BreakAfter, c.owner.Policy.BreakFor = 1, 10*time.Minute
+			c.load("a")
+			return domain.Answer{Status: 500}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCursorTest(t, 2)
+			answer := change(c)
+			c.takes(2)
+			c.now = c.now.Add(time.Hour) // the clock is wrong
+			c.answers(c.begins(), answer)
+			c.store()
+			c.now = published
+			c.load("b")
+			c.now = c.now.Add(9 * time.Minute)
+			require.True(t, c.isIdle(), "as long as the receiver has asked for")
+			c.load("c")
+			c.now = c.now.Add(2 * time.Minute)
+			require.False(t, c.isIdle(), "and not until the time of the clock that was ahead")
+		})
+	}
+}
+
 func TestACursorThatIsLoadedAgain_DoesNotCallWhatIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takes(1)

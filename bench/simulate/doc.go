@@ -39,6 +39,16 @@
 // A [witness] counts how often states were reached that are rare, for a test that
 // never gets there proves nothing.
 //
+// # Those who are called
+//
+// A third of the seeds has a [pushWorld] besides: nodes of domain/delivery and cosmos/push that
+// share the shards of an account, on lines like those of hubs, and receivers that they call
+// through api/webhook by connections in the bubble. Receivers hang, drip, redirect, reset and
+// lie about their length; one may end every node that calls it with a certain message. After
+// every commit, package truth/push holds the documents to the rules P1 to P8 of the push side;
+// the world holds P9, P11 and P12, and in the end P1 and P5. The numbers of its faults begin at
+// a million.
+//
 // # The same again
 //
 // A seed determines the world, if package seeded has its say in the choices of the Go

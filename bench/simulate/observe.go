@@ -59,6 +59,9 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		if name == steps.Commit && v.owner[key] == "" {
 			v.w.reached("a small Save was carried out, and its answer was lost")
 		}
+		if name == steps.Settle {
+			v.w.reached("a settlement was carried out, and its answer was lost")
+		}
 		if name == steps.Dequeue {
 			v.w.reached("a Dequeue was carried out, and its answer was lost")
 		}
@@ -139,6 +142,8 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 // refusedByAnother notes a write that was refused because of what another hub has written.
 func (v *witness) refusedByAnother(name steps.Name, recipient string) {
 	switch {
+	case name == steps.Settle:
+		v.w.reached("a settlement of a node that had lost its cursor was refused")
 	case name == steps.Flush:
 		v.w.reached("two hubs flushed one tail")
 	case name == steps.Commit && v.owner[recipient] == "":

@@ -69,5 +69,8 @@ func simulate(t *testing.T, o Options) (r Result) {
 			Sum: w.trace.sum, Trace: w.trace.lines, Sometimes: w.sometimes, Histories: histories, Passed: time.Since(w.began),
 		}
 	})
+	if r.Sometimes != nil && hasPush(o.Seed) {
+		synctest.Test(t, func(*testing.T) { r.add(simulatePush(&o)) })
+	}
 	return r
 }

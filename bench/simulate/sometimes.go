@@ -81,6 +81,22 @@ var rare = []string{
 	"a small Save was carried out, and its answer was lost",
 	"a small Save was refused, because another hub had saved",
 	"a hub died between the page of a flush and its head",
+	"a segment of a stream was sealed",
+	"a delivery became a dead letter",
+	"a cursor was taken over",
+	"a delivery that had ended its nodes became a dead letter",
+	"two nodes shared the shards",
+	"a settlement of a node that had lost its cursor was refused",
+	"a settlement was carried out, and its answer was lost",
+	"a node was killed while it called",
+	"a node was paused while it called",
+	"a receiver hung until the deadline",
+	"a receiver asked to be called later",
+	"a receiver redirected a call",
+	"a receiver reset a connection",
+	"a receiver sent more than is read",
+	"a receiver answered slowly, byte by byte",
+	"a message was sent again after its outcome was not known",
 }
 
 func newSometimes() sometimes {

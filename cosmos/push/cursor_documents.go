@@ -51,6 +51,7 @@ type cursorDoc struct {
 	Reason    string `json:"reason,omitempty"`
 	Resumed   int    `json:"resumed,omitempty"`
 	Hold      int64  `json:"hold,omitempty"`
+	HoldFor   int64  `json:"holdFor,omitempty"` // microseconds
 	Failures  int    `json:"failures,omitempty"`
 	BreakerTo int64  `json:"breakerTo,omitempty"`
 
@@ -81,7 +82,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		Triggered: c.Triggered, Filtered: c.Filtered, Delivered: c.Delivered, Errored: c.Errored,
 		Cancelled: c.Cancelled, Expired: c.Expired, Attempts: c.Attempts,
 		Retries: s.Retries, Listed: micros(s.Listed),
-		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: micros(s.Hold), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
+		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: micros(s.Hold), HoldFor: s.HoldFor.Microseconds(), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
 		By: s.By, Limit: s.Limit, Released: s.Released,
 	}
 	if s.Digest != 0 {
@@ -115,7 +116,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 			Cancelled: d.Cancelled, Expired: d.Expired, Attempts: d.Attempts,
 		},
 		Retries: d.Retries, Listed: fromMicros(d.Listed),
-		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
+		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), HoldFor: time.Duration(d.HoldFor) * time.Microsecond, Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
 		By: d.By, Limit: d.Limit, Released: d.Released,
 		Recent: parseAll(&p, d.Recent, parseAttempt), Unknown: d.Unknown,
 	}

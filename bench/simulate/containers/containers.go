@@ -17,8 +17,11 @@ import (
 // A Judge names the package that compares the commits of containers with their rules.
 type Judge string
 
-// Truth is package bench/simulate/truth.
-const Truth Judge = "truth"
+// The judges.
+const (
+	Truth     Judge = "truth"      // package bench/simulate/truth
+	TruthPush Judge = "truth/push" // package bench/simulate/truth/push
+)
 
 // A Container is one in which hubs store documents.
 type Container struct {
@@ -34,12 +37,20 @@ const (
 	Bundles = "bundles" // gates, bundles, notices and records
 )
 
+// The containers of the push side.
+const (
+	Streams = "streams" // what was published
+	Cursors = "cursors" // how far each receiver has come, what failed, nodes
+)
+
 // All returns every container, in an order that stays.
 func All() []Container {
 	return []Container{
 		{Catalog, "partitionKey", Truth},
 		{Cabinet, "partitionKey", Truth},
 		{Bundles, "recipient", Truth},
+		{Streams, "partitionKey", TruthPush},
+		{Cursors, "partitionKey", TruthPush},
 	}
 }
 

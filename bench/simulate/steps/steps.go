@@ -50,6 +50,28 @@ const (
 	Adopt       Name = "adopt"     // the groups of the store
 )
 
+// The writes of the push side.
+const (
+	Append       Name = "append"        // messages to a stream
+	OpenSegment  Name = "open segment"  // of a stream
+	CreateCursor Name = "create cursor" // or its entry in the shard
+	Settle       Name = "settle cursor" // also the proof of a load
+	ListRetry    Name = "list retry"    // the entry of the shard says when the first retry is due
+	Beat         Name = "beat"          // a node is alive
+	Assign       Name = "assign shards"
+	Leave        Name = "leave" // a node ends
+	Define       Name = "define"
+)
+
+// The reads of the push side.
+const (
+	ReadStream  Name = "read stream"
+	ReadCursor  Name = "read cursor"
+	ReadRetries Name = "read retries" // or dead letters
+	ReadShard   Name = "read shard"
+	ReadNodes   Name = "read nodes"
+)
+
 // The reads.
 const (
 	ReadHead    Name = "read head"
@@ -135,6 +157,16 @@ func (r *request) name() Name {
 			return r.bundlesRead()
 		}
 		return r.bundlesWrite()
+	case containers.Streams:
+		if isRead {
+			return ReadStream
+		}
+		return r.streamsWrite()
+	case containers.Cursors:
+		if isRead {
+			return r.cursorsRead()
+		}
+		return r.cursorsWrite()
 	}
 	return Other
 }

@@ -1,0 +1,131 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+)
+
+// pushDelays are the times before the attempts of a delivery.
+var pushDelays = []time.Duration{0, time.Second, 5 * time.Second, 20 * time.Second}
+
+const pushTimeout = 4 * time.Second // of a call
+
+// A pushNode is one life of a node that calls receivers: the parts that cmd/node wires, on
+// lines of its own.
+type pushNode struct {
+	p        *pushWorld
+	index    int
+	who      string
+	line     *httpLine
+	store    *pushstore.Store
+	engine   *delivery.Engine
+	caller   *webhook.Client
+	end      context.CancelFunc
+	skew     atomic.Int64
+	killed   atomic.Bool
+	underway atomic.Int64 // calls
+}
+
+func (p *pushWorld) node(i int) *pushNode {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	return p.nodes[i]
+}
+
+// begins starts a node, and another when that has ended.
+func (p *pushWorld) begins(i int) {
+	p.ghosts.Go(func() {
+		for p.ctx.Err() == nil && !p.ending.Load() {
+			if err := p.newNode(i).live(); err != nil {
+				p.fail(err)
+				return
+			}
+			_ = clock.Sleep(p.ctx, time.Second) // the loop looks at the context
+		}
+	})
+}
+
+func (p *pushWorld) newNode(i int) *pushNode {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	p.lifes[i]++
+	who := fmt.Sprintf("node-%d.%d", i, p.lifes[i])
+	return &pushNode{p: p, index: i, who: who, line: p.newHTTPLine(who)}
+}
+
+// live runs the node to its end.
+func (n *pushNode) live() error {
+	p := n.p
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	n.end = cancel
+	connection := client.Connection{Endpoint: secure(p.engine.Endpoint()), Key: p.engine.Key(), Transport: n.line}
+	db, err := client.Connect(connection)
+	if err != nil {
+		return fmt.Errorf("%s connects: %w", n.who, err)
+	}
+	defer db.Close()
+	random := newDice(p.o.Seed, uint64(600+100*n.index+p.lifes[n.index])) //nolint:gosec // positive
+	now := func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
+	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.next, SegmentBytes: p.segments})
+	n.caller = webhook.New(webhook.Options{
+		AllowHTTP: true, Allow: []netip.Prefix{netip.MustParsePrefix(pushReceivers)}, Timeout: pushTimeout,
+		Dial: n.dial, LookUp: p.lookUpReceiver, Clock: now,
+	})
+	defer n.caller.Close()
+	n.engine = delivery.New(delivery.Ports{
+		Streams: n.store, Cursors: n.store, Shards: n.store, Nodes: n.store, Receivers: p, Caller: n,
+	}, delivery.Options{
+		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
+		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Clock: now, Random: random.next,
+	})
+	p.pmu.Lock()
+	p.nodes[n.index] = n
+	p.pmu.Unlock()
+	err = n.engine.Run(ctx)
+	p.pmu.Lock()
+	if p.nodes[n.index] == n {
+		p.nodes[n.index] = nil
+	}
+	p.pmu.Unlock()
+	return err
+}
+
+// kill ends the node: nothing that it asks of the store is carried out from now on, and the
+// receivers' answers reach nobody.
+func (n *pushNode) kill() {
+	if n.killed.Swap(true) {
+		return
+	}
+	if n.underway.Load() > 0 && !n.p.ending.Load() {
+		n.p.reached("a node was killed while it called")
+	}
+	n.line.cut()
+	n.end()
+}
+
+// Call implements [delivery.Caller].
+func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
+	r := c.Receiver.Target.(*pushReceiver)
+	r.begins(n, c)
+	n.underway.Add(1)
+	defer n.underway.Add(-1)
+	result, err := n.caller.Send(ctx, &webhook.Delivery{
+		ID:       webhook.DeliveryID(c.Cursor, n.p.stream, c.Entry.Position.EntryID, c.Entry.Published),
+		Attempts: c.Attempt, Subscription: r.name, Settings: &c.Receiver.Subscription, Message: &c.Entry.Message,
+	})
+	if err != nil || n.killed.Load() {
+		return domain.Answer{Error: "the time for a call has passed"}
+	}
+	return result.Answer
+}

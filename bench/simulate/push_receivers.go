@@ -1,0 +1,295 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A pushReceiver is an HTTP server that nodes call. In bad weather it fails in many ways.
+type pushReceiver struct {
+	p           *pushWorld
+	name        string
+	address     string
+	d           dice
+	cursor      domain.CursorID
+	concurrency int
+	filters     bool
+	fails       int         // of ten calls
+	poison      *push.Entry // ends every node that calls with it; nil: there is none
+	isCreated   bool
+
+	server *http.Server
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+
+	// Guarded by pushWorld.pmu.
+	accepted map[push.Entry]bool
+	ids      map[string]push.Entry // by delivery
+	callers  map[string]*pushNode  // that called last, by delivery
+	begun    int64                 // calls of nodes
+	ends     int                   // of nodes, by the poison
+	now      int                   // calls under way
+	peak     int
+}
+
+func (p *pushWorld) newReceiverOf(id domain.CursorID, i int) *pushReceiver {
+	d := newDice(p.o.Seed, uint64(540+i)) //nolint:gosec // positive
+	r := &pushReceiver{
+		p: p, name: fmt.Sprint("receiver-", i), address: fmt.Sprintf("192.0.2.%d", 10+i), d: d, cursor: id, concurrency: 1 + d.n(4), filters: d.n(3) == 0, fails: []int{0, 1, 4, 8}[d.n(4)],
+		conns: make(chan net.Conn), closed: make(chan struct{}),
+		accepted: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
+	}
+	if i == 0 && p.d.n(4) == 0 {
+		r.poison = &push.Entry{Stream: p.stream.String(), Number: int64(3 * d.n(3))}
+	}
+	r.server = &http.Server{Handler: r, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // nodes are its only clients
+	p.pmu.Lock()
+	p.receivers[id.String()] = r
+	p.addresses[r.address] = r
+	p.pmu.Unlock()
+	p.ghosts.Go(func() { _ = r.server.Serve(r) }) // until it is closed
+	return r
+}
+
+// Receiver implements [delivery.Receivers].
+func (p *pushWorld) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiver, error) {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	r := p.receivers[id.String()]
+	if r == nil {
+		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "there is no receiver %s", id)
+	}
+	return delivery.Receiver{
+		Subscription: domain.Subscription{CallbackURL: "http://" + r.name + ".example/hook", Method: http.MethodPost, Encoding: domain.JSONEncoding},
+		Policy:       domain.QueuePolicy(pushDelays, len(pushDelays)), Concurrency: r.concurrency, Target: r,
+		Matches: func(e *repository.Entry) bool {
+			return r.matches(push.Entry{Stream: p.stream.String(), Priority: e.Position.Priority, Number: e.Position.Number})
+		},
+	}, nil
+}
+
+func (r *pushReceiver) matches(e push.Entry) bool { return !r.filters || e.Number%3 != 1 }
+
+// begins notes a call of a node.
+func (r *pushReceiver) begins(n *pushNode, c delivery.Call) {
+	r.p.pmu.Lock()
+	defer r.p.pmu.Unlock()
+	r.begun++
+	id := webhook.DeliveryID(c.Cursor, r.p.stream, c.Entry.Position.EntryID, c.Entry.Published)
+	r.callers[id] = n
+	r.ids[id] = push.Entry{Stream: r.p.stream.String(), Priority: c.Entry.Position.Priority, Number: c.Entry.Position.Number}
+}
+
+// matches, hasAccepted and calls are what the observer asks.
+func (p *pushWorld) matches(cursor string, e push.Entry) bool {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	return p.receivers[cursor].matches(e)
+}
+
+func (p *pushWorld) hasAccepted(cursor string, e push.Entry) bool {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	return p.receivers[cursor].accepted[e]
+}
+
+func (p *pushWorld) calls(cursor string) int64 {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	return p.receivers[cursor].begun
+}
+
+// pushReceivers are the addresses of receivers. Nodes may call them, and no others.
+const pushReceivers = "192.0.2.0/24"
+
+// metadataAddress is where a cloud keeps the secrets of a machine. Receivers redirect there.
+const metadataAddress = "169.254.169.254"
+
+// lookUpReceiver resolves the hosts of receivers.
+func (p *pushWorld) lookUpReceiver(_ context.Context, host string) ([]netip.Addr, error) {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	for address, r := range p.addresses {
+		if host == r.name+".example" {
+			return []netip.Addr{netip.MustParseAddr(address)}, nil
+		}
+	}
+	return nil, errors.New("no host has the name " + host)
+}
+
+// dial connects a node to a receiver.
+func (n *pushNode) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	n.p.pmu.Lock()
+	r := n.p.addresses[host]
+	n.p.pmu.Unlock()
+	if r == nil {
+		err := fmt.Errorf("P12: %s dials %s, which is no receiver", n.who, address)
+		n.p.fail(err)
+		return nil, err
+	}
+	near, far := net.Pipe()
+	select {
+	case r.conns <- far:
+		return near, nil
+	case <-r.closed:
+		return nil, errRefused
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (r *pushReceiver) Accept() (net.Conn, error) {
+	select {
+	case conn := <-r.conns:
+		return conn, nil
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (r *pushReceiver) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (r *pushReceiver) Addr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(r.address), Port: 80} }
+
+func (r *pushReceiver) close() { _ = r.server.Close() }
+
+// ServeHTTP answers a call when the scheduler lets it.
+func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	_, _ = io.Copy(io.Discard, req.Body) // a call that is broken off is answered for nobody
+	p, id := r.p, req.Header.Get("Webhook-Id")
+	p.pmu.Lock()
+	r.now++
+	r.peak = max(r.peak, r.now)
+	e, known := r.ids[id]
+	p.pmu.Unlock()
+	defer func() {
+		p.pmu.Lock()
+		defer p.pmu.Unlock()
+		r.now--
+	}()
+	if !known {
+		p.fail(fmt.Errorf("P8: %s is called with %q, with which no node has begun a call", r.name, id))
+		return
+	}
+	answers := make(chan func(), 1)
+	t := &turn{who: r.name, what: "is called", more: id, goes: func() string {
+		if r.poison != nil && e == *r.poison {
+			r.endsCaller(id)
+			return "ends its caller"
+		}
+		name, answer := r.answer(w, req, e)
+		answers <- answer
+		return name
+	}}
+	p.wait(t)
+	select {
+	case answer := <-answers:
+		answer()
+	case <-req.Context().Done():
+		p.leave(t)
+	case <-p.ctx.Done():
+		p.leave(t)
+	}
+}
+
+// endsCaller kills the node that has called last with a delivery.
+func (r *pushReceiver) endsCaller(id string) {
+	r.p.pmu.Lock()
+	n := r.callers[id]
+	r.ends++
+	r.p.pmu.Unlock()
+	n.kill()
+}
+
+// answer returns what the receiver does about a call with e, and its name.
+func (r *pushReceiver) answer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
+	status := func(n int) func() { return func() { w.WriteHeader(n) } }
+	if r.p.calm || r.d.n(10) >= r.fails {
+		r.p.pmu.Lock()
+		r.accepted[e] = true
+		r.p.pmu.Unlock()
+		return "200", status(http.StatusOK)
+	}
+	switch r.d.n(10) {
+	case 0:
+		r.p.reached("a receiver hung until the deadline")
+		return "hangs", func() {
+			select {
+			case <-req.Context().Done():
+			case <-r.p.ctx.Done():
+			}
+		}
+	case 1:
+		r.p.reached("a receiver asked to be called later")
+		return "429", func() {
+			w.Header().Set("Retry-After", fmt.Sprint(1+r.d.n(9)))
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	case 2:
+		r.p.reached("a receiver redirected a call")
+		return "302", func() {
+			w.Header().Set("Location", "http://"+metadataAddress+"/latest/meta-data")
+			w.WriteHeader(http.StatusFound)
+		}
+	case 3:
+		r.p.reached("a receiver reset a connection")
+		return "resets", func() { panic(http.ErrAbortHandler) }
+	case 4:
+		r.p.reached("a receiver sent more than is read")
+		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node hangs up
+	case 5:
+		r.p.reached("a receiver answered slowly, byte by byte")
+		return "drips", func() { r.drips(w, req) }
+	case 6:
+		return "200, less than it says", func() {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write([]byte("{}"))
+		}
+	case 7:
+		return "503", status(http.StatusServiceUnavailable)
+	case 8:
+		return "400", status(http.StatusBadRequest)
+	}
+	return "500", status(http.StatusInternalServerError)
+}
+
+// drips sends an answer that has no end.
+func (r *pushReceiver) drips(w http.ResponseWriter, req *http.Request) {
+	for {
+		if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-req.Context().Done():
+			return
+		case <-r.p.ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package steps
+
+import (
+	"net/http"
+	"strings"
+)
+
+func (r *request) streamsWrite() Name {
+	switch {
+	case r.method == http.MethodPatch:
+		return ReadStream // it changes nothing: where reads may be old, it finds an id
+	case r.method == http.MethodPost && !r.isBatch && r.has(`"priorities":`) && !r.has(`"runs":`):
+		return OpenSegment
+	}
+	return Append
+}
+
+// The partitions of the container cursors that are not those of a cursor.
+const (
+	shardPrefix = "|shard|"
+	nodesKey    = "|nodes"
+)
+
+func (r *request) cursorsRead() Name {
+	switch {
+	case strings.HasPrefix(r.key, shardPrefix):
+		return ReadShard
+	case r.key == nodesKey:
+		return ReadNodes
+	case r.isQuery:
+		return ReadRetries
+	case r.id == "cursor":
+		return ReadCursor
+	}
+	return ReadOther
+}
+
+func (r *request) cursorsWrite() Name {
+	switch isEntry := strings.HasPrefix(r.key, shardPrefix); {
+	case r.key == nodesKey && r.method == http.MethodDelete:
+		return Leave
+	case r.key == nodesKey && r.has(`"owners":`):
+		return Assign
+	case r.key == nodesKey:
+		return Beat
+	case isEntry && r.method == http.MethodPatch:
+		return ListRetry
+	case isEntry || r.method == http.MethodPost && !r.isBatch && r.has(`"kind":"cursor"`):
+		return CreateCursor
+	case r.isBatch || r.has(`"kind":"cursor"`):
+		return Settle
+	}
+	return Define
+}

@@ -1,0 +1,315 @@
+package push
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// A cursor is what is known of one.
+type cursor struct {
+	doc         cursorDoc
+	at          map[int]int64    // by priority: the number of the first entry that was not taken
+	outstanding map[Entry]bool   // open, or a retry
+	retries     map[Entry]*retry // without dead letters
+	dead        map[Entry]bool
+	takeovers   int
+}
+
+type cursorDoc struct {
+	Stream    string   `json:"stream"`
+	At        []string `json:"at"`
+	Open      []string `json:"open"`
+	Triggered int64    `json:"triggered"`
+	Filtered  int64    `json:"filtered"`
+	Delivered int64    `json:"delivered"`
+	Errored   int64    `json:"errored"`
+	Cancelled int64    `json:"cancelled"`
+	Expired   int64    `json:"expired"`
+	Attempts  int64    `json:"attempts"`
+	Retries   int      `json:"retries"`
+	By        string   `json:"by"`
+	Claim     string   `json:"claim"`
+}
+
+type retry struct {
+	Kind     string `json:"kind"`
+	Position string `json:"position"`
+	Attempts int    `json:"attempts"`
+	Due      int64  `json:"due"`
+}
+
+// shardOf returns the partition of the shard of a cursor.
+func shardOf(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // a hash takes everything
+	return fmt.Sprintf("|shard|%d", h.Sum32()%64)
+}
+
+func entryOf(stream, position string) (e Entry, err error) {
+	var segment, page int
+	e.Stream = stream
+	_, err = fmt.Sscanf(position, "%d.%d.%d.%d", &e.Priority, &e.Number, &segment, &page)
+	return e, err
+}
+
+// cursorChanged compares a commit to the partition of a cursor with the rules.
+func (o *Observer) cursorChanged(id string, changes []change) {
+	var main *change
+	for i := range changes {
+		if changes[i].id == "cursor" {
+			main = &changes[i]
+		}
+	}
+	before := o.cursors[id]
+	if main == nil {
+		for _, c := range changes {
+			if strings.HasPrefix(c.id, "retry|") && (c.json != nil || before == nil || !o.isDeadLetter(before, c)) {
+				o.violated("P6", c, "a retry changes without its cursor")
+			}
+		}
+		return
+	}
+	if main.json == nil {
+		o.violated("P1", *main, "a cursor is gone")
+		return
+	}
+	next := &cursor{at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]bool)}
+	if !o.decode(*main, &next.doc) {
+		return
+	}
+	if before == nil {
+		before = &cursor{at: make(map[int]int64), doc: cursorDoc{Stream: next.doc.Stream}}
+		if o.shards[shardOf(id)][id] == nil {
+			o.violated("P7", *main, "the shard does not list the cursor")
+		}
+		for _, text := range next.doc.At { // it begins there
+			if e, err := entryOf(next.doc.Stream, text); err == nil {
+				before.at[e.Priority] = e.Number
+			}
+		}
+	}
+	o.readCursor(next, before, *main, changes)
+	o.compare(id, before, next, *main)
+	o.cursors[id] = next
+}
+
+// isDeadLetter reports whether a document was a dead letter, which expires.
+func (o *Observer) isDeadLetter(of *cursor, c change) bool {
+	for e := range of.dead {
+		if c.id == fmt.Sprintf("retry|%d|%016d", e.Priority, e.Number) {
+			return true
+		}
+	}
+	return false
+}
+
+// readCursor completes next by the documents of a commit.
+func (o *Observer) readCursor(next, before *cursor, main change, changes []change) {
+	parse := func(text string) Entry {
+		e, err := entryOf(next.doc.Stream, text)
+		if err != nil {
+			o.violated("layout", main, "position %q: %v", text, err)
+		}
+		return e
+	}
+	for _, text := range next.doc.At {
+		e := parse(text)
+		next.at[e.Priority] = e.Number
+	}
+	for e, r := range before.retries {
+		next.retries[e] = r
+	}
+	for e := range before.dead {
+		next.dead[e] = true
+	}
+	for _, c := range changes {
+		if !strings.HasPrefix(c.id, "retry|") {
+			continue
+		}
+		e := Entry{Stream: next.doc.Stream}
+		if _, err := fmt.Sscanf(c.id, "retry|%d|%d", &e.Priority, &e.Number); err != nil {
+			o.violated("layout", c, "%v", err)
+			continue
+		}
+		if c.json == nil {
+			delete(next.retries, e)
+			continue
+		}
+		r := &retry{}
+		if !o.decode(c, r) {
+			continue
+		}
+		if r.Kind == "dead" {
+			next.dead[e] = true
+			delete(next.retries, e)
+			continue
+		}
+		failed := 0
+		if old := before.retries[e]; old != nil {
+			failed = old.Attempts
+		}
+		if r.Attempts <= failed {
+			o.violated("P8", c, "attempt %d follows %d", r.Attempts, failed)
+		}
+		next.retries[e] = r
+	}
+	for _, text := range next.doc.Open {
+		next.outstanding[parse(text)] = true
+	}
+	for e := range next.retries {
+		if next.outstanding[e] {
+			o.violated("P3", main, "%s is open, and waits as a retry", e)
+		}
+		next.outstanding[e] = true
+	}
+}
+
+// compare compares a cursor with what it was.
+func (o *Observer) compare(id string, before, next *cursor, main change) {
+	a, b := &before.doc, &next.doc
+	if n := b.Delivered + b.Errored + b.Cancelled + b.Expired + int64(len(next.outstanding)); n != b.Triggered {
+		o.violated("P2", main, "%d deliveries were triggered, and there are %d", b.Triggered, n)
+	}
+	if b.Retries != len(next.retries) {
+		o.violated("P6", main, "it says that it has %d retries, and has %d", b.Retries, len(next.retries))
+	}
+	began := make(map[Entry]bool)
+	for p, at := range next.at {
+		if at < before.at[p] {
+			o.violated("P1", main, "priority %d goes back from entry %d to %d", p, before.at[p], at)
+		}
+		if known := o.streams[b.Stream]; known == nil || at > int64(len(known.entries[p])) {
+			o.violated("P1", main, "priority %d is at entry %d, which was not published", p, at)
+		}
+		for n := before.at[p]; n < at; n++ {
+			began[Entry{b.Stream, p, n}] = true
+		}
+	}
+	for e := range next.outstanding {
+		if !before.outstanding[e] && !began[e] {
+			o.violated("P3", main, "%s is outstanding again", e)
+		}
+	}
+	for e := range before.outstanding {
+		began[e] = true
+	}
+	var ended []Entry
+	for e := range began {
+		if !next.outstanding[e] {
+			ended = append(ended, e)
+		}
+	}
+	settled := b.Delivered - a.Delivered + b.Errored - a.Errored + b.Cancelled - a.Cancelled + b.Expired - a.Expired
+	if n := settled + b.Filtered - a.Filtered; n != int64(len(ended)) {
+		o.violated("P3", main, "%d deliveries have ended, and %d are counted", len(ended), n)
+	}
+	if n := int64(len(next.dead) - len(before.dead)); n != b.Errored-a.Errored {
+		o.violated("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
+	}
+	o.compareEnded(id, before, next, ended, main)
+	o.compareOwner(before, next, settled, main)
+	if calls := o.witness.Calls; calls != nil && b.Attempts > calls(id) {
+		o.violated("P8", main, "%d attempts are counted, and %d calls were made", b.Attempts, calls(id))
+	}
+	for e, r := range next.retries {
+		if budget := o.witness.Budget; budget != nil && r.Attempts >= budget(id) {
+			o.violated("P8", main, "%s has failed %d times and waits again", e, r.Attempts)
+		}
+		if listed := o.shards[shardOf(id)][id]; listed == nil || listed.Due == 0 || listed.Due > r.Due {
+			o.violated("P7", main, "the shard lists the cursor later than %s is due", e)
+		}
+	}
+}
+
+// compareEnded compares deliveries that have ended with what their receiver has done.
+func (o *Observer) compareEnded(id string, before, next *cursor, ended []Entry, main change) {
+	a, b := &before.doc, &next.doc
+	if o.witness.Matches == nil || b.Cancelled > a.Cancelled || b.Expired > a.Expired {
+		return
+	}
+	filtered := int64(0)
+	for _, e := range ended {
+		switch {
+		case !o.witness.Matches(id, e):
+			filtered++
+		case next.dead[e]:
+			o.reached("a delivery became a dead letter")
+		case !o.witness.Accepted(id, e):
+			o.violated("P4", main, "%s counts as delivered, and its receiver has not accepted it", e)
+		}
+	}
+	if filtered != b.Filtered-a.Filtered {
+		o.violated("P3", main, "%d entries did not pass the filter, and %d are counted", filtered, b.Filtered-a.Filtered)
+	}
+}
+
+// compareOwner compares a commit by which the owner changes with the rule of the fence. A
+// poison may become a dead letter by it.
+func (o *Observer) compareOwner(before, next *cursor, settled int64, main change) {
+	a, b := &before.doc, &next.doc
+	next.takeovers = before.takeovers
+	if a.By == b.By || a.By == "" {
+		return
+	}
+	next.takeovers++
+	o.reached("a cursor was taken over")
+	poison := b.Errored - a.Errored
+	if settled != poison || poison > 1 || b.Attempts != a.Attempts || b.Filtered != a.Filtered {
+		o.violated("P5", main, "%s settles deliveries of %s", b.By, a.By)
+	}
+	if poison == 1 {
+		o.reached("a delivery that had ended its nodes became a dead letter")
+	}
+}
+
+// Outstanding returns the deliveries of a cursor that have not ended, and the number of the
+// first entry of each priority that it has not taken.
+func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at = make(map[int]int64)
+	c := o.cursors[id]
+	if c == nil {
+		return nil, at
+	}
+	for e := range c.outstanding {
+		entries = append(entries, e)
+	}
+	for p, n := range c.at {
+		at[p] = n
+	}
+	return entries, at
+}
+
+// Attempts returns how many attempts of a cursor are counted, and how often another incarnation
+// has taken it over.
+func (o *Observer) Attempts(id string) (attempts int64, takeovers int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		attempts, takeovers = c.doc.Attempts, c.takeovers
+	}
+	return attempts, takeovers
+}
+
+// Dead reports whether an entry is a dead letter of a cursor.
+func (o *Observer) Dead(id string, e Entry) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.cursors[id]
+	return c != nil && c.dead[e]
+}
+
+// Published returns how many entries each priority of a stream has.
+func (o *Observer) Published(name string) map[int]int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := make(map[int]int64)
+	if s := o.streams[name]; s != nil {
+		for p, entries := range s.entries {
+			n[p] = int64(len(entries))
+		}
+	}
+	return n
+}

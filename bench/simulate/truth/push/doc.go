@@ -1,0 +1,21 @@
+// Package push holds every commit to the containers streams and cursors to the invariants of
+// the push side.
+//
+// What it knows of the documents it knows from the layout that package cosmos/push documents,
+// and not from its code. The rules are named as in the design of the push side:
+//
+//	P1  numbers of entries are dense and given out once; an entry that was published never
+//	    changes; a cursor never goes back
+//	P2  triggered = delivered + errored + cancelled + expired + outstanding
+//	P3  no position ends twice: what has ended is never outstanding again, and each counter
+//	    rises by what has ended in the same commit
+//	P4  what is counted as delivered was accepted by the receiver
+//	P5  a commit by which another incarnation takes a cursor settles nothing
+//	P6  the retries of a cursor change only together with it, and are as many as it says
+//	P7  a cursor, and each of its retries, is listed in its shard, no later than it is due
+//	P8  a failed attempt is counted once, none is made beyond the budget, and no attempt is
+//	    counted that was not made
+//
+// P9 to P17 are about calls and receivers. The world that calls them holds those of them that
+// a simulation can see: P8 and P11 in time, P10 by its end, P12 at each dial.
+package push

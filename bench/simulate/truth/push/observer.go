@@ -1,0 +1,195 @@
+package push
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// An Entry identifies an entry of a stream.
+type Entry struct {
+	Stream   string // "topic|name"
+	Priority int
+	Number   int64
+}
+
+func (e Entry) String() string { return fmt.Sprintf("%s %d.%d", e.Stream, e.Priority, e.Number) }
+
+// A Witness knows what receivers and nodes have done. Its functions are called while a commit
+// is made.
+type Witness struct {
+	// Matches reports whether an entry passes the filter of a cursor.
+	Matches func(cursor string, e Entry) bool
+	// Accepted reports whether the receiver of a cursor has answered a call with an entry with
+	// success.
+	Accepted func(cursor string, e Entry) bool
+	// Calls returns how many calls nodes have begun for a cursor.
+	Calls func(cursor string) int64
+	// Budget returns the limit for the attempts with an entry.
+	Budget func(cursor string) int
+	// Reached, if set, is called with the name of each rare state that a commit reaches.
+	Reached func(state string)
+}
+
+// An Observer holds commits to the invariants. It is safe for concurrent use.
+type Observer struct {
+	witness Witness
+
+	mu         sync.Mutex
+	streams    map[string]*stream
+	cursors    map[string]*cursor
+	shards     map[string]map[string]*shardEntry // by partition and cursor
+	assignment int64                             // version
+	found      []error
+}
+
+// New returns an Observer of an empty store.
+func New(w Witness) *Observer {
+	return &Observer{
+		witness: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
+		shards: make(map[string]map[string]*shardEntry),
+	}
+}
+
+// SetWitness replaces the witness.
+func (o *Observer) SetWitness(w Witness) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.witness = w
+}
+
+// A change is a changed document of a partition.
+type change struct {
+	partition string
+	id        string
+	json      []byte // nil: it was deleted
+}
+
+// Commit compares the changes of one commit with the rules.
+func (o *Observer) Commit(changes []embedded.Change) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.found = nil
+	var streams, cursors []change
+	for _, c := range changes {
+		one := change{strings.Trim(string(c.Partition), `[]"`), c.ID, c.JSON}
+		switch c.Container {
+		case containers.Streams:
+			streams = append(streams, one)
+		case containers.Cursors:
+			cursors = append(cursors, one)
+		default:
+			o.violated("containers", one, "no rule judges the documents of container %s", c.Container)
+		}
+	}
+	if len(streams) > 0 {
+		o.streamChanged(streams)
+	}
+	if len(cursors) > 0 {
+		o.cursorsChanged(cursors)
+	}
+	return errors.Join(o.found...)
+}
+
+func (o *Observer) cursorsChanged(changes []change) {
+	partition := changes[0].partition
+	switch {
+	case strings.HasPrefix(partition, "|shard|"):
+		for _, c := range changes {
+			o.entryChanged(c)
+		}
+	case partition == "|nodes":
+		for _, c := range changes {
+			o.nodeChanged(c)
+		}
+	case !strings.HasPrefix(partition, "|"):
+		o.cursorChanged(partition, changes)
+	}
+}
+
+// A shardEntry is the entry of a cursor in its shard.
+type shardEntry struct {
+	Stream string `json:"stream"`
+	Due    int64  `json:"due"`
+}
+
+func (o *Observer) entryChanged(c change) {
+	if c.json == nil {
+		o.violated("P7", c, "the entry of a cursor is gone")
+		return
+	}
+	e := &shardEntry{}
+	if !o.decode(c, e) {
+		return
+	}
+	of := o.shards[c.partition]
+	if of == nil {
+		of = make(map[string]*shardEntry)
+		o.shards[c.partition] = of
+	}
+	if before := of[c.id]; before != nil && before.Due != 0 && (e.Due == 0 || e.Due > before.Due) {
+		o.violated("P7", c, "the due time of an entry rises from %d to %d", before.Due, e.Due)
+	}
+	of[c.id] = e
+}
+
+func (o *Observer) nodeChanged(c change) {
+	if c.id != "assignment" || c.json == nil {
+		return
+	}
+	var a struct {
+		Version int64             `json:"version"`
+		Owners  map[string]string `json:"owners"`
+	}
+	if !o.decode(c, &a) {
+		return
+	}
+	if a.Version != o.assignment+1 {
+		o.violated("shards", c, "version %d of the assignment follows %d", a.Version, o.assignment)
+	}
+	o.assignment = a.Version
+	if len(a.Owners) > 1 {
+		o.reached("two nodes shared the shards")
+	}
+}
+
+func (o *Observer) violated(rule string, c change, format string, args ...any) {
+	doc := "(none)"
+	if c.json != nil {
+		const limit = 2000
+		doc = string(c.json[:min(len(c.json), limit)])
+	}
+	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  after    %s", rule, fmt.Sprintf(format, args...), c.id, c.partition, doc))
+}
+
+func (o *Observer) decode(c change, into any) bool {
+	if err := json.Unmarshal(c.json, into); err != nil {
+		o.violated("layout", c, "it cannot be read: %v", err)
+		return false
+	}
+	return true
+}
+
+func (o *Observer) reached(state string) {
+	if o.witness.Reached != nil {
+		o.witness.Reached(state)
+	}
+}
+
+// Cursors returns the ids of all cursors, in order.
+func (o *Observer) Cursors() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []string
+	for id := range o.cursors {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	return all
+}

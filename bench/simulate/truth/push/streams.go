@@ -1,0 +1,131 @@
+package push
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+)
+
+// A stream is what is known of one.
+type stream struct {
+	entries map[int][]uint64 // by priority: the sums of all entries, by their numbers
+	tails   map[string]int64 // by partition and priority: the number of the first entry in the head
+	sealed  map[string]bool  // by partition
+}
+
+type head struct {
+	Sealed     bool `json:"sealed"`
+	Priorities map[string]struct {
+		First int64 `json:"first"`
+		Runs  []run `json:"runs"`
+	} `json:"priorities"`
+}
+
+type page struct {
+	First int64 `json:"first"`
+	Runs  []run `json:"runs"`
+}
+
+type run struct {
+	WriteID   string            `json:"w"`
+	Published int64             `json:"at"`
+	Entries   []json.RawMessage `json:"e"`
+}
+
+// streamChanged compares a commit to a segment of a stream with the rules. Pages come before
+// the head, because the head continues behind them.
+func (o *Observer) streamChanged(changes []change) {
+	partition := changes[0].partition
+	i := strings.LastIndex(partition, "|")
+	if i < 0 {
+		o.violated("layout", changes[0], "a partition of a stream ends with a segment")
+		return
+	}
+	s := o.streams[partition[:i]]
+	if s == nil {
+		s = &stream{entries: make(map[int][]uint64), tails: make(map[string]int64), sealed: make(map[string]bool)}
+		o.streams[partition[:i]] = s
+	}
+	if s.sealed[partition] {
+		for _, c := range changes {
+			if c.json != nil && !strings.HasPrefix(c.id, "id|") {
+				o.violated("P1", c, "the segment was sealed")
+			}
+		}
+	}
+	for _, c := range changes {
+		if rest, isPage := strings.CutPrefix(c.id, "page-"); isPage && c.json != nil {
+			o.pageChanged(s, c, rest)
+		}
+	}
+	for _, c := range changes {
+		if c.id == "head" && c.json != nil {
+			o.headChanged(s, c)
+		}
+	}
+}
+
+func (o *Observer) pageChanged(s *stream, c change, rest string) {
+	var p page
+	text, _, _ := strings.Cut(rest, "-")
+	priority, err := strconv.Atoi(text)
+	if err != nil || !o.decode(c, &p) {
+		o.violated("layout", c, "the id of a page names its priority")
+		return
+	}
+	o.entriesAt(s, c, priority, p.First, p.Runs)
+}
+
+func (o *Observer) headChanged(s *stream, c change) {
+	var h head
+	if !o.decode(c, &h) {
+		return
+	}
+	for name, t := range h.Priorities {
+		priority, err := strconv.Atoi(name)
+		if err != nil {
+			o.violated("layout", c, "priority %q", name)
+			continue
+		}
+		key := fmt.Sprintf("%s %s", c.partition, name)
+		if t.First < s.tails[key] {
+			o.violated("P1", c, "the tail of priority %s goes back from entry %d to %d", name, s.tails[key], t.First)
+		}
+		s.tails[key] = t.First
+		o.entriesAt(s, c, priority, t.First, t.Runs)
+		n := t.First
+		for _, r := range t.Runs {
+			n += int64(len(r.Entries))
+		}
+		if known := int64(len(s.entries[priority])); n != known {
+			o.violated("P1", c, "priority %s has %d entries, and had %d", name, n, known)
+		}
+	}
+	if h.Sealed {
+		s.sealed[c.partition] = true
+		o.reached("a segment of a stream was sealed")
+	}
+}
+
+// entriesAt compares entries with those that have their numbers, and adds new ones.
+func (o *Observer) entriesAt(s *stream, c change, priority int, first int64, runs []run) {
+	n := first
+	for _, r := range runs {
+		for _, e := range r.Entries {
+			h := fnv.New64a()
+			_, _ = fmt.Fprintf(h, "%s %d %s", r.WriteID, r.Published, e) // a hash takes everything
+			sum, known := h.Sum64(), int64(len(s.entries[priority]))
+			switch {
+			case n < known && s.entries[priority][n] != sum:
+				o.violated("P1", c, "entry %d.%d has changed", priority, n)
+			case n == known:
+				s.entries[priority] = append(s.entries[priority], sum)
+			case n > known:
+				o.violated("P1", c, "entry %d.%d follows %d", priority, n, known-1)
+			}
+			n++
+		}
+	}
+}
