@@ -246,3 +246,30 @@ func FuzzCompile(f *testing.F) {
 		_, _ = e.Matches(m)
 	})
 }
+
+// Compile allocates little, whatever the text: nesting and
+// repetition of any two tokens, up to the limit of a text.
+func TestCompile_AllocatesAtMostOneMegabyte(t *testing.T) {
+	tokens := []string{
+		"@", "a", "[", "]", "(", ")", "[*]", "[]", "[?", ".", "|", "||", "&&", "!", "&", "{a:", "}", ",", "`1`", "`[", "'a'", `"a"`,
+		"==", "*", "$", "-", "//", "let $x=", " in ", "[:", "abs(", `"\u`, `\`, "0", "é", "\xff",
+	}
+	if raced {
+		tokens = tokens[:12]
+	}
+	var most float64
+	for _, a := range tokens {
+		for _, b := range tokens {
+			for _, text := range []string{
+				strings.Repeat(a+b, domain.MaxExpression/len(a+b)),
+				strings.Repeat(a, domain.MaxExpression/2/len(a)) + strings.Repeat(b, domain.MaxExpression/2/len(b)),
+			} {
+				used := allocated(MaxMemory/16, func() { _, _ = Compile(text) })
+				if most = max(most, used); used > MaxMemory/16 {
+					t.Errorf("%.0f MB for %.40q and so on", used/(1<<20), text)
+				}
+			}
+		}
+	}
+	t.Logf("at most %.0f KB", most/(1<<10))
+}
