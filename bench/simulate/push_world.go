@@ -200,9 +200,9 @@ func (p *pushWorld) judge() error {
 				}
 			}
 		}
-		attempts, takeovers := p.observer.Attempts(id)
-		if n, limit := r.begun-attempts, int64(r.concurrency*takeovers); n > limit {
-			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: it was taken over %d times", n, id, limit, takeovers)
+		attempts, losses := p.observer.Attempts(id)
+		if n, limit := r.begun-attempts, int64(r.concurrency*losses); n > limit {
+			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: its owner lost it %d times", n, id, limit, losses)
 		}
 		if limit := 2 * (domain.MaxClaims + 1); r.ends > limit {
 			return fmt.Errorf("P9: a delivery of %s has ended %d nodes, want at most %d", id, r.ends, limit)

@@ -23,9 +23,10 @@ const (
 	living   stage = "living"   // events come, by HTTP and by the bus, and are fetched
 	sweeping stage = "sweeping" // what was acknowledged is removed, and nothing comes
 	tailing  stage = "tailing"  // as living, and heads have tails: small Saves and flushes
+	pushing  stage = "pushing"  // events are published, and receivers called
 )
 
-var stages = []stage{living, tailing, sweeping}
+var stages = []stage{living, tailing, sweeping, pushing}
 
 // A cell is one point at which a process is to be killed.
 type cell struct {
@@ -46,6 +47,16 @@ func stepsOf(p place, s stage) []steps.Name {
 	}
 	if s == tailing {
 		return []steps.Name{steps.Flush, steps.Count, steps.Reserve, steps.Commit}
+	}
+	if s == pushing {
+		all := []steps.Name{
+			steps.Append, steps.ReadStream, steps.Define, steps.CreateCursor, steps.ReadShard, steps.ReadCursor,
+			steps.ReadRetries, steps.ListRetry, steps.Settle,
+		}
+		if p == apart {
+			all = append(all, steps.Beat, steps.ReadNodes, steps.Assign)
+		}
+		return all
 	}
 	all := []steps.Name{
 		receive, steps.ReadHead, steps.Reserve, steps.Insert, steps.Count, steps.Point, steps.Commit, settle,

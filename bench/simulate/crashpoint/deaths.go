@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
 // cell has the hub die at c. What leads to it is done before, by another death.
@@ -17,7 +19,7 @@ func (w *world) cell(ctx context.Context, c cell) error {
 		}
 	}
 	nth := int64(1)
-	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping {
+	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping && (c.Stage != pushing || c.Step.IsWrite() && c.Step != steps.Assign) {
 		nth += w.random.Int64N(4)
 	}
 	return w.die(ctx, c, nth)

@@ -28,6 +28,10 @@
 // and must not be sent again. Where heads have tails, small Saves and flushes have worlds
 // of their own, and so have the sweeps of every second world.
 //
+// In worlds of the push side, events are published and two receivers called, the first time
+// without success, while subscriptions come and go. In the end each receiver has taken each
+// event, and no more calls were repeated than there may have been under way.
+//
 // A step that a hub does not come to within a minute is missed, and is another world's.
 // The campaign goes on until each cell has had its deaths; a world that misses all of
 // its cells is a failure.

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -235,6 +236,9 @@ func (l *load) ask(ctx context.Context, method, path, actor string, body []byte)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if strings.HasPrefix(path, "/v1/events") {
+		req.Header.Set("Content-Type", "application/cloudevents+json")
 	}
 	if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -60,6 +61,7 @@ type orders struct {
 	When     When
 	Nth      int64
 	Sweeping bool
+	Push     bool // it calls receivers
 }
 
 // settings is what an operator would say.
@@ -67,6 +69,8 @@ func (o *orders) settings() (config.Config, error) {
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen, cfg.Retention = o.Data, o.BusListen, o.BlobListen, o.Retention
 	cfg.Cosmos.TailEvents = o.TailEvents
+	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
 	cfg.Admin.Token = "token-of-the-operators"
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
@@ -91,8 +95,8 @@ func (o *orders) options(listener net.Listener) node.Options {
 	line := func(conn net.Conn) net.Conn { return newBusLine(conn, f) }
 	return node.Options{
 		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
-		PullOnly:          true, // no judge knows the documents of the push side
-		ReadinessInterval: -1,   // its reads would be steps at which the fuse may go off
+		PullOnly:          !o.Push,
+		ReadinessInterval: -1, // its reads would be steps at which the fuse may go off
 		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		WrapTransport:     around, WrapBus: line,
 		Transport: around(http.DefaultClient),

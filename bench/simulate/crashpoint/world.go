@@ -66,6 +66,9 @@ func (w *world) run(ctx context.Context, cells []cell) (err error) {
 	if w.stage == sweeping {
 		return w.sweep(ctx, cells)
 	}
+	if w.stage == pushing {
+		return w.push(ctx, cells)
+	}
 	return w.workUnderLoad(ctx, func(ctx context.Context) error {
 		for _, c := range cells {
 			if err := w.cell(ctx, c); err != nil {

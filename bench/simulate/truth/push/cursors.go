@@ -282,15 +282,19 @@ func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	return entries, at
 }
 
-// Attempts returns how many attempts of a cursor are counted, and how often another incarnation
-// has taken it over.
-func (o *Observer) Attempts(id string) (attempts int64, takeovers int) {
+// Attempts returns how many attempts of a cursor are counted, and how often an owner has lost it:
+// another incarnation has taken it over, or its shard.
+func (o *Observer) Attempts(id string) (attempts int64, losses int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c := o.cursors[id]; c != nil {
-		attempts, takeovers = c.doc.Attempts, c.takeovers
+		attempts, losses = c.doc.Attempts, c.takeovers
 	}
-	return attempts, takeovers
+	var shard int
+	if _, err := fmt.Sscanf(shardOf(id), "|shard|%d", &shard); err == nil {
+		losses += o.losses[shard]
+	}
+	return attempts, losses
 }
 
 // Dead reports whether an entry is a dead letter of a cursor.

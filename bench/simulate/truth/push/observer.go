@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -46,6 +47,8 @@ type Observer struct {
 	cursors    map[string]*cursor
 	shards     map[string]map[string]*shardEntry // by partition and cursor
 	assignment int64                             // version
+	owners     [64]string                        // of shards
+	losses     [64]int                           // how often the owner of a shard has lost it
 	found      []error
 }
 
@@ -154,6 +157,28 @@ func (o *Observer) nodeChanged(c change) {
 		o.violated("shards", c, "version %d of the assignment follows %d", a.Version, o.assignment)
 	}
 	o.assignment = a.Version
+	var owners [64]string
+	for owner, text := range a.Owners {
+		mask, err := strconv.ParseUint(text, 16, 64)
+		if err != nil {
+			o.violated("layout", c, "the shards of %s: %v", owner, err)
+		}
+		for shard := range owners {
+			if mask>>shard&1 == 0 {
+				continue
+			}
+			if owners[shard] != "" {
+				o.violated("shards", c, "shard %d has the owners %s and %s", shard, owners[shard], owner)
+			}
+			owners[shard] = owner
+		}
+	}
+	for shard, owner := range o.owners {
+		if owner != "" && owner != owners[shard] {
+			o.losses[shard]++
+		}
+	}
+	o.owners = owners
 	if len(a.Owners) > 1 {
 		o.reached("two nodes shared the shards")
 	}
