@@ -84,10 +84,10 @@ func (d *draftFlags) read() (id domain.SubscriptionID, secret *string, err error
 	if err != nil {
 		return id, nil, err
 	}
-	if d.draft.FormFields, err = pairs("--form-field", d.formFields); err != nil {
+	if d.draft.FormFields, err = parsePairs("--form-field", d.formFields); err != nil {
 		return id, nil, err
 	}
-	if d.draft.Attachments, err = pairs("--attachment", d.attachments); err != nil {
+	if d.draft.Attachments, err = parsePairs("--attachment", d.attachments); err != nil {
 		return id, nil, err
 	}
 	if err := checkDraft(&d.draft); err != nil {
@@ -116,8 +116,8 @@ func checkDraft(d *domain.Subscription) error {
 	return err
 }
 
-// pairs returns the names and values of a flag that is given more than once.
-func pairs(flag string, texts []string) (map[string]string, error) {
+// parsePairs returns the names and values of a flag that is given more than once.
+func parsePairs(flag string, texts []string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil //nolint:nilnil // no flag is no map
 	}

@@ -12,23 +12,23 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 )
 
-// accepted returns a check of a call that is changed and has to be accepted.
-func accepted(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
+// expectAccepted returns a check of a call that is changed and has to be accepted.
+func expectAccepted(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
 	return func(ctx context.Context, s *session) (verdict, error) {
 		a, err := s.sendNew(ctx, s.client, nil, alter...)
 		return verdict{isRight: a.isAccepted(), saw: a.String()}, err
 	}
 }
 
-// refused returns a check of a call that is changed and has to be refused.
-func refused(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
+// expectRefused returns a check of a call that is changed and has to be refused.
+func expectRefused(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
 	return func(ctx context.Context, s *session) (verdict, error) {
 		return s.mustRefuse(s.sendNew(ctx, s.client, nil, alter...))
 	}
 }
 
-// signedAt returns a check of a call that is signed with another time and has to be refused.
-func signedAt(offset time.Duration) func(context.Context, *session) (verdict, error) {
+// expectRefusedAt returns a check of a call that is signed with another time and has to be refused.
+func expectRefusedAt(offset time.Duration) func(context.Context, *session) (verdict, error) {
 	return func(ctx context.Context, s *session) (verdict, error) {
 		o := s.opts.Client
 		now := o.Clock
@@ -224,5 +224,5 @@ func sendAfterBroken(ctx context.Context, s *session) (verdict, error) {
 }
 
 func checkTime(_ context.Context, s *session) (verdict, error) {
-	return verdict{isRight: s.slowest <= s.opts.Quick, saw: fmt.Sprintf("%s at most", inMilliseconds(s.slowest))}, nil
+	return verdict{isRight: s.slowest <= s.opts.Quick, saw: fmt.Sprintf("%s at most", roundToMilliseconds(s.slowest))}, nil
 }

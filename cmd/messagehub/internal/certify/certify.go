@@ -159,10 +159,10 @@ func (a answer) String() string {
 	if a.Status == 0 {
 		return a.Error
 	}
-	return fmt.Sprintf("%d in %s", a.Status, inMilliseconds(a.Took))
+	return fmt.Sprintf("%d in %s", a.Status, roundToMilliseconds(a.Took))
 }
 
-func inMilliseconds(d time.Duration) time.Duration {
+func roundToMilliseconds(d time.Duration) time.Duration {
 	return max(d.Round(time.Millisecond), time.Millisecond)
 }
 

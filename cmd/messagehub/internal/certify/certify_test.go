@@ -118,8 +118,8 @@ func bySecret(t *testing.T) *webhook.Verifier {
 	return &webhook.Verifier{Keys: []webhook.VerifyKey{key}}
 }
 
-// with returns the checks of an outcome.
-func with(results []certify.Result, o certify.Outcome) []string {
+// checksWith returns the checks of an outcome.
+func checksWith(results []certify.Result, o certify.Outcome) []string {
 	names := []string{}
 	for _, r := range results {
 		if r.Outcome == o {
@@ -131,8 +131,8 @@ func with(results []certify.Result, o certify.Outcome) []string {
 
 func TestRun_PassesARightReceiver(t *testing.T) {
 	results := run(t, verifying(bySecret(t), http.StatusUnauthorized), nil)
-	require.Equal(t, []string{"is called by HTTPS"}, with(results, certify.Failed), "%v", results)
-	require.Equal(t, []string{"refuses a changed body with its digest"}, with(results, certify.NotChecked))
+	require.Equal(t, []string{"is called by HTTPS"}, checksWith(results, certify.Failed), "%v", results)
+	require.Equal(t, []string{"refuses a changed body with its digest"}, checksWith(results, certify.NotChecked))
 	require.False(t, certify.HasFailed(results))
 }
 
@@ -162,14 +162,14 @@ func TestRun_PassesRightReceiversOfOtherSchemes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			results := run(t, verifying(tc.v, http.StatusUnauthorized), tc.set)
-			require.Equal(t, []string{"is called by HTTPS"}, with(results, certify.Failed), "%v", results)
-			require.Equal(t, tc.skip, with(results, certify.NotChecked))
+			require.Equal(t, []string{"is called by HTTPS"}, checksWith(results, certify.Failed), "%v", results)
+			require.Equal(t, tc.skip, checksWith(results, certify.NotChecked))
 		})
 	}
 }
 
-// instead returns a receiver that answers as f does if that is true, and else rightly.
-func instead(t *testing.T, f func(w http.ResponseWriter, r *http.Request, body []byte) bool) http.Handler {
+// withFault returns a receiver that answers as f does if that is true, and else rightly.
+func withFault(t *testing.T, f func(w http.ResponseWriter, r *http.Request, body []byte) bool) http.Handler {
 	t.Helper()
 	right := verifying(bySecret(t), http.StatusUnauthorized)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -242,7 +242,7 @@ func TestRun_FindsEachFault(t *testing.T) {
 			return strings.Contains(r.Header.Get("Webhook-Signature"), " ") && answer(w, 401)
 		}, []string{"accepts one valid signature of several", "ignores signatures of unknown versions"}},
 		"knows no other version": {func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
-			return strings.Contains(r.Header.Get("Webhook-Signature"), "v9") && answer(w, 500)
+			return strings.HasPrefix(r.Header.Get("Webhook-Signature"), "v9,") && answer(w, 500)
 		}, []string{"ignores signatures of unknown versions"}},
 		"verifies only if there is a signature": {func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
 			return r.Header.Get("Webhook-Signature") == "" && answer(w, 200)
@@ -267,8 +267,8 @@ func TestRun_FindsEachFault(t *testing.T) {
 		}, []string{"refuses a signature that cannot be read", "refuses a call that is an hour old", "refuses a call of an hour ahead", "works after calls that break off"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			results := run(t, instead(t, tc.fault), nil)
-			failed := slices.DeleteFunc(with(results, certify.Failed), func(name string) bool { return name == "is called by HTTPS" })
+			results := run(t, withFault(t, tc.fault), nil)
+			failed := slices.DeleteFunc(checksWith(results, certify.Failed), func(name string) bool { return name == "is called by HTTPS" })
 			require.Equal(t, tc.want, failed, "%v", results)
 			for _, r := range results {
 				require.Equal(t, r.Outcome == certify.Failed, r.Advice != "", r.Check)
@@ -281,7 +281,7 @@ func TestRun_FindsOldCallsAccepted(t *testing.T) {
 	v := bySecret(t)
 	v.Tolerance = 24 * time.Hour
 	results := run(t, verifying(v, http.StatusUnauthorized), nil)
-	require.Subset(t, with(results, certify.Failed), []string{"refuses a call that is an hour old", "refuses a call of an hour ahead"})
+	require.Subset(t, checksWith(results, certify.Failed), []string{"refuses a call that is an hour old", "refuses a call of an hour ahead"})
 	require.True(t, certify.HasFailed(results))
 }
 
@@ -295,7 +295,7 @@ func TestRun_FindsADigestThatIsNotSigned(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	})
-	require.Subset(t, with(run(t, signsAnything, set), certify.Failed), []string{"refuses a changed body with its digest"})
+	require.Subset(t, checksWith(run(t, signsAnything, set), certify.Failed), []string{"refuses a changed body with its digest"})
 }
 
 func TestRun_StopsAtAReceiverThatAcceptsNothing(t *testing.T) {
@@ -325,6 +325,18 @@ func TestRun_HasADeadlineForAReceiverThatHangs(t *testing.T) {
 	}), nil)
 	require.Contains(t, results[0].Answer, "no complete answer within 30s")
 	require.Equal(t, "there was no answer", results[1].Answer)
+}
+
+func TestRun_SaysThatSignaturesAreNotChecked(t *testing.T) {
+	var b strings.Builder
+	accepts := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	results := run(t, accepts, func(o *certify.Options) { o.Secrets = nil })
+	require.False(t, certify.HasFailed(results))
+	require.NoError(t, certify.Print(&b, "x", results))
+	require.Contains(t, b.String(), "\nIt accepts calls without a signature,")
+	b.Reset()
+	require.NoError(t, certify.Print(&b, "x", run(t, verifying(bySecret(t), http.StatusUnauthorized), nil)))
+	require.NotContains(t, b.String(), "without a signature,")
 }
 
 func TestRun_EndsWithItsContext(t *testing.T) {

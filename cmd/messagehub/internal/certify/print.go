@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -47,6 +48,9 @@ func Print(w io.Writer, url string, results []Result) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d ok, %d failed (%d of them a must), %d not checked\n", counts[Passed], counts[Failed], musts, counts[NotChecked])
+	if slices.ContainsFunc(results, func(r Result) bool { return r.Answer == notSigned }) {
+		fmt.Fprintln(w, "It accepts calls without a signature, so it accepts those of strangers, too. Sign calls, and check it with\n--secret-file or --hmac-key.")
+	}
 	printAdvice(w, results)
 	return nil
 }

@@ -37,7 +37,7 @@ func (r *Receiver) printText(c *call) {
 			line(clean(strings.ToLower(name)), clean(headerValue(name, value)))
 		}
 	}
-	line("verified", r.verdict(c))
+	line("verified", r.describeVerdict(c))
 	if c.number > 1 {
 		line("repeated", fmt.Sprintf("call %d with this id", c.number))
 	}
@@ -53,8 +53,8 @@ func (r *Receiver) printText(c *call) {
 	fmt.Fprint(r.opts.Out, b.String())
 }
 
-// verdict returns whether a call was verified, and why not.
-func (r *Receiver) verdict(c *call) string {
+// describeVerdict returns whether a call was verified, and why not.
+func (r *Receiver) describeVerdict(c *call) string {
 	switch {
 	case c.problem != nil:
 		return "NO: " + clean(c.problem.Error())

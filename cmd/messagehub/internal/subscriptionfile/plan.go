@@ -129,7 +129,7 @@ func differences(is, want *domain.Subscription) []string {
 		{"attachments", join(is.Attachments), join(want.Attachments)},
 	} {
 		if member.is != member.want {
-			all = append(all, fmt.Sprintf("%s: %s → %s", member.name, shown(member.is), shown(member.want)))
+			all = append(all, fmt.Sprintf("%s: %s → %s", member.name, textOrNothing(member.is), textOrNothing(member.want)))
 		}
 	}
 	return all
@@ -143,7 +143,7 @@ func join(values map[string]string) string {
 	return strings.Join(texts, " ")
 }
 
-func shown(s string) string {
+func textOrNothing(s string) string {
 	if s == "" {
 		return "nothing"
 	}
