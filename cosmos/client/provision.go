@@ -43,6 +43,7 @@ const (
 	StateOK      ProvisionState = "ok"
 	StateCreated ProvisionState = "created"
 	StateUpdated ProvisionState = "updated"
+	StateDeleted ProvisionState = "deleted"
 	StateMissing ProvisionState = "missing"
 	StateWrong   ProvisionState = "wrong"     // but can be corrected in place
 	StateUnfit   ProvisionState = "unfit"     // and must be created again

@@ -39,3 +39,20 @@ func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus,
 	}
 	return ContainerStatus{Exists: true, Created: err == nil}, nil
 }
+
+// DestroyBlobs deletes the container that o names, with all that it holds. existed reports
+// whether there was one.
+func DestroyBlobs(ctx context.Context, o BlobOptions) (existed bool, err error) {
+	b, err := newBlobs(o)
+	if err != nil {
+		return false, fmt.Errorf("open blobs: %w", err)
+	}
+	_, err = b.container.Delete(ctx, nil)
+	switch {
+	case err == nil:
+		return true, nil
+	case bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted):
+		return false, nil
+	}
+	return false, fmt.Errorf("delete container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+}
