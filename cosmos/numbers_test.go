@@ -225,7 +225,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 					seen[name] = true
 					values := []int64{-1, 0, n + 1, n * 1000, 1 << 33, 1 << 52}
 					if raced {
-						values = []int64{-1, n * 1000}
+						values = []int64{-1} // the same lines run whatever the number
 					}
 					for i, value := range values {
 						if value != n && !slices.Contains(values[:i], value) {
@@ -244,7 +244,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 				}
 			}
 			t.Logf("%d damaged numbers, up to %d requests in a call: %v", cases, most, slices.Sorted(maps.Keys(seen)))
-			require.Greater(t, cases, 20)
+			require.Greater(t, len(seen), 8)
 		})
 	}
 }
