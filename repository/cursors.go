@@ -16,9 +16,10 @@ type Cursors interface {
 
 	// Load returns the cursor for an owner, proved to be current by a write, or with a store
 	// that never returns a stale read, by a read if owner was the last to load it. From then on,
-	// the settlements of earlier owners are refused. now is the time of the owner's clock. It
-	// fails with NotFound if there is no such cursor.
-	Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (*domain.Cursor, CursorVersion, error)
+	// the settlements of earlier owners are refused. clock is the owner's; it is read after the
+	// cursor, so that a slow read makes no due time early. It fails with NotFound if there is no
+	// such cursor.
+	Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (*domain.Cursor, CursorVersion, error)
 
 	// Settle stores a settlement of a cursor of version, all of it or nothing, and returns the
 	// new version. It fails with Conflict if another owner has stored the cursor since, and

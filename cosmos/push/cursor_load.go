@@ -49,7 +49,7 @@ func (s *Store) readCursor(ctx context.Context, c *client.Call, id domain.Cursor
 }
 
 // Load implements [repository.Cursors].
-func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
 	c := s.client.Begin("load cursor")
 	var cursor *domain.Cursor
 	var version repository.CursorVersion
@@ -71,7 +71,7 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 				return err
 			}
 		}
-		cursor, err = domain.OpenCursor(standing, retries, owner, now)
+		cursor, err = domain.OpenCursor(standing, retries, owner, clock())
 		if errors.Is(err, domain.ErrIncomplete) {
 			// The retries were read before the cursor was settled, or after that.
 			return client.ErrNotYetVisible

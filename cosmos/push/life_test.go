@@ -16,6 +16,8 @@ import (
 // A clock moves when it is told to.
 type clock struct{ now time.Time }
 
+func (c *clock) read() time.Time { return c.now }
+
 // A life is that of some messages from their publication to their end, on a line that may
 // break. Whoever calls the store repeats what fails, as its contract says.
 type life struct {
@@ -52,7 +54,7 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 		}
 		l.messages[i].Payload = fmt.Appendf(nil, "%0700d", i)
 	}
-	opts.Clock = func() time.Time { return l.clock.now }
+	opts.Clock = l.clock.read
 	l.opts = opts
 	return l
 }
@@ -81,7 +83,7 @@ func (l *life) loads(s *Store) (err error) {
 		return nil
 	}
 	before := l.cursor
-	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.now)
+	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.read)
 	if err != nil {
 		return err
 	}
@@ -237,7 +239,7 @@ func (l *life) ended(exactly bool) {
 	for i := range all {
 		require.Equal(l, l.messages[i].Digest(), all[i].Digest())
 	}
-	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.now)
+	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.read)
 	require.NoError(l, err)
 	standing := cursor.Standing()
 	dead := len(l.messages) / 4

@@ -10,7 +10,7 @@ type dispatcher struct {
 
 	mu       sync.Mutex
 	free     int
-	suspects int // workers that call receivers whose last call failed
+	suspects int // workers that call receivers whose last call failed or took long
 	queues   []queue
 	plan     []int // the queues of the next picks
 	rotation int   // the queue that is the next one in rotation

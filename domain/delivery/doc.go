@@ -47,9 +47,9 @@
 // passed over for more than queues / workers runs. In a queue, cursors go in turn, with one
 // call each.
 //
-// Receivers whose last call failed have at most half of the workers. So a receiver that hangs
-// keeps its own concurrency of workers until its calls have timed out, and any number of dead
-// receivers leave the other half to the healthy ones.
+// Receivers whose last call failed, or took more than two seconds, have at most half of the
+// workers. So a receiver that hangs keeps its own concurrency of workers until its calls have
+// timed out, and any number of dead or slow receivers leave the other half to the others.
 //
 // # Memory
 //

@@ -36,7 +36,7 @@ type service struct {
 	settling   bool
 	underway   int       // calls
 	picks      int       // of fresh entries
-	failed     bool      // the last call
+	suspect    bool      // the last call failed, or took long
 	changed    bool      // the receiver is to be found again
 	dirty      time.Time // since when there is something to settle; zero: there is not
 	urgent     bool      // it is not to wait for the result of a call
@@ -81,8 +81,8 @@ type inbox struct {
 
 type outcome struct {
 	domain.Outcome
-	permit permit
-	failed bool
+	permit  permit
+	suspect bool
 }
 
 // post adds an event. It returns false if the engine has ended.
@@ -145,7 +145,7 @@ func (s *service) handle(in *inbox) {
 			continue
 		}
 		s.cursor.Settle(o.Outcome)
-		s.failed = o.failed
+		s.suspect = o.suspect
 		s.markDirty()
 	}
 	if in.settled != nil {
@@ -230,7 +230,7 @@ func (s *service) setTimer() {
 		s.forget(now)
 		until(s.waitForCursor(now))
 	}
-	if s.cursor == nil && !s.due.IsZero() {
+	if s.cursor == nil && !s.due.IsZero() && !s.loading && !s.resume.After(time.Now()) && s.engine.mayLoad(s.shard) {
 		until(max(min(s.due.Sub(now), s.engine.opts.Look), time.Millisecond))
 	}
 	if !s.dirty.IsZero() && !s.settling {

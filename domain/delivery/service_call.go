@@ -31,14 +31,14 @@ func (s *service) choose() {
 	case ok && s.entry(call.Position) == nil:
 		s.fetch(call.Position, false)
 	case ok:
-		d.offer(s, d.queueOf(call.Attempts), s.failed)
+		d.offer(s, d.queueOf(call.Attempts), s.suspect)
 	}
 	if ok && call.Attempts == 0 {
 		return // it was taken, and goes first
 	}
 	e, isWaiting := s.fresh(now)
 	if e != nil {
-		d.offer(s, 0, s.failed)
+		d.offer(s, 0, s.suspect)
 	} else if !isWaiting && s.careful {
 		s.cursor.EndCaution(now)
 		standing := s.cursor.Standing()
@@ -132,6 +132,11 @@ func (s *service) begin(p permit) bool {
 	return true
 }
 
+// slowCall is how long the last call of a receiver may have taken before the receiver counts
+// as a suspect: those that answer late, although they succeed, would keep the workers from all
+// others.
+const slowCall = 2 * time.Second
+
 // call calls a receiver and returns the outcome. If the engine has ended the call, it
 // returns no answer.
 func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.Entry, attempts int) outcome {
@@ -142,9 +147,9 @@ func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.
 	a.Began, a.Took = began, time.Since(start)
 	o := outcome{
 		Outcome: domain.Outcome{Entry: entry.Position.EntryID, Attempts: attempts, Published: entry.Published, Answer: a},
-		failed:  !receiver.Policy.IsSuccess(a),
+		suspect: !receiver.Policy.IsSuccess(a) || a.Took > slowCall,
 	}
-	if o.failed && e.ctx.Err() != nil {
+	if !receiver.Policy.IsSuccess(a) && e.ctx.Err() != nil {
 		o.Answer = domain.Answer{}
 	}
 	return o

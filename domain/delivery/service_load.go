@@ -55,14 +55,7 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 	if r.receiver != nil {
 		owner.Limit, owner.Policy = min(max(r.receiver.Concurrency, 1), domain.MaxConcurrency), r.receiver.Policy
 	}
-	began := time.Now()
-	if r.cursor, r.version, r.err = e.Cursors.Load(ctx, id, owner, e.opts.Clock()); r.err != nil {
-		return r
-	}
-	if took := time.Since(began); took > max(owner.Policy.Longest()/6, time.Second) {
-		// A due time that is too far ahead of the time before the call is lowered to the longest
-		// delay of the policy, and a fifth. If the process paused meanwhile, it would be early.
-		r.err = domain.Errorf(domain.Busy, "it took %v", took)
+	if r.cursor, r.version, r.err = e.Cursors.Load(ctx, id, owner, e.opts.Clock); r.err != nil {
 		return r
 	}
 	standing := r.cursor.Standing()
@@ -93,7 +86,7 @@ func (s *service) finishLoad(r *loadResult) {
 	s.current = !s.changed // the receiver may have changed after it was read
 	s.released, s.due, s.urgent, s.cancelled = false, time.Time{}, false, false
 	standing := s.cursor.Standing()
-	s.failed, s.careful = standing.Failures > 0, standing.Caution != nil
+	s.suspect, s.careful = standing.Failures > 0, standing.Caution != nil
 	if s.cursor.InFlight() > 0 {
 		s.retaking = true
 		s.markDirty()

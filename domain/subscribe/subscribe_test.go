@@ -55,7 +55,7 @@ func TestASubscription_BeginsAtTheEndOfItsTopic(t *testing.T) {
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)
 	owner := domain.Owner{Incarnation: "i", Limit: 1}
-	cursor, _, err := w.cursors.Load(t.Context(), s.ID.Cursor(), owner, time.Now())
+	cursor, _, err := w.cursors.Load(t.Context(), s.ID.Cursor(), owner, time.Now)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, cursor.Position(0).Number)
 	require.Equal(t, topic, cursor.Standing().Stream)

@@ -80,7 +80,7 @@ func (c *storedCursor) name() repository.CursorVersion {
 }
 
 // Load implements [repository.Cursors].
-func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", fmt.Errorf("load cursor: %w", err)
 	}
@@ -90,7 +90,7 @@ func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Own
 	if err != nil {
 		return nil, "", err
 	}
-	loaded, err := domain.OpenCursor(c.standing, slices.Collect(maps.Values(c.retries)), owner, now)
+	loaded, err := domain.OpenCursor(c.standing, slices.Collect(maps.Values(c.retries)), owner, clock())
 	if err != nil {
 		return nil, "", domain.Errorf(domain.Damaged, "cursor %s: %w", id, err)
 	}

@@ -37,7 +37,7 @@ func (o *owned) loads() {
 	o.f.Helper()
 	before := o.cursor
 	var err error
-	o.cursor, o.version, err = o.f.Cursors.Load(o.f.ctx, o.f.id, o.owner, o.f.clock())
+	o.cursor, o.version, err = o.f.Cursors.Load(o.f.ctx, o.f.id, o.owner, o.f.clock)
 	require.NoError(o.f, err)
 	if before != nil {
 		o.cursor.Adopt(before)
@@ -138,7 +138,7 @@ var cursorRules = []pushRule{
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 	}},
 	{"ACursorThatDoesNotExistIsNotFound", func(f *pushFixture) {
-		_, _, err := f.Cursors.Load(f.ctx, f.id, domain.Owner{Incarnation: "a", Limit: 1, Policy: pushPolicy}, f.clock())
+		_, _, err := f.Cursors.Load(f.ctx, f.id, domain.Owner{Incarnation: "a", Limit: 1, Policy: pushPolicy}, f.clock)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		_, err = f.Cursors.Settle(f.ctx, f.id, "1", domain.Settlement{Standing: domain.Standing{Stream: f.stream}})
 		require.Contains(f, []domain.Kind{domain.NotFound, domain.Conflict}, domain.KindOf(err))

@@ -120,9 +120,9 @@ type lineCursors struct {
 	world *World
 }
 
-func (s lineCursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, now time.Time) (c *domain.Cursor, version repository.CursorVersion, err error) {
+func (s lineCursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (c *domain.Cursor, version repository.CursorVersion, err error) {
 	err = s.line.do(true, func() (err error) {
-		c, version, err = s.Cursors.Load(ctx, id, owner, now)
+		c, version, err = s.Cursors.Load(ctx, id, owner, clock)
 		if err == nil {
 			s.world.loaded(id, owner.Incarnation)
 		}

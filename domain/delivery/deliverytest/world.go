@@ -284,7 +284,7 @@ func (w *World) Publish(n *Node, count int) {
 // so it is called when the nodes have ended.
 func (w *World) Standing(r *Receiver) domain.Standing {
 	w.Helper()
-	c, _, err := w.Stores.Cursors.Load(context.Background(), r.ID, domain.Owner{Incarnation: "observer", Limit: 1, Policy: r.Policy}, w.Clock.Now())
+	c, _, err := w.Stores.Cursors.Load(context.Background(), r.ID, domain.Owner{Incarnation: "observer", Limit: 1, Policy: r.Policy}, w.Clock.Now)
 	require.NoError(w, err)
 	return c.Standing()
 }

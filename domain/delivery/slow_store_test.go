@@ -1,0 +1,97 @@
+package delivery_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/delivery/deliverytest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// slowCursors take some time for each load, or fail, and count loads.
+type slowCursors struct {
+	repository.Cursors
+	isAway atomic.Bool
+	takes  time.Duration
+	loads  atomic.Int64
+}
+
+func (c *slowCursors) Load(ctx context.Context, id domain.CursorID, o domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+	c.loads.Add(1)
+	if c.isAway.Load() {
+		return nil, "", domain.Errorf(domain.Busy, "the store is throttled")
+	}
+	<-time.After(c.takes)
+	return c.Cursors.Load(ctx, id, o, clock)
+}
+
+func worldOn(t *testing.T, c *slowCursors) *deliverytest.World {
+	return deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
+		s := openMemory(t, clock)
+		c.Cursors = s.Cursors
+		s.Cursors = c
+		return s
+	})
+}
+
+// A forgotten cursor with a retry that is due waits for the store without running every millisecond.
+func TestAForgottenCursor_WaitsForItsBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &slowCursors{}
+		w := worldOn(t, c)
+		w.Add(&deliverytest.Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Hour}, 2), Answer: deliverytest.Status(500)})
+		var ticks atomic.Int64 // the engine reads the clock in each turn of a service
+		n := w.Start(delivery.Options{Clock: func() time.Time { ticks.Add(1); return w.Clock.Now() }})
+		synctest.Wait()
+		w.Publish(n, 1)
+		<-time.After(30 * time.Minute) // it is forgotten after 5
+		c.isAway.Store(true)
+		<-time.After(40 * time.Minute) // the retry is due, and its cursor cannot be loaded
+		before, loads := ticks.Load(), c.loads.Load()
+		<-time.After(time.Minute)
+		turns, tries := ticks.Load()-before, c.loads.Load()-loads
+		n.Stop()
+		require.Positive(t, tries)
+		require.Less(t, turns, 100*tries)
+	})
+}
+
+// A store that takes 2 s for each load delays deliveries; it does not end them.
+func TestASlowStore_DelaysDeliveries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &slowCursors{takes: 2 * time.Second}
+		w := worldOn(t, c)
+		r := w.Add(&deliverytest.Receiver{Policy: domain.QueuePolicy([]time.Duration{0, 5 * time.Second}, 2)})
+		n := w.Start(delivery.Options{})
+		synctest.Wait()
+		w.Publish(n, 1)
+		<-time.After(time.Hour)
+		n.Stop()
+		require.Len(t, r.Taken(), 1)
+	})
+}
+
+// Receivers that are slow and succeed (all of one owner, which may have 100) do not keep the workers from another.
+func TestSlowReceivers_LeaveWorkersToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := worldOn(t, &slowCursors{})
+		for range 100 {
+			w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Answer: deliverytest.After(29*time.Second, 200)})
+		}
+		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy()})
+		n := w.Start(delivery.Options{})
+		synctest.Wait()
+		w.Publish(n, 100)
+		<-time.After(5 * time.Minute)
+		n.Stop()
+		require.Len(t, r.Taken(), 100)
+	})
+}
