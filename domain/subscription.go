@@ -61,7 +61,7 @@ const (
 )
 
 // DataTopic is the topic of subscriptions whose owner is called when data is available for it.
-// Nobody can publish to it.
+// No sender can publish to it.
 const DataTopic = "data-available"
 
 // Stream returns the stream of the topic of s.

@@ -180,7 +180,7 @@ func (r *pushReceiver) close() { _ = r.server.Close() }
 
 // ServeHTTP answers a call when the scheduler lets it.
 func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	_, _ = io.Copy(io.Discard, req.Body) // a call that is broken off is answered for nobody
+	_, _ = io.Copy(io.Discard, req.Body) // the caller may have ended the call
 	p, id := r.p, req.Header.Get("Webhook-Id")
 	p.pmu.Lock()
 	r.now++

@@ -163,7 +163,7 @@ func (p *pushWorld) ends(owner *party) error {
 	}
 }
 
-// left returns what is left to deliver, "" if nothing is.
+// left describes the deliveries that are outstanding, "" if there are none.
 func (p *pushWorld) left() string {
 	published := p.observer.Published(p.stream.String())
 	for _, id := range p.observer.Cursors() {
@@ -276,7 +276,7 @@ func wrapPush(err error) error {
 	return fmt.Errorf("push: %w", err)
 }
 
-// add adds what came of the push world of a seed.
+// add adds the result of the push world of a seed.
 func (r *Result) add(push Result) {
 	r.Err = errors.Join(r.Err, push.Err)
 	r.Steps, r.Faulted, r.Passed = r.Steps+push.Steps, r.Faulted+push.Faulted, r.Passed+push.Passed

@@ -123,7 +123,7 @@ func (p *process) subscriptionsList() *cobra.Command {
 
 func (p *process) subscriptionsShow() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
-	cmd := s.command("show ID", "Show a subscription", "Its secret is not shown: the hub returns it to nobody.", func(ctx context.Context, id domain.SubscriptionID) error {
+	cmd := s.command("show ID", "Show a subscription", "The hub never returns its secret.", func(ctx context.Context, id domain.SubscriptionID) error {
 		found, err := s.hub.Subscription(ctx, s.a.actor, id)
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 func (p *process) subscriptionsExport() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	return s.command("export", "Print the subscriptions of an actor as a file for sync",
-		"The file has no secrets: the hub returns them to nobody. Those that the hub has are kept by sync.",
+		"The file has no secrets: the hub never returns them. Those that the hub has are kept by sync.",
 		func(ctx context.Context, _ domain.SubscriptionID) error {
 			all, err := s.hub.Subscriptions(ctx, s.a.actor)
 			if err != nil {

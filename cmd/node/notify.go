@@ -43,7 +43,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // nobody exchanges anything meanwhile
+	cfg.BlobListen = "" // no domain exchanges content meanwhile
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Random == nil {
 		opts.Random = rand.Uint64

@@ -130,7 +130,7 @@ func sortedNames(known map[string]func(*yaml.Node)) []string {
 	return names
 }
 
-// resolve returns what an alias stands for.
+// resolve returns the node that an alias refers to.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
