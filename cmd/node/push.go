@@ -74,6 +74,9 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	}
 	o := engineOptions(cfg)
 	o.For, o.Sweep = opts.pushFor, documents.Sweep
+	if opts.Grace > 0 {
+		o.Grace = max(opts.Grace-settleTime, time.Millisecond) // the outcomes are stored in what is left
+	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
 	p.events = publish.New(streams, p.engine.Published)
