@@ -31,6 +31,9 @@ func (c *Cursor) Settle(o Outcome) {
 
 func (c *Cursor) apply(o Outcome) {
 	s := &c.standing
+	if s.State == Closed {
+		return // Cancel ends the delivery
+	}
 	if o.Entry.Number >= c.Position(o.Entry.Priority).Number {
 		c.told[o.Entry] = o
 		return
@@ -185,11 +188,13 @@ func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 	return hasResumed || s.State != before
 }
 
-// Cancel closes the cursor and cancels up to limit deliveries. It reports whether there are
-// more. Results of calls that are under way are dropped.
+// Cancel closes the cursor and cancels up to limit deliveries, less the retries that the next
+// settlement changes already. It reports whether there are more. Results of calls that are
+// under way are dropped.
 func (c *Cursor) Cancel(limit int) (more bool) {
 	s := &c.standing
 	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
+	limit = max(limit-len(c.changes), 0)
 	cancelled := 0
 	for ; len(s.Open) > 0 && cancelled < limit; cancelled++ {
 		c.end(s.Open[0].EntryID, nil)

@@ -334,3 +334,45 @@ func TestACursor_FollowsTheLatestWishOfItsOwner(t *testing.T) {
 		require.Equal(t, step.want, c.Standing().State, step)
 	}
 }
+
+// A batch of Cosmos DB has up to 100 operations: the cursor and the entry of its shard take two.
+func TestASettlementOfADeletedReceiver_FitsIntoABatch(t *testing.T) {
+	const limit = domain.MaxConcurrency
+	c := newCursorTest(t, limit)
+	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
+	c.load("a")
+	for range 4 {
+		c.takes(limit)
+		for range limit {
+			c.answers(c.begins(), domain.Answer{Status: 500})
+		}
+		c.store()
+	}
+	c.now = c.now.Add(time.Hour)
+	for range limit / 2 { // the results are not stored yet
+		c.answers(c.begins(), domain.Answer{Status: 500})
+	}
+	var calls []domain.Call
+	for range limit / 2 {
+		calls = append(calls, c.begins())
+	}
+	fits := func(s domain.Settlement) {
+		t.Helper()
+		require.LessOrEqual(t, len(s.Create)+len(s.Replace)+len(s.Delete), limit)
+	}
+	require.True(t, c.Cancel(limit))
+	fits(c.Settlement())
+	for _, call := range calls {
+		c.answers(call, domain.Answer{Status: 500})
+	}
+	c.Unstored()
+	for {
+		more := c.Cancel(limit)
+		fits(c.store())
+		if !more {
+			break
+		}
+	}
+	require.Empty(t, c.retries)
+	require.Equal(t, c.standing.Counters.Triggered, c.standing.Counters.Cancelled)
+}
