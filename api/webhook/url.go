@@ -35,6 +35,11 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	}
 	for _, a := range addresses {
 		if err := c.guard.Check(a); err != nil {
+			if _, parseErr := netip.ParseAddr(u.Hostname()); parseErr != nil {
+				// The address is not named: it may be in a DNS zone that only the hub can read.
+				return domain.Errorf(domain.Invalid, "%s: the host has an address that may not be called; use a host with public addresses, "+
+					"or allow the range of the address in the hub's configuration", callbackPointer)
+			}
 			return domain.Errorf(domain.Invalid, "%s: %w", callbackPointer, err)
 		}
 	}
