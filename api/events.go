@@ -54,7 +54,8 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	messages, isBatch, err := s.readEvents(w, r)
+	messages, isBatch, release, err := s.readEvents(w, r)
+	defer release()
 	if err != nil {
 		return err
 	}
@@ -74,11 +75,13 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readEvents reads the events of a request, in any of the modes of CloudEvents.
-func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []domain.Message, isBatch bool, err error) {
+// readEvents reads the events of a request, in any of the modes of CloudEvents. They have the
+// memory of its body until release is called.
+func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []domain.Message, isBatch bool, release func(), err error) {
+	release = func() {}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		return nil, false, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", domain.Clip(coding))
+		return nil, false, release, refuse(wrongContentType, "Content-Encoding %q is not accepted; send the body as it is, without a coding.", domain.Clip(coding))
 	}
 	contentType := r.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(contentType)
@@ -86,37 +89,36 @@ func (s *Server) readEvents(w http.ResponseWriter, r *http.Request) (messages []
 	isBinary := media != structuredEvent && !isBatch
 	if isBinary && (!cloudevent.IsBinary(r.Header) || strings.HasPrefix(media, "application/cloudevents")) {
 		w.Header().Set("Accept-Post", structuredEvent+", "+batchOfEvents)
-		return nil, false, refuse(wrongContentType, "Content-Type %q is not accepted; send %s, %s, or an event in the binary mode, with the header ce-specversion and the others.",
+		return nil, false, release, refuse(wrongContentType, "Content-Type %q is not accepted; send %s, %s, or an event in the binary mode, with the header ce-specversion and the others.",
 			domain.Clip(contentType), structuredEvent, batchOfEvents)
 	}
 	if charset, ok := params["charset"]; ok && !isBinary && !strings.EqualFold(charset, "utf-8") {
-		return nil, false, refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
+		return nil, false, release, refuse(wrongContentType, "Charset %q is not accepted; JSON is UTF-8.", domain.Clip(charset))
 	}
 	limit := int64(maxEventBody)
 	if isBatch {
 		limit = maxBatchBody
 	}
 	text, release, err := s.readBody(w, r, min(limit, s.opts.Limits.RequestBody))
-	defer release()
 	if err != nil {
-		return nil, false, err
+		return nil, false, release, err
 	}
 	if isBinary {
 		m, faults := cloudevent.Binary(r.Header, text)
-		return []domain.Message{m}, false, eventFaults(faults, false)
+		return []domain.Message{m}, false, release, eventFaults(faults, false)
 	}
 	if err := checkJSONText(text); err != nil {
-		return nil, false, err
+		return nil, false, release, err
 	}
 	if !isBatch {
 		m, faults := cloudevent.Structured(text)
-		return []domain.Message{m}, false, eventFaults(faults, false)
+		return []domain.Message{m}, false, release, eventFaults(faults, false)
 	}
 	messages, faults := cloudevent.Batch(text)
 	if len(messages) > maxBatchEvents {
-		return nil, true, refuse(tooManyEvents, "Nothing was stored: there are %d events, and %d is the limit. Send them in several requests.", len(messages), maxBatchEvents)
+		return nil, true, release, refuse(tooManyEvents, "Nothing was stored: there are %d events, and %d is the limit. Send them in several requests.", len(messages), maxBatchEvents)
 	}
-	return messages, true, eventFaults(faults, true)
+	return messages, true, release, eventFaults(faults, true)
 }
 
 // readBody reads a body of up to limit bytes. It takes memory from that for all bodies until
