@@ -43,6 +43,18 @@ type subscriptionDocument struct {
 	Signed           bool                          `json:"signed"`
 	Paused           bool                          `json:"paused"`
 	Created          time.Time                     `json:"created"`
+	Delivery         *deliveryDocument             `json:"delivery,omitempty"`
+}
+
+type deliveryDocument struct {
+	State     string     `json:"state"`
+	Until     *time.Time `json:"until,omitempty"`
+	Failures  int        `json:"failures"`
+	Waiting   int        `json:"waiting"`
+	Delivered int64      `json:"delivered"`
+	Filtered  int64      `json:"filtered"`
+	Dead      int64      `json:"dead"`
+	Expired   int64      `json:"expired"`
 }
 
 type attachmentDocument struct {
@@ -64,6 +76,22 @@ func documentOfSubscription(s *subscribe.Subscription) subscriptionDocument {
 			d.Attachments = make(map[string]attachmentDocument)
 		}
 		d.Attachments[name] = attachmentDocument{jmespathType, expression}
+	}
+	d.Delivery = documentOfDelivery(s.Delivery)
+	return d
+}
+
+func documentOfDelivery(s *subscribe.Delivery) *deliveryDocument {
+	if s == nil {
+		return nil
+	}
+	d := &deliveryDocument{
+		State: s.State, Failures: s.Failures, Waiting: s.Waiting,
+		Delivered: s.Counters.Delivered, Filtered: s.Counters.Filtered, Dead: s.Counters.Errored, Expired: s.Counters.Expired,
+	}
+	if !s.Until.IsZero() {
+		until := s.Until.UTC()
+		d.Until = &until
 	}
 	return d
 }

@@ -106,6 +106,12 @@ type Standing struct {
 	Unknown []byte    // what the store keeps for a newer version
 }
 
+// reasonGone is stored: it distinguishes this pause from that of an owner.
+const reasonGone = "the receiver answered 410 Gone"
+
+// IsGone reports whether the cursor is paused because its receiver answered 410 Gone.
+func (s *Standing) IsGone() bool { return s.State == Paused && s.Reason == reasonGone }
+
 // MaxRecent is the limit for the attempts in a Standing: its document remains small.
 const MaxRecent = 16
 

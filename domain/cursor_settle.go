@@ -78,7 +78,7 @@ func (c *Cursor) apply(o Outcome) {
 		s.Hold, s.HoldFor = v.Hold, o.Answer.RetryAfter
 	}
 	if v.Pause && s.State == Active {
-		s.State, s.Reason = Paused, "the receiver answered 410 Gone"
+		s.State, s.Reason = Paused, reasonGone
 	}
 	if v.Dead {
 		next.Dead, next.Reason = true, "the last attempt failed"

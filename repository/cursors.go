@@ -21,6 +21,11 @@ type Cursors interface {
 	// such cursor.
 	Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (*domain.Cursor, CursorVersion, error)
 
+	// Standing returns what is stored of a cursor, without its retries. Nothing proves it: it may
+	// be a stale read, and is for display alone. It fails with NotFound if there is no such
+	// cursor.
+	Standing(ctx context.Context, id domain.CursorID) (domain.Standing, error)
+
 	// Settle stores a settlement of a cursor of version, all of it or nothing, and returns the
 	// new version. It fails with Conflict if another owner has stored the cursor since, and
 	// then nothing of the settlement was stored; after an Uncertain failure, it may have been.

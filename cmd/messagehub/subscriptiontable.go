@@ -27,6 +27,9 @@ func (p *process) showSubscriptions(actor string, all []*hubclient.Subscription)
 }
 
 func stateOf(s *hubclient.Subscription) string {
+	if s.Delivery != nil {
+		return s.Delivery.State
+	}
 	if s.Paused {
 		return "paused"
 	}
@@ -65,6 +68,13 @@ func (p *process) showSubscription(s *hubclient.Subscription) error {
 	line("filter", s.Filter)
 	for _, name := range slices.Sorted(maps.Keys(s.Attachments)) {
 		line("attachment", name+"="+s.Attachments[name])
+	}
+	if d := s.Delivery; d != nil {
+		if !d.Until.IsZero() {
+			line("no calls before", d.Until.UTC().Format(time.RFC3339))
+		}
+		line("failures", fmt.Sprintf("%d in a row", d.Failures))
+		line("events", fmt.Sprintf("%d delivered, %d filtered, %d waiting, %d dead letters, %d expired", d.Delivered, d.Filtered, d.Waiting, d.Dead, d.Expired))
 	}
 	line("created", s.Created.UTC().Format(time.RFC3339))
 	if len(s.Unknown) > 0 {

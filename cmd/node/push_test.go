@@ -213,6 +213,27 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 	require.NoError(t, stop())
 }
 
+func TestAReceiverThatIsGone_IsShownToItsOwner(t *testing.T) {
+	r := receive(t, func(*receivedCall) int { return http.StatusGone })
+	n, stop := start(t, pushSettings(""), node.Options{})
+	id := subscribed(t, n, fmt.Sprintf(`{"callback_url":%q}`, r.URL))
+	shows := func(want string) {
+		require.Eventually(t, func() bool {
+			_, body := send(t, n, http.MethodGet, "/v1/subscriptions/"+id, "", "")
+			return strings.Contains(body, want)
+		}, 30*time.Second, 10*time.Millisecond, want)
+	}
+	shows(`"delivery":{"state":"active","failures":0,`)
+	published(t, n, "1")
+	<-r.calls
+	shows(`"delivery":{"state":"gone","failures":1,"waiting":1,`)
+	r.set(nil)
+	status, body := send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/resume", "", "")
+	require.Equal(t, http.StatusOK, status, body)
+	shows(`"delivery":{"state":"active","failures":0,"waiting":0,"delivered":1,`)
+	require.NoError(t, stop())
+}
+
 func TestARestart_LosesNothing(t *testing.T) {
 	r := receive(t, func(*receivedCall) int { return http.StatusServiceUnavailable })
 	dir := t.TempDir()

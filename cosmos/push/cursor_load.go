@@ -99,6 +99,20 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 	return cursor, version, c.Outcome("load cursor "+id.String(), err)
 }
 
+// Standing implements [repository.Cursors].
+func (s *Store) Standing(ctx context.Context, id domain.CursorID) (domain.Standing, error) {
+	c := s.client.Begin("read cursor")
+	doc, err := s.readCursor(ctx, c, id)
+	if client.IsNotFound(err) {
+		err = domain.Errorf(domain.NotFound, "there is no such cursor")
+	}
+	var standing domain.Standing
+	if err == nil {
+		standing, err = doc.standing()
+	}
+	return standing, c.Outcome("read cursor "+id.String(), err)
+}
+
 // readRetries returns the retries or the dead letters of a cursor behind an entry, in order.
 // With a limit, it returns no more.
 func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {

@@ -91,6 +91,7 @@ type Subscription struct {
 	IsSigned bool // calls are
 	IsPaused bool
 	Created  time.Time
+	Delivery *Delivery // only of Get
 }
 
 func view(d *repository.Definition) *Subscription {
@@ -217,13 +218,15 @@ func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.Subs
 	return d, err
 }
 
-// Get returns a subscription of owner. It fails with NotFound if there is none.
+// Get returns a subscription of owner with its delivery. It fails with NotFound if there is none.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*Subscription, error) {
 	d, err := s.find(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
-	return view(d), nil
+	found := view(d)
+	found.Delivery, err = s.delivery(ctx, d)
+	return found, err
 }
 
 // List returns the subscriptions of owner, in the order of their ids.

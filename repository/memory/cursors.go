@@ -99,6 +99,20 @@ func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Own
 	return loaded, c.name(), nil
 }
 
+// Standing implements [repository.Cursors].
+func (s *Cursors) Standing(ctx context.Context, id domain.CursorID) (domain.Standing, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Standing{}, fmt.Errorf("read cursor: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.find(id)
+	if err != nil {
+		return domain.Standing{}, err
+	}
+	return c.standing.Clone(), nil
+}
+
 // Settle implements [repository.Cursors].
 func (s *Cursors) Settle(ctx context.Context, id domain.CursorID, version repository.CursorVersion, t domain.Settlement) (repository.CursorVersion, error) {
 	if err := ctx.Err(); err != nil {

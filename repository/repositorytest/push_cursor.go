@@ -140,6 +140,8 @@ var cursorRules = []pushRule{
 	{"ACursorThatDoesNotExistIsNotFound", func(f *pushFixture) {
 		_, _, err := f.Cursors.Load(f.ctx, f.id, domain.Owner{Incarnation: "a", Limit: 1, Policy: pushPolicy}, f.clock)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
+		_, err = f.Cursors.Standing(f.ctx, f.id)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		_, err = f.Cursors.Settle(f.ctx, f.id, "1", domain.Settlement{Standing: domain.Standing{Stream: f.stream}})
 		require.Contains(f, []domain.Kind{domain.NotFound, domain.Conflict}, domain.KindOf(err))
 		_, err = f.Cursors.DeadLetters(f.ctx, f.id, domain.EntryID{Number: -1}, 1)

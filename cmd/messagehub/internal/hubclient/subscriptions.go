@@ -22,11 +22,25 @@ type Subscription struct {
 	Paused  bool
 	Created time.Time
 
+	Delivery *Delivery // nil: the hub did not tell
+
 	// Unknown are the names of members that this version does not know. A replacement would
 	// remove them.
 	Unknown []string
 
 	Text json.RawMessage // the answer of the hub
+}
+
+// A Delivery says how the calls of a subscription proceed.
+type Delivery struct {
+	State     string    `json:"state"`
+	Until     time.Time `json:"until"` // nothing is called before it; zero: no such time
+	Failures  int       `json:"failures"`
+	Waiting   int64     `json:"waiting"`
+	Delivered int64     `json:"delivered"`
+	Filtered  int64     `json:"filtered"`
+	Dead      int64     `json:"dead"`
+	Expired   int64     `json:"expired"`
 }
 
 // subscriptionJSON is a subscription in the words of the hub. Its drafts have neither state nor
@@ -47,6 +61,7 @@ type subscriptionJSON struct {
 	Signed           bool                      `json:"signed,omitempty"`
 	Paused           bool                      `json:"paused,omitempty"`
 	Created          *time.Time                `json:"created,omitempty"`
+	Delivery         *Delivery                 `json:"delivery,omitempty"`
 }
 
 type attachmentJSON struct {
@@ -57,7 +72,7 @@ type attachmentJSON struct {
 // knownMembers are those of a subscription that this version reads.
 var knownMembers = []string{
 	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
-	"jmespath_query", "attachments", "signed", "paused", "created",
+	"jmespath_query", "attachments", "signed", "paused", "created", "delivery",
 }
 
 // UnmarshalJSON reads the answer of a hub.
@@ -85,6 +100,7 @@ func (s *Subscription) UnmarshalJSON(text []byte) error {
 			PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, Filter: d.Query,
 		},
 	}
+	s.Delivery = d.Delivery
 	if d.Created != nil {
 		s.Created = *d.Created
 	}

@@ -1,0 +1,69 @@
+package subscribe
+
+import (
+	"context"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The states of a Delivery.
+const (
+	DeliveryActive  = "active"  // the receiver is called
+	DeliveryPaused  = "paused"  // its owner has paused it
+	DeliveryGone    = "gone"    // the receiver answered 410 Gone: it is paused until it is resumed
+	DeliveryHeld    = "held"    // the receiver answered with Retry-After
+	DeliveryFailing = "failing" // the last calls failed
+	DeliveryClosed  = "closed"  // the subscription was deleted
+)
+
+// A Delivery says how the calls of a subscription proceed. It is not proved to be current: a
+// result is stored up to seconds after its call, and the read may be stale.
+type Delivery struct {
+	State    string
+	Until    time.Time // nothing is called before it; zero: no such time
+	Failures int       // in a row
+	Waiting  int       // events that are called with or wait for a retry
+	Counters domain.Counters
+}
+
+// delivery returns the delivery of a subscription. Without a cursor, nothing was delivered.
+func (s *Service) delivery(ctx context.Context, d *repository.Definition) (*Delivery, error) {
+	standing, err := s.ports.Cursors.Standing(ctx, d.ID.Cursor())
+	if err != nil && domain.KindOf(err) != domain.NotFound {
+		return nil, err
+	}
+	return deliveryOf(d, &standing, s.opts.Clock()), nil
+}
+
+// deliveryOf returns the delivery of what is stored. The node that serves a cursor may not have
+// seen yet that its owner has paused or resumed it; what the owner did counts.
+func deliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *Delivery {
+	found := &Delivery{State: DeliveryActive, Waiting: s.Outstanding(), Counters: s.Counters}
+	isResumed := d.Resumed > s.Resumed // it ends the pause, the hold and the breaker of s
+	if !isResumed {
+		found.Failures = s.Failures
+		for _, t := range []time.Time{s.Hold, s.BreakerTo} {
+			if t.After(now) && t.After(found.Until) {
+				found.Until = t
+			}
+		}
+	}
+	switch {
+	case s.State == domain.Closed:
+		found.State = DeliveryClosed
+	case !isResumed && s.IsGone():
+		found.State = DeliveryGone
+	case d.Paused:
+		found.State = DeliveryPaused
+	case isResumed:
+	case s.State == domain.Paused && d.Resumed < s.Resumed: // d is a stale read
+		found.State = DeliveryPaused
+	case s.Hold.After(now):
+		found.State = DeliveryHeld
+	case s.Failures > 0:
+		found.State = DeliveryFailing
+	}
+	return found
+}

@@ -1,0 +1,4 @@
+package subscribe
+
+// DeliveryOf is for tests.
+var DeliveryOf = deliveryOf
