@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,16 +161,17 @@ func (s *Store) DeadLetters(ctx context.Context, id domain.CursorID, after domai
 func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
 	c := s.client.Begin("read shard")
 	docs, err := client.All[entryDoc](ctx, c.Query(s.cursors, shardKey(shard), "SELECT * FROM c"))
-	entries := make([]repository.ShardEntry, len(docs))
-	for i, d := range docs {
+	entries := make([]repository.ShardEntry, 0, len(docs))
+	for _, d := range docs {
 		var p parser
-		entries[i] = repository.ShardEntry{
+		entry := repository.ShardEntry{
 			Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
 		}
 		if p.err != nil {
-			err = domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
-			break
+			err = cmp.Or(err, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err))
+			continue
 		}
+		entries = append(entries, entry)
 	}
 	return entries, c.Outcome(fmt.Sprintf("read shard %d", shard), err)
 }

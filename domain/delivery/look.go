@@ -33,17 +33,20 @@ func (e *Engine) look(ctx context.Context) {
 	}
 }
 
-// serveShard serves the cursors of a shard.
+// serveShard serves the cursors of a shard whose entries can be read. A damaged entry is
+// logged and is no failure: to read it again does not help.
 func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	entries, err := e.Shards.Cursors(ctx, shard)
 	if err != nil {
 		e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
-		return err
 	}
 	for _, entry := range entries {
 		e.serve(entry)
 	}
-	return nil
+	if domain.KindOf(err) == domain.Damaged {
+		return nil
+	}
+	return err
 }
 
 // minLook is the time between a look and another one before Options.Look has passed.
