@@ -137,9 +137,10 @@ func (p *pushWorld) course() error {
 	return p.ends(&owner)
 }
 
-// ends waits until nothing is left to deliver.
+// ends waits until nothing is left to deliver. A clock that was set back makes retries late by
+// as much, up to two hours here.
 func (p *pushWorld) ends(owner *party) error {
-	const limit, every = 20 * time.Minute, 3 * time.Second
+	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
 	began := time.Time{}
 	for {
 		if !owner.pause(every) {
