@@ -142,9 +142,11 @@ func (s lineCursors) Settle(ctx context.Context, id domain.CursorID, version rep
 		return err
 	})
 	s.line.mu.Lock()
-	answer := time.After(s.line.settling)
+	takes := s.line.settling
 	s.line.mu.Unlock()
-	<-answer
+	if takes > 0 {
+		<-time.After(takes)
+	}
 	return settled, err
 }
 
