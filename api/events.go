@@ -154,7 +154,7 @@ func checkJSONText(text []byte) error {
 	return nil
 }
 
-// eventFaults returns the problem of events that are not valid, nil if there is none.
+// eventFaults returns the problem of events that are not valid, or nil.
 func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	if len(found) == 0 {
 		return nil

@@ -24,7 +24,7 @@ type Options struct {
 	Events        *publish.Service            // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
 	Logger        *slog.Logger                // default: discards
-	Registerer    prometheus.Registerer       // default: a registry of its own, which Gatherer then is too
+	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too
 	Gatherer      prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
 	Ready         func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
 	Warnings      func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none

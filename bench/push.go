@@ -30,7 +30,7 @@ const (
 )
 
 // push publishes events to a node and times their calls: hub, embedded engine with fsync,
-// senders and receivers share this machine. Every measurement has a node of its own.
+// senders and receivers share this machine. Every measurement starts a new node.
 func push(ctx context.Context, r *run) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {

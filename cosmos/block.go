@@ -56,7 +56,7 @@ func blocksBetween(floor, last int) []block {
 }
 
 // A blockSegment is the events of a block whose hashes lie in one range. The segments of a
-// block have ranges of equal length. A segment has a document of its own, of some 5,000
+// block have ranges of equal length. A segment has its own document, of some 5,000
 // events when the drawers hold 10,000.
 type blockSegment struct {
 	block

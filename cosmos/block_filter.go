@@ -26,7 +26,7 @@ import (
 // below its count, and all of the drawer if it is sealed. A merged filter exists only if
 // all drawers of its block are sealed, and holds every event of those that were retained
 // when it was merged. No filter says "no" for an event that it must hold. Events that are
-// added later, or were never committed, make it say "yes" in vain, and the pages decide.
+// added later, or were never committed, cause false positives, and the pages decide.
 //
 // A filter that is missing, damaged or short is no error: a merged one is replaced by those
 // of its children, that of a drawer by the pages behind its count. The node that had to
@@ -215,7 +215,7 @@ func (c *call) writeMerged(ctx context.Context, cabinet domain.CabinetKey, sets 
 		}
 	})
 	if client.IsRefused(err) {
-		return nil // they are there: all are written in one batch, and are the same whoever writes them
+		return nil // they are there: all are written in one batch, and every writer writes the same
 	}
 	return err
 }

@@ -365,7 +365,7 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 
 // TestRemoval_SurvivesACrashAtEachRequest has a node die at each request of the sweeps that
 // remove two cabinets: before the request is carried out, and after it. Then another
-// node saves to one of the cabinets, delivers, and goes on with the sweeps.
+// node saves to one of the cabinets, delivers, and continues the sweeps.
 func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for at, died := 1, true; died; at++ {

@@ -97,7 +97,7 @@ func (s *scan) drawers(ctx context.Context) error {
 		seen := &drawerSeen{id: d.ID, ordinal: d.Ordinal, sealed: d.Sealed, limit: d.Count, paged: d.Count}
 		switch {
 		case d.Ordinal > s.last.Ordinal:
-			s.beyond(d, seen)
+			s.reportBeyondHead(d, seen)
 			continue
 		case d.Ordinal > next:
 			s.missing(next, d.Ordinal)
@@ -126,7 +126,7 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 		seen.limit, seen.paged = s.last.Fill, s.last.inPages()
 		switch {
 		case d.isAhead(s.last) && d.Count >= s.last.Fill && s.l.h.Intent == nil:
-			s.ahead(seen, "it has %d events, and the head says that it has %d and is being filled; %s", d.Count, s.last.Fill, whatToDoAhead)
+			s.reportAhead(seen, "it has %d events, and the head says that it has %d and is being filled; %s", d.Count, s.last.Fill, whatToDoAhead)
 		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
 			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
@@ -214,7 +214,7 @@ func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 	s.l.ids.add(ids)
 }
 
-// page takes in a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
+// page checks a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
 func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
 	if !s.idsOnly {
@@ -300,7 +300,7 @@ func (s *scan) whole() {
 		waiting += d.waiting
 		bundled += d.bundled
 	}
-	isInFront := s.at.isInFront(s.last) // which is a finding of its own
+	isInFront := s.at.isInFront(s.last) // which is reported separately
 	// The numbers of a head that was raised above a gate are those of events that are lost.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
 	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {

@@ -47,20 +47,20 @@ func (s *scan) twin(key string, d, other *drawer) {
 	}, "drawer %s has this ordinal, too, and no Peek gets past the two; this one is empty, and a check with repair sets it aside", other.ID)
 }
 
-// beyond reports a drawer with an ordinal above the head's, unless it is of the Save in
+// reportBeyondHead reports a drawer with an ordinal above the head's, unless it is of the Save in
 // flight.
-func (s *scan) beyond(d *drawer, seen *drawerSeen) {
+func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	switch {
 	case s.l.isIntended(d.ID):
 	case d.isAhead(s.last):
-		s.ahead(seen, "the head knows drawers up to %d only; %s", s.last.Ordinal, whatToDoAhead)
+		s.reportAhead(seen, "the head knows drawers up to %d only; %s", s.last.Ordinal, whatToDoAhead)
 	default:
 		s.l.found("H8", drawerBeyond, s.where(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
 	}
 }
 
-// ahead reports a drawer that has what the head has lost.
-func (s *scan) ahead(seen *drawerSeen, format string, args ...any) {
+// reportAhead reports a drawer that has what the head has lost.
+func (s *scan) reportAhead(seen *drawerSeen, format string, args ...any) {
 	s.l.found("H1", drawerAhead, s.where(seen), func(ctx context.Context, c *call) error {
 		return c.raiseHead(ctx, s.l.recipient)
 	}, format, args...)

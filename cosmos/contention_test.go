@@ -123,7 +123,7 @@ func TestABusyNodeLetsAnotherIn(t *testing.T) {
 			}
 			close(done)
 			callers.Wait()
-			assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "nobody had to be rolled back for it")
+			assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "no Save had to be rolled back")
 			s.drains()
 		})
 	})

@@ -134,7 +134,7 @@
 //
 // These differ from the obvious design; a comment at each gives the reason:
 //
-//   - A filter takes 33 bits an event rather than 8, and is none of the usual kinds, so that
+//   - A filter takes 33 bits an event rather than 8, and is not one of the usual kinds, so that
 //     filters can be merged and cut; see fingerprintBits.
 //   - Counting is a patch with a condition on count and seal rather than on the etag; see
 //     countUp.

@@ -286,7 +286,7 @@ func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
 
 		node, line := f.tapped(f.opts)
 		var gathered sync.WaitGroup
-		line.set(at(2, writes, func() error { // of its own intent, which is stored
+		line.set(at(2, writes, func() error { // of the intent, which is stored
 			gathered.Go(func() {
 				saved, err := node.Save(context.Background(), f.actor, behind[12:])
 				assert.NoError(t, err)

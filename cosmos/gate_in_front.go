@@ -10,7 +10,7 @@ import (
 
 // whatToDoInFront is what a log line and a finding say about a gate in front of its head.
 const whatToDoInFront = "the store has lost writes, by a failover or because a part of it was restored: " +
-	"the next Save or a check with repair goes on above the gate; have senders send again what they sent since the time that was lost"
+	"the next Save or a check with repair raises the head above the gate; have senders send again what they sent since the time that was lost"
 
 // reportInFront reports a gate in front of h, which was read beside it. It proves that by
 // reading the head after the gates; where reads may be stale only a write could, so a check

@@ -12,7 +12,7 @@ import (
 // the mailbox again when no tail is written, all are flushed, and those pages are removed.
 const tailFormat = 2
 
-// A head from which a cabinet was removed has format 3, for good. A version that does not
+// A head from which a cabinet was removed keeps format 3. A version that does not
 // know RemovedOrdinal would begin the next cabinet with ordinals that were used before.
 const removalFormat = 3
 

@@ -107,8 +107,8 @@ func (r *rig) storeHead(actor domain.ActorID, cabinet domain.CabinetKey, drawers
 	require.NoError(r.t, err)
 }
 
-// Two recipients whose filters do not fit into memory together cost each other nothing but
-// what they read anew.
+// Two recipients whose filters do not fit into memory together cost as much as one, and what
+// they read again.
 func TestTwoLargeRecipientsInTurn_CostWhatOneCosts(t *testing.T) {
 	const saves, drawers = 30, 400
 	r := newRig(t, embedded.Options{Pessimistic: true})

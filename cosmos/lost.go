@@ -12,7 +12,7 @@ import (
 )
 
 // A page that is gone, or cannot be decoded, is lost with its events. A Peek opens no bundle
-// in its cabinet then, and goes on with the others. A Save goes on without the ids of the
+// in its cabinet then, and continues with the others. A Save continues without the ids of the
 // page: an event of it that is sent again is stored as a new one. An operator abandons the
 // lost slots; see abandon.go.
 //

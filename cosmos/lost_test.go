@@ -48,7 +48,7 @@ func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	})
 }
 
-// An order to abandon meets a large Save in flight: its commit goes on with the head that was
+// An order to abandon meets a large Save in flight: its commit continues with the head that was
 // read, and the index stays.
 func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
 	})
 }
 
-// On a Session account, a Peek goes on in the middle of a page, and two reads of the drawer
+// On a Session account, a Peek continues in the middle of a page, and two reads of the drawer
 // are behind.
 func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 24; age++ {

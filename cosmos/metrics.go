@@ -19,7 +19,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_repairs_total",
-			Help: "What was mended on sight: rollback (of another writer's intent), seal, pointer, raise (of a head above a gate in front of it).",
+			Help: "Repairs of what a request found: rollback (of another writer's intent), seal, pointer, raise (of a head above a gate in front of it).",
 		}, []string{"what"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "messagehub_hints_dropped_total",

@@ -40,7 +40,7 @@ type Options struct {
 	// recipient may have. It is for nodes that share a store with older versions, which do not
 	// serve a recipient once one of its cabinets was removed.
 	KeepCabinets bool
-	SweepEvery   time.Duration // how often one of the nodes sweeps; default 1 h, negative: never by itself
+	SweepEvery   time.Duration // how often one of the nodes sweeps; default 1 h, negative: only when Sweep is called
 	// SweepUnits is how many request units a second the sweeps that Run starts spend, at most;
 	// fewer for a while after a request was throttled. Default 1,000, negative: no limit.
 	SweepUnits float64

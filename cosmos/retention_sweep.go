@@ -246,7 +246,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
-		n, err := c.renew().clearDrawer(ctx, cabinet, d.ID) // with a budget of its own
+		n, err := c.renew().clearDrawer(ctx, cabinet, d.ID) // with a new budget
 		swept.Documents += n
 		if err != nil {
 			return err

@@ -154,7 +154,7 @@ func (x *index) endSave() {
 	}
 }
 
-// add takes in a plan that has been committed. inTail says that its events are in tails.
+// add adds a plan that has been committed. inTail says that its events are in tails.
 func (x *index) add(r *Repository, p *plan, inTail bool) {
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]

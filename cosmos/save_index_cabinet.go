@@ -28,7 +28,7 @@ func newCabinetIndex(cabinet domain.CabinetKey, limit int) *cabinetIndex {
 	return &cabinetIndex{cabinet: cabinet, limit: limit, floor: 1, resident: make(map[blockSegment]*residentFilter)}
 }
 
-// observe takes in what a head says of the cabinet, unless a newer head was observed.
+// observe adopts what a head states of the cabinet, unless a newer head was observed.
 func (cab *cabinetIndex) observe(last received, floor int) {
 	sealed := last.Ordinal
 	if last.Drawer != "" {
@@ -111,7 +111,7 @@ func (cab *cabinetIndex) storeFilter(r *Repository) {
 	r.hints.leaveFilter(cab.cabinet, cab.open.drawerFilter(), cab.open.stored)
 }
 
-// add takes in the events of a part that has been committed. If its drawer is new, the one
+// add adds the events of a part that has been committed. If its drawer is new, the one
 // before is full. It is sealed now rather than by the next reader. inTail says that the
 // events are in the tail.
 func (cab *cabinetIndex) add(r *Repository, part *part, events []numbered, inTail bool) {

@@ -10,7 +10,7 @@ import (
 // in the slots below fill. Those below from are known as fingerprints, which another node
 // has left or this one keeps to save memory, the others with their digests.
 type openDrawer struct {
-	drawer  string // "": there is none
+	drawer  string // "": no drawer is open
 	ordinal int
 	looked  bool // the stored filter was looked for
 	fill    int
@@ -39,7 +39,7 @@ const costOfPage = 400
 // of some 24.
 func costOfTail(events int) int { return costOfPages(0, events) + events*costOfPage/24 }
 
-// begin takes in the stored filter of the drawer, nil if there is none. One that covers more
+// begin adopts the stored filter of the drawer, which may be nil. One that covers more
 // than the slots below limit, which a head or the drawer knows, is not used: the head is an
 // old one, or a newer one was lost in a failover and its slots have other events now.
 func (o *openDrawer) begin(f *readFilter, limit int) {
@@ -54,7 +54,7 @@ func (o *openDrawer) begin(f *readFilter, limit int) {
 	}
 }
 
-// add takes in an event in the next slot.
+// add adds an event in the next slot.
 func (o *openDrawer) add(id domain.EventID, digest domain.Digest) {
 	if o.ids == nil {
 		o.ids = make(map[domain.EventID]domain.Digest)

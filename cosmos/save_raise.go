@@ -320,7 +320,7 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName
 }
 
 // storedBehind returns how many events are stored behind a position, in drawers that are
-// sealed, and a number that none of them exceeds.
+// sealed, and an upper bound of their numbers.
 func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
 	from := max(at.Ordinal, floor)
 	extents, err := c.extents(ctx, cabinet, last, from, 0)

@@ -7,8 +7,8 @@ import (
 
 // An Answer is the result of a call to a receiver.
 type Answer struct {
-	Status     int           // of HTTP; 0: there is none
-	Error      string        // why there is none, or what to do about a status that is no success
+	Status     int           // of HTTP; 0: no answer
+	Error      string        // why there is no answer, or what to do about a status that is no success
 	RetryAfter time.Duration // that the receiver asks for
 	Began      time.Time
 	Took       time.Duration

@@ -39,7 +39,7 @@ type CursorState int
 // The states of a cursor.
 const (
 	Active CursorState = iota
-	Paused             // keeps its deliveries and calls nobody
+	Paused             // keeps its deliveries and makes no call
 	Closed             // takes no more; its deliveries are cancelled
 )
 

@@ -24,7 +24,7 @@ func (r *retries) get(e EntryID) *Retry {
 	return nil
 }
 
-// first returns the retry that is due first and not called, nil if there is none.
+// first returns the retry that is due first and not called, or nil.
 func (r *retries) first() *Retry {
 	if len(r.due) == 0 {
 		return nil

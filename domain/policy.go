@@ -25,7 +25,7 @@ type Policy struct {
 	BreakFor   time.Duration // how long the breaker is open before a probe
 }
 
-// The statuses of HTTP that have a meaning of their own.
+// The statuses of HTTP that have a special meaning.
 const (
 	statusOK   = 200
 	statusGone = 410

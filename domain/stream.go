@@ -46,7 +46,7 @@ func parseStream(kind, name string) (StreamName, error) {
 func (s StreamName) String() string { return s.kind + "|" + s.name }
 
 // Priorities is the number of priorities of a stream: 0, the lowest, to 9. The entries of
-// each are a sequence of their own.
+// each are a separate sequence.
 const Priorities = 10
 
 // An EntryID identifies an entry of a stream.

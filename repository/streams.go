@@ -25,7 +25,7 @@ type Streams interface {
 	// Read returns up to limit entries of the priority of from, the first that are at from or
 	// behind it, in order. What is appended while the call is under way, or was appended by
 	// another node a moment ago, may be missing. There are no gaps in a stream that is appended
-	// to; in a domain.DataStream, the newest entry stands for those before it.
+	// to; in a domain.DataStream, the newest entry represents those before it.
 	Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (Entries, error)
 
 	// End returns the positions behind the last entries. A cursor that begins there takes
@@ -39,14 +39,14 @@ const MaxAppend = 60
 // IDRetention is how long a stream knows the ID of a message, at least.
 const IDRetention = 24 * time.Hour
 
-// Appended says what became of a message.
+// Appended is the outcome of a message.
 type Appended struct {
 	Position  domain.Position // of the message; of the first one with its ID if it was not appended
 	Outcome   AppendOutcome
 	Published time.Time // that of its Entry; zero if it was not appended
 }
 
-// An AppendOutcome says what became of a message.
+// An AppendOutcome is how the append of a message ended.
 type AppendOutcome int
 
 // The outcomes of a message.

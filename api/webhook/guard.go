@@ -69,7 +69,7 @@ func (g *Guard) control(network, address string, _ syscall.RawConn) error {
 }
 
 // isatap returns the IPv4 address to which an IPv6 address is tunnelled by ISATAP (RFC 5214).
-// Other tunnels have prefixes of their own, which ssrf denies.
+// The prefixes of other tunnels are denied by ssrf.
 func isatap(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false

@@ -83,7 +83,7 @@ func failure(err error, timeout time.Duration) string {
 	return "the call failed before an answer came; look at the receiver's log"
 }
 
-// isTimeout reports whether a connection took too long. A look-up that did is none.
+// isTimeout reports whether a connection took too long. It is false for a look-up.
 func isTimeout(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return false

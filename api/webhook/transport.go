@@ -50,7 +50,7 @@ func systemLookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 
 // dial connects to a host, by the first of its addresses that answers and that the guard does
 // not refuse. The transport does not end it with the call that it was begun for, so it has a
-// deadline of its own.
+// separate deadline.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()

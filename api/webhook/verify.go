@@ -131,7 +131,7 @@ func verifyAuthorization(keys []Key, h http.Header, body []byte, now time.Time, 
 }
 
 // signatureParameter returns the value of signature among the parameters of an Authorization
-// header, which are separated by commas and quoted. It is "" if there is none.
+// header, which are separated by commas and quoted. It is "" if the header lacks it.
 func signatureParameter(parameters string) string {
 	for parameters != "" {
 		name, rest, ok := strings.Cut(parameters, `="`)

@@ -2,7 +2,7 @@
 // relay: the least that a hub which keeps nothing would do for the same calls.
 //
 // A [Server] counts the first call for each event at each of its receivers, and how long
-// after the event was due it came. It serves on a loopback port of its own until Close.
+// after the event was due it came. It serves on a free loopback port until Close.
 package receivers
 
 import (

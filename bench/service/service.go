@@ -31,7 +31,7 @@ type Options struct {
 	Doors   bool
 	Domains config.Domains // default: those of the energy market
 
-	// Receivers has the node call receivers on loopback ports, for whoever subscribes.
+	// Receivers has the node call receivers on loopback ports that subscribe.
 	Receivers bool
 }
 

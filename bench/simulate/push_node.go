@@ -102,7 +102,7 @@ func (n *pushNode) live() error {
 }
 
 // kill ends the node: nothing that it asks of the store is carried out from now on, and the
-// receivers' answers reach nobody.
+// receivers' answers are lost.
 func (n *pushNode) kill() {
 	if n.killed.Swap(true) {
 		return

@@ -29,7 +29,7 @@ type pushReceiver struct {
 	concurrency int
 	filters     bool
 	fails       int         // of ten calls
-	poison      *push.Entry // ends every node that calls with it; nil: there is none
+	poison      *push.Entry // ends every node that calls with it; may be nil
 	isCreated   bool
 
 	server *http.Server

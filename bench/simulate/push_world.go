@@ -164,7 +164,7 @@ func (p *pushWorld) ends(owner *party) error {
 	}
 }
 
-// left describes the deliveries that are outstanding, "" if there are none.
+// left describes the deliveries that are outstanding, or "".
 func (p *pushWorld) left() string {
 	published := p.observer.Published(p.stream.String())
 	for _, id := range p.observer.Cursors() {

@@ -64,7 +64,7 @@ func (r *pushReceiver) got() (events, calls int) {
 	return events, calls
 }
 
-// await returns when so many events have had enough calls.
+// await returns when n events have had enough calls.
 func (r *pushReceiver) await(t *testing.T, want int) {
 	t.Helper()
 	timeout := time.After(patience)

@@ -34,7 +34,7 @@ func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	return cfg
 }
 
-// notified is what a worker did in a bubble of its own time.
+// notified is what a worker did in a bubble.
 type notified struct {
 	report node.NotifyReport
 	err    error

@@ -93,7 +93,7 @@ func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {
 	_, err = again.Open(id, owner, both.Seal(id, owner, "text"))
 	require.Error(t, err)
 
-	// Payloads on Azure may have several nodes, of which none may have a key of its own.
+	// Payloads on Azure may have several nodes, which must share a key.
 	azure := config.Default()
 	azure.Data, azure.Cosmos.Endpoint, azure.Blob.Endpoint = t.TempDir(), "https://a.example/", "https://b.example/"
 	none, err := pushKeys(&azure)

@@ -44,7 +44,7 @@ func pushKeys(cfg *config.Config) (*subscribe.Keyring, error) {
 	return subscribe.NewKeyring(keys...)
 }
 
-// keepPushKey returns the key in a data folder. If there is none, it makes one or returns nil.
+// keepPushKey returns the key in a data folder. Without one, it makes one or returns nil.
 func keepPushKey(folder string, makes bool) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -114,7 +114,7 @@ func isStandardSecret(text string) bool {
 	return strings.HasPrefix(text, "whsec_") || strings.HasPrefix(text, "whsk_")
 }
 
-// checkSecret refuses a secret that says it is one of Standard Webhooks and is none.
+// checkSecret refuses a secret with a prefix of Standard Webhooks that is not valid.
 func checkSecret(text string) error {
 	if !isStandardSecret(text) {
 		return nil

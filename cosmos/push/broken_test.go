@@ -45,7 +45,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 							l.line.BreakOne(n, fault)
 							again := 3
 							if retries == 0 && fault != faulty.ForeignPrecondition {
-								again = 0 // a call gets over a single fault by itself
+								again = 0 // a call survives a single fault
 							}
 							require.NoError(t, l.lead(node, again), "call %d", n)
 							broken := l.line.Calls() >= n

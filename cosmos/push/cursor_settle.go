@@ -63,7 +63,7 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 		for i := range t.Create {
 			putInBatch(b, "", "", makeRetryDoc(id, &t.Create[i], dead))
 		}
-		// The etag of the cursor stands for those of its retries: whatever changes one of them
+		// The etag of the cursor covers those of its retries: whatever changes one of them
 		// changes the cursor.
 		for i := range t.Replace {
 			d := makeRetryDoc(id, &t.Replace[i], dead)

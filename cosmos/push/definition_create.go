@@ -101,7 +101,7 @@ func (a *creation) reserve(ctx context.Context, refused []string) (reservation, 
 
 // reclaim frees the reservations of an owner that are not those of a subscription. It returns
 // [client.ErrStale] if there may be room now, and an error that is
-// [repository.ErrSubscriptionLimit] if there is none.
+// [repository.ErrSubscriptionLimit] if the list is full.
 func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
 	s, c := a.store, a.call
 	docs, err := s.readDefinitions(ctx, c, owner.reservations)

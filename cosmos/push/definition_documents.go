@@ -25,7 +25,7 @@ const (
 
 // The states of a definition. The empty one is that of a subscription.
 const (
-	definitionDeleted = "deleted" // for good
+	definitionDeleted = "deleted" // final
 	definitionRefused = "refused" // reservations of the id were refused, and it may be reserved again
 )
 

@@ -228,7 +228,7 @@ func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 	}
 }
 
-// Before each request of a creation that refuses an unfinished one, that one goes on.
+// Before each request of a creation that refuses an unfinished one, the unfinished one continues.
 func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
 	for n := 1; ; n++ {
 		if n == 5 {

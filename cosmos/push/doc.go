@@ -37,7 +37,7 @@
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry
 //	definition  the subscription of the cursor, with its secret sealed; or that it was deleted,
-//	        which is kept for good, because the cursor is; or which reservations of the id
+//	        which is never deleted, because the cursor is; or which reservations of the id
 //	        were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
 //	        document has not given before. At most domain.MaxSubscriptions

@@ -34,7 +34,7 @@ func newRig(t testing.TB, opts embedded.Options) *rig {
 	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
 }
 
-// node starts a node of its own.
+// node starts a node.
 func (r *rig) node(opts Options) *Store { return New(r.account.Connect(), r.content, opts) }
 
 func (r *rig) stores(s *Store) repositorytest.PushStores {

@@ -191,7 +191,7 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 // write replaces the head by next. Without pages and ids, that is the only document.
 func (a *appender) write(ctx context.Context, c *client.Call, next *head, pages []*page, ids []*idDoc) (err error) {
 	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and
-	// pages are written together, so none of them is ever without the others.
+	// pages are written together, so either all of them are stored or none is.
 	etag := next.etag
 	if len(pages) == 0 && len(ids) == 0 {
 		next.etag, err = c.Put(ctx, a.store.streams, next.PartitionKey, headID, etag, next)

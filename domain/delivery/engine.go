@@ -191,7 +191,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// drain ends the services, and everything that has not ended by itself after some time.
+// drain ends the services, and cancels what has not ended after some time.
 func (e *Engine) drain(grace time.Duration) {
 	e.dispatcher.close()
 	e.mu.Lock()

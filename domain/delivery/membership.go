@@ -321,7 +321,7 @@ func (m *membership) beginRelease(shards []int) {
 	m.engine.shed(begun)
 }
 
-// leave gives all shards of the node to nobody, and removes the node.
+// leave releases all shards of the node, and removes the node.
 func (m *membership) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()

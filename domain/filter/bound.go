@@ -101,7 +101,7 @@ func (b bound) then(next bound) bound {
 // limit returns the most that an evaluation allocates on any metadata.
 func (b bound) limit() float64 { return b.memory.plus(b.failure).limit() + 4*perFailure }
 
-// boundOf returns the bound of a node, or an error if there is none.
+// boundOf returns the bound of a node, or an error if it has no bound.
 func boundOf(node *parsing.ASTNode) (bound, error) {
 	parts := make([]bound, len(node.Children))
 	var sum bound // of all parts, as if each was evaluated

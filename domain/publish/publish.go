@@ -24,7 +24,7 @@ func New(streams repository.Streams, appended func(domain.StreamName, []domain.M
 	return &Service{streams, appended}
 }
 
-// A Result says what became of the messages of a call.
+// A Result has the outcomes of the messages of a call.
 type Result struct {
 	Accepted   int
 	Duplicates int   // sent before, with the same content

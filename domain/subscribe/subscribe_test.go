@@ -143,7 +143,7 @@ func TestASealedSecret_IsOfOneSubscriptionAndKey(t *testing.T) {
 	owner := repositorytest.NewActor()
 	d, other := repositorytest.NewDefinition(owner), repositorytest.NewDefinition(owner)
 	sealed := before.Seal(d.ID, owner, secret)
-	require.NotEqual(t, sealed, before.Seal(d.ID, owner, secret), "each has a nonce of its own")
+	require.NotEqual(t, sealed, before.Seal(d.ID, owner, secret), "each has its own nonce")
 	got, err := rotated.Open(d.ID, owner, sealed)
 	require.NoError(t, err)
 	require.Equal(t, secret, got)

@@ -48,7 +48,7 @@ var ownerRules = []rule{
 		w.Change(n, r, false)
 		<-time.After(2 * time.Hour)
 		require.Len(w, r.Taken(), 3)
-		w.Change(nil, r, false) // nobody has told the node, which finds nothing to end
+		w.Change(nil, r, false) // the node is not notified, and finds nothing to end
 		w.Publish(n, 1)
 		<-time.After(time.Hour)
 		require.Len(w, r.Taken(), 4)

@@ -19,7 +19,7 @@ type rule struct {
 }
 
 // Run holds engines over the stores that open returns to their promises. Each case has a
-// synctest bubble of its own, in which open is called.
+// separate synctest bubble, in which open is called.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	for _, r := range slices.Concat(rules, queueRules, receiverRules, ownerRules, troubleRules, nodesRules) {
 		t.Run(r.name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func NewWorld(t testing.TB, open func(clock *Clock) repositorytest.PushStores) *
 	return w
 }
 
-// another returns an empty World with stores of its own.
+// another returns an empty World with new stores.
 func (w *World) another() *World { return NewWorld(w.TB, w.open) }
 
 // A Receiver answers calls and remembers them.

@@ -50,7 +50,7 @@ func (s *session) mustRefuse(a answer, err error) (verdict, error) {
 	return v, err
 }
 
-// sendNew sends a delivery of its own, which change may change before it is signed and alter
+// sendNew sends a new delivery, which change may change before it is signed and alter
 // after that.
 func (s *session) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (answer, error) {
 	d, err := s.delivery()

@@ -166,7 +166,7 @@ func roundToMilliseconds(d time.Duration) time.Duration {
 	return max(d.Round(time.Millisecond), time.Millisecond)
 }
 
-// delivery returns a delivery with an id of its own.
+// delivery returns a delivery with a new id.
 func (s *session) delivery() (*webhook.Delivery, error) {
 	id, err := s.random(16)
 	if err != nil {
