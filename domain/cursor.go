@@ -69,11 +69,17 @@ const MaxClaims = 3
 
 // Caution says what is left to be served carefully after an owner ended without releasing
 // its cursor: any delivery that it may have been calling with.
+//
+// Until nothing fresh is left, one delivery is called at a time, and all are claimed. After that
+// only the suspects are claimed: a retry that is not due by the clock of this owner may have been
+// due by that of the owner before.
 type Caution struct {
-	Open    []EntryID       // that were taken
-	Retries int             // how many of the retries, by their due times
-	Fresh   [Priorities]int // how many of the next deliveries of each priority
+	Suspects []EntryID       // that were taken, and the retries that were due first
+	Fresh    [Priorities]int // how many of the next deliveries of each priority
 }
+
+// includesFresh reports whether fresh deliveries are served carefully, too.
+func (c *Caution) includesFresh() bool { return c.Fresh != [Priorities]int{} }
 
 // A Standing is what is stored of a cursor, apart from its retries.
 type Standing struct {
@@ -127,7 +133,7 @@ func (s *Standing) Clone() Standing {
 	c.At, c.Open, c.Recent = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent)
 	if s.Caution != nil {
 		caution := *s.Caution
-		caution.Open = slices.Clone(caution.Open)
+		caution.Suspects = slices.Clone(caution.Suspects)
 		c.Caution = &caution
 	}
 	if s.Claim != nil {

@@ -1,6 +1,10 @@
 package domain
 
-import "container/heap"
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
 
 // retries are the deliveries of a cursor that failed: those that wait, in the order of their
 // due times, and those that are called.
@@ -30,6 +34,17 @@ func (r *retries) first() *Retry {
 		return nil
 	}
 	return &r.due[0].Retry
+}
+
+// earliest returns up to n of the retries that are not called, in the order of their due times.
+func (r *retries) earliest(n int) []EntryID {
+	due := slices.Clone(r.due)
+	slices.SortFunc(due, compareDue)
+	var ids []EntryID
+	for _, w := range due[:min(n, len(due))] {
+		ids = append(ids, w.EntryID)
+	}
+	return ids
 }
 
 // put adds a retry, or replaces it.
@@ -64,15 +79,11 @@ type dueHeap []*waitingRetry
 
 func (h dueHeap) Len() int { return len(h) }
 
-func (h dueHeap) Less(i, j int) bool {
-	a, b := h[i], h[j]
-	if !a.Due.Equal(b.Due) {
-		return a.Due.Before(b.Due)
-	}
-	if a.Priority != b.Priority {
-		return a.Priority > b.Priority
-	}
-	return a.Number < b.Number
+func (h dueHeap) Less(i, j int) bool { return compareDue(h[i], h[j]) < 0 }
+
+// compareDue orders retries by their due times; of equal ones, the highest priority is first.
+func compareDue(a, b *waitingRetry) int {
+	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
 }
 
 func (h dueHeap) Swap(i, j int) {

@@ -56,7 +56,7 @@ func (c *Cursor) apply(o Outcome) {
 	s.Counters.Attempts++
 	s.Recent = append(s.Recent, attempt)
 	s.Recent = slices.Delete(s.Recent, 0, max(len(s.Recent)-MaxRecent, 0))
-	c.settleCaution(o.Entry, failed)
+	c.settleCaution(o.Entry)
 	c.settleBreaker(success, o.Answer.Ended())
 
 	next := Retry{}
@@ -149,7 +149,7 @@ func (c *Cursor) endPoison(now time.Time) {
 		dead = *r
 	}
 	dead.Dead, dead.Due, dead.Reason = true, now, "every node that called with it ended"
-	c.settleCaution(e, call.Attempts)
+	c.settleCaution(e)
 	c.end(e, &dead)
 	s.Counters.Errored++
 }

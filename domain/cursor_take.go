@@ -53,7 +53,7 @@ func (c *Cursor) CanTake(priority int, now time.Time) bool {
 			open++
 		}
 	}
-	if caution := s.Caution; caution != nil && (len(caution.Open) > 0 || caution.Fresh[priority] == 0) {
+	if s.isCareful() && (len(s.Open) > 0 || s.Caution.Fresh[priority] == 0) {
 		return false
 	}
 	return c.retries.len() < MaxRetries && c.InFlight()+open < c.limit() && c.isReady(now)
@@ -90,11 +90,11 @@ func (c *Cursor) Next(now time.Time) (Call, bool) {
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
 		return Call{}, false
 	}
+	s := &c.standing
 	call, ok := c.candidate(now)
-	if !ok || c.standing.Caution == nil {
+	if !ok || !s.isSuspect(call.EntryID) {
 		return call, ok
 	}
-	s := &c.standing
 	switch {
 	case s.Claim == nil || s.Claim.Entry != call.EntryID:
 		s.Claim, c.claimed = &Claim{Entry: call.EntryID, By: s.By, Count: 1}, false
@@ -105,13 +105,13 @@ func (c *Cursor) Next(now time.Time) (Call, bool) {
 	return call, true
 }
 
-// candidate returns what Next returns, whether it may be called or not. What is claimed comes
-// first: a delivery that ended a node has to be found before others are called.
+// candidate returns what Next returns, whether it is claimed or not. What is claimed comes first,
+// even if it is not due by this clock: a delivery that ended a node has to be found before others
+// are called. One claim is stored at a time, so while its delivery is called no other suspect is.
 func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	s := &c.standing
-	if s.Caution != nil && s.Claim != nil {
-		call, ok := c.outstanding(s.Claim.Entry)
-		if r := c.retries.get(s.Claim.Entry); ok && (r == nil || !r.Due.After(now)) {
+	if s.Claim != nil {
+		if call, ok := c.outstanding(s.Claim.Entry); ok {
 			return call, true
 		}
 	}
@@ -120,13 +120,34 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 			return Call{Position: p}, true
 		}
 	}
-	if s.Caution != nil && s.Caution.Retries == 0 {
+	r := c.retries.first()
+	if s.isCareful() {
+		r = c.suspectRetry(now)
+	}
+	if r == nil || r.Due.After(now) || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false
 	}
-	if r := c.retries.first(); r != nil && !r.Due.After(now) {
-		return Call{Position: r.Position, Attempts: r.Attempts}, true
+	return Call{Position: r.Position, Attempts: r.Attempts}, true
+}
+
+// isCallingClaimed reports whether the delivery that is claimed is called.
+func (c *Cursor) isCallingClaimed() bool {
+	if c.standing.Claim == nil {
+		return false
 	}
-	return Call{}, false
+	_, called := c.calls[c.standing.Claim.Entry]
+	return called
+}
+
+// suspectRetry returns a retry among the suspects that is due and not called, or nil.
+func (c *Cursor) suspectRetry(now time.Time) *Retry {
+	for _, e := range c.standing.Caution.Suspects {
+		r := c.retries.get(e)
+		if _, called := c.calls[e]; r != nil && !called && !r.Due.After(now) {
+			return r
+		}
+	}
+	return nil
 }
 
 // outstanding returns the call of a delivery that is not called already.
@@ -170,44 +191,63 @@ func (c *Cursor) isReady(now time.Time) bool {
 	return s.State == Active && !now.Before(s.Hold) && !now.Before(s.BreakerTo)
 }
 
-// limit returns how many calls may be under way: one while the cursor is served carefully, or
-// probes a receiver whose breaker was open.
+// limit returns how many calls may be under way: one while fresh deliveries are served carefully,
+// or while the cursor probes a receiver whose breaker was open.
 func (c *Cursor) limit() int {
-	if c.standing.Caution != nil || !c.standing.BreakerTo.IsZero() {
+	if c.standing.isCareful() || !c.standing.BreakerTo.IsZero() {
 		return 1
 	}
 	return c.owner.Limit
 }
 
+// isCareful reports whether one delivery is called at a time.
+func (s *Standing) isCareful() bool { return s.Caution != nil && s.Caution.includesFresh() }
+
+// isSuspect reports whether a delivery has to be claimed before it is called.
+func (s *Standing) isSuspect(e EntryID) bool {
+	return s.isCareful() || s.Caution != nil && slices.Contains(s.Caution.Suspects, e)
+}
+
 // beCareful notes everything that the owner before may have been calling with.
 func (c *Cursor) beCareful() {
 	s := &c.standing
-	caution := &Caution{Retries: max(s.Limit, 1)}
+	limit := max(s.Limit, 1)
+	caution := &Caution{Suspects: c.retries.earliest(limit)}
 	for _, p := range s.Open {
-		caution.Open = append(caution.Open, p.EntryID)
+		caution.Suspects = append(caution.Suspects, p.EntryID)
 	}
 	for i := range caution.Fresh {
-		caution.Fresh[i] = max(s.Limit, 1)
+		caution.Fresh[i] = limit
 	}
 	s.Caution, c.claimed = caution, false
 }
 
-// EndCaution ends careful serving. The caller has found that the stream has no entry that
-// CanTake allows to take. It does nothing while a delivery may be called that the owner before
-// may have called with.
-func (c *Cursor) EndCaution(now time.Time) {
+// EndCaution ends careful serving of fresh deliveries. The caller has found that the stream has
+// no entry that CanTake allows to take. It does nothing while a delivery may be called that the
+// owner before may have called with. It reports whether more may be called now.
+func (c *Cursor) EndCaution(now time.Time) bool {
 	s := &c.standing
-	if s.Caution == nil || c.InFlight() > 0 || len(s.Open) > 0 || c.retries.len() >= MaxRetries || !c.isReady(now) {
-		return
+	if !s.isCareful() || c.InFlight() > 0 || len(s.Open) > 0 || c.retries.len() >= MaxRetries || !c.isReady(now) {
+		return false
 	}
-	if r := c.retries.first(); s.Caution.Retries > 0 && r != nil && !r.Due.After(now) {
-		return
+	if _, ok := c.candidate(now); ok {
+		return false
 	}
-	s.Caution, s.Claim = nil, nil
+	s.Caution.Fresh = [Priorities]int{}
+	s.Caution.Suspects = slices.DeleteFunc(s.Caution.Suspects, func(e EntryID) bool { return c.retries.get(e) == nil })
+	c.dropCaution()
+	return true
 }
 
-// settleCaution notes that a delivery, fresh or a retry, is no suspect any more.
-func (c *Cursor) settleCaution(e EntryID, attempts int) {
+// dropCaution ends all careful serving if nothing is left of it.
+func (c *Cursor) dropCaution() {
+	if s := &c.standing; len(s.Caution.Suspects) == 0 && !s.Caution.includesFresh() {
+		s.Caution, s.Claim = nil, nil
+	}
+}
+
+// settleCaution notes that a delivery is no suspect any more.
+func (c *Cursor) settleCaution(e EntryID) {
 	s := &c.standing
 	if s.Claim != nil && s.Claim.Entry == e {
 		s.Claim, c.claimed = nil, false
@@ -216,15 +256,10 @@ func (c *Cursor) settleCaution(e EntryID, attempts int) {
 	if caution == nil {
 		return
 	}
-	switch i := slices.Index(caution.Open, e); {
-	case i >= 0:
-		caution.Open = slices.Delete(caution.Open, i, i+1)
-	case attempts > 0:
-		caution.Retries = max(caution.Retries-1, 0)
-	default:
+	if i := slices.Index(caution.Suspects, e); i >= 0 {
+		caution.Suspects = slices.Delete(caution.Suspects, i, i+1)
+	} else {
 		caution.Fresh[e.Priority] = max(caution.Fresh[e.Priority]-1, 0)
 	}
-	if len(caution.Open) == 0 && caution.Retries == 0 && caution.Fresh == [Priorities]int{} {
-		s.Caution, s.Claim = nil, nil
-	}
+	c.dropCaution()
 }

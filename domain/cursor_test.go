@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +262,43 @@ func TestAReleasedCursor_IsNotServedCarefully(t *testing.T) {
 	c.store()
 	c.load("c")
 	require.NotNil(t, c.standing.Caution, "b had a call under way")
+}
+
+// The clock of a is ahead. So a retry is due for a, which ends while it calls with it, and for
+// b it is not.
+func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.Release()
+	c.store()
+	behind, ahead := c.now, c.now.Add(time.Hour)
+	ends := 0
+	for c.standing.Retries > 0 {
+		ends++
+		require.LessOrEqual(t, ends, domain.MaxClaims+1, "P9: a delivery ends few nodes")
+
+		c.now = ahead
+		c.load("a" + strconv.Itoa(ends))
+		c.EndCaution(c.now)
+		call, ok := c.Next(c.now)
+		if ok && call.Claim {
+			c.store()
+			call, ok = c.Next(c.now)
+		}
+		if !ok {
+			break // it has become a dead letter
+		}
+		c.Begin(call)
+
+		c.now = behind
+		c.load("b" + strconv.Itoa(ends))
+		c.EndCaution(c.now)
+		c.Release()
+		c.store()
+	}
+	require.EqualValues(t, 1, c.standing.Counters.Errored)
 }
 
 func TestPositionsAndNames_AreReadAsTheyAreWritten(t *testing.T) {

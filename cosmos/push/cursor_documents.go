@@ -59,8 +59,8 @@ type cursorDoc struct {
 	Limit          int      `json:"limit,omitempty"`
 	Released       bool     `json:"released,omitempty"`
 	Careful        bool     `json:"careful,omitempty"`
-	CarefulOpen    []string `json:"carefulOpen,omitempty"`
-	CarefulRetries int      `json:"carefulRetries,omitempty"`
+	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspects: retries, too
+	CarefulRetries int      `json:"carefulRetries,omitempty"` // not written any more: how many retries are suspects
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 
@@ -89,9 +89,9 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		d.Digest = fmt.Sprintf("%016x", s.Digest)
 	}
 	if s.Caution != nil {
-		d.Careful, d.CarefulRetries = true, s.Caution.Retries
+		d.Careful = true
 		d.CarefulFresh = s.Caution.Fresh[:]
-		for _, e := range s.Caution.Open {
+		for _, e := range s.Caution.Suspects {
 			d.CarefulOpen = append(d.CarefulOpen, e.String())
 		}
 	}
@@ -125,7 +125,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 	}
 	s.State = parse(&p, d.State, parseState)
 	if d.Careful {
-		s.Caution = &domain.Caution{Open: parseAll(&p, d.CarefulOpen, parseEntryID), Retries: d.CarefulRetries}
+		s.Caution = &domain.Caution{Suspects: parseAll(&p, d.CarefulOpen, parseEntryID)}
 		copy(s.Caution.Fresh[:], d.CarefulFresh)
 	}
 	if d.Claim != "" {

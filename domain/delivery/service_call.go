@@ -39,12 +39,9 @@ func (s *service) choose() {
 	e, isWaiting := s.fresh(now)
 	if e != nil {
 		d.offer(s, 0, s.suspect)
-	} else if !isWaiting && s.careful {
-		s.cursor.EndCaution(now)
-		standing := s.cursor.Standing()
-		if s.careful = standing.Caution != nil; !s.careful {
-			s.choose() // a retry may be due that was not to be called
-		}
+	} else if !isWaiting && s.careful && s.cursor.EndCaution(now) {
+		s.careful = false
+		s.choose() // a retry may be due that was not to be called
 	}
 }
 
