@@ -36,6 +36,16 @@ type Cursors interface {
 	// DeadLetters returns up to limit dead letters of a cursor behind a position, in the order
 	// of their entries; the zero EntryID with Number -1 is before all.
 	DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error)
+
+	// Retries returns up to limit deliveries of a cursor that wait for another attempt, behind a
+	// position, in the order of their entries; the zero EntryID with Number -1 is before all.
+	// Nothing proves them: they are for display alone.
+	Retries(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error)
+
+	// Retry returns a delivery of a cursor that waits for another attempt, or is a dead letter.
+	// Nothing proves it: it is for display alone. It fails with NotFound if there is no such
+	// delivery.
+	Retry(ctx context.Context, id domain.CursorID, entry domain.EntryID) (domain.Retry, error)
 }
 
 // A CursorVersion identifies a state of a cursor for its store.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -112,49 +110,6 @@ func (s *Store) Standing(ctx context.Context, id domain.CursorID) (domain.Standi
 		standing, err = doc.standing()
 	}
 	return standing, c.Outcome("read cursor "+id.String(), err)
-}
-
-// readRetries returns the retries or the dead letters of a cursor behind an entry, in order.
-// With a limit, it returns no more.
-func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
-	top := ""
-	if limit > 0 {
-		top = fmt.Sprintf("TOP %d ", limit)
-	}
-	from := ""
-	if after.Number >= 0 {
-		from = retryID(after)
-	} else if after.Priority > 0 {
-		from = retryID(domain.EntryID{Priority: after.Priority})
-	}
-	docs, err := client.All[retryDoc](ctx, c.Query(s.cursors, id.String(),
-		"SELECT "+top+"* FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id",
-		azcosmos.QueryParameter{Name: "@kind", Value: kind.Name},
-		azcosmos.QueryParameter{Name: "@after", Value: from}))
-	if err != nil {
-		return nil, err
-	}
-	retries := make([]domain.Retry, len(docs))
-	for i, d := range docs {
-		if retries[i], err = d.retry(); err != nil {
-			return nil, err
-		}
-	}
-	return retries, nil
-}
-
-// DeadLetters implements [repository.Cursors].
-func (s *Store) DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error) {
-	c := s.client.Begin("read dead letters")
-	_, err := s.readCursor(ctx, c, id)
-	if client.IsNotFound(err) {
-		err = domain.Errorf(domain.NotFound, "there is no such cursor")
-	}
-	var dead []domain.Retry
-	if err == nil && limit > 0 {
-		dead, err = s.readRetries(ctx, c, id, deadDocument, after, limit)
-	}
-	return dead, c.Outcome("read the dead letters of cursor "+id.String(), err)
 }
 
 // Cursors implements [repository.Shards].

@@ -155,27 +155,6 @@ func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement
 	}
 }
 
-// DeadLetters implements [repository.Cursors].
-func (s *Cursors) DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("dead letters: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	var dead []domain.Retry
-	for e, d := range c.dead {
-		if domain.CompareEntries(e, after) > 0 {
-			dead = append(dead, d.Retry)
-		}
-	}
-	slices.SortFunc(dead, func(a, b domain.Retry) int { return domain.CompareEntries(a.EntryID, b.EntryID) })
-	return dead[:min(limit, len(dead))], nil
-}
-
 // Cursors implements [repository.Shards].
 func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
 	if err := ctx.Err(); err != nil {

@@ -46,6 +46,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 	}{
 		{"Stream", streamRules},
 		{"Cursor", cursorRules},
+		{"Retry", retryRules},
 		{"Definition", definitionRules},
 		{"Node", nodeRules},
 	} {

@@ -1,0 +1,114 @@
+package repositorytest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// fails calls with the next deliveries, each of which fails.
+func (o *owned) fails(n int) {
+	o.f.Helper()
+	for range n {
+		o.answered(o.calls(), 500)
+	}
+	o.settles()
+}
+
+func numbersOf(retries []domain.Retry) []int64 {
+	var numbers []int64
+	for _, r := range retries {
+		numbers = append(numbers, r.Number)
+	}
+	return numbers
+}
+
+var retryRules = []pushRule{
+	{"RetriesAreListedByPagesWithoutDeadLetters", func(f *pushFixture) {
+		f.append(Messages(2)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		for range pushPolicy.Attempts {
+			a.fails(2)
+			f.passes(3 * time.Hour)
+		}
+		f.append(Messages(5)...)
+		a.takes()
+		a.fails(5)
+		standing := a.cursor.Standing()
+		require.Equal(f, 5, standing.Retries)
+		require.Len(f, f.dead(), 2)
+		all, err := f.Cursors.Retries(f.ctx, f.id, domain.EntryID{Number: -1}, 100)
+		require.NoError(f, err)
+		require.Len(f, all, standing.Retries)
+		for _, r := range all {
+			require.False(f, r.Dead)
+			require.NotZero(f, r.Attempts)
+			require.Len(f, r.History, r.Attempts)
+			require.False(f, r.Due.IsZero())
+			require.False(f, r.Published.IsZero())
+		}
+		var paged []domain.Retry
+		for after := (domain.EntryID{Number: -1}); ; after = paged[len(paged)-1].EntryID {
+			page, err := f.Cursors.Retries(f.ctx, f.id, after, 2)
+			require.NoError(f, err)
+			require.LessOrEqual(f, len(page), 2)
+			if len(page) == 0 {
+				break
+			}
+			paged = append(paged, page...)
+		}
+		require.Equal(f, numbersOf(all), numbersOf(paged))
+		require.IsIncreasing(f, append([]int64{-1}, numbersOf(all)...))
+	}},
+	{"ARetryIsReadUntilItEnds", func(f *pushFixture) {
+		f.append(Messages(2)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		first := domain.EntryID{}
+		_, err := f.Cursors.Retry(f.ctx, f.id, first)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+		a.fails(2)
+		r, err := f.Cursors.Retry(f.ctx, f.id, first)
+		require.NoError(f, err)
+		require.Equal(f, first, r.EntryID)
+		require.Equal(f, 1, r.Attempts)
+		require.Equal(f, 500, r.History[0].Status)
+		require.WithinDuration(f, f.clock().Add(time.Minute), r.Due, time.Second)
+
+		f.passes(time.Hour)
+		call := a.calls()
+		a.answered(call, 200)
+		for range pushPolicy.Attempts - 1 {
+			a.fails(1)
+			f.passes(time.Hour)
+		}
+		_, err = f.Cursors.Retry(f.ctx, f.id, call.EntryID)
+		require.Equal(f, domain.NotFound, domain.KindOf(err), "it was delivered")
+		other := domain.EntryID{Number: 1 - call.Number}
+		r, err = f.Cursors.Retry(f.ctx, f.id, other)
+		require.NoError(f, err)
+		require.True(f, r.Dead)
+		require.NotEmpty(f, r.Reason)
+		require.Len(f, r.History, pushPolicy.Attempts)
+		require.Equal(f, []domain.Retry{r}, f.dead())
+		f.passes(repository.DeadLetterRetention)
+		_, err = f.Cursors.Retry(f.ctx, f.id, other)
+		require.Equal(f, domain.NotFound, domain.KindOf(err), "its retention has passed")
+	}},
+	{"ACursorThatDoesNotExistHasNoRetries", func(f *pushFixture) {
+		_, err := f.Cursors.Retries(f.ctx, f.id, domain.EntryID{Number: -1}, 1)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+		_, err = f.Cursors.Retry(f.ctx, f.id, domain.EntryID{})
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+		f.creates()
+		none, err := f.Cursors.Retries(f.ctx, f.id, domain.EntryID{Number: -1}, 1)
+		require.NoError(f, err)
+		require.Empty(f, none)
+	}},
+}
