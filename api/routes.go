@@ -45,6 +45,7 @@ func (s *Server) routes() chi.Router {
 		r.Delete("/v1/subscriptions/{subscriptionId}", s.handle(s.deleteSubscription))
 		r.Post("/v1/subscriptions/{subscriptionId}/pause", s.handle(s.pauseSubscription))
 		r.Post("/v1/subscriptions/{subscriptionId}/resume", s.handle(s.resumeSubscription))
+		r.Post("/v1/subscriptions/{subscriptionId}/rotate", s.handle(s.rotateSubscription))
 	})
 
 	// The same for the clients of the original, in its words.

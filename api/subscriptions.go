@@ -43,6 +43,7 @@ type subscriptionDocument struct {
 	Signed           bool                          `json:"signed"`
 	Paused           bool                          `json:"paused"`
 	Created          time.Time                     `json:"created"`
+	PreviousUntil    *time.Time                    `json:"previous_secret_until,omitempty"`
 	Delivery         *deliveryDocument             `json:"delivery,omitempty"`
 }
 
@@ -77,6 +78,7 @@ func documentOfSubscription(s *subscribe.Subscription) subscriptionDocument {
 		}
 		d.Attachments[name] = attachmentDocument{jmespathType, expression}
 	}
+	d.PreviousUntil = timeOrNil(s.PreviousUntil)
 	d.Delivery = documentOfDelivery(s.Delivery)
 	return d
 }
@@ -85,15 +87,19 @@ func documentOfDelivery(s *subscribe.Delivery) *deliveryDocument {
 	if s == nil {
 		return nil
 	}
-	d := &deliveryDocument{
-		State: s.State, Failures: s.Failures, Waiting: s.Waiting,
+	return &deliveryDocument{
+		State: s.State, Until: timeOrNil(s.Until), Failures: s.Failures, Waiting: s.Waiting,
 		Delivered: s.Counters.Delivered, Filtered: s.Counters.Filtered, Dead: s.Counters.Errored, Expired: s.Counters.Expired,
 	}
-	if !s.Until.IsZero() {
-		until := s.Until.UTC()
-		d.Until = &until
+}
+
+// timeOrNil returns nil for the zero time.
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
 	}
-	return d
+	t = t.UTC()
+	return &t
 }
 
 // createSubscription answers POST, and PUT as in the original, which creates, too.
@@ -108,7 +114,7 @@ func (s *Server) createSubscription(w http.ResponseWriter, r *http.Request) erro
 	}
 	recordOf(r.Context()).note(slog.String("subscription", created.ID.String()))
 	w.Header().Set("Location", "/v1/subscriptions/"+created.ID.String())
-	writeJSON(w, http.StatusCreated, documentOfSubscription(created))
+	writeSubscription(w, http.StatusCreated, created)
 	return nil
 }
 
@@ -121,7 +127,7 @@ func (s *Server) putSubscription(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stored, created, err := s.opts.Subscriptions.Put(r.Context(), id, draft)
+	stored, created, err := s.opts.Subscriptions.Put(r.Context(), id, draft, matchOf(r))
 	if err != nil {
 		return asSubscriptionProblem(r.Context(), err)
 	}
@@ -130,7 +136,7 @@ func (s *Server) putSubscription(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 		w.Header().Set("Location", "/v1/subscriptions/"+id.String())
 	}
-	writeJSON(w, status, documentOfSubscription(stored))
+	writeSubscription(w, status, stored)
 	return nil
 }
 
@@ -184,7 +190,7 @@ func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f fu
 	if err != nil {
 		return asSubscriptionProblem(r.Context(), err)
 	}
-	writeJSON(w, http.StatusOK, documentOfSubscription(found))
+	writeSubscription(w, http.StatusOK, found)
 	return nil
 }
 
@@ -196,7 +202,7 @@ func (s *Server) deleteSubscription(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	deleted, err := s.opts.Subscriptions.Delete(r.Context(), actorOf(r.Context()), id)
+	deleted, err := s.opts.Subscriptions.Delete(r.Context(), actorOf(r.Context()), id, matchOf(r))
 	if err != nil {
 		return asSubscriptionProblem(r.Context(), err)
 	}
@@ -220,6 +226,12 @@ func asSubscriptionProblem(ctx context.Context, err error) error {
 		return &problemError{
 			problem: tooManySubscriptions, cause: err,
 			detail: fmt.Sprintf("Nothing was stored: the actor has %d subscriptions, which is the limit. Delete one first.", domain.MaxSubscriptions),
+		}
+	}
+	if errors.Is(err, subscribe.ErrChanged) {
+		return &problemError{
+			problem: preconditionFailed, cause: err,
+			detail: "Nothing was changed: the subscription has not the version that If-Match names, because it was changed or is not there. Read it, and repeat the request with its ETag, or without If-Match.",
 		}
 	}
 	p := asProblem(ctx, err)

@@ -41,11 +41,15 @@ type Definitions interface {
 type Definition struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	Secret  string // sealed; "": calls are not signed
-	Paused  bool   // by the owner
-	Resumed int    // how often, by the owner
-	Created time.Time
-	Version DefinitionVersion
+	Secret string // sealed; "": calls are not signed
+	// Previous is the secret before Secret, sealed. Calls are signed with it, too, until
+	// PreviousUntil. "": there is none.
+	Previous      string
+	PreviousUntil time.Time
+	Paused        bool // by the owner
+	Resumed       int  // how often, by the owner
+	Created       time.Time
+	Version       DefinitionVersion
 }
 
 // Clone returns a copy that shares nothing with d.

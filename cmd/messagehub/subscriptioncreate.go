@@ -174,19 +174,13 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	var f signFlags
 	cmd := s.command("rotate ID", "Replace the secret of a subscription",
-		"The next call is signed with the new secret alone, so give it to the receiver first and let it accept both.\n"+
+		"For a grace period (push.secret-grace of the hub, 24 hours), calls are signed with the new secret and with the one\n"+
+			"before, so give the new one to the receiver meanwhile. A rotation before the period has passed ends the oldest.\n"+
 			"Without a secret of yours, a random one of Standard Webhooks (whsec_) is made and printed.\n"+signHelp,
 		func(ctx context.Context, id domain.SubscriptionID) error {
 			secret, err := f.read()
 			if err != nil {
 				return p.usage("%w", err)
-			}
-			found, err := s.hub.Subscription(ctx, s.a.actor, id)
-			if err != nil {
-				return err
-			}
-			if len(found.Unknown) > 0 {
-				return fmt.Errorf("the subscription has %s, which this version would remove; use a newer messagehub", strings.Join(found.Unknown, ", "))
 			}
 			if secret == nil {
 				random := make([]byte, 32)
@@ -197,7 +191,7 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 				secret = &text
 				fmt.Fprintln(p.out, text) // before it is used, so that it is not lost
 			}
-			if _, _, err := s.hub.PutSubscription(ctx, s.a.actor, id, &found.Subscription, secret); err != nil {
+			if _, err := s.hub.RotateSubscription(ctx, s.a.actor, id, *secret); err != nil {
 				return err
 			}
 			fmt.Fprintf(p.err, "replaced the secret of %s\n", id)

@@ -104,18 +104,13 @@ func TestSubscriptionsRotate_ReplacesTheSecretAlone(t *testing.T) {
 	require.Equal(t, result{0, "", "replaced the secret of " + subscriptionA + "\n"}, subscriptions(t, url, "rotate", subscriptionA, "--secret-file", file))
 }
 
-// A hub of a later version shows members that a replacement would remove.
-func TestSubscriptionsRotate_RemovesNothingThatItDoesNotKnow(t *testing.T) {
+// A hub of a later version shows members that this one does not know.
+func TestSubscriptionsShow_NamesWhatItDoesNotKnow(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			t.Errorf("got %s", r.Method)
-		}
-		_, _ = w.Write([]byte(`{"uuid":"` + subscriptionA + `","owner":"` + actorA + `","topic":"events","callback_url":"https://example.org/","rate":5}`))
+		_, _ = w.Write([]byte(`{"uuid":"` + subscriptionA + `","owner":"` + actorA + `","topic":"events","callback_url":"https://example.org/","future":5}`))
 	}))
 	defer server.Close()
-	got := subscriptions(t, server.URL, "rotate", subscriptionA)
-	require.Equal(t, result{1, "", "messagehub: the subscription has rate, which this version would remove; use a newer messagehub\n"}, got)
-	require.Contains(t, subscriptions(t, server.URL, "show", subscriptionA).out, "not known here  rate\n")
+	require.Contains(t, subscriptions(t, server.URL, "show", subscriptionA).out, "not known here  future\n")
 }
 
 func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {

@@ -56,6 +56,10 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	if err != nil {
 		return nil, err
 	}
+	clock := opts.Clock
+	if clock == nil {
+		clock = time.Now
+	}
 	p := &push{client: webhook.New(webhook.Options{
 		Allow: cfg.Push.Allow, AllowHTTP: cfg.Push.InsecureHTTP, Timeout: cfg.Push.Timeout,
 		Dial: opts.Dial, LookUp: opts.LookUp, Clock: opts.Clock,
@@ -64,7 +68,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
 		Receivers: newReceivers(cfg, documents, keys, metrics),
-		Caller:    newMeteredCaller(&caller{p.client, s.content}, metrics),
+		Caller:    newMeteredCaller(&caller{p.client, s.content, clock}, metrics),
 	}
 	if !cfg.Embedded() { // a data folder has one node
 		ports.Nodes = documents
@@ -82,7 +86,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	p.events = publish.New(streams, p.engine.Published)
 	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents}, keys, subscribe.Options{
 		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
-		Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
+		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
 	return p, nil
 }

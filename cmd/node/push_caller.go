@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/domain"
@@ -15,6 +16,7 @@ import (
 type caller struct {
 	client  *webhook.Client
 	content repository.Content // has large payloads
+	clock   func() time.Time
 }
 
 // Call implements [delivery.Caller].
@@ -30,11 +32,12 @@ func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 			return domain.Answer{Error: "the hub could not read the payload of the message; it tries again"}
 		}
 	}
+	secrets, key := t.signersAt(c.clock())
 	result, err := c.client.Send(ctx, &webhook.Delivery{
 		ID:       webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published),
 		Attempts: call.Attempt, Subscription: t.subscription, Settings: &call.Receiver.Subscription,
 		Message: &message, Attachments: t.attachments.Evaluate(filter.MetadataOf(&message)),
-		Secrets: t.secrets, HMACKey: t.key,
+		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {
 		// The engine has ended the call. If that was not for its time, it keeps no answer.

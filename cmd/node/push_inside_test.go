@@ -57,12 +57,14 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 	r := newReceivers(&cfg, definitions, sealed, prometheus.NewRegistry())
 	found, err := r.Receiver(ctx, keyed)
 	require.NoError(t, err)
-	require.Equal(t, "a key", string(found.Target.(*target).key))
-	require.Empty(t, found.Target.(*target).secrets)
+	secrets, key := found.Target.(*target).signersAt(time.Now())
+	require.Equal(t, "a key", string(key))
+	require.Empty(t, secrets)
 	found, err = r.Receiver(ctx, standard)
 	require.NoError(t, err)
-	require.Empty(t, found.Target.(*target).key)
-	require.Len(t, found.Target.(*target).secrets, 1)
+	secrets, key = found.Target.(*target).signersAt(time.Now())
+	require.Empty(t, key)
+	require.Len(t, secrets, 1)
 
 	short := "whsec_c2hvcnQ="
 	_, err = s.Create(ctx, subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}, Secret: &short})

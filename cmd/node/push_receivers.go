@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -36,8 +37,29 @@ type target struct {
 	subscription string // its id
 	stream       domain.StreamName
 	attachments  filter.Attachments
-	secrets      []webhook.Secret
-	key          webhook.Key
+	signers      []signer // the newest first
+}
+
+// A signer is a secret of a subscription.
+type signer struct {
+	secret webhook.Secret // the zero Secret: key signs
+	key    webhook.Key
+	until  time.Time // it does not sign from then on; zero: no such time
+}
+
+// signersAt returns what signs a call at a time. A call has one signature by a key: that of the
+// newest one.
+func (t *target) signersAt(now time.Time) (secrets []webhook.Secret, key webhook.Key) {
+	for _, s := range t.signers {
+		switch {
+		case !s.until.IsZero() && !now.Before(s.until):
+		case s.key == "":
+			secrets = append(secrets, s.secret)
+		case key == "":
+			key = s.key
+		}
+	}
+	return secrets, key
 }
 
 // Receiver implements [delivery.Receivers].
@@ -59,7 +81,7 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		return delivery.Receiver{}, err
 	}
 	t := &target{subscription: id.String(), stream: stream, attachments: attachments}
-	if t.secrets, t.key, err = r.signers(d); err != nil {
+	if t.signers, err = r.signers(d); err != nil {
 		return delivery.Receiver{}, err
 	}
 	found := delivery.Receiver{Subscription: d.Subscription, Policy: r.policy, IsPaused: d.Paused, Resumed: d.Resumed, Target: t}
@@ -89,23 +111,33 @@ func dataPolicyOf(p domain.Policy) domain.Policy {
 	return p
 }
 
-// signers returns what signs the calls of a subscription.
-func (r *receivers) signers(d *repository.Definition) ([]webhook.Secret, webhook.Key, error) {
-	if d.Secret == "" {
-		return nil, "", nil
+// signers returns what signs the calls of a subscription, the newest first.
+func (r *receivers) signers(d *repository.Definition) ([]signer, error) {
+	var all []signer
+	for _, sealed := range []struct {
+		secret string
+		until  time.Time
+	}{{d.Secret, time.Time{}}, {d.Previous, d.PreviousUntil}} {
+		if sealed.secret == "" {
+			continue
+		}
+		if r.keys == nil {
+			return nil, domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key; set push.secret-key", d.ID)
+		}
+		text, err := r.keys.Open(d.ID, d.Owner, sealed.secret)
+		if err != nil {
+			return nil, err
+		}
+		one := signer{key: webhook.Key(text), until: sealed.until}
+		if isStandardSecret(text) {
+			one.key = ""
+			if one.secret, err = webhook.ParseSecret(text); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, one)
 	}
-	if r.keys == nil {
-		return nil, "", domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key; set push.secret-key", d.ID)
-	}
-	text, err := r.keys.Open(d.ID, d.Owner, d.Secret)
-	if err != nil {
-		return nil, "", err
-	}
-	if !isStandardSecret(text) {
-		return nil, webhook.Key(text), nil
-	}
-	secret, err := webhook.ParseSecret(text)
-	return []webhook.Secret{secret}, "", err
+	return all, nil
 }
 
 // isStandardSecret reports whether a secret is one of Standard Webhooks. Any other is the key

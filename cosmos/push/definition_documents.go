@@ -50,7 +50,9 @@ type definitionDoc struct {
 	HMACKeyID        string            `json:"hmacKeyId,omitempty"`
 	Filter           string            `json:"filter,omitempty"`
 	Attachments      map[string]string `json:"attachmentExpressions,omitempty"`
-	Secret           string            `json:"secret,omitempty"` // sealed
+	Secret           string            `json:"secret,omitempty"`         // sealed
+	Previous         string            `json:"previousSecret,omitempty"` // sealed
+	PreviousUntil    int64             `json:"previousUntil,omitempty"`  // microseconds
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
@@ -69,7 +71,8 @@ func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = definitionID, from.ID.Cursor().String(), definitionDocument.Name, writeID
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
 	d.FormFields, d.PayloadFormField, d.HMACKeyID = from.FormFields, from.PayloadFormField, from.HMACKeyID
-	d.Filter, d.Attachments, d.Secret, d.Paused, d.Resumed = from.Filter, from.Attachments, from.Secret, from.Paused, from.Resumed
+	d.Filter, d.Attachments, d.Paused, d.Resumed = from.Filter, from.Attachments, from.Paused, from.Resumed
+	d.Secret, d.Previous, d.PreviousUntil = from.Secret, from.Previous, micros(from.PreviousUntil)
 }
 
 func (d *definitionDoc) definition() (*repository.Definition, error) {
@@ -81,7 +84,8 @@ func (d *definitionDoc) definition() (*repository.Definition, error) {
 			Encoding: d.Encoding, FormFields: d.FormFields, PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID,
 			Filter: d.Filter, Attachments: d.Attachments,
 		},
-		Secret: d.Secret, Paused: d.Paused, Resumed: d.Resumed, Created: fromMicros(d.Created), Version: repository.DefinitionVersion(d.etag),
+		Secret: d.Secret, Previous: d.Previous, PreviousUntil: fromMicros(d.PreviousUntil),
+		Paused: d.Paused, Resumed: d.Resumed, Created: fromMicros(d.Created), Version: repository.DefinitionVersion(d.etag),
 	}
 	if p.err != nil {
 		return nil, domain.Errorf(domain.Damaged, "definition of %s: %w", d.PartitionKey, p.err)

@@ -36,7 +36,7 @@
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry
-//	definition  the subscription of the cursor, with its secret sealed; or that it was deleted,
+//	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
 //	        which is never deleted, because the cursor is; or which reservations of the id
 //	        were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the

@@ -36,6 +36,7 @@ type Options struct {
 	// subscription was replaced, paused, resumed or deleted. Default: nothing is called.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
+	Grace   time.Duration    // in which calls are signed with the secret before a rotation, too
 	Clock   func() time.Time // default time.Now
 	NewID   func() domain.SubscriptionID
 }
@@ -91,11 +92,19 @@ type Subscription struct {
 	IsSigned bool // calls are
 	IsPaused bool
 	Created  time.Time
+	Version  string    // another one after each change by the owner
 	Delivery *Delivery // only of Get
+
+	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It is
+	// zero if there is none.
+	PreviousUntil time.Time
 }
 
 func view(d *repository.Definition) *Subscription {
-	return &Subscription{ID: d.ID, Subscription: d.Subscription, IsSigned: d.Secret != "", IsPaused: d.Paused, Created: d.Created}
+	return &Subscription{
+		ID: d.ID, Subscription: d.Subscription, IsSigned: d.Secret != "", IsPaused: d.Paused, Created: d.Created,
+		Version: string(d.Version), PreviousUntil: d.PreviousUntil,
+	}
 }
 
 // check returns an Invalid error that begins with a JSON pointer unless d is valid.
@@ -131,15 +140,15 @@ func (s *Service) checkSecret(secret *string) error {
 
 // Create stores a subscription under a new id.
 func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
-	stored, _, err := s.Put(ctx, s.opts.NewID(), d)
+	stored, _, err := s.Put(ctx, s.opts.NewID(), d, Match{})
 	return stored, err
 }
 
 // Put stores a subscription under an id that its owner has chosen, or replaces that one.
 // created says which. The same call may be repeated. It fails with Conflict if the id is that
 // of another owner or was deleted, or if the subscription changes meanwhile, and with
-// [ErrLimit].
-func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft) (stored *Subscription, created bool, err error) {
+// [ErrLimit] and [ErrChanged]. What is there as wanted is not changed, whatever its version.
+func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m Match) (stored *Subscription, created bool, err error) {
 	if err := s.check(ctx, &d); err != nil {
 		return nil, false, err
 	}
@@ -147,12 +156,12 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft) (s
 	if d.Secret != nil && *d.Secret != "" {
 		wanted.Secret = s.keys.Seal(id, d.Owner, *d.Secret)
 	}
-	found, created, err := s.ports.Definitions.CreateSubscription(ctx, wanted)
+	found, created, err := s.create(ctx, wanted, &m)
 	if err != nil {
 		return nil, false, err
 	}
 	if !created {
-		found, err = s.replace(ctx, found, wanted, d.Secret)
+		found, err = s.replace(ctx, found, wanted, d.Secret, &m)
 		s.notifyChange(id, err)
 		if err != nil {
 			return nil, false, err
@@ -164,30 +173,50 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft) (s
 	return view(found), created, nil
 }
 
+// create returns the subscription with the id and the owner of wanted, and stores it if there is
+// none and m permits that.
+func (s *Service) create(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
+	if !m.isSet() {
+		return s.ports.Definitions.CreateSubscription(ctx, wanted)
+	}
+	found, err := s.find(ctx, wanted.Owner, wanted.ID)
+	if domain.KindOf(err) == domain.NotFound {
+		err = newChangedError()
+	}
+	return found, false, err
+}
+
 // replace stores wanted instead of found, unless it is the same.
-func (s *Service) replace(ctx context.Context, found, wanted *repository.Definition, secret *string) (*repository.Definition, error) {
+func (s *Service) replace(ctx context.Context, found, wanted *repository.Definition, secret *string, m *Match) (*repository.Definition, error) {
 	if found.Topic != wanted.Topic {
 		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
 	}
-	same := found.IsEqual(&wanted.Subscription)
+	same, keepsSecret := found.IsEqual(&wanted.Subscription), false
 	switch {
 	case secret == nil:
-		wanted.Secret = found.Secret
+		keepsSecret = true
 	case *secret == "":
 		same = same && found.Secret == ""
 	case found.Secret == "":
 		same = false
 	default:
 		now, err := s.keys.Open(found.ID, found.Owner, found.Secret)
-		same = same && err == nil && subtle.ConstantTimeCompare([]byte(now), []byte(*secret)) == 1
+		keepsSecret = err == nil && subtle.ConstantTimeCompare([]byte(now), []byte(*secret)) == 1
+		same = same && keepsSecret
 	}
 	if same {
 		return found, nil
 	}
+	if !m.permits(found.Version) {
+		return nil, newChangedError()
+	}
+	if keepsSecret {
+		wanted.Secret, wanted.Previous, wanted.PreviousUntil = found.Secret, found.Previous, found.PreviousUntil
+	}
 	wanted.Paused, wanted.Resumed, wanted.Created, wanted.Version = found.Paused, found.Resumed, found.Created, found.Version
 	version, err := s.ports.Definitions.ReplaceSubscription(ctx, wanted)
 	wanted.Version = version
-	return wanted, err
+	return wanted, m.outcome(err)
 }
 
 // createCursor creates the cursor of a subscription at the end of its stream, unless it is
@@ -240,12 +269,22 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 }
 
 // Delete deletes a subscription of owner and returns when. It fails with NotFound if there is
-// none.
-func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (time.Time, error) {
+// none, and with [ErrChanged].
+func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()
-	err := s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
+	var version repository.DefinitionVersion
+	if len(m.Versions) > 0 {
+		d, err := s.find(ctx, owner, id)
+		if err != nil {
+			return now, err
+		}
+		if version = d.Version; !m.permits(version) {
+			return now, newChangedError()
+		}
+	}
+	err := s.ports.Definitions.DeleteSubscription(ctx, owner, id, version)
 	s.notifyChange(id, err)
-	return now, err
+	return now, m.outcome(err)
 }
 
 // SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls
@@ -263,7 +302,7 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 	if !isPaused {
 		d.Resumed++
 	}
-	_, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
+	d.Version, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
 	s.notifyChange(id, err)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestAPut_IsIdempotentAndReplaces(t *testing.T) {
 	}
 	put := func(d subscribe.Draft) bool {
 		t.Helper()
-		_, created, err := w.Put(t.Context(), id, d)
+		_, created, err := w.Put(t.Context(), id, d, subscribe.Match{})
 		require.NoError(t, err)
 		return created
 	}
@@ -98,7 +98,7 @@ func TestAPut_IsIdempotentAndReplaces(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, s.IsSigned)
 	d.Topic = "other"
-	_, _, err = w.Put(t.Context(), id, d)
+	_, _, err = w.Put(t.Context(), id, d, subscribe.Match{})
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 	require.True(t, strings.HasPrefix(err.Error(), "/topic: "), err)
 }
@@ -112,7 +112,7 @@ func TestOthers_DoNotSeeASubscription(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	_, err = w.SetPaused(t.Context(), stranger, s.ID, true)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
-	_, err = w.Delete(t.Context(), stranger, s.ID)
+	_, err = w.Delete(t.Context(), stranger, s.ID, subscribe.Match{})
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	all, err := w.List(t.Context(), stranger)
 	require.NoError(t, err)
@@ -208,9 +208,9 @@ func TestTheLimitAndADeletion_AreThoseOfTheStore(t *testing.T) {
 	}
 	_, err := w.Create(t.Context(), w.draft())
 	require.True(t, errors.Is(err, subscribe.ErrLimit))
-	_, err = w.Delete(t.Context(), w.owner, last.ID)
+	_, err = w.Delete(t.Context(), w.owner, last.ID, subscribe.Match{})
 	require.NoError(t, err)
-	_, err = w.Delete(t.Context(), w.owner, last.ID)
+	_, err = w.Delete(t.Context(), w.owner, last.ID, subscribe.Match{})
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	_, err = w.Create(t.Context(), w.draft())
 	require.NoError(t, err)

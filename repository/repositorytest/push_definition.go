@@ -100,6 +100,7 @@ var definitionRules = []pushRule{
 		second := first.Clone()
 		second.Paused, second.Secret, second.FormFields, second.Encoding = true, "", nil, domain.JSONEncoding
 		second.Created = second.Created.Add(time.Hour)
+		second.Previous, second.PreviousUntil = first.Secret, second.Created
 		version, err := f.Definitions.ReplaceSubscription(f.ctx, second)
 		require.NoError(f, err)
 		require.NotEqual(f, first.Version, version)

@@ -116,7 +116,7 @@ func Default() Config {
 
 		Retention: 7 * day,
 
-		Push: Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays()},
+		Push: Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays(), SecretGrace: day},
 
 		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{

@@ -75,6 +75,7 @@ var keys = []key{
 	{"push.secret-key", false, "keys that seal the secrets of subscriptions: the Base64 of 32 bytes each, the first one for new secrets; without it the hub makes one and keeps it in the data folder, in the file push.key, unless payloads are on Azure", func(c *Config) value {
 		return &secretValue{&c.Push.SecretKey, "leave it out, and the hub makes one"}
 	}},
+	{"push.secret-grace", false, "time in which calls are signed with the secret before a rotation, too, such as 36h or 2d", func(c *Config) value { return (*graceValue)(&c.Push.SecretGrace) }},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},

@@ -21,6 +21,8 @@ type Push struct {
 	InsecureHTTP bool           // URLs without TLS may be called
 
 	SecretKey Secret // Base64 of the keys that seal secrets, the first one for new secrets; "": one in Data
+
+	SecretGrace time.Duration // in which calls are signed with the secret before a rotation, too
 }
 
 // defaultDelays are those of the original: twelve attempts in a week.
@@ -131,5 +133,21 @@ func (v *prefixesValue) Set(s string) error {
 		prefixes = append(prefixes, p)
 	}
 	*v = prefixes
+	return nil
+}
+
+// A graceValue is how long a secret remains live after a rotation.
+type graceValue time.Duration
+
+const maxGrace = 7 * day
+
+func (v *graceValue) String() string { return daysText(time.Duration(*v)) }
+
+func (v *graceValue) Set(s string) error {
+	d, err := parseDays(strings.ToLower(strings.TrimSpace(s)))
+	if err != nil || d < 0 || d > maxGrace {
+		return fmt.Errorf("want a time of 0s to %s, such as 36h or 2d", daysText(maxGrace))
+	}
+	*v = graceValue(d)
 	return nil
 }

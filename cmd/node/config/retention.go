@@ -18,9 +18,15 @@ const (
 type retentionValue time.Duration
 
 func (v *retentionValue) String() string {
-	switch d := time.Duration(*v); {
-	case d == 0:
+	if *v == 0 {
 		return forever
+	}
+	return daysText(time.Duration(*v))
+}
+
+// daysText returns a time in the largest of days, hours and minutes that it is a number of.
+func daysText(d time.Duration) string {
+	switch {
 	case d%day == 0:
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	case d%time.Hour == 0:
@@ -38,15 +44,19 @@ func (v *retentionValue) Set(s string) error {
 		*v = 0
 		return nil
 	}
-	d, err := time.ParseDuration(s)
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		var n uint64
-		n, err = strconv.ParseUint(days, 10, 16)
-		d = time.Duration(n) * day
-	}
+	d, err := parseDays(s)
 	if err != nil || d < minRetention || d > maxRetention {
 		return errors.New("want a time of 1m or more, such as 36h or 7d, up to 36500d, or forever")
 	}
 	*v = retentionValue(d)
 	return nil
+}
+
+// parseDays reads a time such as 36h, or a number of days such as 7d.
+func parseDays(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * day, err
+	}
+	return time.ParseDuration(s)
 }

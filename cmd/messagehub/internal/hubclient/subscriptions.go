@@ -72,7 +72,7 @@ type attachmentJSON struct {
 // knownMembers are those of a subscription that this version reads.
 var knownMembers = []string{
 	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
-	"jmespath_query", "attachments", "signed", "paused", "created", "delivery",
+	"jmespath_query", "attachments", "signed", "paused", "created", "delivery", "previous_secret_until",
 }
 
 // UnmarshalJSON reads the answer of a hub.
@@ -154,6 +154,18 @@ func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.Su
 	s = new(Subscription)
 	status, err := c.subscriptionCall(ctx, http.MethodPut, "/"+id.String(), actor, body, s)
 	return s, status == http.StatusCreated, err
+}
+
+// RotateSubscription gives a subscription of an actor another secret. The one before remains
+// live for a while. The call may be repeated.
+func (c *Client) RotateSubscription(ctx context.Context, actor string, id domain.SubscriptionID, secret string) (*Subscription, error) {
+	body, err := json.Marshal(map[string]string{"hmac_secret_key": secret})
+	if err != nil {
+		return nil, err
+	}
+	var s Subscription
+	_, err = c.subscriptionCall(ctx, http.MethodPost, "/"+id.String()+"/rotate", actor, body, &s)
+	return &s, err
 }
 
 // DeleteSubscription deletes a subscription of an actor.

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// A rotatedDocument is the only answer with a secret: one that the hub has made.
+type rotatedDocument struct {
+	subscriptionDocument
+	Secret string `json:"hmac_secret_key,omitempty"`
+}
+
+// rotateSubscription answers POST …/rotate.
+func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) error {
+	id, err := subscriptionID(r)
+	if err != nil {
+		return err
+	}
+	wanted, err := readSecret(w, r)
+	if err != nil {
+		return err
+	}
+	found, made, err := s.opts.Subscriptions.Rotate(r.Context(), actorOf(r.Context()), id, wanted, matchOf(r))
+	if err != nil {
+		return asSubscriptionProblem(r.Context(), err)
+	}
+	setVersion(w, found)
+	writeJSON(w, http.StatusOK, rotatedDocument{documentOfSubscription(found), made})
+	return nil
+}
+
+// readSecret reads the secret in the body of a request. It returns nil if there is none.
+func readSecret(w http.ResponseWriter, r *http.Request) (*string, error) {
+	if r.ContentLength == 0 {
+		_, err := query(r)
+		return nil, err
+	}
+	secret := ""
+	f := fields{"hmac_secret_key": &secret}
+	return &secret, f.read(w, r, 8*subscribe.MaxSecret, "hmac_secret_key")
+}

@@ -1,0 +1,85 @@
+package subscribe
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// sharedPrefix begins the shared secrets of Standard Webhooks.
+const sharedPrefix = "whsec_"
+
+// Rotate gives a subscription of owner another secret: the one of wanted or, if that is nil, a
+// new one, which it returns. The secret before remains live for Options.Grace; one that was
+// live besides is dropped. To rotate to the secret that is there changes nothing, so a call
+// with a wanted secret may be repeated. It fails with NotFound if there is no subscription, with
+// [ErrChanged], and with Conflict if the subscription changes meanwhile.
+func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, wanted *string, m Match) (*Subscription, string, error) {
+	const where = "/hmac_secret_key"
+	if wanted != nil && *wanted == "" {
+		return nil, "", domain.Errorf(domain.Invalid, "%s: want a secret; to remove the one that is there, replace the subscription", where)
+	}
+	if err := s.checkSecret(wanted); err != nil {
+		return nil, "", err
+	}
+	d, err := s.find(ctx, owner, id)
+	if err != nil {
+		return nil, "", err
+	}
+	current, err := s.open(d)
+	if err != nil {
+		return nil, "", err
+	}
+	if wanted != nil && subtle.ConstantTimeCompare([]byte(current), []byte(*wanted)) == 1 {
+		return view(d), "", nil
+	}
+	if !m.permits(d.Version) {
+		return nil, "", newChangedError()
+	}
+	made := ""
+	if wanted == nil {
+		if current != "" && !strings.HasPrefix(current, sharedPrefix) {
+			return nil, "", domain.Errorf(domain.Invalid, "%s: missing; the hub makes only secrets that begin with %s, and the one that is there does not", where, sharedPrefix)
+		}
+		made = newSecret()
+		wanted = &made
+		if err := s.checkSecret(wanted); err != nil { // there may be no key
+			return nil, "", err
+		}
+	}
+	d.Previous, d.PreviousUntil = "", time.Time{}
+	if d.Secret != "" && s.opts.Grace > 0 {
+		d.Previous, d.PreviousUntil = d.Secret, s.opts.Clock().UTC().Add(s.opts.Grace).Truncate(time.Microsecond)
+	}
+	d.Secret = s.keys.Seal(id, owner, *wanted)
+	d.Version, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
+	s.notifyChange(id, err)
+	if err != nil {
+		return nil, "", m.outcome(err)
+	}
+	return view(d), made, nil
+}
+
+// open returns the secret of a subscription, "" if it has none.
+func (s *Service) open(d *repository.Definition) (string, error) {
+	switch {
+	case d.Secret == "":
+		return "", nil
+	case s.keys == nil:
+		return "", domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key", d.ID)
+	}
+	return s.keys.Open(d.ID, d.Owner, d.Secret)
+}
+
+// newSecret returns a random shared secret of Standard Webhooks.
+func newSecret() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return sharedPrefix + base64.StdEncoding.EncodeToString(b[:])
+}
