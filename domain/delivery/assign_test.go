@@ -54,24 +54,26 @@ func TestFewWorkers_GoToLongQueuesMoreOften(t *testing.T) {
 // A dispatcherTest has cursors that are offered again after each call.
 type dispatcherTest struct {
 	*dispatcher
-	granted []granted
+	granted []*permit
 }
 
 func newDispatcherTest(workers, queues int) *dispatcherTest {
 	d := &dispatcherTest{}
 	d.dispatcher = newDispatcher(workers, queues, rand.New(rand.NewPCG(uint64(workers), uint64(queues))).Uint64,
-		func(s *service, p permit) { d.granted = append(d.granted, granted{s, p}) })
+		func(p *permit) { d.granted = append(d.granted, p) })
 	return d
 }
 
 // next ends the call that began first, whose cursor is offered again, and returns it.
-func (d *dispatcherTest) next() granted {
-	g := d.granted[0]
+func (d *dispatcherTest) next() *permit {
+	p := d.granted[0]
 	d.granted = d.granted[1:]
-	d.offer(g.service, g.permit.queue, g.permit.suspect)
-	d.release(g.permit)
-	return g
+	d.offer(p.service, p.queue)
+	d.release(p)
+	return p
 }
+
+func newSuspect() *service { return &service{offers: offers{suspect: true}} }
 
 // P10
 func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
@@ -80,14 +82,14 @@ func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
 		d := newDispatcherTest(workers, queues)
 		for q := range queues {
 			for range 1 + 100*(q%2) {
-				d.offer(&service{}, q, false)
+				d.offer(&service{}, q)
 			}
 		}
 		runs := (queues + workers - 1) / workers
 		limit := runs * (workers + min(workers, queues)) // the picks of these runs
 		last := make(map[int]int)
 		for i := range 20_000 {
-			q := d.next().permit.queue
+			q := d.next().queue
 			require.LessOrEqual(t, i-last[q], limit+workers, "%d workers, queue %d", workers, q)
 			last[q] = i
 		}
@@ -102,7 +104,7 @@ func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 	for range 100 {
 		s := &service{}
 		last[s] = 0
-		d.offer(s, 0, false)
+		d.offer(s, 0)
 	}
 	for i := range 5000 {
 		s := d.next().service
@@ -114,13 +116,13 @@ func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 	d := newDispatcherTest(4, 3)
 	for range 100 {
-		d.offer(&service{}, 2, false)
+		d.offer(&service{}, 2)
 	}
 	require.Len(t, d.granted, 2, "two are left to the other queues")
-	d.offer(&service{}, 0, false)
-	d.offer(&service{}, 1, false)
+	d.offer(&service{}, 0)
+	d.offer(&service{}, 1)
 	require.Len(t, d.granted, 4)
-	d.offer(&service{}, 0, false)
+	d.offer(&service{}, 0)
 	require.Len(t, d.granted, 4)
 }
 
@@ -128,18 +130,18 @@ func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
-		d.offer(&service{}, 0, true)
+		d.offer(newSuspect(), 0)
 	}
 	require.Len(t, d.granted, 4)
 	for range 100 {
-		d.offer(&service{}, 0, false)
+		d.offer(&service{}, 0)
 	}
 	require.Len(t, d.granted, 8)
 	for range 1000 {
 		d.next()
 		suspects := 0
 		for _, g := range d.granted {
-			if g.permit.suspect {
+			if g.suspect {
 				suspects++
 			}
 		}

@@ -1,16 +1,19 @@
 package delivery
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // A dispatcher gives the workers to the cursors that have something to call.
 type dispatcher struct {
 	workers int
 	random  func() uint64
-	grant   func(*service, permit)
+	grant   func(*permit)
 
 	mu       sync.Mutex
-	free     int
-	suspects int // workers that call receivers whose last call failed or took long
+	healthy  int // permits of receivers that are no suspects
+	suspects int // permits of suspects, and calls that have taken long
 	queues   []queue
 	plan     []int // the queues of the next picks
 	rotation int   // the queue that is the next one in rotation
@@ -19,25 +22,30 @@ type dispatcher struct {
 
 // A queue has the cursors with a delivery that failed as many times as its number.
 type queue struct {
-	running int           // workers
+	running int           // permits
 	ready   [2][]*service // in turn: healthy receivers, and suspects
 	last    int           // of ready, that was picked from
 }
 
-// A permit is a worker that serves a queue.
+// A permit is the right of a cursor to one call. A worker serves it, unless more than half of
+// the workers would serve suspects.
 type permit struct {
+	service *service
 	queue   int
-	suspect bool
+	suspect bool // guarded by dispatcher.mu
+	ended   bool // guarded by dispatcher.mu
 }
 
 // An offered cursor is in up to two queues: that of its fresh deliveries, and that of its
-// next retry.
+// next retry. dispatcher.mu guards its offers.
 type offers struct {
-	queued [2]bool // guarded by dispatcher.mu
+	queued  [2]bool
+	queues  [2]int // of those that are queued
+	suspect bool   // a call takes long, or the last one failed or took long
 }
 
-func newDispatcher(workers, queues int, random func() uint64, grant func(*service, permit)) *dispatcher {
-	return &dispatcher{workers: workers, free: workers, queues: make([]queue, queues), random: random, grant: grant}
+func newDispatcher(workers, queues int, random func() uint64, grant func(*permit)) *dispatcher {
+	return &dispatcher{workers: workers, queues: make([]queue, queues), random: random, grant: grant}
 }
 
 // queueOf returns the queue of a delivery that failed some times.
@@ -46,35 +54,95 @@ func (d *dispatcher) queueOf(attempts int) int { return min(attempts, len(d.queu
 // slotOf returns which of the two offers of a cursor is that of a queue.
 func slotOf(queue int) int { return min(queue, 1) }
 
+// kind returns which of the two lists of a queue a cursor is in.
+func (o *offers) kind() int {
+	if o.suspect {
+		return 1
+	}
+	return 0
+}
+
 // offer puts a cursor at the end of a queue, unless it is offered already.
-func (d *dispatcher) offer(s *service, queue int, suspect bool) {
+func (d *dispatcher) offer(s *service, queue int) {
 	d.mu.Lock()
-	offered := &s.offers.queued[slotOf(queue)]
-	if !*offered && !d.closed {
-		*offered = true
-		kind := 0
-		if suspect {
-			kind = 1
-		}
-		d.queues[queue].ready[kind] = append(d.queues[queue].ready[kind], s)
+	o := &s.offers
+	if slot := slotOf(queue); !o.queued[slot] && !d.closed {
+		o.queued[slot], o.queues[slot] = true, queue
+		ready := &d.queues[queue].ready[o.kind()]
+		*ready = append(*ready, s)
 	}
 	granted := d.pick()
 	d.mu.Unlock()
 	d.send(granted)
 }
 
-// release returns a worker.
-func (d *dispatcher) release(p permit) {
+// setSuspect notes whether the receiver of a cursor is a suspect. Its offers follow.
+func (d *dispatcher) setSuspect(s *service, suspect bool) {
 	d.mu.Lock()
-	d.free++
-	d.queues[p.queue].running--
-	if p.suspect {
-		d.suspects--
+	d.moveOffers(s, suspect)
+	granted := d.pick()
+	d.mu.Unlock()
+	d.send(granted)
+}
+
+// moveOffers is setSuspect without a pick. The caller holds mu.
+func (d *dispatcher) moveOffers(s *service, suspect bool) {
+	o := &s.offers
+	if o.suspect == suspect {
+		return
+	}
+	before := o.kind()
+	o.suspect = suspect
+	for slot, isQueued := range o.queued {
+		if !isQueued || d.closed {
+			continue
+		}
+		ready := &d.queues[o.queues[slot]].ready
+		i := slices.Index(ready[before], s)
+		ready[before] = slices.Delete(ready[before], i, i+1)
+		ready[o.kind()] = append(ready[o.kind()], s)
+	}
+}
+
+// slow notes that a call takes long, as those of a receiver that hangs. It counts as one of a
+// suspect from now on.
+func (d *dispatcher) slow(p *permit) {
+	d.mu.Lock()
+	if !p.ended {
+		d.moveOffers(p.service, true)
+		if !p.suspect {
+			p.suspect = true
+			d.healthy--
+			d.suspects++
+		}
 	}
 	granted := d.pick()
 	d.mu.Unlock()
 	d.send(granted)
 }
+
+// release returns a permit.
+func (d *dispatcher) release(p *permit) {
+	d.mu.Lock()
+	p.ended = true
+	d.queues[p.queue].running--
+	if p.suspect {
+		d.suspects--
+	} else {
+		d.healthy--
+	}
+	granted := d.pick()
+	d.mu.Unlock()
+	d.send(granted)
+}
+
+// maxSuspects is the limit for the workers of suspects: half of all. Calls beyond it began
+// before they took long, and need no worker: else receivers that begin to hang at the same time
+// would keep all workers until their calls have timed out.
+func (d *dispatcher) maxSuspects() int { return max(d.workers/2, 1) }
+
+// free returns how many workers have no call.
+func (d *dispatcher) free() int { return d.workers - d.healthy - min(d.suspects, d.maxSuspects()) }
 
 // close ends the grants.
 func (d *dispatcher) close() {
@@ -86,21 +154,16 @@ func (d *dispatcher) close() {
 	}
 }
 
-type granted struct {
-	service *service
-	permit  permit
-}
-
-func (d *dispatcher) send(all []granted) {
-	for _, g := range all {
-		d.grant(g.service, g.permit)
+func (d *dispatcher) send(all []*permit) {
+	for _, p := range all {
+		d.grant(p)
 	}
 }
 
 // pick gives free workers to cursors, as long as there are both. The caller holds mu.
-func (d *dispatcher) pick() []granted {
-	var all []granted
-	for d.free > 0 && !d.closed {
+func (d *dispatcher) pick() []*permit {
+	var all []*permit
+	for d.free() > 0 && !d.closed {
 		q, ok := d.nextQueue()
 		if !ok {
 			break
@@ -113,12 +176,13 @@ func (d *dispatcher) pick() []granted {
 		chosen.last = kind
 		s.offers.queued[slotOf(q)] = false
 		chosen.running++
-		d.free--
-		p := permit{queue: q, suspect: kind == 1}
+		p := &permit{service: s, queue: q, suspect: kind == 1}
 		if p.suspect {
 			d.suspects++
+		} else {
+			d.healthy++
 		}
-		all = append(all, granted{s, p})
+		all = append(all, p)
 	}
 	return all
 }
@@ -173,7 +237,7 @@ func (d *dispatcher) mayServe(q int) bool {
 			reserved++
 		}
 	}
-	return d.free > reserved
+	return d.free() > reserved
 }
 
 // kindToPick returns whether a healthy cursor of a queue or a suspect is the next one; -1 if
@@ -181,7 +245,7 @@ func (d *dispatcher) mayServe(q int) bool {
 func (d *dispatcher) kindToPick(q int) int {
 	for i := range 2 {
 		kind := (d.queues[q].last + 1 + i) % 2
-		if len(d.queues[q].ready[kind]) > 0 && (kind == 0 || d.suspects < max(d.workers/2, 1)) {
+		if len(d.queues[q].ready[kind]) > 0 && (kind == 0 || d.suspects < d.maxSuspects()) {
 			return kind
 		}
 	}

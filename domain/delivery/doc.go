@@ -40,16 +40,18 @@
 //
 // # Workers and queues
 //
-// A worker is the right to have one call under way. A delivery that failed n times is in queue
+// A worker has one call under way. A delivery that failed n times is in queue
 // n; fresh ones are in queue 0. With at least as many workers as queues, each queue has a
 // worker that no other queue can take. The others go by turns: in each run, first the next
 // queues in rotation, then queues drawn by their lengths. So no queue with something due is
 // passed over for more than queues / workers runs. In a queue, cursors go in turn, with one
 // call each.
 //
-// Receivers whose last call failed, or took more than two seconds, have at most half of the
-// workers. So a receiver that hangs keeps its own concurrency of workers until its calls have
-// timed out, and any number of dead or slow receivers leave the other half to the others.
+// Receivers whose last call failed, or took more than two seconds, are suspects: they have at
+// most half of the workers. A receiver becomes a suspect as soon as a call has taken two
+// seconds. Calls of suspects beyond that half need no worker. So a receiver that hangs keeps
+// its own concurrency of workers at most, and receivers that begin to hang at the same time
+// delay the others for two seconds, or a little longer if there are very many.
 //
 // # Memory
 //

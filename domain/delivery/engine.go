@@ -121,8 +121,8 @@ func New(ports Ports, opts Options) *Engine {
 		services: make(map[domain.CursorID]*service), topics: make(map[domain.StreamName]*topic),
 		drained: make(chan struct{}),
 	}
-	e.dispatcher = newDispatcher(opts.Workers, opts.Queues, opts.Random, func(s *service, p permit) {
-		if !s.post(func(in *inbox) { in.permits = append(in.permits, p) }) {
+	e.dispatcher = newDispatcher(opts.Workers, opts.Queues, opts.Random, func(p *permit) {
+		if !p.service.post(func(in *inbox) { in.permits = append(in.permits, p) }) {
 			e.dispatcher.release(p)
 		}
 	})

@@ -36,7 +36,6 @@ type service struct {
 	settling   bool
 	underway   int       // calls
 	picks      int       // of fresh entries
-	suspect    bool      // the last call failed, or took long
 	changed    bool      // the receiver is to be found again
 	dirty      time.Time // since when there is something to settle; zero: there is not
 	urgent     bool      // it is not to wait for the result of a call
@@ -72,7 +71,7 @@ type inbox struct {
 	changed  bool
 	leave    bool
 	shed     bool
-	permits  []permit
+	permits  []*permit
 	outcomes []outcome
 	loaded   *loadResult
 	settled  *settleResult
@@ -81,7 +80,7 @@ type inbox struct {
 
 type outcome struct {
 	domain.Outcome
-	permit  permit
+	permit  *permit
 	suspect bool
 }
 
@@ -145,7 +144,7 @@ func (s *service) handle(in *inbox) {
 			continue
 		}
 		s.cursor.Settle(o.Outcome)
-		s.suspect = o.suspect
+		s.engine.dispatcher.setSuspect(s, o.suspect)
 		s.markDirty()
 	}
 	if in.settled != nil {

@@ -31,14 +31,14 @@ func (s *service) choose() {
 	case ok && s.entry(call.Position) == nil:
 		s.fetch(call.Position, false)
 	case ok:
-		d.offer(s, d.queueOf(call.Attempts), s.suspect)
+		d.offer(s, d.queueOf(call.Attempts))
 	}
 	if ok && call.Attempts == 0 {
 		return // it was taken, and goes first
 	}
 	e, isWaiting := s.fresh(now)
 	if e != nil {
-		d.offer(s, 0, s.suspect)
+		d.offer(s, 0)
 	} else if !isWaiting && s.careful && s.cursor.EndCaution(now) {
 		s.careful = false
 		s.choose() // a retry may be due that was not to be called
@@ -97,7 +97,7 @@ func (s *service) cancel() {
 }
 
 // begin begins a call. It returns false if nothing may be called any more.
-func (s *service) begin(p permit) bool {
+func (s *service) begin(p *permit) bool {
 	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) {
 		return false
 	}
@@ -122,16 +122,17 @@ func (s *service) begin(p permit) bool {
 	s.underway++
 	receiver := s.receiver
 	s.engine.spawn(func() {
+		slow := time.AfterFunc(slowCall, func() { s.engine.dispatcher.slow(p) })
 		o := s.engine.call(s.id, receiver, e, call.Attempts)
+		slow.Stop()
 		o.permit = p
 		s.post(func(in *inbox) { in.outcomes = append(in.outcomes, o) })
 	})
 	return true
 }
 
-// slowCall is how long the last call of a receiver may have taken before the receiver counts
-// as a suspect: those that answer late, although they succeed, would keep the workers from all
-// others.
+// slowCall is how long a call may take before its receiver counts as a suspect, although the
+// call may succeed: those that answer late would keep the workers from all others.
 const slowCall = 2 * time.Second
 
 // call calls a receiver and returns the outcome. If the engine has ended the call, it

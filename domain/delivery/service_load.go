@@ -86,7 +86,8 @@ func (s *service) finishLoad(r *loadResult) {
 	s.current = !s.changed // the receiver may have changed after it was read
 	s.released, s.due, s.urgent, s.cancelled = false, time.Time{}, false, false
 	standing := s.cursor.Standing()
-	s.suspect, s.careful = standing.Failures > 0, standing.Caution != nil
+	s.careful = standing.Caution != nil
+	s.engine.dispatcher.setSuspect(s, standing.Failures > 0)
 	if s.cursor.InFlight() > 0 {
 		s.retaking = true
 		s.markDirty()
