@@ -149,3 +149,38 @@ func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 		require.Len(t, d.granted, 8)
 	}
 }
+
+// P11
+func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
+	d := newDispatcherTest(2, 1)
+	d.offer(newSuspect(), 0)
+	d.offer(&service{}, 0)
+	require.Len(t, d.granted, 2)
+	s := &service{}
+	d.offer(s, 0)
+	d.setSuspect(s, true) // it was offered as a healthy one
+	healthy := d.granted[1]
+	d.release(healthy)
+	require.Len(t, d.granted, 2, "half of the workers have a suspect")
+	d.setSuspect(s, false)
+	require.Same(t, s, d.granted[2].service)
+}
+
+// P11
+func TestCallsThatHang_LeaveHalfOfTheWorkers(t *testing.T) {
+	d := newDispatcherTest(8, 1)
+	for range 100 {
+		d.offer(&service{}, 0)
+	}
+	for calls := 8; calls < 40; calls += 4 {
+		require.Len(t, d.granted, calls)
+		for _, p := range d.granted {
+			d.slow(p)
+		}
+	}
+	for _, p := range d.granted {
+		d.release(p)
+	}
+	require.Zero(t, d.suspects)
+	require.Equal(t, 8, d.healthy)
+}

@@ -83,15 +83,25 @@ func TestASlowStore_DelaysDeliveries(t *testing.T) {
 func TestSlowReceivers_LeaveWorkersToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldOn(t, &slowCursors{})
+		var slow []*deliverytest.Receiver
 		for range 100 {
-			w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Answer: deliverytest.After(29*time.Second, 200)})
+			slow = append(slow, w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Answer: deliverytest.After(29*time.Second, 200)}))
 		}
 		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})
 		synctest.Wait()
 		w.Publish(n, 100)
 		<-time.After(5 * time.Minute)
+		underway := 0
+		for _, r := range slow {
+			for _, c := range r.Calls() {
+				if !c.Ended {
+					underway++
+				}
+			}
+		}
 		n.Stop()
 		require.Len(t, r.Taken(), 100)
+		require.LessOrEqual(t, underway, 32, "half of the workers")
 	})
 }
