@@ -34,12 +34,12 @@ func (s *Service) delivery(ctx context.Context, d *repository.Definition) (*Deli
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return nil, err
 	}
-	return deliveryOf(d, &standing, s.opts.Clock()), nil
+	return DeliveryOf(d, &standing, s.opts.Clock()), nil
 }
 
-// deliveryOf returns the delivery of what is stored. The node that serves a cursor may not have
+// DeliveryOf returns the delivery of what is stored. The node that serves a cursor may not have
 // seen yet that its owner has paused or resumed it; what the owner did counts.
-func deliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *Delivery {
+func DeliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *Delivery {
 	found := &Delivery{State: DeliveryActive, Waiting: s.Outstanding(), Counters: s.Counters}
 	isResumed := d.Resumed > s.Resumed // it ends the pause, the hold and the breaker of s
 	if !isResumed {

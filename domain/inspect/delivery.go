@@ -1,0 +1,119 @@
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A State says what has become of a delivery.
+type State string
+
+// The states of a delivery.
+const (
+	Waiting   State = "waiting"   // it was not called yet
+	Calling   State = "calling"   // it was taken: the receiver is called, or will be in a moment
+	Retrying  State = "retrying"  // it failed, and waits for its next attempt
+	Delivered State = "delivered" // the receiver has accepted it
+	Dead      State = "dead"      // a dead letter
+	Filtered  State = "filtered"  // the filter does not let it pass
+	Expired   State = "expired"   // it was removed from the stream before it was taken
+	Ended     State = "ended"     // it has ended, and it is not stored any more how
+)
+
+// States are those by which deliveries are listed.
+var States = []State{Waiting, Calling, Retrying, Delivered, Dead}
+
+// A Delivery is that of an entry of the stream to the receiver of a subscription.
+type Delivery struct {
+	ID       domain.DeliveryID
+	State    State
+	Inferred bool             // no result is stored: the state follows from the cursor and from the filter as it is now
+	Attempts int              // calls of which the result is known
+	History  []domain.Attempt // the last ones
+	Due      time.Time        // of the next attempt; zero: no such time
+	Reason   string           // of a dead letter
+
+	Published time.Time // zero: not known
+	Event     *Event    // nil: it was not read, or is gone
+
+	position domain.Position
+}
+
+// An Event is what a person knows a message by.
+type Event struct {
+	ID, Type, Source string // "": it has none
+}
+
+// fromRetry returns the delivery of a retry or a dead letter.
+func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
+	d := n.newDelivery(r.Position, Retrying)
+	d.Attempts, d.History, d.Published, d.Due = r.Attempts, r.History, r.Published, r.Due
+	if r.Dead {
+		d.State, d.Reason, d.Due = Dead, r.Reason, time.Time{}
+	}
+	return d
+}
+
+// fromOpen returns the delivery of an entry that was taken and has not ended.
+func (n *snapshot) fromOpen(at domain.Position) Delivery {
+	if n.isCalled() {
+		return n.newDelivery(at, Calling)
+	}
+	return n.newDelivery(at, Waiting)
+}
+
+// fromRecent returns the delivery of an entry of which the last attempt has succeeded, and false
+// if there is no such attempt among the last ones.
+func (n *snapshot) fromRecent(e domain.EntryID) (Delivery, bool) {
+	d := n.newDelivery(n.nearTaken(e), Delivered)
+	for _, a := range n.standing.Recent {
+		if a.Entry == e {
+			d.History = append(d.History, a)
+			d.Attempts = a.Number
+		}
+	}
+	return d, len(d.History) > 0 && isSuccess(d.History[len(d.History)-1])
+}
+
+// isSuccess reports whether an attempt ended a delivery of a subscription.
+func isSuccess(a domain.Attempt) bool {
+	return (&domain.Policy{}).IsSuccess(domain.Answer{Status: a.Status}) && a.Error == ""
+}
+
+// recentEntries returns the entries of the last attempts, in order.
+func (n *snapshot) recentEntries() []domain.EntryID {
+	var all []domain.EntryID
+	for _, a := range n.standing.Recent {
+		all = append(all, a.Entry)
+	}
+	slices.SortFunc(all, domain.CompareEntries)
+	return slices.Compact(all)
+}
+
+// findOpen returns the position of an entry that was taken and has not ended.
+func (n *snapshot) findOpen(e domain.EntryID) (domain.Position, bool) {
+	i := slices.IndexFunc(n.standing.Open, func(p domain.Position) bool { return p.EntryID == e })
+	if i < 0 {
+		return domain.Position{}, false
+	}
+	return n.standing.Open[i], true
+}
+
+func (n *snapshot) newDelivery(at domain.Position, state State) Delivery {
+	return Delivery{ID: domain.DeliveryID{Subscription: n.definition.ID, Entry: at.EntryID}, State: state, position: at}
+}
+
+// describe adds what an entry says of its delivery.
+func (d *Delivery) describe(e *repository.Entry) {
+	if d.Published.IsZero() {
+		d.Published = e.Published
+	}
+	id := e.Attributes["id"]
+	if id == "" {
+		id = e.ID
+	}
+	d.Event = &Event{ID: id, Type: e.Attributes["type"], Source: e.Attributes["source"]}
+}

@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	// nearEntries is how far behind a known position an entry is looked for, and how many of the
+	// entries of a priority that were not taken are listed. A stream is read from a page on, so
+	// this is the limit of what a person can have the store read.
+	nearEntries = 1000
+	// nearPages is how many pages before a known position an entry is looked for.
+	nearPages = 64
+)
+
+// nearTaken returns where to look for an entry that was taken, if it is not stored where it is:
+// the page of the cursor, or an earlier one.
+func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
+	at := n.standing.Position(e.Priority)
+	at.EntryID = e
+	if _, isData := n.stream.DataActor(); isData {
+		at.Page = int(e.Number) + 1 // of an entry that was taken
+	}
+	return at
+}
+
+// isNear reports whether an entry may be looked for from the position of the cursor.
+func (n *snapshot) isNear(e domain.EntryID) bool {
+	distance := e.Number - n.standing.Position(e.Priority).Number
+	return -nearEntries <= distance && distance <= nearEntries
+}
+
+// readEntry returns the entry at a position that was stored with it, or that is before it; nil if
+// it is gone or was not found.
+func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position) (*repository.Entry, error) {
+	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
+	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
+		return nil, err
+	}
+	return &found.Entries[0], nil
+}
+
+// searchEntry returns an entry that was taken, and of which it is not stored where it is; nil if
+// it is gone or not near.
+func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID) (*repository.Entry, error) {
+	if !n.isNear(e) {
+		return nil, nil //nolint:nilnil // it is not known
+	}
+	at := n.nearTaken(e)
+	_, isData := n.stream.DataActor()
+	first := at.Page
+	for back := 1; ; back *= 2 {
+		found, err := s.readEntry(ctx, n, at)
+		if err != nil || found != nil || isData || at.Page == 0 || back > nearPages {
+			return found, err
+		}
+		at.Page = max(first-back, 0)
+	}
+}
+
+// An entryReader reads the entries of deliveries, up to a number of reads.
+type entryReader struct {
+	service *Service
+	n       *snapshot
+	known   map[domain.EntryID]*repository.Entry
+	reads   int
+}
+
+// maxReads is the limit of the reads of a stream for one page of a list.
+const maxReads = 16
+
+// readAhead is how many entries are read at a time.
+const readAhead = 100
+
+func (s *Service) newEntryReader(n *snapshot) *entryReader {
+	return &entryReader{service: s, n: n, known: make(map[domain.EntryID]*repository.Entry)}
+}
+
+// describe adds its event to a delivery. After too many reads, it does nothing.
+func (r *entryReader) describe(ctx context.Context, d *Delivery) error {
+	e := r.known[d.ID.Entry]
+	if e == nil && r.reads < maxReads {
+		r.reads++
+		if err := r.read(ctx, d.position); err != nil {
+			return err
+		}
+		e = r.known[d.ID.Entry]
+	}
+	if e != nil {
+		d.describe(e)
+	}
+	return nil
+}
+
+func (r *entryReader) read(ctx context.Context, at domain.Position) error {
+	found, err := r.service.ports.Streams.Read(ctx, r.n.stream, at, readAhead)
+	for i := range found.Entries {
+		r.known[found.Entries[i].Position.EntryID] = &found.Entries[i]
+	}
+	return err
+}

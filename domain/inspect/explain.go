@@ -1,0 +1,210 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Cause is why a delivery is where it is.
+type Cause string
+
+// The causes. The first ones are about the receiver, and delay each of its deliveries.
+const (
+	CausePaused     Cause = "paused"     // its owner has paused the subscription
+	CauseGone       Cause = "gone"       // the receiver answered 410 Gone
+	CauseHeld       Cause = "held"       // the receiver asked for a pause by Retry-After
+	CauseBreaker    Cause = "breaker"    // the last calls failed, so the receiver gets a pause
+	CauseUnprepared Cause = "unprepared" // the hub cannot prepare its calls
+	CauseFull       Cause = "full"       // too many deliveries wait for their next attempt
+
+	CauseTurn     Cause = "turn"     // others are before it
+	CauseCalled   Cause = "called"   // it is called
+	CauseBackoff  Cause = "backoff"  // its next attempt is not due
+	CauseDue      Cause = "due"      // its next attempt is due
+	CauseSpent    Cause = "spent"    // its last attempt failed
+	CausePoison   Cause = "poison"   // nodes ended while they called with it
+	CauseAccepted Cause = "accepted" // the receiver has accepted it
+	CauseFilter   Cause = "filter"   // the filter does not let it pass
+	CauseExpired  Cause = "expired"  // its retention has passed
+	CauseUnknown  Cause = "unknown"  // it is not stored any more
+)
+
+// An Explanation says why a delivery is where it is, in sentences and in fields.
+type Explanation struct {
+	Delivery
+	Cause     Cause
+	Sentences []string
+	Actions   []Action // of the owner
+
+	Behind       int64     // messages that were not taken and are before it; those that the filter does not let pass included
+	HeldUntil    time.Time // zero: it is not held
+	BreakerUntil time.Time // zero: the breaker is closed
+	PausedFor    string    // why the subscription is paused; "": it is not
+	NextAttempt  time.Time // no attempt is made before it; zero: as soon as it is its turn, or never
+	AttemptsLeft int
+}
+
+// An Action is what the owner of a subscription can do about a delivery.
+type Action struct {
+	Method, Path, Text string
+}
+
+func (x *Explanation) say(format string, args ...any) {
+	x.Sentences = append(x.Sentences, fmt.Sprintf(format, args...))
+}
+
+func (x *Explanation) offer(method, path, text string) {
+	x.Actions = append(x.Actions, Action{method, path, text})
+}
+
+// Explain explains a delivery. It fails as Get does.
+func (s *Service) Explain(ctx context.Context, reader Reader, id domain.DeliveryID) (*Explanation, error) {
+	n, err := s.read(ctx, reader, id.Subscription)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.get(ctx, n, id)
+	if err != nil {
+		return nil, err
+	}
+	x := &Explanation{Delivery: *d}
+	switch d.State {
+	case Waiting, Calling, Retrying:
+		if err := s.explainOutstanding(ctx, n, x); err != nil {
+			return nil, err
+		}
+	case Dead:
+		x.explainDead()
+	case Delivered:
+		x.explainDelivered()
+	case Filtered:
+		x.explainFiltered(n)
+	case Expired:
+		x.Cause = CauseExpired
+		x.say("The message was removed from its topic, because its retention had passed, before the subscription came to it. It is not delivered.")
+	default:
+		x.Cause = CauseUnknown
+		x.say("The subscription has passed the message, and nothing more is stored of its delivery. The last %d attempts of a subscription are stored, and a dead letter for %d days.", domain.MaxRecent, int(repository.DeadLetterRetention.Hours()/24))
+		x.sayLastAttempt()
+	}
+	return x, nil
+}
+
+func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explanation) error {
+	receiver, err := s.ports.Receivers.Receiver(ctx, n.definition.ID.Cursor())
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	x.sayLastAttempt()
+	x.explainReceiver(n)
+	if err != nil {
+		x.setCause(CauseUnprepared)
+		x.say("The hub could not prepare a call to the receiver. Its log says why: ask the operator.")
+	} else {
+		x.AttemptsLeft = max(receiver.Policy.Attempts-x.Attempts, 0)
+	}
+	switch x.State {
+	case Retrying:
+		x.explainRetry(n)
+	case Calling:
+		x.setCause(CauseCalled)
+		x.say("A node has taken the delivery. The receiver is called now, or in a moment; the result is stored within seconds after the call.")
+	default:
+		if err := s.explainTurn(ctx, n, x); err != nil {
+			return err
+		}
+	}
+	x.sayClaim(n)
+	if x.AttemptsLeft > 0 {
+		x.say("It has %s left. If the last one fails, it becomes a dead letter.", countOf(int64(x.AttemptsLeft), "attempt"))
+	}
+	x.offer("POST", subscriptionPath(n)+"/test", "call the receiver with a test message, to see what it answers")
+	return nil
+}
+
+func (x *Explanation) explainRetry(n *snapshot) {
+	x.NextAttempt = latest(x.Due, x.HeldUntil, x.BreakerUntil)
+	if x.PausedFor != "" {
+		x.NextAttempt = time.Time{}
+	}
+	if x.Due.After(n.now) {
+		x.setCause(CauseBackoff)
+		x.say("Its next attempt is due at %s.", textOf(x.Due))
+		return
+	}
+	x.setCause(CauseDue)
+	x.say("Its next attempt has been due since %s. It is called now, or as soon as the receiver may be called and has no more calls under way than it may have.", textOf(x.Due))
+}
+
+// explainTurn explains why a delivery was not called yet.
+func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) error {
+	x.NextAttempt = latest(x.HeldUntil, x.BreakerUntil)
+	if x.PausedFor != "" {
+		x.NextAttempt = time.Time{}
+	}
+	if _, isOpen := n.findOpen(x.ID.Entry); isOpen {
+		x.setCause(CauseTurn)
+		x.say("A node has taken the delivery, and calls the receiver once it may be called.")
+		return nil
+	}
+	end, err := s.end(ctx, n)
+	if err != nil {
+		return err
+	}
+	entry := x.ID.Entry
+	own := entry.Number - n.standing.Position(entry.Priority).Number
+	if _, isData := n.stream.DataActor(); isData {
+		own = 0 // the newest entry stands for those before it
+	}
+	higher := int64(0)
+	for p := entry.Priority + 1; p < domain.Priorities; p++ {
+		higher += max(end[p]-n.standing.Position(p).Number, 0)
+	}
+	x.Behind = own + higher
+	if n.standing.Retries >= domain.MaxRetries {
+		x.setCause(CauseFull)
+		x.say("%d deliveries of the subscription wait for another attempt. No other message is taken until some of them have ended.", n.standing.Retries)
+	}
+	x.setCause(CauseTurn)
+	switch {
+	case x.Behind == 0:
+		x.say("It is the next message of the subscription. Its call may be under way: what a node takes is stored with its next result.")
+	case higher == 0:
+		x.say("%s before it and %s not taken yet.", countOf(own, "message of its priority is", "messages of its priority are"), wasOrWere(own))
+	default:
+		x.say("%s before it and %s not taken yet: %d of its priority, and %d of higher ones.", countOf(x.Behind, "message is", "messages are"), wasOrWere(x.Behind), own, higher)
+	}
+	return nil
+}
+
+func (x *Explanation) explainDead() {
+	x.Cause = CauseSpent
+	if len(x.History) == 0 || x.History[len(x.History)-1].Error == "" && isSuccess(x.History[len(x.History)-1]) {
+		x.Cause = CausePoison
+	}
+	x.sayLastAttempt()
+	x.say("It is a dead letter: %s. It is kept for %d days, and not called again by itself.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
+}
+
+func (x *Explanation) explainDelivered() {
+	x.Cause = CauseAccepted
+	if x.Inferred {
+		x.say("The subscription has passed the message, its filter lets it pass, and no failure is stored: the receiver has accepted it, unless the filter was another one then. When is not stored any more, because only the last %d attempts are.", domain.MaxRecent)
+		return
+	}
+	last := x.History[len(x.History)-1]
+	x.say("The receiver accepted it at %s, with attempt %d and status %d.", textOf(last.Began.Add(last.Took)), last.Number, last.Status)
+}
+
+func (x *Explanation) explainFiltered(n *snapshot) {
+	x.Cause = CauseFilter
+	x.say("The filter of the subscription does not let the message pass, so it is not delivered: %s", n.definition.Filter)
+	if x.Inferred {
+		x.say("The filter is shown as it is now. It may have been another one when the subscription came to the message.")
+	}
+	x.offer("PUT", subscriptionPath(n), "change the filter; messages that were passed are not delivered later")
+}

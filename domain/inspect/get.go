@@ -1,0 +1,118 @@
+package inspect
+
+import (
+	"context"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Get returns a delivery. It fails with NotFound if the reader may not read its subscription, or
+// if the stream has no such entry.
+func (s *Service) Get(ctx context.Context, reader Reader, id domain.DeliveryID) (*Delivery, error) {
+	n, err := s.read(ctx, reader, id.Subscription)
+	if err != nil {
+		return nil, err
+	}
+	return s.get(ctx, n, id)
+}
+
+func (s *Service) get(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
+	r, err := s.ports.Cursors.Retry(ctx, id.Subscription.Cursor(), id.Entry)
+	var d Delivery
+	switch open, isOpen := n.findOpen(id.Entry); {
+	case err == nil:
+		d = n.fromRetry(&r)
+	case domain.KindOf(err) != domain.NotFound:
+		return nil, err
+	case isOpen:
+		d = n.fromOpen(open)
+	case id.Entry.Number >= n.standing.Position(id.Entry.Priority).Number:
+		return s.getFresh(ctx, n, id)
+	default:
+		return s.getEnded(ctx, n, id)
+	}
+	e, err := s.readEntry(ctx, n, d.position)
+	if e != nil {
+		d.describe(e)
+	}
+	return &d, err
+}
+
+// getFresh returns the delivery of an entry that was not taken.
+func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
+	end, err := s.end(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if id.Entry.Number >= end[id.Entry.Priority] {
+		return nil, notFound(id)
+	}
+	at := n.standing.Position(id.Entry.Priority)
+	at.EntryID = id.Entry
+	d := n.newDelivery(at, Waiting)
+	if !n.isNear(id.Entry) {
+		return &d, nil
+	}
+	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
+	switch {
+	case err != nil:
+		return nil, err
+	case found.Start.Number > id.Entry.Number:
+		d.State = Expired
+	case len(found.Entries) > 0 && found.Entries[0].Position.EntryID == id.Entry:
+		d.describe(&found.Entries[0])
+		if !n.matches(&found.Entries[0]) {
+			d.State = Filtered
+		}
+	}
+	return &d, nil
+}
+
+// getEnded returns the delivery of an entry that is behind the cursor, and of which no retry is
+// stored.
+func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
+	d, isDelivered := n.fromRecent(id.Entry)
+	e, err := s.searchEntry(ctx, n, id.Entry)
+	if err != nil {
+		return nil, err
+	}
+	if e != nil {
+		d.describe(e)
+	}
+	if isDelivered {
+		return &d, nil
+	}
+	d.State, d.Inferred = Ended, true
+	switch {
+	case e == nil:
+	case isBefore(e, n.definition):
+		return nil, notFound(id)
+	case len(d.History) > 0: // its last attempt failed, and its dead letter is gone
+	case !n.matches(e):
+		d.State = Filtered
+	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // its dead letter would be there
+		d.State = Delivered
+	}
+	return &d, nil
+}
+
+// isBefore reports whether an entry was published before a subscription was created. Those of
+// other clocks may be a little early.
+func isBefore(e *repository.Entry, d *repository.Definition) bool {
+	return !e.Published.IsZero() && e.Published.Before(d.Created.Add(-time.Minute))
+}
+
+func notFound(id domain.DeliveryID) error {
+	return domain.Errorf(domain.NotFound, "there is no delivery %s", id)
+}
+
+// end returns the number behind the last entry of each priority.
+func (s *Service) end(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
+	found, err := s.ports.Streams.End(ctx, n.stream)
+	for _, p := range found.Positions {
+		end[p.Priority] = p.Number
+	}
+	return end, err
+}

@@ -1,0 +1,224 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// MaxPage is the limit for the deliveries of a page.
+const MaxPage = 100
+
+// defaultPage is how many deliveries a page has if its reader does not say.
+const defaultPage = 25
+
+// A Query says which deliveries a reader wants.
+type Query struct {
+	Subscription domain.SubscriptionID
+	State        State  // "": all
+	Size         int    // of a page; 0: 25
+	Page         string // Page.Next of the page before; "": the first one
+}
+
+// A Page is some deliveries, in the order of their entries.
+type Page struct {
+	Deliveries []Delivery
+	Next       string // "": there are no more
+}
+
+// List returns a page of the deliveries of a subscription that are stored: those that failed or
+// are dead letters, those that were taken, those of the last attempts that were delivered, and of
+// each priority the first ones that wait. A delivery is in one page, that of its entry: it is
+// missing if it came to be behind the reader. The call fails with NotFound if the reader may not
+// read the subscription, and with Invalid if the query is not valid.
+func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, error) {
+	after, err := q.check()
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.read(ctx, reader, q.Subscription)
+	if err != nil {
+		return nil, err
+	}
+	m := merge{after: after, size: q.Size, found: make(map[domain.EntryID]Delivery)}
+	for _, add := range []func(context.Context, *snapshot, *merge, State) error{s.addFresh, s.addRecent, s.addOpen, s.addRetries, s.addDead} {
+		if err := add(ctx, n, &m, q.State); err != nil {
+			return nil, err
+		}
+	}
+	page := m.page()
+	entries := s.newEntryReader(n)
+	for i := range page.Deliveries {
+		if d := &page.Deliveries[i]; d.Event == nil {
+			if err := entries.describe(ctx, d); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return page, nil
+}
+
+// check returns the entry that the page is behind.
+func (q *Query) check() (after domain.EntryID, err error) {
+	q.Size = cmp.Or(q.Size, defaultPage)
+	if q.Size < 1 || q.Size > MaxPage {
+		return after, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
+	}
+	if q.State != "" && !slices.Contains(States, q.State) {
+		return after, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Clip(string(q.State)))
+	}
+	if q.Page == "" {
+		return domain.EntryID{Number: -1}, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(q.Page)
+	if err == nil {
+		var at domain.Position
+		at, err = domain.ParsePosition(string(text) + ".0.0")
+		after = at.EntryID
+	}
+	if err != nil {
+		return after, domain.Errorf(domain.Invalid, "page: want what next of the page before says, got %q", domain.Clip(q.Page))
+	}
+	return after, nil
+}
+
+// A merge puts together the deliveries behind an entry from several sources. If two have the same
+// one, the later source is right.
+type merge struct {
+	after domain.EntryID
+	size  int
+	found map[domain.EntryID]Delivery
+	until *domain.EntryID // the sources are complete up to it; nil: they are complete
+}
+
+func (m *merge) add(d Delivery) {
+	if domain.CompareEntries(d.ID.Entry, m.after) > 0 {
+		m.found[d.ID.Entry] = d
+	}
+}
+
+// cut notes that a source has no more than those up to an entry.
+func (m *merge) cut(e domain.EntryID) {
+	if m.until == nil || domain.CompareEntries(e, *m.until) < 0 {
+		m.until = &e
+	}
+}
+
+func (m *merge) page() *Page {
+	p := &Page{Deliveries: make([]Delivery, 0, len(m.found))}
+	for _, d := range m.found {
+		if m.until == nil || domain.CompareEntries(d.ID.Entry, *m.until) <= 0 {
+			p.Deliveries = append(p.Deliveries, d)
+		}
+	}
+	slices.SortFunc(p.Deliveries, func(a, b Delivery) int { return domain.CompareEntries(a.ID.Entry, b.ID.Entry) })
+	switch {
+	case len(p.Deliveries) > m.size:
+		p.Deliveries = p.Deliveries[:m.size]
+		p.Next = nextPage(p.Deliveries[m.size-1].ID.Entry)
+	case m.until != nil:
+		p.Next = nextPage(*m.until)
+	}
+	return p
+}
+
+// nextPage returns the token of the page behind an entry.
+func nextPage(after domain.EntryID) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(after.String()))
+}
+
+func (s *Service) addRetries(ctx context.Context, n *snapshot, m *merge, state State) error {
+	if state != "" && state != Retrying {
+		return nil
+	}
+	return addFailed(ctx, n, m, s.ports.Cursors.Retries)
+}
+
+func (s *Service) addDead(ctx context.Context, n *snapshot, m *merge, state State) error {
+	if state != "" && state != Dead {
+		return nil
+	}
+	return addFailed(ctx, n, m, s.ports.Cursors.DeadLetters)
+}
+
+func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Context, domain.CursorID, domain.EntryID, int) ([]domain.Retry, error)) error {
+	found, err := read(ctx, n.definition.ID.Cursor(), m.after, m.size)
+	if err != nil && domain.KindOf(err) != domain.NotFound { // a subscription without a cursor has none
+		return err
+	}
+	for i := range found {
+		m.add(n.fromRetry(&found[i]))
+	}
+	if len(found) == m.size {
+		m.cut(found[m.size-1].EntryID)
+	}
+	return nil
+}
+
+// addOpen adds what was taken. It is called, or waits if nothing is called.
+func (s *Service) addOpen(_ context.Context, n *snapshot, m *merge, state State) error {
+	for _, at := range n.standing.Open {
+		if d := n.fromOpen(at); state == "" || d.State == state {
+			m.add(d)
+		}
+	}
+	return nil
+}
+
+func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state State) error {
+	if state != "" && state != Delivered {
+		return nil
+	}
+	for _, e := range n.recentEntries() {
+		if d, isDelivered := n.fromRecent(e); isDelivered {
+			m.add(d)
+		}
+	}
+	return nil
+}
+
+// addFresh adds what was not taken and passes the filter.
+func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
+	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
+		return nil
+	}
+	end, err := s.end(ctx, n)
+	if err != nil {
+		return err
+	}
+	added := 0
+	for priority := m.after.Priority; priority < domain.Priorities; priority++ {
+		at := n.standing.Position(priority)
+		limit := min(end[priority], at.Number+nearEntries)
+		if priority == m.after.Priority {
+			at.Number = max(at.Number, m.after.Number+1)
+		}
+		for at.Number < limit {
+			found, err := s.ports.Streams.Read(ctx, n.stream, at, int(min(readAhead, limit-at.Number)))
+			if err != nil {
+				return err
+			}
+			if len(found.Entries) == 0 {
+				break // they have expired, or are not visible yet
+			}
+			for i := range found.Entries {
+				e := &found.Entries[i]
+				at = e.Position.Next()
+				if !n.matches(e) {
+					continue
+				}
+				d := n.newDelivery(e.Position, Waiting)
+				d.describe(e)
+				m.add(d)
+				if added++; added == m.size {
+					m.cut(e.Position.EntryID)
+					return nil
+				}
+			}
+		}
+	}
+	return nil
+}

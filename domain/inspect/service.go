@@ -1,0 +1,107 @@
+package inspect
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/filter"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Ports are what a Service reads.
+type Ports struct {
+	Definitions repository.Definitions
+	Cursors     repository.Cursors
+	Streams     repository.Streams
+	Receivers   delivery.Receivers
+	Caller      Caller
+}
+
+// Options of a Service. The zero value is valid.
+type Options struct {
+	Clock  func() time.Time // default time.Now
+	Random func() string    // part of the id of a test message; default: 26 letters and digits
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	opts  Options
+	tests testLimiter
+}
+
+// New returns a Service.
+func New(ports Ports, opts Options) *Service {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Text
+	}
+	return &Service{ports: ports, opts: opts}
+}
+
+// A Reader is who reads: an actor, who sees its own subscriptions, or an operator, who sees all.
+type Reader struct {
+	Actor      domain.ActorID
+	IsOperator bool
+}
+
+// A snapshot is what was read of a subscription.
+type snapshot struct {
+	definition *repository.Definition
+	stream     domain.StreamName
+	standing   domain.Standing
+	receiver   *subscribe.Delivery // how its calls proceed
+	filter     *filter.Expression  // nil: every message
+	now        time.Time
+}
+
+// find returns a subscription that the reader may read. Any other one is as unknown as one that
+// does not exist.
+func (s *Service) find(ctx context.Context, reader Reader, id domain.SubscriptionID) (*repository.Definition, error) {
+	d, err := s.ports.Definitions.Subscription(ctx, id)
+	if domain.KindOf(err) == domain.NotFound || err == nil && !reader.IsOperator && d.Owner != reader.Actor {
+		return nil, domain.Errorf(domain.NotFound, "there is no subscription %s", id)
+	}
+	return d, err
+}
+
+// read reads a subscription and its cursor. Without a cursor, nothing was taken.
+func (s *Service) read(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
+	d, err := s.find(ctx, reader, id)
+	if err != nil {
+		return nil, err
+	}
+	found := &snapshot{definition: d, now: s.opts.Clock()}
+	if found.stream, err = d.Stream(); err != nil {
+		return nil, err
+	}
+	if found.filter, _, err = filter.CompileSubscription(&d.Subscription); err != nil {
+		return nil, err
+	}
+	found.standing, err = s.ports.Cursors.Standing(ctx, id.Cursor())
+	if err != nil && domain.KindOf(err) != domain.NotFound {
+		return nil, err
+	}
+	found.receiver = subscribe.DeliveryOf(d, &found.standing, found.now)
+	return found, nil
+}
+
+// isCalled reports whether the receiver may be called now.
+func (n *snapshot) isCalled() bool {
+	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
+}
+
+// matches reports whether the filter, as it is now, lets an entry pass.
+func (n *snapshot) matches(e *repository.Entry) bool {
+	if n.filter == nil {
+		return true
+	}
+	passes, err := n.filter.Matches(filter.MetadataOf(&e.Message))
+	return passes && err == nil
+}

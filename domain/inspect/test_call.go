@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+)
+
+// A Caller makes test calls. It is safe for concurrent use.
+type Caller interface {
+	// Test calls a receiver once with a message, as it is called with any other one: on the same
+	// path, with the same signatures. It returns its answer and the first bytes of its body. A
+	// call that fails has an answer, too.
+	Test(ctx context.Context, r *delivery.Receiver, m *domain.Message) (domain.Answer, []byte)
+}
+
+// A TestResult is the outcome of a test call.
+type TestResult struct {
+	Answer    domain.Answer
+	IsSuccess bool
+	Body      []byte // the first bytes of the answer
+	MessageID string // the id of the event in the call
+}
+
+// TestType is the type of the event of a test call.
+const TestType = "messagehub.test"
+
+// A TestLimitError reports too many test calls. Its kind is Busy.
+type TestLimitError struct{ Pause time.Duration }
+
+func (e *TestLimitError) Error() string {
+	return fmt.Sprintf("there were too many test calls: at most %d a minute of an owner, and %d of all; test again in %s", testsPerOwner, testsAltogether, e.Pause.Round(time.Second))
+}
+
+// Test calls the receiver of a subscription once. Nothing is stored or counted, whatever it
+// answers, and a subscription that is paused or held is called, too. The call fails with NotFound
+// if the reader may not read the subscription, and with a [TestLimitError].
+func (s *Service) Test(ctx context.Context, reader Reader, id domain.SubscriptionID) (*TestResult, error) {
+	d, err := s.find(ctx, reader, id)
+	if err != nil {
+		return nil, err
+	}
+	receiver, err := s.ports.Receivers.Receiver(ctx, id.Cursor())
+	if err != nil {
+		return nil, err
+	}
+	now := s.opts.Clock()
+	if pause := s.tests.acquire(d.Owner, now); pause > 0 {
+		return nil, domain.Errorf(domain.Busy, "%w", &TestLimitError{pause})
+	}
+	m := &domain.Message{
+		Attributes: map[string]string{
+			"specversion": "1.0", "id": "test-" + s.opts.Random(), "source": "/v1/subscriptions/" + id.String(), "type": TestType,
+			"time": now.UTC().Format(time.RFC3339),
+		},
+		ContentType: "application/json",
+		Payload:     []byte(`{"test":true}`),
+	}
+	found := &TestResult{MessageID: m.Attributes["id"]}
+	found.Answer, found.Body = s.ports.Caller.Test(ctx, &receiver, m)
+	found.IsSuccess = receiver.Policy.IsSuccess(found.Answer) && found.Answer.Error == ""
+	return found, nil
+}

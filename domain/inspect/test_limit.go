@@ -1,0 +1,55 @@
+package inspect
+
+import (
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The limits of test calls in a window, on one node.
+const (
+	testWindow      = time.Minute
+	testsPerOwner   = 5
+	testsAltogether = 30
+)
+
+// A testLimiter limits test calls. Whoever can reach the hub can name any owner, so the calls of
+// all owners together have a limit, too.
+type testLimiter struct {
+	mu    sync.Mutex
+	calls []testCall // in the window, in order
+}
+
+type testCall struct {
+	at    time.Time
+	owner domain.ActorID
+}
+
+// acquire counts a call of an owner. If it is one too many, it returns how long to wait.
+func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.calls) > 0 && now.Sub(l.calls[0].at) >= testWindow {
+		l.calls = l.calls[1:]
+	}
+	if n := len(l.calls); n >= testsAltogether {
+		return l.left(l.calls[n-testsAltogether].at, now)
+	}
+	var own []time.Time
+	for _, c := range l.calls {
+		if c.owner == owner {
+			own = append(own, c.at)
+		}
+	}
+	if n := len(own); n >= testsPerOwner {
+		return l.left(own[n-testsPerOwner], now)
+	}
+	l.calls = append(l.calls, testCall{now, owner})
+	return 0
+}
+
+// left returns how long a call counts. If the clock was set back, that is at most a window.
+func (l *testLimiter) left(at, now time.Time) time.Duration {
+	return min(max(testWindow-now.Sub(at), time.Second), testWindow)
+}

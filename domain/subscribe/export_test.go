@@ -1,4 +1,0 @@
-package subscribe
-
-// DeliveryOf is for tests.
-var DeliveryOf = deliveryOf
