@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"time"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -98,10 +97,9 @@ func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryI
 	return &d, nil
 }
 
-// isBefore reports whether an entry was published before a subscription was created. Those of
-// other clocks may be a little early.
+// isBefore reports whether an entry was published before a subscription was created.
 func isBefore(e *repository.Entry, d *repository.Definition) bool {
-	return !e.Published.IsZero() && e.Published.Before(d.Created.Add(-time.Minute))
+	return !e.Published.IsZero() && e.Published.Before(d.Created)
 }
 
 func notFound(id domain.DeliveryID) error {
