@@ -197,12 +197,12 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls    map[EntryID]int     // under way, with the attempts that had failed before
-	told     map[EntryID]Outcome // of entries that are not taken yet, since the cursor was loaded again
-	unstored []Outcome           // applied since the last settlement that was stored
-	changes  map[EntryID]change  // of retry documents, since the last settlement
-	claimed  bool                // the claim is stored
-	writing  *writing            // the settlement that is being stored
+	calls    map[EntryID]int    // under way, with the attempts that had failed before
+	told     []Outcome          // of entries that are not taken yet, since the cursor was loaded again
+	unstored []Outcome          // applied since the last settlement that was stored
+	changes  map[EntryID]change // of retry documents, since the last settlement
+	claimed  bool               // the claim is stored
+	writing  *writing           // the settlement that is being stored
 }
 
 type writing struct {
@@ -219,7 +219,7 @@ type writing struct {
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
-		calls: make(map[EntryID]int), told: make(map[EntryID]Outcome), changes: make(map[EntryID]change),
+		calls: make(map[EntryID]int), changes: make(map[EntryID]change),
 	}
 	latest := now.Add(o.Policy.Longest())
 	var digest uint64

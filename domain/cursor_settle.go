@@ -35,7 +35,7 @@ func (c *Cursor) apply(o Outcome) {
 		return // Cancel ends the delivery
 	}
 	if o.Entry.Number >= c.Position(o.Entry.Priority).Number {
-		c.told[o.Entry] = o
+		c.told = append(c.told, o)
 		return
 	}
 	r := c.retries.get(o.Entry)

@@ -12,16 +12,28 @@ func (c *Cursor) Take(p Position, matches bool) {
 	c.standing.moveTo(p.Next())
 	if !matches {
 		c.standing.Counters.Filtered++
-		delete(c.told, p.EntryID)
+		c.removeTold(func(o Outcome) bool { return o.Entry == p.EntryID })
 		delete(c.calls, p.EntryID)
 		return
 	}
 	c.standing.Counters.Triggered++
 	c.standing.Open = append(c.standing.Open, p)
-	if o, ok := c.told[p.EntryID]; ok {
-		delete(c.told, p.EntryID)
+	for _, o := range c.removeTold(func(o Outcome) bool { return o.Entry == p.EntryID }) {
 		c.apply(o)
 	}
+}
+
+// removeTold removes outcomes from told and returns them in their order: a delivery may have
+// failed more than once before the first failure was stored.
+func (c *Cursor) removeTold(isRemoved func(Outcome) bool) (removed []Outcome) {
+	c.told = slices.DeleteFunc(c.told, func(o Outcome) bool {
+		if isRemoved(o) {
+			removed = append(removed, o)
+			return true
+		}
+		return false
+	})
+	return removed
 }
 
 // Skip moves the cursor to p. The entries before it are gone from the stream.
@@ -33,11 +45,7 @@ func (c *Cursor) Skip(p Position) {
 	c.standing.Counters.Triggered += n
 	c.standing.Counters.Expired += n
 	c.standing.moveTo(p)
-	for e := range c.told {
-		if e.Priority == p.Priority && e.Number < p.Number {
-			delete(c.told, e)
-		}
-	}
+	c.removeTold(func(o Outcome) bool { return o.Entry.Priority == p.Priority && o.Entry.Number < p.Number })
 }
 
 // CanTake reports whether the cursor may take an entry of a priority now. Entries that its
@@ -63,10 +71,8 @@ func (c *Cursor) CanTake(priority int, now time.Time) bool {
 // since it was loaded again. Until it is taken, its result cannot be settled.
 func (c *Cursor) isTakingAgain(priority int) bool {
 	at := c.Position(priority).Number
-	for e := range c.told {
-		if e.Priority == priority && e.Number >= at {
-			return true
-		}
+	if slices.ContainsFunc(c.told, func(o Outcome) bool { return o.Entry.Priority == priority && o.Entry.Number >= at }) {
+		return true
 	}
 	for e := range c.calls {
 		if e.Priority == priority && e.Number >= at {

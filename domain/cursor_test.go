@@ -264,6 +264,23 @@ func TestAReleasedCursor_IsNotServedCarefully(t *testing.T) {
 	require.NotNil(t, c.standing.Caution, "b had a call under way")
 }
 
+func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(1)
+	for range 2 {
+		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.now = c.now.Add(time.Hour)
+	}
+	before := c.Cursor
+	c.load("a")
+	c.Adopt(before)
+	require.Equal(t, 2, c.InFlight(), "two results are not stored")
+	c.takes(1)
+	c.store()
+	require.EqualValues(t, 2, c.standing.Counters.Attempts)
+	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
+}
+
 // The clock of a is ahead. So a retry is due for a, which ends while it calls with it, and for
 // b it is not.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
