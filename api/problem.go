@@ -54,6 +54,7 @@ const (
 
 	notProvisioned       problemType = "not-provisioned"
 	tooManySubscriptions problemType = "too-many-subscriptions"
+	tooManyTests         problemType = "too-many-tests"
 )
 
 // problems is the table of all problems. The detail is for those that are no
@@ -120,6 +121,7 @@ var problems = map[problemType]struct {
 		detail: "The hub depends on a service that does not work; the log of the hub has the reason.",
 	},
 	tooManySubscriptions: {status: 406, title: "Too many subscriptions"},
+	tooManyTests:         {status: 429, title: "Too many test calls"},
 	notProvisioned: {
 		status: 503, title: "Subscriptions are not provisioned", retry: true, pause: 30,
 		detail: "The store of this hub has no containers for subscriptions and events. Everything else works. Ask the operator.",

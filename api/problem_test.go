@@ -113,6 +113,17 @@ var provoke = map[string]func(f *fixture) answer{
 		}
 		return f.do("POST", "/v1/subscriptions", `{"callback_url":"https://example.org/"}`)
 	},
+	"too-many-tests": func(f *fixture) answer {
+		_, with := withDeliveries(f.t)
+		f = serve(f.t, with, func(o *api.Options, _ *hub.Options) {
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		f.do("PUT", "/v1/subscriptions/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)
+		for range 5 {
+			f.do("POST", "/v1/subscriptions/"+id(7)+"/test", "").wants(200)
+		}
+		return f.do("POST", "/v1/subscriptions/"+id(7)+"/test", "")
+	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 }
 
@@ -165,7 +176,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "30"
 			case name == "frozen":
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
-			case name == "too-many-logins":
+			case name == "too-many-logins", name == "too-many-tests":
 				pause = "60"
 			case name == "newer-format":
 				pause = "5"
@@ -173,7 +184,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if name != "too-many-subscriptions" { // its hub is another one
+			if name != "too-many-subscriptions" && name != "too-many-tests" { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

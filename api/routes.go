@@ -45,7 +45,16 @@ func (s *Server) routes() chi.Router {
 		r.Delete("/v1/subscriptions/{subscriptionId}", s.handle(s.deleteSubscription))
 		r.Post("/v1/subscriptions/{subscriptionId}/pause", s.handle(s.pauseSubscription))
 		r.Post("/v1/subscriptions/{subscriptionId}/resume", s.handle(s.resumeSubscription))
+		r.With(s.requireDeliveries).Post("/v1/subscriptions/{subscriptionId}/test", s.handle(s.testSubscription))
 		r.Post("/v1/subscriptions/{subscriptionId}/rotate", s.handle(s.rotateSubscription))
+	})
+
+	// They see what becomes of each message, and so do operators.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireReader, s.requireDeliveries)
+		r.Get("/v1/deliveries", s.handle(s.listDeliveries))
+		r.Get("/v1/deliveries/{deliveryId}", s.handle(s.getDelivery))
+		r.Get("/v1/deliveries/{deliveryId}/explain", s.handle(s.explainDelivery))
 	})
 
 	// The same for the clients of the original, in its words.

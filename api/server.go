@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
@@ -22,6 +23,7 @@ type Options struct {
 	Check         hub.Checker                 // default: what is stored cannot be checked
 	Subscriptions *subscribe.Service          // default: the hub has no store for them, and their routes say so
 	Events        *publish.Service            // default: the same
+	Deliveries    *inspect.Service            // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
 	Logger        *slog.Logger                // default: discards
 	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too

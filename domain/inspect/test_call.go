@@ -21,9 +21,13 @@ type Caller interface {
 type TestResult struct {
 	Answer    domain.Answer
 	IsSuccess bool
-	Body      []byte // the first bytes of the answer
+	Body      []byte // the first bytes of the answer, up to maxTestBody
 	MessageID string // the id of the event in the call
 }
+
+// maxTestBody is the limit for what is shown of the answer to a test call, in bytes: enough to
+// read an error, and too little to fetch anything through the hub.
+const maxTestBody = 256
 
 // TestType is the type of the event of a test call.
 const TestType = "messagehub.test"
@@ -60,7 +64,8 @@ func (s *Service) Test(ctx context.Context, reader Reader, id domain.Subscriptio
 		Payload:     []byte(`{"test":true}`),
 	}
 	found := &TestResult{MessageID: m.Attributes["id"]}
-	found.Answer, found.Body = s.ports.Caller.Test(ctx, &receiver, m)
+	answer, body := s.ports.Caller.Test(ctx, &receiver, m)
+	found.Answer, found.Body = answer, body[:min(len(body), maxTestBody)]
 	found.IsSuccess = receiver.Policy.IsSuccess(found.Answer) && found.Answer.Error == ""
 	return found, nil
 }
