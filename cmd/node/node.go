@@ -170,6 +170,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 
 		Subscriptions: n.push.subscriptions,
 		Events:        n.push.events,
+		Deliveries:    n.push.deliveries,
 
 		AdminToken: n.adminToken(&cfg).Reveal(),
 		Logger:     opts.Logger,

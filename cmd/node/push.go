@@ -17,6 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
@@ -25,9 +26,11 @@ import (
 // to. A node whose account lacks its containers runs without one.
 type push struct {
 	client        *webhook.Client
+	tester        *webhook.Client // for test calls: the same but for its timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	events        *publish.Service
+	deliveries    *inspect.Service
 
 	fault error // why there is nothing of the above
 }
@@ -35,6 +38,10 @@ type push struct {
 // settleTime is what the engine gives a call beyond the time that the client takes, so that a
 // call which takes too long has the client's reason.
 const settleTime = 5 * time.Second
+
+// testTimeout is the limit for the time of a test call. It is shorter than that of the request that
+// asks for it.
+const testTimeout = 20 * time.Second
 
 // openPush builds the push side over the store of a node. It creates the containers that are
 // missing where a key allows it. Without them the push has a fault, and no error.
@@ -60,10 +67,13 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	if clock == nil {
 		clock = time.Now
 	}
-	p := &push{client: webhook.New(webhook.Options{
+	calls := webhook.Options{
 		Allow: cfg.Push.Allow, AllowHTTP: cfg.Push.InsecureHTTP, Timeout: cfg.Push.Timeout,
 		Dial: opts.Dial, LookUp: opts.LookUp, Clock: opts.Clock,
-	})}
+	}
+	p := &push{client: webhook.New(calls)}
+	calls.Timeout = min(cmp.Or(calls.Timeout, testTimeout), testTimeout)
+	p.tester = webhook.New(calls)
 	streams := hub.NewDataStreams(documents, s)
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
@@ -88,6 +98,9 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
+	p.deliveries = inspect.New(inspect.Ports{
+		Definitions: documents, Cursors: documents, Streams: streams, Receivers: ports.Receivers, Caller: &caller{p.tester, s.content, clock},
+	}, inspect.Options{Clock: opts.Clock})
 	return p, nil
 }
 
@@ -134,6 +147,7 @@ func (p *push) run(ctx context.Context) {
 func (p *push) close() {
 	if p != nil && p.client != nil {
 		p.client.Close()
+		p.tester.Close()
 	}
 }
 

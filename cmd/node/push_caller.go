@@ -21,10 +21,7 @@ type caller struct {
 
 // Call implements [delivery.Caller].
 func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
-	t, ok := call.Receiver.Target.(*target)
-	if !ok {
-		panic("the receiver is not one of the node")
-	}
+	t := targetOf(call.Receiver)
 	message := call.Entry.Message
 	if !call.Entry.PayloadAt.IsZero() {
 		var err error
@@ -32,18 +29,39 @@ func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 			return domain.Answer{Error: "the hub could not read the payload of the message; it tries again"}
 		}
 	}
+	id := webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published)
+	return c.send(ctx, call.Receiver, &message, id, call.Attempt).Answer
+}
+
+// Test implements [inspect.Caller].
+func (c *caller) Test(ctx context.Context, r *delivery.Receiver, m *domain.Message) (domain.Answer, []byte) {
+	result := c.send(ctx, r, m, "msg_"+m.Attributes["id"], 0)
+	return result.Answer, result.Body
+}
+
+// send calls a receiver with a message. attempts have failed before.
+func (c *caller) send(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
+	t := targetOf(r)
 	secrets, key := t.signersAt(c.clock())
 	result, err := c.client.Send(ctx, &webhook.Delivery{
-		ID:       webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published),
-		Attempts: call.Attempt, Subscription: t.subscription, Settings: &call.Receiver.Subscription,
-		Message: &message, Attachments: t.attachments.Evaluate(filter.MetadataOf(&message)),
+		ID: id, Attempts: attempts, Subscription: t.subscription, Settings: &r.Subscription,
+		Message: m, Attachments: t.attachments.Evaluate(filter.MetadataOf(m)),
 		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {
-		// The engine has ended the call. If that was not for its time, it keeps no answer.
-		return domain.Answer{Error: "the time for a call has passed"}
+		// The caller has ended the call. If that was not for its time, the engine keeps no answer.
+		return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 	}
-	return result.Answer
+	return result
+}
+
+// targetOf returns what a call needs of a receiver of this node.
+func targetOf(r *delivery.Receiver) *target {
+	t, ok := r.Target.(*target)
+	if !ok {
+		panic("the receiver is not one of the node")
+	}
+	return t
 }
 
 // readPayload reads a large payload.
