@@ -10,7 +10,6 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -27,11 +26,11 @@ type pushed struct {
 	now     time.Time
 }
 
-func (p *pushed) Receiver(context.Context, domain.CursorID) (delivery.Receiver, error) {
-	return delivery.Receiver{Policy: domain.DefaultPolicy()}, nil
+func (p *pushed) Receiver(context.Context, domain.CursorID) (inspect.Receiver, error) {
+	return inspect.Receiver{Policy: domain.DefaultPolicy()}, nil
 }
 
-func (p *pushed) Test(context.Context, *delivery.Receiver, *domain.Message) (domain.Answer, []byte) {
+func (p *pushed) Test(context.Context, *inspect.Receiver, *domain.Message) (domain.Answer, []byte) {
 	return p.answer, []byte(p.body)
 }
 

@@ -21,6 +21,9 @@ type Ports struct {
 	Caller      Caller
 }
 
+// A Receiver is one that the engine calls.
+type Receiver = delivery.Receiver
+
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/domain/delivery"
 )
 
 // A Caller makes test calls. It is safe for concurrent use.
@@ -14,7 +13,7 @@ type Caller interface {
 	// Test calls a receiver once with a message, as it is called with any other one: on the same
 	// path, with the same signatures. It returns its answer and the first bytes of its body. A
 	// call that fails has an answer, too.
-	Test(ctx context.Context, r *delivery.Receiver, m *domain.Message) (domain.Answer, []byte)
+	Test(ctx context.Context, r *Receiver, m *domain.Message) (domain.Answer, []byte)
 }
 
 // A TestResult is the outcome of a test call.

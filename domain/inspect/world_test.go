@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -53,11 +52,11 @@ func newWorld(t *testing.T, filter string) *world {
 	return w
 }
 
-func (w *world) Receiver(context.Context, domain.CursorID) (delivery.Receiver, error) {
-	return delivery.Receiver{Policy: w.policy}, w.failures
+func (w *world) Receiver(context.Context, domain.CursorID) (inspect.Receiver, error) {
+	return inspect.Receiver{Policy: w.policy}, w.failures
 }
 
-func (w *world) Test(_ context.Context, _ *delivery.Receiver, m *domain.Message) (domain.Answer, []byte) {
+func (w *world) Test(_ context.Context, _ *inspect.Receiver, m *domain.Message) (domain.Answer, []byte) {
 	w.tested = append(w.tested, *m)
 	return w.answer, []byte(w.body)
 }
