@@ -15,6 +15,7 @@ type dispatcher struct {
 	healthy  int // permits of receivers that are no suspects
 	suspects int // permits of suspects, and calls that have taken long
 	queues   []queue
+	idle     int   // queues without a permit
 	plan     []int // the queues of the next picks
 	rotation int   // the queue that is the next one in rotation
 	closed   bool
@@ -45,7 +46,7 @@ type offers struct {
 }
 
 func newDispatcher(workers, queues int, random func() uint64, grant func(*permit)) *dispatcher {
-	return &dispatcher{workers: workers, queues: make([]queue, queues), random: random, grant: grant}
+	return &dispatcher{workers: workers, queues: make([]queue, queues), idle: queues, random: random, grant: grant}
 }
 
 // queueOf returns the queue of a delivery that failed some times.
@@ -79,6 +80,10 @@ func (d *dispatcher) offer(s *service, queue int) {
 // setSuspect notes whether the receiver of a cursor is a suspect. Its offers follow.
 func (d *dispatcher) setSuspect(s *service, suspect bool) {
 	d.mu.Lock()
+	if s.offers.suspect == suspect {
+		d.mu.Unlock()
+		return
+	}
 	d.moveOffers(s, suspect)
 	granted := d.pick()
 	d.mu.Unlock()
@@ -125,7 +130,9 @@ func (d *dispatcher) slow(p *permit) {
 func (d *dispatcher) release(p *permit) {
 	d.mu.Lock()
 	p.ended = true
-	d.queues[p.queue].running--
+	if d.queues[p.queue].running--; d.queues[p.queue].running == 0 {
+		d.idle++
+	}
 	if p.suspect {
 		d.suspects--
 	} else {
@@ -175,7 +182,9 @@ func (d *dispatcher) pick() []*permit {
 		chosen.ready[kind] = chosen.ready[kind][1:]
 		chosen.last = kind
 		s.offers.queued[slotOf(q)] = false
-		chosen.running++
+		if chosen.running++; chosen.running == 1 {
+			d.idle--
+		}
 		p := &permit{service: s, queue: q, suspect: kind == 1}
 		if p.suspect {
 			d.suspects++
@@ -190,6 +199,12 @@ func (d *dispatcher) pick() []*permit {
 // nextQueue returns the queue to serve next, according to the plan of the run. It returns false
 // if no queue may be served. A run has two plans, the second of which is the next run's.
 func (d *dispatcher) nextQueue() (int, bool) {
+	switch q, n := d.servable(); n {
+	case 0:
+		return 0, false
+	case 1:
+		return q, true // no other one is passed over
+	}
 	for range 2 {
 		for i, q := range d.plan {
 			if d.mayServe(q) {
@@ -206,6 +221,17 @@ func (d *dispatcher) nextQueue() (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// servable returns how many queues may be served, and one of them.
+func (d *dispatcher) servable() (queue, n int) {
+	for q := range d.queues {
+		if d.mayServe(q) {
+			queue = q
+			n++
+		}
+	}
+	return queue, n
 }
 
 // planRun plans the next run: the next queues in rotation, as many as there are workers, and
@@ -231,13 +257,7 @@ func (d *dispatcher) mayServe(q int) bool {
 	if d.queues[q].running == 0 || d.workers < len(d.queues) {
 		return true
 	}
-	reserved := 0
-	for other := range d.queues {
-		if d.queues[other].running == 0 {
-			reserved++
-		}
-	}
-	return d.free() > reserved
+	return d.free() > d.idle
 }
 
 // kindToPick returns whether a healthy cursor of a queue or a suspect is the next one; -1 if

@@ -14,7 +14,8 @@
 //	take    in memory. A crash loses nothing: the next owner takes again
 //	worker  see below
 //	call    a crash leaves calls without a trace, at most the concurrency of the receiver
-//	settle  one at a time for each cursor, with everything that has gathered. If it is refused
+//	settle  one at a time for each cursor, with everything that has gathered. Results wait for
+//	        those of other calls as long as a settlement takes, up to 10 ms. If it is refused
 //	        or its outcome is not known, the cursor is loaded again; results are kept
 //
 // The rules of a cursor are those of domain.Cursor: hold, breaker, pause, and careful serving

@@ -32,18 +32,22 @@ type service struct {
 	failures int       // of the store, in a row
 	due      time.Time // of the first retry, while the cursor is forgotten
 
-	loading    bool
-	settling   bool
-	underway   int       // calls
-	picks      int       // of fresh entries
-	changed    bool      // the receiver is to be found again
-	dirty      time.Time // since when there is something to settle; zero: there is not
-	urgent     bool      // it is not to wait for the result of a call
-	filtered   int       // entries since the last settlement
-	refusals   int       // permits in a row that were not used
-	offerAfter time.Time // the cursor is not offered before it
-	careful    bool      // the cursor is served carefully, or was until now
-	retaking   bool      // entries that were taken before the cursor was loaded again
+	loading     bool
+	settling    bool
+	underway    int           // calls
+	picks       int           // of fresh entries
+	changed     bool          // the receiver is to be found again
+	dirty       time.Time     // since when there is something to settle; zero: there is not
+	urgent      bool          // it is not to wait for the result of a call
+	filtered    int           // entries since the last settlement
+	settleTook  time.Duration // the last time
+	settledAt   time.Time     // the end of the last settlement
+	hasOffered  bool          // there is something to call
+	isGathering bool          // results wait for those of other calls
+	refusals    int           // permits in a row that were not used
+	offerAfter  time.Time     // the cursor is not offered before it
+	careful     bool          // the cursor is served carefully, or was until now
+	retaking    bool          // entries that were taken before the cursor was loaded again
 
 	fetching      bool
 	fetched       map[domain.EntryID]*repository.Entry // they are not forgotten before they are used
@@ -178,6 +182,7 @@ func (s *service) advance() {
 		s.engine.remove(s)
 		return
 	}
+	s.isGathering, s.hasOffered = false, false
 	switch {
 	case time.Now().Before(s.resume):
 	case !s.current:
@@ -234,6 +239,9 @@ func (s *service) setTimer() {
 	}
 	if !s.dirty.IsZero() && !s.settling {
 		until(time.Until(s.dirty.Add(lazySettle)))
+		if s.isGathering {
+			until(max(time.Until(s.gatherUntil()), time.Microsecond))
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

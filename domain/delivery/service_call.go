@@ -31,18 +31,23 @@ func (s *service) choose() {
 	case ok && s.entry(call.Position) == nil:
 		s.fetch(call.Position, false)
 	case ok:
-		d.offer(s, d.queueOf(call.Attempts))
+		s.offer(d.queueOf(call.Attempts))
 	}
 	if ok && call.Attempts == 0 {
 		return // it was taken, and goes first
 	}
 	e, isWaiting := s.fresh(now)
 	if e != nil {
-		d.offer(s, 0)
+		s.offer(0)
 	} else if !isWaiting && s.careful && s.cursor.EndCaution(now) {
 		s.careful = false
 		s.choose() // a retry may be due that was not to be called
 	}
+}
+
+func (s *service) offer(queue int) {
+	s.hasOffered = true
+	s.engine.dispatcher.offer(s, queue)
 }
 
 // fresh returns the next entry of the stream that may be taken and passes the filter. It takes

@@ -15,8 +15,29 @@ const (
 	maxFiltered = 1000
 )
 
+// maxGather is the limit for the time that results wait for those of other calls. While results
+// are stored, or wait for it, their receiver gets fewer calls: so calls that end within the time
+// that a settlement takes share one.
+const maxGather = 10 * time.Millisecond
+
+// gatherUntil returns when results are settled although there are other calls.
+func (s *service) gatherUntil() time.Time {
+	since := s.dirty
+	if s.settledAt.After(since) {
+		since = s.settledAt
+	}
+	return since.Add(min(s.settleTook, maxGather))
+}
+
+// isToGather reports whether results wait for those of calls that are under way, or are about
+// to begin.
+func (s *service) isToGather() bool {
+	return !s.urgent && !s.leaving && (s.underway > 0 || s.hasOffered) && time.Now().Before(s.gatherUntil())
+}
+
 type settleResult struct {
 	version repository.CursorVersion
+	took    time.Duration
 	err     error
 }
 
@@ -37,12 +58,16 @@ func (s *service) settle() {
 	if !hasResults && !s.urgent && !s.leaving && s.filtered < maxFiltered && time.Since(s.dirty) < lazySettle {
 		return
 	}
+	if s.isGathering = s.isToGather(); s.isGathering {
+		return
+	}
 	settlement, version := s.cursor.Settlement(), s.version
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
 	e := s.engine
 	e.spawn(func() {
-		r := &settleResult{}
+		r, began := &settleResult{}, time.Now()
 		r.version, r.err = e.Cursors.Settle(e.ctx, s.id, version, settlement)
+		r.took = time.Since(began)
 		s.post(func(in *inbox) { in.settled = r })
 	})
 }
@@ -54,6 +79,7 @@ func (s *service) finishSettle(r *settleResult) {
 	if r.err == nil {
 		s.cursor.Stored()
 		s.version, s.failures = r.version, 0
+		s.settleTook, s.settledAt = r.took, time.Now()
 		s.released = releasing
 		return
 	}

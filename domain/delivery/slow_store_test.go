@@ -16,12 +16,22 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// slowCursors take some time for each load, or fail, and count loads.
+// slowCursors take some time for each load and settlement, or fail, and count them.
 type slowCursors struct {
 	repository.Cursors
-	isAway atomic.Bool
-	takes  time.Duration
-	loads  atomic.Int64
+	isAway      atomic.Bool
+	takes       time.Duration
+	settling    time.Duration
+	loads       atomic.Int64
+	settlements atomic.Int64
+}
+
+func (c *slowCursors) Settle(ctx context.Context, id domain.CursorID, v repository.CursorVersion, s domain.Settlement) (repository.CursorVersion, error) {
+	c.settlements.Add(1)
+	if c.settling > 0 {
+		<-time.After(c.settling)
+	}
+	return c.Cursors.Settle(ctx, id, v, s)
 }
 
 func (c *slowCursors) Load(ctx context.Context, id domain.CursorID, o domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
@@ -103,5 +113,50 @@ func TestSlowReceivers_LeaveWorkersToOthers(t *testing.T) {
 		n.Stop()
 		require.Len(t, r.Taken(), 100)
 		require.LessOrEqual(t, underway, 32, "half of the workers")
+	})
+}
+
+// While results are stored, their receiver gets fewer calls. So those of calls that end within
+// the time of a settlement share one.
+func TestResults_ShareSettlements(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 100
+		c := &slowCursors{settling: 5 * time.Millisecond}
+		w := worldOn(t, c)
+		n := 0
+		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Concurrency: 16, Answer: func(ctx context.Context, call delivery.Call) domain.Answer {
+			return deliverytest.After(time.Duration(1+call.Entry.Position.Number%4)*time.Millisecond, 200)(ctx, call)
+		}})
+		w.Publish(nil, 16*rounds)
+		node := w.Start(delivery.Options{})
+		began := time.Now()
+		for len(r.Taken()) < 16*rounds && n < 10_000 {
+			<-time.After(time.Millisecond)
+			n++
+		}
+		took := time.Since(began)
+		node.Stop()
+		require.Len(t, r.Taken(), 16*rounds)
+		require.LessOrEqual(t, c.settlements.Load(), int64(rounds+5))
+		require.LessOrEqual(t, took, (rounds+5)*10*time.Millisecond)
+	})
+}
+
+// A call that takes long does not keep the results of others.
+func TestASlowCall_KeepsNoResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := worldOn(t, &slowCursors{settling: 50 * time.Millisecond})
+		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Concurrency: 2, Answer: func(ctx context.Context, call delivery.Call) domain.Answer {
+			if call.Entry.Position.Number == 0 {
+				return deliverytest.After(10*time.Second, 200)(ctx, call)
+			}
+			return domain.Answer{Status: 200}
+		}})
+		n := w.Start(delivery.Options{})
+		synctest.Wait()
+		w.Publish(n, 100)
+		<-time.After(9 * time.Second)
+		require.Len(t, r.Taken(), 99, "one at a time, each stored within 60 ms")
+		n.Stop()
 	})
 }
