@@ -56,7 +56,9 @@ type EntryID struct {
 }
 
 // String returns priority and number, joined by a dot.
-func (e EntryID) String() string { return fmt.Sprintf("%d.%d", e.Priority, e.Number) }
+func (e EntryID) String() string {
+	return strconv.Itoa(e.Priority) + "." + strconv.FormatInt(e.Number, 10)
+}
 
 // CompareEntries orders entries by their priorities and numbers.
 func CompareEntries(a, b EntryID) int {

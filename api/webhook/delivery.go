@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -46,6 +46,7 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 // the same for each attempt, and another one for an entry of a stream of the same name that
 // was made later.
 func DeliveryID(cursor domain.CursorID, stream domain.StreamName, entry domain.EntryID, published time.Time) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%d", cursor, stream, entry, published.UnixMicro()))
+	text := cursor.String() + "\n" + stream.String() + "\n" + entry.String() + "\n" + strconv.FormatInt(published.UnixMicro(), 10)
+	sum := sha256.Sum256([]byte(text))
 	return "msg_" + hex.EncodeToString(sum[:16])
 }

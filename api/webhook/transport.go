@@ -8,13 +8,15 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // The limits of connections to receivers.
 const (
 	maxIdle        = 1000
-	maxIdlePerHost = 16
-	maxHeader      = 64 << 10 // bytes of an answer
+	maxIdlePerHost = domain.MaxConcurrency // several receivers may share a host
+	maxHeader      = 64 << 10              // bytes of an answer
 )
 
 // newTransport returns the only way to receivers: connections that c.dial makes.

@@ -42,10 +42,14 @@ func (c *caller) Test(ctx context.Context, r *delivery.Receiver, m *domain.Messa
 // send calls a receiver with a message. attempts have failed before.
 func (c *caller) send(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
 	t := targetOf(r)
+	var attachments []byte
+	if len(t.attachments) > 0 { // else the payload need not be parsed
+		attachments = t.attachments.Evaluate(filter.MetadataOf(m))
+	}
 	secrets, key := t.signersAt(c.clock())
 	result, err := c.client.Send(ctx, &webhook.Delivery{
 		ID: id, Attempts: attempts, Subscription: t.subscription, Settings: &r.Subscription,
-		Message: m, Attachments: t.attachments.Evaluate(filter.MetadataOf(m)),
+		Message: m, Attachments: attachments,
 		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {
