@@ -32,7 +32,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 		Long: "Show what becomes of the events of a subscription: which were delivered, failed, or wait, and why.\n" +
 			"An actor sees its own subscriptions. Without --actor, an operator sees all, with the hub's token.",
 		Example: "  messagehub deliveries list 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --actor 5790001330552 --state dead\n" +
-			"  messagehub deliveries explain 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.5.17 --actor 5790001330552",
+			"  messagehub deliveries explain 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17 --actor 5790001330552",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -130,7 +130,7 @@ func (p *process) deliveriesList() *cobra.Command {
 func (p *process) deliveriesShow() *cobra.Command {
 	d := &deliveriesCommand{p: p}
 	var id domain.DeliveryID
-	return d.command("show", "ID", "Show a delivery with its attempts", "The list has its id.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.5.17",
+	return d.command("show", "ID", "Show a delivery with its attempts", "The list has its id.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
 		func(text string) (err error) { id, err = domain.ParseDeliveryID(text); return err },
 		func(ctx context.Context) error {
 			found, text, err := d.hub.Delivery(ctx, d.actor, id)
@@ -147,7 +147,7 @@ func (p *process) deliveriesShow() *cobra.Command {
 func (p *process) deliveriesExplain() *cobra.Command {
 	d := &deliveriesCommand{p: p}
 	var id domain.DeliveryID
-	return d.command("explain", "ID", "Say why a delivery is where it is, and what can be done", "The list has its id.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.5.17",
+	return d.command("explain", "ID", "Say why a delivery is where it is, and what can be done", "The list has its id.", "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
 		func(text string) (err error) { id, err = domain.ParseDeliveryID(text); return err },
 		func(ctx context.Context) error {
 			found, text, err := d.hub.Explain(ctx, d.actor, id)
