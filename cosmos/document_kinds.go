@@ -42,7 +42,7 @@ var (
 	entryDocument  = client.DocumentKind{Name: "entry", Format: 1}
 	drawerDocument = client.DocumentKind{Name: "drawer", Format: 1}
 	pageDocument   = client.DocumentKind{Name: "page", Format: 1}
-	filterDocument = client.DocumentKind{Name: "filter", Format: 1} // of a drawer or a block of drawers
+	filterDocument = client.DocumentKind{Name: "filter", Format: 1} // of a drawer, a block of drawers or a recipient
 	gateDocument   = client.DocumentKind{Name: "gate", Format: 1}
 	bundleDocument = client.DocumentKind{Name: "bundle", Format: 1}
 	noticeDocument = client.DocumentKind{Name: "notice", Format: 1}
@@ -51,18 +51,19 @@ var (
 	sweepDocument  = client.DocumentKind{Name: "sweep", Format: 1}
 )
 
-func (*head) DocumentKind() client.DocumentKind           { return headDocument }
-func (*entry) DocumentKind() client.DocumentKind          { return entryDocument }
-func (*drawer) DocumentKind() client.DocumentKind         { return drawerDocument }
-func (*page) DocumentKind() client.DocumentKind           { return pageDocument }
-func (*filterDoc) DocumentKind() client.DocumentKind      { return filterDocument }
-func (*blockFilterDoc) DocumentKind() client.DocumentKind { return filterDocument }
-func (*gate) DocumentKind() client.DocumentKind           { return gateDocument }
-func (*bundleDoc) DocumentKind() client.DocumentKind      { return bundleDocument }
-func (*noticeDoc) DocumentKind() client.DocumentKind      { return noticeDocument }
-func (*recordDoc) DocumentKind() client.DocumentKind      { return recordDocument }
-func (*groupsDoc) DocumentKind() client.DocumentKind      { return groupsDocument }
-func (*sweepDoc) DocumentKind() client.DocumentKind       { return sweepDocument }
+func (*head) DocumentKind() client.DocumentKind               { return headDocument }
+func (*entry) DocumentKind() client.DocumentKind              { return entryDocument }
+func (*drawer) DocumentKind() client.DocumentKind             { return drawerDocument }
+func (*page) DocumentKind() client.DocumentKind               { return pageDocument }
+func (*filterDoc) DocumentKind() client.DocumentKind          { return filterDocument }
+func (*blockFilterDoc) DocumentKind() client.DocumentKind     { return filterDocument }
+func (*recipientFilterDoc) DocumentKind() client.DocumentKind { return filterDocument }
+func (*gate) DocumentKind() client.DocumentKind               { return gateDocument }
+func (*bundleDoc) DocumentKind() client.DocumentKind          { return bundleDocument }
+func (*noticeDoc) DocumentKind() client.DocumentKind          { return noticeDocument }
+func (*recordDoc) DocumentKind() client.DocumentKind          { return recordDocument }
+func (*groupsDoc) DocumentKind() client.DocumentKind          { return groupsDocument }
+func (*sweepDoc) DocumentKind() client.DocumentKind           { return sweepDocument }
 
 // A drawerItem has the members of a page, or of a filter, that a sweep reads.
 type drawerItem struct {

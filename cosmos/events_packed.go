@@ -84,18 +84,30 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 
 // objectNumber returns the 16 bytes of the id that ends the name of an object.
 func objectNumber(object string) []byte {
-	id := strings.ReplaceAll(object[strings.LastIndexByte(object, '/')+1:], "-", "")
-	number, err := hex.DecodeString(id)
-	if err != nil || len(number) != 16 {
+	number, ok := idNumber(object[strings.LastIndexByte(object, '/')+1:])
+	if !ok {
 		panic("the payloads of a tail are in object " + object) // which the writer has named
 	}
-	return number
+	return number[:]
 }
 
 // objectName returns the name of the object in folder with a number.
-func objectName(folder string, number [16]byte) string {
+func objectName(folder string, number [16]byte) string { return folder + "/" + idText(number) }
+
+// idNumber returns the 16 bytes of an id of ours, and whether text is one.
+func idNumber(text string) (number [16]byte, ok bool) {
+	digits := strings.ReplaceAll(text, "-", "")
+	if len(digits) != hex.EncodedLen(len(number)) {
+		return number, false
+	}
+	_, err := hex.Decode(number[:], []byte(digits))
+	return number, err == nil
+}
+
+// idText returns the id with a number.
+func idText(number [16]byte) string {
 	t := hex.EncodeToString(number[:])
-	return folder + "/" + t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
+	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
 // decodeEvents yields the events of slots from to until, which data has packed in a known

@@ -291,6 +291,11 @@ func (h *hints) leaveFilter(cabinet domain.CabinetKey, f *drawerFilter, known *s
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) { _ = c.writeDrawerFilter(ctx, cabinet, f, known) })
 }
 
+// leaveRecipientFilter stores the filter of a recipient.
+func (h *hints) leaveRecipientFilter(recipient domain.ActorID, drawers []filteredDrawer, known *storedRecipientFilter) {
+	h.add(recipient, func(ctx context.Context, c *call) { _ = known.write(ctx, c, recipient, drawers) })
+}
+
 // leaveMerged stores the filter that is merged from those of the children of b.
 func (h *hints) leaveMerged(cabinet domain.CabinetKey, b block, children *[fanOut]*fingerprintSet) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {

@@ -255,6 +255,7 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		w.savedSmall = time.Now()
 		done, w.batch = append(done, w.batch...), nil
 	}
+	w.index.storeFilter(w.r)
 	w.reserved, w.yields = following, wanted
 	w.complete(done, nil)
 	return nil

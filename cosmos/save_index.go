@@ -25,10 +25,14 @@ type index struct {
 	cabinets  map[cabinetName]*cabinetIndex
 	limit     int // of its memory, in bytes
 	removed   int // RemovedOrdinal of the head: new cabinets begin after it
+
+	filter        *storedRecipientFilter
+	replaceFilter bool // the stored one claims slots that no head has
+	upkeep        int  // parts saved and cabinets read since it was stored
 }
 
 func newIndex(recipient domain.ActorID, limit int) *index {
-	return &index{recipient: recipient, cabinets: make(map[cabinetName]*cabinetIndex), limit: limit}
+	return &index{recipient: recipient, cabinets: make(map[cabinetName]*cabinetIndex), limit: limit, filter: &storedRecipientFilter{}}
 }
 
 // cabinet returns the index of a cabinet.
@@ -54,13 +58,21 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 	})
 	x.removed = h.RemovedOrdinal
 	hashes := hashesOf(ids)
-	var behind []*cabinetIndex
 	for name, last := range h.Cabinets {
 		cab, err := x.cabinet(name)
 		if err != nil {
 			return err
 		}
 		cab.observe(last, h.floor(name))
+	}
+	if err := x.adoptFilter(ctx, c); err != nil {
+		return err
+	}
+	var behind []*cabinetIndex
+	for _, cab := range x.cabinets {
+		if cab.hasPagesBehind() {
+			x.upkeep++
+		}
 		if !cab.isComplete() || len(cab.blocks) > 0 {
 			behind = append(behind, cab)
 		}
@@ -156,6 +168,7 @@ func (x *index) endSave() {
 
 // add adds a plan that has been committed. inTail says that its events are in tails.
 func (x *index) add(r *Repository, p *plan, inTail bool) {
+	x.upkeep += len(p.intent.Parts)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
 		isKnown := x.cabinets[part.Cabinet] != nil
@@ -172,7 +185,7 @@ func (x *index) add(r *Repository, p *plan, inTail bool) {
 
 // size estimates the memory that the index takes, in bytes.
 func (x *index) size() int {
-	size := 2500 // the writer with its head, for one cabinet
+	size := 2500 + x.filter.size() // the writer with its head, for one cabinet
 	for _, cab := range x.cabinets {
 		size += cab.size()
 	}

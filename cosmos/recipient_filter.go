@@ -1,0 +1,190 @@
+package cosmos
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Each cabinet is a partition of its own, so a node that does not know a recipient with many
+// cabinets would need a request for each of them. The filter of the recipient saves it most of
+// these: one document beside the head has the fingerprints of the drawers that are being
+// filled, as many of the small ones as fit.
+//
+// It says of each drawer up to which slot it goes, and holds every event in the slots below.
+// Events in the slots behind are read: from pages, or from the tail in the head. It never goes
+// beyond the pages that the head of its writer stated. A reader whose head states fewer pages
+// of a drawer does not use it for that drawer. So it does not matter with which head it is used:
+// the slots that it covers are full and never change, and those behind are always read.
+//
+// It lies in the partition of the head, and is written after the head that it follows. A
+// failover that loses this head loses the filter as well.
+
+// A recipientFilterDoc is the stored filter of a recipient.
+type recipientFilterDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"` // that of the head
+	Drawers      packed `json:"drawers"`      // see encodeDrawers
+	client.Document
+}
+
+const recipientFilterID = blockFilterPrefix + "cabinets"
+
+// A filteredDrawer is a drawer in the filter of a recipient.
+type filteredDrawer struct {
+	drawer string
+	count  int // the slots below it are covered
+	keys   []fingerprintKey
+}
+
+// The bytes that a drawer and a fingerprint take in the filter of a recipient.
+const (
+	filteredDrawerBytes = 20
+	fingerprintBytes    = (fingerprintBits + 7) / 8
+)
+
+func (d *filteredDrawer) size() int { return filteredDrawerBytes + fingerprintBytes*len(d.keys) }
+
+// A storedRecipientFilter is what this process knows of the stored filter of a recipient, so
+// that it is replaced without being read.
+type storedRecipientFilter struct {
+	mu       sync.Mutex
+	etag     azcore.ETag // "": none is known
+	counts   map[string]int
+	document client.Document
+}
+
+// covers returns the slot of a drawer up to which the stored filter goes.
+func (s *storedRecipientFilter) covers(drawer string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[drawer]
+}
+
+// size estimates the memory that s takes, in bytes.
+func (s *storedRecipientFilter) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return 80 * len(s.counts)
+}
+
+// set notes what is stored.
+func (s *storedRecipientFilter) set(etag azcore.ETag, drawers []filteredDrawer, document client.Document) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.etag, s.counts, s.document = etag, make(map[string]int, len(drawers)), document
+	for i := range drawers {
+		s.counts[drawers[i].drawer] = drawers[i].count
+	}
+}
+
+// read reads the filter of a recipient. One that is missing or damaged covers nothing.
+func (s *storedRecipientFilter) read(ctx context.Context, c *call, recipient domain.ActorID) ([]filteredDrawer, error) {
+	drawers, etag, document, err := c.readRecipientFilter(ctx, recipient)
+	if err != nil && !errors.Is(err, errFingerprints) {
+		return nil, err
+	}
+	s.set(etag, drawers, document)
+	return drawers, nil
+}
+
+// readRecipientFilter returns the filter of a recipient, empty if none is stored. The error is
+// errFingerprints if it is damaged.
+func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID) ([]filteredDrawer, azcore.ETag, client.Document, error) {
+	var doc recipientFilterDoc
+	etag, err := c.Read(ctx, c.r.db.catalog, headKey(recipient), recipientFilterID, &doc)
+	switch {
+	case client.IsNotFound(err):
+		return nil, "", client.Document{}, nil
+	case domain.KindOf(err) == domain.Damaged:
+		return nil, etag, client.Document{}, errFingerprints
+	case err != nil:
+		return nil, "", client.Document{}, err
+	}
+	drawers, err := decodeDrawers(doc.Drawers)
+	return drawers, etag, doc.Document, err
+}
+
+// write stores a filter of a recipient, unless another node has replaced the stored one. What
+// that covers is known then, and the next Save decides again.
+func (s *storedRecipientFilter) write(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
+	s.mu.Lock()
+	before := s.etag
+	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Drawers: encodeDrawers(drawers), Document: s.document}
+	s.mu.Unlock()
+	// A crash before this write leaves a filter that covers fewer slots. A node that needs it
+	// reads the pages behind them.
+	etag, err := c.Put(ctx, c.r.db.catalog, doc.PartitionKey, recipientFilterID, before, doc)
+	switch {
+	case client.IsRefused(err), client.IsNotFound(err):
+		_, err = s.read(ctx, c, recipient)
+	case err == nil:
+		s.set(etag, drawers, doc.Document)
+	}
+	return err
+}
+
+// drawersVersion is the first byte of encoded drawers. It is followed by their number, and for
+// each by the 16 bytes of its id, its count and the number of its fingerprints as uvarints, and
+// the fingerprints in 6 bytes each. The CRC-32C of all before takes the last 4 bytes.
+const drawersVersion = 1
+
+func encodeDrawers(drawers []filteredDrawer) []byte {
+	size := 16
+	for i := range drawers {
+		size += drawers[i].size() + 8
+	}
+	data := append(make([]byte, 0, size), drawersVersion)
+	data = binary.AppendUvarint(data, uint64(len(drawers)))
+	for i := range drawers {
+		d := &drawers[i]
+		id, _ := idNumber(d.drawer)
+		data = append(data, id[:]...)
+		data = binary.AppendUvarint(data, uint64(d.count)) //nolint:gosec // not negative
+		data = binary.AppendUvarint(data, uint64(len(d.keys)))
+		for _, key := range d.keys {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], uint64(key))
+			data = append(data, b[:fingerprintBytes]...)
+		}
+	}
+	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+}
+
+func decodeDrawers(data []byte) ([]filteredDrawer, error) {
+	end := len(data) - 4
+	if end < 1 || data[0] != drawersVersion || crc32.Checksum(data[:end], castagnoli) != binary.LittleEndian.Uint32(data[end:]) {
+		return nil, errFingerprints
+	}
+	d := decoder{b: data[1:end]}
+	n := d.uvarint()
+	if n > uint64(len(d.b)/18) {
+		return nil, errFingerprints
+	}
+	drawers := make([]filteredDrawer, n)
+	for i := range drawers {
+		var id [16]byte
+		d.copy(id[:])
+		count, keys := d.uvarint(), d.uvarint()
+		if d.failed || count > maxSlots || keys > uint64(len(d.b)/fingerprintBytes) {
+			return nil, errFingerprints
+		}
+		drawers[i] = filteredDrawer{drawer: idText(id), count: int(count), keys: make([]fingerprintKey, keys)} //nolint:gosec // bounded above
+		for j := range drawers[i].keys {
+			var b [8]byte
+			d.copy(b[:fingerprintBytes])
+			drawers[i].keys[j] = fingerprintKey(binary.LittleEndian.Uint64(b[:]))
+		}
+	}
+	if d.failed || len(d.b) > 0 {
+		return nil, errFingerprints
+	}
+	return drawers, nil
+}

@@ -1,0 +1,144 @@
+package cosmos
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// The index adopts what the filter of the recipient covers, and stores it again when a node
+// that does not know the recipient would have to read too many cabinets beside it.
+
+// maxUnfiltered is how many cabinets a node reads one by one rather than the filter of the
+// recipient. That costs as much as reading the filter.
+const maxUnfiltered = 4
+
+// unfilteredLimit returns how many cabinets of a recipient may have pages that its stored
+// filter does not cover. A head with more cabinets costs more to write, so that more of them
+// may be read at three times the price of a warm Save.
+func unfilteredLimit(cabinets int) int { return maxUnfiltered + cabinets/16 }
+
+// filterLimit returns how many bytes the filter of a recipient with some cabinets may take:
+// with few cabinets what 16 requests cost, with many about as much as the head.
+func filterLimit(cabinets int) int { return max(32<<10, 256*cabinets) }
+
+// bytesPerUpkeep is how many bytes of the filter may be written for each part of a Save, and
+// for each cabinet that was read: about 2 % of what these cost.
+const bytesPerUpkeep = 1 << 10
+
+// hasPagesBehind reports whether pages of the drawer that is being filled are not known.
+func (cab *cabinetIndex) hasPagesBehind() bool { return cab.open.fill < cab.last.inPages() }
+
+// hasUnreadPages reports whether there are pages in the drawer that is being filled, and
+// neither they nor a filter of them were looked for.
+func (cab *cabinetIndex) hasUnreadPages() bool {
+	return cab.open.drawer != "" && !cab.open.looked && cab.hasPagesBehind()
+}
+
+// adoptFilter reads the filter of the recipient, if the pages of many cabinets are unread, and
+// adopts what it covers.
+func (x *index) adoptFilter(ctx context.Context, c *call) error {
+	unread := make(map[string]*cabinetIndex)
+	for _, cab := range x.cabinets {
+		if cab.hasUnreadPages() {
+			unread[cab.open.drawer] = cab
+		}
+	}
+	if len(unread) <= maxUnfiltered {
+		return nil
+	}
+	drawers, err := x.filter.read(ctx, c, x.recipient)
+	if err != nil {
+		return err
+	}
+	for i := range drawers {
+		cab := unread[drawers[i].drawer]
+		if cab != nil && !cab.open.adopt(&drawers[i], cab.last.inPages()) {
+			x.replaceFilter = true
+		}
+	}
+	return nil
+}
+
+// adopt adopts what the filter of the recipient covers of the drawer. It reports false if that
+// is more than the slots below limit, which the head states to be in pages: then the head is
+// stale, or the store has lost a newer one, and the slots will have other events.
+func (o *openDrawer) adopt(d *filteredDrawer, limit int) bool {
+	if d.count > limit {
+		return false
+	}
+	o.looked = true
+	o.filter, o.from, o.fill = newFingerprintSet(drawerSegment(o.ordinal), d.keys), d.count, d.count
+	return true
+}
+
+// fingerprints returns the keys of all events that are known.
+func (o *openDrawer) fingerprints() []fingerprintKey {
+	keys := keysOf(o.ids)
+	if o.filter != nil {
+		keys = append(keys, o.filter.keys()...)
+	}
+	return keys
+}
+
+// canBeFiltered reports whether the filter of the recipient may cover the pages of the drawer
+// that is being filled.
+func (cab *cabinetIndex) canBeFiltered() bool {
+	if cab.open.drawer == "" || cab.open.drawer != cab.last.Drawer || !cab.isComplete() || cab.open.hasLost || cab.last.inPages() == 0 {
+		return false
+	}
+	number, ok := idNumber(cab.open.drawer)
+	return ok && idText(number) == cab.open.drawer // else the head is damaged
+}
+
+// smallestDrawers returns those of all whose drawers have the fewest events, as many as fit into
+// the filter of the recipient, and its size.
+func smallestDrawers(all []*cabinetIndex, limit int) (fitting []*cabinetIndex, size int) {
+	slices.SortFunc(all, func(a, b *cabinetIndex) int {
+		return cmp.Or(cmp.Compare(a.open.fill, b.open.fill), cmp.Compare(a.open.drawer, b.open.drawer))
+	})
+	for i, cab := range all {
+		n := filteredDrawerBytes + fingerprintBytes*cab.open.fill
+		if size+n > limit {
+			return all[:i], size
+		}
+		size += n
+	}
+	return all, size
+}
+
+// storeFilter has the filter of the recipient stored, if it lacks the pages of too many
+// cabinets. It is called after a Save of which the head was written.
+func (x *index) storeFilter(r *Repository) {
+	lacking := 0
+	var drawers []*cabinetIndex
+	for _, cab := range x.cabinets {
+		if !cab.canBeFiltered() {
+			continue
+		}
+		drawers = append(drawers, cab)
+		if x.filter.covers(cab.open.drawer) < cab.last.inPages() {
+			lacking++
+		}
+	}
+	limit := unfilteredLimit(len(x.cabinets))
+	if lacking <= limit && !x.replaceFilter || x.upkeep == 0 {
+		return
+	}
+	fitting, size := smallestDrawers(drawers, filterLimit(len(x.cabinets)))
+	lacking = 0
+	for _, cab := range fitting {
+		if x.filter.covers(cab.open.drawer) < cab.last.inPages() {
+			lacking++
+		}
+	}
+	if lacking <= limit && !x.replaceFilter || size > x.upkeep*bytesPerUpkeep {
+		return
+	}
+	x.upkeep, x.replaceFilter = 0, false
+	filtered := make([]filteredDrawer, len(fitting))
+	for i, cab := range fitting {
+		filtered[i] = filteredDrawer{drawer: cab.open.drawer, count: cab.last.inPages(), keys: cab.open.fingerprints()}
+	}
+	r.hints.leaveRecipientFilter(x.recipient, filtered, x.filter)
+}
