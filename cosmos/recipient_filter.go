@@ -50,8 +50,6 @@ const (
 	fingerprintBytes    = (fingerprintBits + 7) / 8
 )
 
-func (d *filteredDrawer) size() int { return filteredDrawerBytes + fingerprintBytes*len(d.keys) }
-
 // A storedRecipientFilter is what this process knows of the stored filter of a recipient, so
 // that it is replaced without being read.
 type storedRecipientFilter struct {
@@ -59,13 +57,6 @@ type storedRecipientFilter struct {
 	etag     azcore.ETag // "": none is known
 	counts   map[string]int
 	document client.Document
-}
-
-// covers returns the slot of a drawer up to which the stored filter goes.
-func (s *storedRecipientFilter) covers(drawer string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.counts[drawer]
 }
 
 // size estimates the memory that s takes, in bytes.
@@ -137,11 +128,7 @@ func (s *storedRecipientFilter) write(ctx context.Context, c *call, recipient do
 const drawersVersion = 1
 
 func encodeDrawers(drawers []filteredDrawer) []byte {
-	size := 16
-	for i := range drawers {
-		size += drawers[i].size() + 8
-	}
-	data := append(make([]byte, 0, size), drawersVersion)
+	data := []byte{drawersVersion}
 	data = binary.AppendUvarint(data, uint64(len(drawers)))
 	for i := range drawers {
 		d := &drawers[i]

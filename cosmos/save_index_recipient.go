@@ -82,23 +82,29 @@ func (o *openDrawer) fingerprints() []fingerprintKey {
 }
 
 // canBeFiltered reports whether the filter of the recipient may cover the pages of the drawer
-// that is being filled.
-func (cab *cabinetIndex) canBeFiltered() bool {
-	if cab.open.drawer == "" || cab.open.drawer != cab.last.Drawer || !cab.isComplete() || cab.open.hasLost || cab.last.inPages() == 0 {
+// that is being filled, of which a head states last.
+func (cab *cabinetIndex) canBeFiltered(last received) bool {
+	if last.Drawer == "" || cab.open.drawer != last.Drawer || last.inPages() == 0 || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return false
 	}
-	number, ok := idNumber(cab.open.drawer)
-	return ok && idText(number) == cab.open.drawer // else the head is damaged
+	number, ok := idNumber(last.Drawer)
+	return ok && idText(number) == last.Drawer // else the head is damaged
 }
 
-// smallestDrawers returns those of all whose drawers have the fewest events, as many as fit into
-// the filter of the recipient, and its size.
-func smallestDrawers(all []*cabinetIndex, limit int) (fitting []*cabinetIndex, size int) {
-	slices.SortFunc(all, func(a, b *cabinetIndex) int {
+// A filterPart is what the filter of the recipient may cover of a cabinet.
+type filterPart struct {
+	open  *openDrawer
+	count int // the slots below it are in pages
+}
+
+// smallestParts returns those of all whose drawers have the fewest events, as many as fit into
+// a filter of limit bytes, and its size.
+func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int) {
+	slices.SortFunc(all, func(a, b filterPart) int {
 		return cmp.Or(cmp.Compare(a.open.fill, b.open.fill), cmp.Compare(a.open.drawer, b.open.drawer))
 	})
-	for i, cab := range all {
-		n := filteredDrawerBytes + fingerprintBytes*cab.open.fill
+	for i, part := range all {
+		n := filteredDrawerBytes + fingerprintBytes*part.open.fill
 		if size+n > limit {
 			return all[:i], size
 		}
@@ -107,38 +113,44 @@ func smallestDrawers(all []*cabinetIndex, limit int) (fitting []*cabinetIndex, s
 	return all, size
 }
 
-// storeFilter has the filter of the recipient stored, if it lacks the pages of too many
-// cabinets. It is called after a Save of which the head was written.
-func (x *index) storeFilter(r *Repository) {
-	lacking := 0
-	var drawers []*cabinetIndex
-	for _, cab := range x.cabinets {
-		if !cab.canBeFiltered() {
-			continue
-		}
-		drawers = append(drawers, cab)
-		if x.filter.covers(cab.open.drawer) < cab.last.inPages() {
-			lacking++
+// lacking returns how many of parts the stored filter does not cover.
+func (s *storedRecipientFilter) lacking(parts []filterPart) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, part := range parts {
+		if s.counts[part.open.drawer] < part.count {
+			n++
 		}
 	}
-	limit := unfilteredLimit(len(x.cabinets))
-	if lacking <= limit && !x.replaceFilter || x.upkeep == 0 {
+	return n
+}
+
+// storeFilter has the filter of the recipient stored, if the stored one lacks the pages of too
+// many cabinets. h is the head as a Save has just written it: the index knows some cabinets as
+// of an older one.
+func (x *index) storeFilter(r *Repository, h *head) {
+	var parts []filterPart
+	for name, last := range h.Cabinets {
+		if cab := x.cabinets[name]; cab != nil && cab.canBeFiltered(last) {
+			parts = append(parts, filterPart{&cab.open, last.inPages()})
+		}
+	}
+	limit := unfilteredLimit(len(h.Cabinets))
+	if x.replaceFilter {
+		limit = 0
+	}
+	if x.filter.lacking(parts) <= limit {
 		return
 	}
-	fitting, size := smallestDrawers(drawers, filterLimit(len(x.cabinets)))
-	lacking = 0
-	for _, cab := range fitting {
-		if x.filter.covers(cab.open.drawer) < cab.last.inPages() {
-			lacking++
-		}
-	}
-	if lacking <= limit && !x.replaceFilter || size > x.upkeep*bytesPerUpkeep {
+	fitting, size := smallestParts(parts, filterLimit(len(h.Cabinets)))
+	if x.filter.lacking(fitting) <= limit || size > x.upkeep*bytesPerUpkeep {
 		return
 	}
 	x.upkeep, x.replaceFilter = 0, false
-	filtered := make([]filteredDrawer, len(fitting))
-	for i, cab := range fitting {
-		filtered[i] = filteredDrawer{drawer: cab.open.drawer, count: cab.last.inPages(), keys: cab.open.fingerprints()}
+	drawers := make([]filteredDrawer, len(fitting))
+	for i, part := range fitting {
+		drawers[i] = filteredDrawer{drawer: part.open.drawer, count: part.count, keys: part.open.fingerprints()}
 	}
-	r.hints.leaveRecipientFilter(x.recipient, filtered, x.filter)
+	r.hints.leaveRecipientFilter(x.recipient, drawers, x.filter)
 }
