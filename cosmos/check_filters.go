@@ -3,6 +3,7 @@ package cosmos
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -11,6 +12,7 @@ import (
 // filters compares the filters of a drawer with the hashes of the ids that were read, in
 // the order of the slots.
 func (s *scan) filters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+	s.recipientFilter(d, hashes)
 	if err := s.drawerFilter(ctx, d, hashes); err != nil || !d.sealed {
 		return err
 	}
@@ -47,6 +49,34 @@ func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64)
 		return err
 	}, "it does not say which events the drawer holds")
 	return nil
+}
+
+// filter reads the filter of the recipient.
+func (l *look) filter(ctx context.Context) error {
+	drawers, etag, _, err := l.begin().readRecipientFilter(ctx, l.recipient)
+	if errors.Is(err, errFingerprints) {
+		l.found("H2", filterWrong, recipientFilterPlace, remove(l.c.r.db.catalog, headKey(l.recipient), recipientFilterID, etag), "it cannot be decoded")
+		return nil
+	}
+	l.filterETag, l.filtered = etag, make(map[string]*filteredDrawer, len(drawers))
+	for i := range drawers {
+		l.filtered[drawers[i].drawer] = &drawers[i]
+	}
+	return err
+}
+
+// recipientFilterPlace is where a finding in the filter of a recipient is.
+const recipientFilterPlace = "filter of the recipient"
+
+// recipientFilter compares what the filter of the recipient states of a drawer, if it covers
+// any of it.
+func (s *scan) recipientFilter(d *drawerSeen, hashes []uint64) {
+	f := s.l.filtered[d.id]
+	if f == nil || newFingerprintSet(drawerSegment(d.ordinal), f.keys).holdsAll(hashes[:min(f.count, len(hashes))]) {
+		return
+	}
+	s.l.found("H2", filterWrong, recipientFilterPlace, remove(s.l.c.r.db.catalog, headKey(s.l.recipient), recipientFilterID, s.l.filterETag),
+		"it does not state which events %s holds", s.where(d))
 }
 
 // holdsAll reports whether f, the set of a drawer, holds all events with hashes.

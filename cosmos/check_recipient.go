@@ -29,6 +29,9 @@ type look struct {
 	moved bool // head or gates changed while it lasted
 	ids   *idSet
 
+	filtered   map[string]*filteredDrawer // the filter of the recipient, by drawer
+	filterETag azcore.ETag
+
 	open int64
 
 	mu       sync.Mutex // guards what follows
@@ -125,6 +128,9 @@ func (l *look) everything(ctx context.Context) error {
 			return c.Retry(ctx, func() error { return c.flushAll(ctx, l.recipient) })
 		},
 			"events are in the head, and this node writes none there; versions that do not know tails do not serve the recipient")
+	}
+	if err := l.filter(ctx); err != nil {
+		return err
 	}
 	l.ids = newIDSet(l.c.opts.Memory)
 	scans, err := l.cabinets(ctx, bundles)

@@ -50,6 +50,18 @@ const (
 	fingerprintBytes    = (fingerprintBits + 7) / 8
 )
 
+// sizeOfDrawer returns the bytes that a drawer with n fingerprints takes, or a few more.
+func sizeOfDrawer(n int) int { return filteredDrawerBytes + fingerprintBytes*n }
+
+// sizeOf returns the bytes that drawers take in the filter of a recipient, or a few more.
+func sizeOf(drawers []filteredDrawer) int {
+	size := 0
+	for i := range drawers {
+		size += sizeOfDrawer(len(drawers[i].keys))
+	}
+	return size
+}
+
 // A storedRecipientFilter is what this process knows of the stored filter of a recipient, so
 // that it is replaced without being read.
 type storedRecipientFilter struct {

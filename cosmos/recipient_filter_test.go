@@ -109,3 +109,107 @@ func TestTheFilterOfARecipient_IsReadOnFromItsSlots(t *testing.T) {
 		})
 	}
 }
+
+// storesFilter has a node save until the filter of the recipient is stored.
+func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
+	t.Helper()
+	for range 30 {
+		some := kindsOf(s.actor, kinds)
+		events = append(events, some...)
+		s.save(node, 0, some)
+		node.Settle(t.Context(), s.actor)
+	}
+	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
+	require.NoError(t, err)
+	require.Greater(t, len(drawers), maxUnfiltered)
+	return events
+}
+
+// replaceFilter replaces the filter of a recipient by what change makes of it.
+func replaceFilter(t *testing.T, node *Repository, actor domain.ActorID, change func([]filteredDrawer) []byte) {
+	t.Helper()
+	c := node.begin("test")
+	drawers, etag, document, err := c.readRecipientFilter(t.Context(), actor)
+	require.NoError(t, err)
+	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(actor), Drawers: change(drawers), Document: document}
+	_, err = c.Put(t.Context(), node.db.catalog, doc.PartitionKey, recipientFilterID, etag, doc)
+	require.NoError(t, err)
+}
+
+func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
+	for name, change := range map[string]func([]filteredDrawer) []byte{
+		"it lacks an event": func(drawers []filteredDrawer) []byte {
+			drawers[1].keys = drawers[1].keys[1:]
+			return encodeDrawers(drawers)
+		},
+		"it is damaged": func(drawers []filteredDrawer) []byte { return encodeDrawers(drawers)[1:] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTrust(t)
+			node := s.node(Options{SweepEvery: -1}, true)
+			all := storesFilter(t, s, node, 9)
+			require.NoError(t, s.audit(s.actor))
+			replaceFilter(t, node, s.actor, change)
+			report, err := s.check(s.actor, true)
+			require.NoError(t, err)
+			require.Len(t, report.Findings, 1)
+			require.Equal(t, filterWrong, report.Findings[0].Kind)
+			require.Equal(t, 1, int(report.Mended))
+			saved, err := s.node(Options{}, false).Save(t.Context(), s.actor, all)
+			require.NoError(t, err)
+			require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
+		})
+	}
+}
+
+// What cannot be decoded is replaced by the next node that needs it.
+func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{SweepEvery: -1}, true)
+	all := storesFilter(t, s, node, 9)
+	replaceFilter(t, node, s.actor, func([]filteredDrawer) []byte { return []byte("none") })
+	other := s.node(Options{SweepEvery: -1}, true)
+	s.save(other, 0, kindsOf(s.actor, 1))
+	other.Settle(t.Context(), s.actor)
+	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
+	require.NoError(t, err)
+	require.Len(t, drawers, 9)
+	saved, err := s.node(Options{}, false).Save(t.Context(), s.actor, all)
+	require.NoError(t, err)
+	require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
+}
+
+// A filter that claims more slots than the head states is of a newer head, which the store has
+// lost: other events come into these slots.
+func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
+	s := newTrust(t)
+	node := s.node(Options{SweepEvery: -1}, true)
+	all := storesFilter(t, s, node, 9)
+	replaceFilter(t, node, s.actor, func(drawers []filteredDrawer) []byte {
+		for i := range drawers {
+			drawers[i].count += 25
+		}
+		return encodeDrawers(drawers)
+	})
+	silent := s.node(Options{SweepEvery: -1}, false)
+	more := kindsOf(s.actor, 9)
+	s.save(silent, 0, more)
+	for _, by := range []*Repository{s.node(Options{SweepEvery: -1}, false), s.node(Options{SweepEvery: -1}, true)} {
+		s.save(by, 0, kindsOf(s.actor, 1))
+		by.Settle(t.Context(), s.actor)
+		saved, err := by.Save(t.Context(), s.actor, append(more, all...))
+		require.NoError(t, err)
+		require.Equal(t, repository.Saved{Duplicates: len(all) + len(more)}, saved)
+	}
+	h, err := node.begin("test").readHead(t.Context(), s.actor)
+	require.NoError(t, err)
+	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
+	require.NoError(t, err)
+	pages := make(map[string]int)
+	for _, last := range h.Cabinets {
+		pages[last.Drawer] = last.inPages()
+	}
+	for _, d := range drawers {
+		require.LessOrEqual(t, d.count, pages[d.drawer], "it is replaced")
+	}
+}

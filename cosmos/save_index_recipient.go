@@ -51,6 +51,9 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if sizeOf(drawers) > filterLimit(len(x.cabinets)) { // most of its cabinets were removed
+		x.replaceFilter = true
+	}
 	for i := range drawers {
 		cab := unread[drawers[i].drawer]
 		if cab != nil && !cab.open.adopt(&drawers[i], cab.last.inPages()) {
@@ -104,7 +107,7 @@ func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int)
 		return cmp.Or(cmp.Compare(a.open.fill, b.open.fill), cmp.Compare(a.open.drawer, b.open.drawer))
 	})
 	for i, part := range all {
-		n := filteredDrawerBytes + fingerprintBytes*part.open.fill
+		n := sizeOfDrawer(part.open.fill)
 		if size+n > limit {
 			return all[:i], size
 		}
@@ -138,7 +141,7 @@ func (x *index) storeFilter(r *Repository, h *head) {
 	}
 	limit := unfilteredLimit(len(h.Cabinets))
 	if x.replaceFilter {
-		limit = 0
+		limit = -1
 	}
 	if x.filter.lacking(parts) <= limit {
 		return
