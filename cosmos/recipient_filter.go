@@ -31,7 +31,7 @@ import (
 type recipientFilterDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"` // that of the head
-	Drawers      packed `json:"drawers"`      // see encodeDrawers
+	Fingerprints packed `json:"fingerprints"` // see encodeDrawers
 	client.Document
 }
 
@@ -111,7 +111,7 @@ func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID
 	case err != nil:
 		return nil, "", client.Document{}, err
 	}
-	drawers, err := decodeDrawers(doc.Drawers)
+	drawers, err := decodeDrawers(doc.Fingerprints)
 	return drawers, etag, doc.Document, err
 }
 
@@ -120,7 +120,7 @@ func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID
 func (s *storedRecipientFilter) write(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
 	s.mu.Lock()
 	before := s.etag
-	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Drawers: encodeDrawers(drawers), Document: s.document}
+	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Fingerprints: encodeDrawers(drawers), Document: s.document}
 	s.mu.Unlock()
 	// A crash before this write leaves a filter that covers fewer slots. A node that needs it
 	// reads the pages behind them.

@@ -121,7 +121,7 @@ func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events [
 	}
 	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
-	require.Greater(t, len(drawers), maxUnfiltered)
+	require.Greater(t, len(drawers), defaultUnfiltered)
 	return events
 }
 
@@ -131,7 +131,7 @@ func replaceFilter(t *testing.T, node *Repository, actor domain.ActorID, change 
 	c := node.begin("test")
 	drawers, etag, document, err := c.readRecipientFilter(t.Context(), actor)
 	require.NoError(t, err)
-	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(actor), Drawers: change(drawers), Document: document}
+	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(actor), Fingerprints: change(drawers), Document: document}
 	_, err = c.Put(t.Context(), node.db.catalog, doc.PartitionKey, recipientFilterID, etag, doc)
 	require.NoError(t, err)
 }

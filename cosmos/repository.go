@@ -40,7 +40,10 @@ type Options struct {
 	// recipient may have. It is for nodes that share a store with older versions, which do not
 	// serve a recipient once one of its cabinets was removed.
 	KeepCabinets bool
-	SweepEvery   time.Duration // how often one of the nodes sweeps; default 1 h, negative: only when Sweep is called
+	// Unfiltered is how many cabinets a node that does not know a recipient reads one by one
+	// rather than the filter of the recipient. Default 4, negative: none.
+	Unfiltered int
+	SweepEvery time.Duration // how often one of the nodes sweeps; default 1 h, negative: only when Sweep is called
 	// SweepUnits is how many request units a second the sweeps that Run starts spend, at most;
 	// fewer for a while after a request was throttled. Default 1,000, negative: no limit.
 	SweepUnits float64
@@ -89,6 +92,9 @@ const DefaultTailEvents = 24
 // them a second.
 const DefaultSweepUnits = 1_000
 
+// defaultUnfiltered cabinets cost as much to read one by one as the filter of their recipient.
+const defaultUnfiltered = 4
+
 // maxTailEvents leaves room below what a reader takes for damage.
 const maxTailEvents = 200
 
@@ -100,6 +106,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	}
 	opts.DrawerCapacity = min(cmp.Or(opts.DrawerCapacity, 10_000), maxSlots)
 	opts.TailEvents = min(opts.TailEvents, maxTailEvents)
+	opts.Unfiltered = max(cmp.Or(opts.Unfiltered, defaultUnfiltered), 0)
 	opts.IndexBytes = cmp.Or(opts.IndexBytes, 64<<20)
 	opts.Retention = cmp.Or(opts.Retention, 7*24*time.Hour)
 	opts.SweepEvery = cmp.Or(opts.SweepEvery, time.Hour)

@@ -191,7 +191,7 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 	if err == nil {
 		c.r.metrics.swept.WithLabelValues("cabinet").Add(float64(len(p.removed)))
 	}
-	if err == nil && len(h.Cabinets) > maxUnfiltered && len(next.Cabinets) <= maxUnfiltered {
+	if err == nil && len(h.Cabinets) > c.r.opts.Unfiltered && len(next.Cabinets) <= c.r.opts.Unfiltered {
 		// A crash before this write leaves a filter that no node reads.
 		_ = c.Discard(ctx, c.r.db.catalog, h.PartitionKey, recipientFilterID)
 	}

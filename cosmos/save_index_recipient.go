@@ -9,14 +9,10 @@ import (
 // The index adopts what the filter of the recipient covers, and stores it again when a node
 // that does not know the recipient would have to read too many cabinets beside it.
 
-// maxUnfiltered is how many cabinets a node reads one by one rather than the filter of the
-// recipient. That costs as much as reading the filter.
-const maxUnfiltered = 4
-
 // unfilteredLimit returns how many cabinets of a recipient may have pages that its stored
 // filter does not cover. A head with more cabinets costs more to write, so that more of them
 // may be read at three times the price of a warm Save.
-func unfilteredLimit(cabinets int) int { return maxUnfiltered + cabinets/16 }
+func (r *Repository) unfilteredLimit(cabinets int) int { return r.opts.Unfiltered + cabinets/16 }
 
 // filterLimit returns how many bytes the filter of a recipient with some cabinets may take:
 // with few cabinets what 16 requests cost, with many about as much as the head.
@@ -44,7 +40,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 			unread[cab.open.drawer] = cab
 		}
 	}
-	if len(unread) <= maxUnfiltered {
+	if len(unread) <= c.r.opts.Unfiltered {
 		return nil
 	}
 	drawers, err := x.filter.read(ctx, c, x.recipient)
@@ -139,7 +135,7 @@ func (x *index) storeFilter(r *Repository, h *head) {
 			parts = append(parts, filterPart{&cab.open, last.inPages()})
 		}
 	}
-	limit := unfilteredLimit(len(h.Cabinets))
+	limit := r.unfilteredLimit(len(h.Cabinets))
 	if x.replaceFilter {
 		limit = -1
 	}

@@ -95,6 +95,13 @@ func (h *hub) tailEvents() int {
 	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.n(8)]
 }
 
+// unfiltered is how many cabinets a hub reads one by one rather than the filter of their
+// recipient. Few worlds have as many as the default.
+func (h *hub) unfiltered() int {
+	own := newDice(h.w.o.Seed, uint64(420+100*h.index+h.life)) //nolint:gosec // positive
+	return []int{-1, -1, 1, 2, 0}[own.n(5)]
+}
+
 // live opens the node and runs it to its end.
 func (h *hub) live() {
 	ctx, cancel := context.WithCancel(h.w.ctx)
@@ -109,7 +116,7 @@ func (h *hub) live() {
 		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
 		Logger:   h.logger(), Listener: h.listener, Grace: 3 * time.Second,
 		Transport: h.http, DialBus: h.bus.dial,
-		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery,
+		DrawerCapacity: h.w.plan.capacity, SweepEvery: h.w.plan.sweepEvery, Unfiltered: h.unfiltered(),
 		Ingestion: h.w.plan.ingestion(),
 		PullOnly:  true, // the judges know no documents of the push side
 		// Nothing here asks /readyz, and reads every 5 s would fill the long spans of time.

@@ -45,6 +45,9 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		if name == steps.ReadHead && v.asks[key] == who && status < http.StatusMultiStatus && f == faulty.None {
 			delete(v.asks, key)
 		}
+		if strings.HasSuffix(x.req.URL.Path, "/filter-cabinets") && status == http.StatusOK && f == faulty.None {
+			v.w.reached("a hub read the filter of a recipient")
+		}
 		return
 	}
 	if x.line.dead.Load() && written {

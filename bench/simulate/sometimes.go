@@ -78,6 +78,7 @@ var rare = []string{
 	"a gate forgot a removed cabinet",
 	"a tail was flushed",
 	"two hubs flushed one tail",
+	"a hub read the filter of a recipient",
 	"a small Save was carried out, and its answer was lost",
 	"a small Save was refused, because another hub had saved",
 	"a hub died between the page of a flush and its head",

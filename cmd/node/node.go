@@ -61,6 +61,7 @@ type Options struct {
 	PullOnly bool
 
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
+	Unfiltered     int           // see cosmos.Options
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
 	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready

@@ -92,6 +92,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		TailEvents:     cfg.Cosmos.TailEvents,
 		KeepCabinets:   cfg.Cosmos.TailEvents == 0,
 		DrawerCapacity: opts.DrawerCapacity,
+		Unfiltered:     opts.Unfiltered,
 		SweepEvery:     opts.SweepEvery,
 		SweepUnits:     sweepUnits,
 		IndexBytes:     int(cfg.Cosmos.IDMemory),

@@ -33,7 +33,7 @@ const (
 	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
 	Clear       Name = "clear"        // a rollback is done
 	Seal        Name = "seal"         // a drawer takes no more
-	LeaveFilter Name = "leave filter" // the ids of a drawer, or of several
+	LeaveFilter Name = "leave filter" // the ids of a drawer, of several, or of a recipient
 	Mend        Name = "mend"         // a catalog entry is put right, or away
 	OpenBundle  Name = "open bundle"
 	Prove       Name = "prove" // a write that changes nothing proves what is so; or a gate forgets removed cabinets
@@ -204,6 +204,10 @@ func (r *request) catalogWrite() Name {
 		return Want
 	case r.method == http.MethodPatch || r.isBatch:
 		return Retain
+	case r.method == http.MethodDelete:
+		return Remove
+	case r.has(`"fingerprints"`):
+		return LeaveFilter
 	case !r.has(`"cabinets"`):
 		return Adopt
 	case r.has(`"aborted":true`):
