@@ -16,7 +16,7 @@
 //
 //	catalog                             cabinet
 //	+-recipient---------+  last drawer  +-recipient|origin|contentType---+
-//	| head              |-------------->| drawer 1   drawer 2   drawer 3 |
+//	| head   filter     |-------------->| drawer 1   drawer 2   drawer 3 |
 //	+-------------------+          +--->|                                |
 //	+-recipient|origin--+  hint    |    +----|----------|----------|-----+
 //	| entry  entry      |----------+         v          v          v
@@ -38,7 +38,8 @@
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
 //	page    a run of events of one Save or of a tail, written once
 //	filter  hint: the ids that a drawer or a block of drawers may hold, beside the drawers;
-//	        filters of older versions lie beside the pages
+//	        filters of older versions lie beside the pages. That of a recipient holds the ids
+//	        of the small drawers that are being filled, beside the head
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
 //	notice  a domain is to be notified that a bundle was dequeued
@@ -129,6 +130,25 @@
 // changes no format: older nodes keep members that they do not know. A version beside which
 // older nodes must not write raises the Format of a [client.DocumentKind]; older nodes then
 // leave the mailbox alone and report it. The rules are in document_kinds.go.
+//
+// # What a Save costs
+//
+// A Save asks whether its ids were received, whatever the cabinet they came to: an id that comes
+// again with another content type is a conflict, not another event. A node that knows the
+// recipient has that in memory. For one that does not (a cold Save), the price is up to three
+// times that of a warm Save:
+//
+//   - with any number of events in few cabinets, by the filters of drawers and blocks,
+//   - with up to 1,000 cabinets, by the filter of the recipient; see recipient_filter.go.
+//
+// It is more, one or two requests for each cabinet, where the filter of the recipient does not
+// help: for cabinets that have several drawers (more than 10,000 events, or a Save that was
+// rolled back within the retention), and for those whose drawers do not fit into it: 5,000
+// events in all, or with more than 128 cabinets 40 for each. To include these, the filter would
+// have to be cut by hash, as those of blocks are, and each of its parts be written again when
+// any cabinet changes. A Save to many cabinets that the node does not know also looks for
+// drawers ahead of the head in each, by one query: one for all of them would go to every
+// physical partition.
 //
 // # Departures
 //

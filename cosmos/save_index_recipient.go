@@ -67,6 +67,9 @@ func (o *openDrawer) adopt(d *filteredDrawer, limit int) bool {
 		return false
 	}
 	o.looked = true
+	if d.count <= o.fill {
+		return true
+	}
 	o.filter, o.from, o.fill = newFingerprintSet(drawerSegment(o.ordinal), d.keys), d.count, d.count
 	return true
 }
