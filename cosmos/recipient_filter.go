@@ -175,7 +175,7 @@ func decodeDrawers(data []byte) ([]filteredDrawer, error) {
 		if d.failed || count > maxSlots || keys > uint64(len(d.b)/fingerprintBytes) {
 			return nil, errFingerprints
 		}
-		drawers[i] = filteredDrawer{drawer: idText(id), count: int(count), keys: make([]fingerprintKey, keys)} //nolint:gosec // bounded above
+		drawers[i] = filteredDrawer{drawer: idText(id), count: int(count), keys: make([]fingerprintKey, keys)}
 		for j := range drawers[i].keys {
 			var b [8]byte
 			d.copy(b[:fingerprintBytes])
