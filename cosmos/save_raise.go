@@ -2,13 +2,10 @@ package cosmos
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -33,105 +30,6 @@ import (
 // Each step is a replace of the head on condition that it is the one that was compared,
 // which proves that the head was no stale read. It does not matter how old the gate is that
 // was read: if a head is current, no gate that was ever stored may be in front of it.
-
-// isInFront reports whether a gate has let through what a head does not know.
-func (at position) isInFront(last received) bool {
-	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
-		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
-}
-
-// inFrontOf returns the cabinets in which one of the gates is in front of a head, with the
-// positions of the gates.
-func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position {
-	var found map[cabinetName]position
-	add := func(name cabinetName, at position) {
-		if found == nil {
-			found = make(map[cabinetName]position)
-		}
-		found[name] = at
-	}
-	for _, g := range gates {
-		for name := range g.At {
-			if at := g.position(name, h.Cabinets[name]); at.isInFront(h.lastEver(name)) {
-				add(name, at)
-			}
-		}
-		if g.Removed > h.Watermark {
-			add(removedCabinets, position{Sequence: max(g.Removed, found[removedCabinets].Sequence)})
-		}
-	}
-	return found
-}
-
-// removedCabinets stands for the cabinets that a gate has forgotten.
-const removedCabinets cabinetName = ""
-
-// readHeadAndGates reads w.head unless it is known, and beside it the gates of those groups of
-// the batch that the head was not compared with yet.
-func (w *writer) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
-	if w.reserved == nil && w.isOld.Swap(false) {
-		w.head = nil
-	}
-	groups, err := w.uncompared()
-	if err != nil {
-		return nil, err
-	}
-	if len(groups) == 0 {
-		if err := w.readHead(ctx, c); err != nil {
-			return nil, err
-		}
-		if groups, err = w.uncompared(); err != nil || len(groups) == 0 { // else this head is an older one
-			return nil, err
-		}
-	}
-	gates := make(map[domain.Group]*gate, len(groups))
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.readHead(gctx, c) })
-	g.Go(func() error { return c.readGates(gctx, w.recipient, groups, gates) })
-	return gates, g.Wait()
-}
-
-// uncompared returns the groups of the batch whose gates the head was not compared with yet.
-func (w *writer) uncompared() ([]domain.Group, error) {
-	var groups []domain.Group
-	var last domain.Origin
-	for _, save := range w.batch {
-		for i := range save.events {
-			origin := save.events[i].Origin
-			if origin == last {
-				continue
-			}
-			last = origin
-			group, err := w.r.opts.Groups.Of(origin)
-			if err != nil {
-				return nil, err
-			}
-			if !w.compared[group] && !slices.Contains(groups, group) {
-				groups = append(groups, group)
-			}
-		}
-	}
-	return groups, nil
-}
-
-// compare notes that w.head is not behind the gates. If it is, the head is raised above them,
-// step by step: the error is client.ErrStale after each. A raise that another writer has begun
-// is completed.
-func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
-	if w.head.Watermark > w.head.Reserved { // its numbers would be given again
-		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
-	}
-	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {
-		return w.raiseLosses(ctx, c)
-	}
-	if len(gates) > 0 && w.compared == nil {
-		w.compared = make(map[domain.Group]bool)
-	}
-	for group := range gates {
-		w.compared[group] = true
-	}
-	return nil
-}
 
 // raise takes the next step to a head that is above the positions of gates, and above the
 // drawers, of the cabinets in lost. w.head has no intent. If it succeeds, the error is client.ErrStale: the caller reads the head again.
@@ -279,80 +177,6 @@ func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id strin
 			return read.at
 		}
 	}
-}
-
-// raiseNumbers raises the numbers and totals of cabinets whose drawers are all sealed.
-func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName]position) error {
-	next := w.head.clone()
-	for name, at := range lost {
-		next.Watermark = max(next.Watermark, at.Sequence)
-		next.Reserved = max(next.Reserved, next.Watermark)
-		if name == removedCabinets {
-			continue
-		}
-		cabinet, err := cabinetOf(w.recipient, name)
-		if err != nil {
-			return err
-		}
-		last := next.cabinet(name)
-		at = last.sinceBase(at)
-		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.floor(name), at)
-		if err != nil {
-			return err
-		}
-		w.r.opts.Logger.ErrorContext(ctx, "the store has lost writes of a head: it continues above its gate and its drawers",
-			"recipient", w.recipient.String(), "cabinet", name, "received", last.Total, "acknowledged", at.Total, "waiting", waiting)
-		last.Sequence, last.Total, last.Raise = max(last.Sequence, sequence), at.Total+waiting, false
-		next.Cabinets[name] = last
-		next.Watermark = max(next.Watermark, last.Sequence)
-		next.Reserved = max(next.Reserved, next.Watermark)
-	}
-	// A crash before this write leaves a head whose drawers are sealed, and the note. The next
-	// writer finds it and gets here.
-	if err := w.writeHead(ctx, c, next); err != nil {
-		return lookAgain(err)
-	}
-	w.index = newIndex(w.recipient, w.r.indexLimit())
-	w.r.known.forget(w.recipient)
-	w.r.metrics.repairs.WithLabelValues("raise").Add(float64(len(lost)))
-	w.r.inFront.remove(w.recipient)
-	return client.ErrStale
-}
-
-// storedBehind returns how many events are stored behind a position, in drawers that are
-// sealed, and an upper bound of their numbers.
-func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
-	from := max(at.Ordinal, floor)
-	extents, err := c.extents(ctx, cabinet, last, from, 0)
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(extents) != last.Ordinal-from+1 {
-		return 0, 0, client.ErrNotYetVisible
-	}
-	sequence = at.Sequence
-	for _, e := range extents {
-		s := slotRange{Drawer: e.drawer, Ordinal: e.ordinal, To: e.limit}
-		if e.ordinal == at.Ordinal {
-			s.From = at.Slot
-		}
-		if s.From >= s.To {
-			continue
-		}
-		waiting += int64(s.To - s.From)
-		read := c.readDrawer(cabinet, s, nil)
-		for !read.done() {
-			events, err := read.next(ctx)
-			if errors.Is(err, client.ErrNotYetVisible) || domain.KindOf(err) == domain.Damaged {
-				break // a page is lost, as a check reports
-			}
-			if err != nil {
-				return 0, 0, err
-			}
-			sequence = max(sequence, events[len(events)-1].Sequence)
-		}
-	}
-	return waiting, max(sequence, at.Sequence+domain.Sequence(waiting)), nil
 }
 
 // raiseHead raises the head of a recipient above all gates and drawers that are in front of

@@ -1,0 +1,175 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// pagesAtOnce is how many pages are read in one request: half a megabyte, when
+// they are full.
+const pagesAtOnce = 8
+
+// read goes through the pages of a drawer.
+func (s *scan) read(ctx context.Context, d *drawerSeen) error {
+	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		azcosmos.QueryParameter{Name: "@from", Value: 0})
+	slot := 0 // the next one
+	hashes := make([]uint64, 0, min(d.limit, maxRound))
+	for !q.IsDone() && slot < d.paged {
+		items, err := q.Next(ctx, pagesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			var p page
+			if err := q.Decode(item, &p); err != nil {
+				return err
+			}
+			if p.Slot >= d.paged {
+				break // of a Save that was not committed, or of a flush that is not in the head yet
+			}
+			if slot, err = s.page(d, &p, slot, &hashes); err != nil {
+				return err
+			}
+		}
+		q.UseCall(s.l.begin().Call) // a budget for each request
+	}
+	if slot < d.paged && !s.idsOnly {
+		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
+	}
+	s.readTail(d, &hashes)
+	if s.idsOnly {
+		return nil
+	}
+	s.l.mu.Lock()
+	s.l.events += int64(d.events)
+	s.l.mu.Unlock()
+	if d.events != d.limit {
+		return nil
+	}
+	return s.filters(ctx, d, hashes)
+}
+
+// readTail adds the events of d that are in the tail, and appends the hashes of their ids.
+func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
+	if s.tail == nil || s.tail.drawer != d.id {
+		return
+	}
+	ids := make([]domain.EventID, 0, len(s.tail.events))
+	for i := range s.tail.events {
+		e := &s.tail.events[i]
+		ids = append(ids, e.ID)
+		if !s.idsOnly {
+			*hashes = append(*hashes, hashOf(e.ID))
+			s.event(d, "the tail of "+s.where(d), s.tail.paged+i, e.Sequence)
+		}
+	}
+	s.l.ids.add(ids)
+}
+
+// page checks a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
+func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, error) {
+	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
+	if !s.idsOnly {
+		switch {
+		case p.Slot > slot:
+			s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, p.Slot-1)
+		case p.Slot < slot:
+			s.l.found("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
+		}
+	}
+	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.most()))
+	err := p.decode(s.cabinet, func(slot int, e *storedEvent) bool {
+		if slot >= d.paged {
+			return false
+		}
+		ids = append(ids, e.ID)
+		if !s.idsOnly {
+			*hashes = append(*hashes, hashOf(e.ID))
+			s.event(d, where, slot, e.Sequence)
+		}
+		return true
+	})
+	s.l.ids.add(ids)
+	if domain.KindOf(err) == domain.NewerFormat {
+		return 0, err
+	}
+	if err != nil && !s.idsOnly {
+		s.l.found("H8", pageDamaged, where, nil, "%v", err)
+	}
+	return p.Until, nil
+}
+
+func (s *scan) event(d *drawerSeen, where string, slot int, sequence domain.Sequence) {
+	d.events++
+	if d.first == 0 {
+		d.first = sequence
+	}
+	if sequence <= d.last || sequence > s.l.h.Watermark {
+		s.l.found("H3", sequenceWrong, where, nil, "number %d in slot %d follows number %d; the watermark is %d", sequence, slot, d.last, s.l.h.Watermark)
+	}
+	d.last = sequence
+	waits := sequence > s.at.Sequence
+	if waits {
+		d.waiting++
+		if s.bundle != nil && sequence <= s.bundle.Last {
+			d.bundled++
+		}
+		if d.next == 0 {
+			d.next = sequence
+		}
+	}
+	if behind := d.ordinal > s.at.Ordinal || d.ordinal == s.at.Ordinal && slot >= s.at.Slot; behind != waits {
+		s.l.found("H7", gateWrong, s.where(d), nil, "the gate stands at drawer %d, slot %d, number %d, but slot %d holds number %d",
+			s.at.Ordinal, s.at.Slot, s.at.Sequence, slot, sequence)
+	}
+	if s.bundle != nil {
+		s.inBundle(d, slot, sequence)
+	}
+}
+
+// inBundle holds the ends of the open bundle to what lies there.
+func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
+	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
+	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
+		d.id == last.Drawer && slot == last.To-1 && sequence != s.bundle.Last {
+		s.l.found("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
+			s.bundle.First, s.bundle.Last, slot, d.ordinal, sequence)
+	}
+}
+
+// find looks for suspects in a drawer and notes where they are.
+func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
+	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		azcosmos.QueryParameter{Name: "@from", Value: 0})
+	for !q.IsDone() {
+		items, err := q.Next(ctx, pagesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			var p page
+			if err := q.Decode(item, &p); err != nil {
+				return err
+			}
+			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time
+				if slot < d.paged && suspects[fingerprint(e.ID)] {
+					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), slot))
+				}
+				return slot < d.paged
+			})
+		}
+	}
+	if s.tail != nil && s.tail.drawer == d.id {
+		for i := range s.tail.events {
+			if e := &s.tail.events[i]; suspects[fingerprint(e.ID)] {
+				places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), s.tail.paged+i))
+			}
+		}
+	}
+	return nil
+}

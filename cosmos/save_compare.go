@@ -1,0 +1,112 @@
+package cosmos
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A writer compares the head with the gates of the groups that it saves to, before its first
+// Save to each of them; see save_raise.go.
+
+// isInFront reports whether a gate has let through what a head does not know.
+func (at position) isInFront(last received) bool {
+	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
+		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
+}
+
+// inFrontOf returns the cabinets in which one of the gates is in front of a head, with the
+// positions of the gates.
+func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position {
+	var found map[cabinetName]position
+	add := func(name cabinetName, at position) {
+		if found == nil {
+			found = make(map[cabinetName]position)
+		}
+		found[name] = at
+	}
+	for _, g := range gates {
+		for name := range g.At {
+			if at := g.position(name, h.Cabinets[name]); at.isInFront(h.lastEver(name)) {
+				add(name, at)
+			}
+		}
+		if g.Removed > h.Watermark {
+			add(removedCabinets, position{Sequence: max(g.Removed, found[removedCabinets].Sequence)})
+		}
+	}
+	return found
+}
+
+// removedCabinets stands for the cabinets that a gate has forgotten.
+const removedCabinets cabinetName = ""
+
+// readHeadAndGates reads w.head unless it is known, and beside it the gates of those groups of
+// the batch that the head was not compared with yet.
+func (w *writer) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
+	if w.reserved == nil && w.isOld.Swap(false) {
+		w.head = nil
+	}
+	groups, err := w.uncompared()
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) == 0 {
+		if err := w.readHead(ctx, c); err != nil {
+			return nil, err
+		}
+		if groups, err = w.uncompared(); err != nil || len(groups) == 0 { // else this head is an older one
+			return nil, err
+		}
+	}
+	gates := make(map[domain.Group]*gate, len(groups))
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.readHead(gctx, c) })
+	g.Go(func() error { return c.readGates(gctx, w.recipient, groups, gates) })
+	return gates, g.Wait()
+}
+
+// uncompared returns the groups of the batch whose gates the head was not compared with yet.
+func (w *writer) uncompared() ([]domain.Group, error) {
+	var groups []domain.Group
+	var last domain.Origin
+	for _, save := range w.batch {
+		for i := range save.events {
+			origin := save.events[i].Origin
+			if origin == last {
+				continue
+			}
+			last = origin
+			group, err := w.r.opts.Groups.Of(origin)
+			if err != nil {
+				return nil, err
+			}
+			if !w.compared[group] && !slices.Contains(groups, group) {
+				groups = append(groups, group)
+			}
+		}
+	}
+	return groups, nil
+}
+
+// compare notes that w.head is not behind the gates. If it is, the head is raised above them,
+// step by step: the error is client.ErrStale after each. A raise that another writer has begun
+// is completed.
+func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
+	if w.head.Watermark > w.head.Reserved { // its numbers would be given again
+		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
+	}
+	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {
+		return w.raiseLosses(ctx, c)
+	}
+	if len(gates) > 0 && w.compared == nil {
+		w.compared = make(map[domain.Group]bool)
+	}
+	for group := range gates {
+		w.compared[group] = true
+	}
+	return nil
+}
