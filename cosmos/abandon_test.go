@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
-	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -164,43 +163,26 @@ func TestLostPage_EndsTheBundleBeforeIt(t *testing.T) {
 }
 
 func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
-	for _, loseReply := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			for n := 1; ; n++ {
-				f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[0], 0) })
-				dying := f.opts
-				dying.Retries = -1
-				node, requests := f.node(dying, false), 0
-				f.line.Break(func(int, *http.Request) faulty.Fault {
-					requests++
-					switch {
-					case requests == n && loseReply:
-						return faulty.ReplyLostAfter
-					case requests >= n:
-						return faulty.RequestLost
-					}
-					return faulty.None
-				})
-				_, err := node.Abandon(t.Context(), f.main, order)
-				f.line.Break(nil)
-				other := f.node(f.opts, true)
-				_, again := other.Abandon(t.Context(), f.main, order)
-				records, rerr := other.Records(t.Context(), f.actor, 10)
-				require.NoError(t, rerr)
-				require.Len(t, records, 1, "stopped at request %d: the loss is recorded once, with the gate behind it", n)
-				require.NotNil(t, records[0].Lost)
-				require.EqualValues(t, 2, records[0].Lost.Events)
-				if again != nil {
-					require.Equal(t, domain.Conflict, domain.KindOf(again), "%v", again)
-				}
-				require.Equal(t, idsOf(events[6:]), f.dequeues(other, 100))
-				if err == nil {
-					require.Greater(t, n, 5)
-					return
-				}
+	eachStop(t, 5, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+		f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[0], 0) })
+		abandon := func(node *Repository) error {
+			_, err := node.Abandon(t.Context(), f.main, order)
+			return err
+		}
+		return f, abandon, func(n int) {
+			other := f.node(f.opts, true)
+			again := abandon(other)
+			records, err := other.Records(t.Context(), f.actor, 10)
+			require.NoError(t, err)
+			require.Len(t, records, 1, "stopped at request %d: the loss is recorded once, with the gate behind it", n)
+			require.NotNil(t, records[0].Lost)
+			require.EqualValues(t, 2, records[0].Lost.Events)
+			if again != nil {
+				require.Equal(t, domain.Conflict, domain.KindOf(again), "%v", again)
 			}
-		})
-	}
+			require.Equal(t, idsOf(events[6:]), f.dequeues(other, 100))
+		}
+	})
 }
 
 func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
-	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -119,49 +118,11 @@ func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
 
 func TestRaiseAboveDrawers_MayStopAtAnyRequest(t *testing.T) {
 	for _, tails := range []int{0, 3} {
-		for _, loseReply := range []bool{false, true} {
-			if raced && (tails == 0 || loseReply) {
-				continue
-			}
-			synctest.Test(t, func(t *testing.T) {
-				for n := 1; ; n++ {
-					f, stored := aheadStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
-					dying := f.opts
-					dying.Retries = -1
-					node := f.node(dying, false)
-					requests, after := 0, repositorytest.Events(8, f.actor)
-					f.line.Break(func(int, *http.Request) faulty.Fault {
-						requests++
-						switch {
-						case requests == n && loseReply:
-							return faulty.ReplyLostAfter
-						case requests >= n:
-							return faulty.RequestLost
-						}
-						return faulty.None
-					})
-					var err error
-					for range 5 { // without retries, each Save takes one step
-						if _, err = node.Save(t.Context(), f.actor, after[:2]); requests >= n {
-							break
-						}
-					}
-					f.line.Break(nil)
-					other := f.node(f.opts, true)
-					_, err2 := other.Save(t.Context(), f.actor, after[:2])
-					require.NoError(t, err2)
-					f.saves(f.node(f.opts, false), after[2:], 1)
-					require.Equal(t, append(idsOf(stored), idsOf(after)...), f.dequeues(other, 100), "stopped at request %d", n)
-					report, cerr := f.check(f.actor, true)
-					require.NoError(t, cerr)
-					require.True(t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
-					if err == nil {
-						require.Greater(t, n, 10)
-						return
-					}
-				}
-			})
-		}
+		eachStop(t, 10, raced && tails == 0, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+			f, stored := aheadStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
+			after := repositorytest.Events(8, f.actor)
+			return f, f.savesStepByStep(after[:2]), func(n int) { f.goesOn(n, stored, after) }
+		})
 	}
 }
 

@@ -326,46 +326,68 @@ func inFrontStore(t *testing.T, opts Options) *failover {
 }
 
 func TestRaise_MayStopAtAnyRequest(t *testing.T) {
-	for _, loseReply := range []bool{false, true} {
+	eachStop(t, 10, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
+		f := inFrontStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
+		after := repositorytest.Events(8, f.actor)
+		return f, f.savesStepByStep(after[:2]), func(n int) { f.goesOn(n, nil, after) }
+	})
+}
+
+// eachStop has a node stop at its n-th request, for n from 1 until it makes fewer, which is
+// above least: before that request is applied, or after it. open returns a new store, what the
+// node does, and what holds for other nodes afterwards.
+func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
+	t.Helper()
+	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		if skip || raced && fault == faulty.ReplyLostAfter {
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			for n := 1; ; n++ {
-				f := inFrontStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
-				dying := f.opts
-				dying.Retries = -1
-				node := f.node(dying, false)
-				requests, after := 0, repositorytest.Events(8, f.actor)
-				f.line.Break(func(int, *http.Request) faulty.Fault {
-					requests++
-					switch {
-					case requests == n && loseReply:
-						return faulty.ReplyLostAfter
-					case requests >= n:
-						return faulty.RequestLost
-					}
-					return faulty.None
-				})
-				var err error
-				for range 4 { // without retries, each Save takes one step
-					if _, err = node.Save(t.Context(), f.actor, after[:2]); requests >= n {
-						break
-					}
-				}
+				f, act, holds := open(t)
+				once := f.opts
+				once.Retries = -1
+				node := f.node(once, false)
+				f.line.CrashAt(n, fault)
+				err := act(node)
+				stopped := f.line.Fired() > 0
 				f.line.Break(nil)
-				other := f.node(f.opts, true)
-				_, err2 := other.Save(t.Context(), f.actor, after[:2])
-				require.NoError(t, err2)
-				f.saves(f.node(f.opts, false), after[2:], 1)
-				require.Equal(t, idsOf(after), f.dequeues(other, 100), "stopped at request %d", n)
-				report, cerr := f.check(f.actor, true)
-				require.NoError(t, cerr)
-				require.True(t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
-				if err == nil {
-					require.Greater(t, n, 10)
+				holds(n)
+				if !stopped {
+					require.NoError(t, err)
+					require.Greater(t, n, least)
 					return
 				}
 			}
 		})
 	}
+}
+
+// savesStepByStep saves events by a node that makes no retries, so that each Save takes one
+// step of a raise.
+func (f *failover) savesStepByStep(events []domain.Event) func(*Repository) error {
+	return func(node *Repository) (err error) {
+		for range 5 {
+			if _, err = node.Save(f.t.Context(), f.actor, events); f.line.Fired() > 0 {
+				break
+			}
+		}
+		return err
+	}
+}
+
+// goesOn saves events by other nodes, after one has stopped at its n-th request. They are
+// delivered behind those that are stored.
+func (f *failover) goesOn(n int, stored, after []domain.Event) {
+	f.t.Helper()
+	other := f.node(f.opts, true)
+	_, err := other.Save(f.t.Context(), f.actor, after[:2])
+	require.NoError(f.t, err)
+	f.saves(f.node(f.opts, false), after[2:], 1)
+	require.Equal(f.t, append(idsOf(stored), idsOf(after)...), f.dequeues(other, 100), "stopped at request %d", n)
+	report, err := f.check(f.actor, true)
+	require.NoError(f.t, err)
+	require.True(f.t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
 }
 
 func TestRaise_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
