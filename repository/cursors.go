@@ -33,6 +33,14 @@ type Cursors interface {
 	// settlement was not stored and may be stored again.
 	Settle(ctx context.Context, id domain.CursorID, version CursorVersion, s domain.Settlement) (CursorVersion, error)
 
+	// Retire removes a cursor of version from its shard, which is closed and of which nothing is
+	// outstanding: Load does not find it any more, and Create fails with Conflict. Standing and
+	// dead letters can be read for DeadLetterRetention at least; then nothing is left of the cursor
+	// and of the definition of its subscription, and the id may be used again. The call may be
+	// repeated. It fails with Conflict if the cursor has been stored since, and with NotFound if
+	// nothing is left.
+	Retire(ctx context.Context, id domain.CursorID, version CursorVersion) error
+
 	// DeadLetters returns up to limit dead letters of a cursor behind a position, in the order
 	// of their entries; the zero EntryID with Number -1 is before all.
 	DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error)

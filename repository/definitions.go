@@ -33,7 +33,7 @@ type Definitions interface {
 
 	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if there is
 	// none. If version is not empty, it fails with Conflict if the subscription has another one.
-	// The id cannot be used again, because its cursor remains.
+	// The id cannot be used again before its cursor was retired and nothing is left of it.
 	DeleteSubscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, version DefinitionVersion) error
 }
 

@@ -65,6 +65,9 @@ type cursorDoc struct {
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 
 	Recent []string `json:"recent,omitempty"`
+
+	Retired bool  `json:"retired,omitempty"` // it is closed, empty, and in no shard
+	TTL     int64 `json:"ttl,omitempty"`     // seconds; of a retired one
 	client.Document
 
 	etag azcore.ETag

@@ -19,25 +19,51 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 	doc := makeCursorDoc(id, &standing, s.client.NewID())
 	err := c.Retry(ctx, func() error {
 		// A crash after this write leaves an entry without a cursor, which readers skip and a
-		// repeated Create uses. If it is refused, the entry is there.
-		if _, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err != nil && !client.IsRefused(err) {
+		// repeated Create uses.
+		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
+		if client.IsRefused(err) { // the entry is there
+			if err = s.compareCursor(ctx, c, id, doc.WriteID); client.IsNotFound(err) {
+				err = s.keepEntry(ctx, c, entry)
+			} else {
+				return err
+			}
+		}
+		if err != nil {
 			return err
 		}
 		// A crash after this write leaves a cursor that its caller does not know of.
-		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
+		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
 		if !client.IsRefused(err) {
 			return err
 		}
-		stored, err := s.readCursor(ctx, c, id)
-		switch {
-		case client.IsNotFound(err):
+		if err = s.compareCursor(ctx, c, id, doc.WriteID); client.IsNotFound(err) {
 			return client.ErrNotYetVisible
-		case err == nil && stored.WriteID != doc.WriteID:
-			return domain.Errorf(domain.Conflict, "the cursor exists")
 		}
 		return err
 	})
 	return c.Outcome("create cursor "+id.String(), err)
+}
+
+// compareCursor fails with Conflict if a cursor was created by another write, and with a
+// not-found error if there is none.
+func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.CursorID, writeID string) error {
+	stored, err := s.readCursor(ctx, c, id)
+	if err == nil && stored.WriteID != writeID {
+		return domain.Errorf(domain.Conflict, "the cursor exists")
+	}
+	return err
+}
+
+// keepEntry changes the etag of an entry whose cursor is about to be created. Another node may
+// have read the entry as that of a cursor which is gone, and now it cannot delete it.
+func (s *Store) keepEntry(ctx context.Context, c *client.Call, entry *entryDoc) error {
+	ops := client.NewPatch(entryDocument)
+	ops.AppendSet("/stream", entry.Stream)
+	err := c.Patch(ctx, s.cursors, entry.PartitionKey, entry.ID, ops, &entryDoc{})
+	if client.IsNotFound(err) {
+		return client.ErrStale
+	}
+	return err
 }
 
 func (s *Store) readCursor(ctx context.Context, c *client.Call, id domain.CursorID) (*cursorDoc, error) {
@@ -54,8 +80,15 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 	var version repository.CursorVersion
 	err := c.Retry(ctx, func() error {
 		doc, err := s.readCursor(ctx, c, id)
-		if client.IsNotFound(err) {
-			return domain.Errorf(domain.NotFound, "there is no such cursor")
+		if isMissing := client.IsNotFound(err); isMissing || err == nil && doc.Retired {
+			if isMissing {
+				err = s.unlistExpired(ctx, c, id)
+			} else {
+				err = s.unlist(ctx, c, id)
+			}
+			if err == nil {
+				err = domain.Errorf(domain.NotFound, "there is no such cursor")
+			}
 		}
 		if err != nil {
 			return err

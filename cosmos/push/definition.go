@@ -16,8 +16,12 @@ import (
 // readDefinition reads what is stored of a subscription. It fails with a not-found error if
 // that is nothing.
 func (s *Store) readDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
+	return s.readDefinitionOf(ctx, c, id.Cursor())
+}
+
+func (s *Store) readDefinitionOf(ctx context.Context, c *client.Call, cursor domain.CursorID) (*definitionDoc, error) {
 	d := &definitionDoc{}
-	etag, err := c.Read(ctx, s.cursors, id.Cursor().String(), definitionID, d)
+	etag, err := c.Read(ctx, s.cursors, cursor.String(), definitionID, d)
 	d.etag = etag
 	return d, err
 }

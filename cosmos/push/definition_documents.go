@@ -25,7 +25,7 @@ const (
 
 // The states of a definition. The empty one is that of a subscription.
 const (
-	definitionDeleted = "deleted" // final
+	definitionDeleted = "deleted" // final, until the document expires
 	definitionRefused = "refused" // reservations of the id were refused, and it may be reserved again
 )
 
@@ -56,6 +56,7 @@ type definitionDoc struct {
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
+	TTL              int64             `json:"ttl,omitempty"`     // seconds; once the cursor is retired
 	client.Document
 
 	etag azcore.ETag

@@ -37,8 +37,7 @@
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry
 //	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
-//	        which is never deleted, because the cursor is; or which reservations of the id
-//	        were refused
+//	        which is removed after the cursor; or which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
 //	        document has not given before. At most domain.MaxSubscriptions
 //
@@ -83,6 +82,15 @@
 // A cursor whose owner ended without releasing it is served carefully, one call at a time,
 // each after a claim that a settlement stores; domain.Caution says when that ends.
 //
+// The cursor of a subscription that was deleted is closed, and is retired when all its deliveries
+// are cancelled:
+//
+//	retire  in one batch, mark the cursor and have it expire after 15 days, behind its dead
+//	        letters, and the definition after 16 days. A crash before leaves a closed cursor,
+//	        which its next owner retires. Until the definition expires, the id cannot be created
+//	unlist  remove the entry from the shard. A crash before leaves an entry that the next load
+//	        removes, as it does if the cursor has expired meanwhile
+//
 // # Nodes
 //
 //	beat    patch the node with a higher number, or create it. A crash leaves a node that seems
@@ -124,6 +132,9 @@
 //	a refused reservation is replaced               TestACreationThatIsBeingRefused_IsListedOrNotThere
 //	reservations without a subscription are freed   TestACrashAnywhere_TakesNothingFromTheLimit
 //	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
+//	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
+//	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
+//	a new cursor keeps an entry that is there       TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
 //	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
 //	a beat with a lower number changes nothing      TestConformance

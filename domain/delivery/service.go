@@ -33,7 +33,7 @@ type service struct {
 	due      time.Time // of the first retry, while the cursor is forgotten
 
 	loading     bool
-	settling    bool
+	settling    bool          // a settlement is being stored, or the cursor is being retired
 	underway    int           // calls
 	picks       int           // of fresh entries
 	changed     bool          // the receiver is to be found again
@@ -79,6 +79,7 @@ type inbox struct {
 	outcomes []outcome
 	loaded   *loadResult
 	settled  *settleResult
+	retired  *retireResult
 	fetched  *fetchResult
 }
 
@@ -126,7 +127,7 @@ func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 // isTickOnly reports whether there is no other event than that of the timer.
 func (in *inbox) isTickOnly() bool {
 	return !in.woken && !in.changed && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
-		in.loaded == nil && in.settled == nil && in.fetched == nil
+		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil
 }
 
 // handle handles events, and begins what follows from them.
@@ -153,6 +154,9 @@ func (s *service) handle(in *inbox) {
 	}
 	if in.settled != nil {
 		s.finishSettle(in.settled)
+	}
+	if in.retired != nil {
+		s.finishRetire(in.retired)
 	}
 	if in.loaded != nil {
 		s.finishLoad(in.loaded)

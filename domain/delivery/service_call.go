@@ -91,16 +91,6 @@ func (s *service) take(e *repository.Entry, matches bool) {
 	s.markDirty()
 }
 
-// cancel cancels the deliveries of a receiver that was deleted, some with each settlement.
-func (s *service) cancel() {
-	if s.cancelled || s.settling {
-		return
-	}
-	s.cancelled = !s.cursor.Cancel(domain.MaxConcurrency)
-	s.urgent = true
-	s.markDirty()
-}
-
 // begin begins a call. It returns false if nothing may be called any more.
 func (s *service) begin(p *permit) bool {
 	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) {

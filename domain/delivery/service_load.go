@@ -84,8 +84,9 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
 	s.current = !s.changed // the receiver may have changed after it was read
-	s.released, s.due, s.urgent, s.cancelled = false, time.Time{}, false, false
 	standing := s.cursor.Standing()
+	s.released, s.due, s.urgent = false, time.Time{}, false
+	s.cancelled = standing.State == domain.Closed && standing.Outstanding() == 0
 	s.careful = standing.Caution != nil
 	s.engine.dispatcher.setSuspect(s, standing.Failures > 0)
 	if s.cursor.InFlight() > 0 {

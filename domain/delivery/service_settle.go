@@ -96,13 +96,18 @@ func (s *service) finishSettle(r *settleResult) {
 		// ended. Otherwise the two would refuse each other's settlements again and again, and a
 		// delivery that is claimed by each of them in turn would seem to end its callers.
 		s.current, s.wanted = false, true
-		s.released = s.leaving
-		wait := s.engine.opts.Timeout
-		s.resume = time.Now().Add(wait + time.Duration(s.engine.opts.Random()%uint64(wait))) //nolint:gosec // positive
+		s.leaveToOther()
 		return
 	default: // it may have been stored
 		s.current, s.wanted = false, true
 	}
 	s.engine.warn(s.engine.ctx, "settle a cursor", r.err, slog.String("cursor", s.id.String()))
 	s.pause()
+}
+
+// leaveToOther leaves the cursor alone for a while, because another node has loaded it.
+func (s *service) leaveToOther() {
+	s.released = s.leaving
+	wait := s.engine.opts.Timeout
+	s.resume = time.Now().Add(wait + time.Duration(s.engine.opts.Random()%uint64(wait))) //nolint:gosec // positive
 }

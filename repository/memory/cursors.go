@@ -32,6 +32,7 @@ type storedCursor struct {
 	standing domain.Standing
 	retries  map[domain.EntryID]domain.Retry
 	dead     map[domain.EntryID]deadLetter
+	retired  time.Time // zero: it is not
 }
 
 type deadLetter struct {
@@ -51,7 +52,7 @@ func (s *Cursors) Create(ctx context.Context, id domain.CursorID, standing domai
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cursors[id] != nil {
+	if _, err := s.find(id); err == nil {
 		return domain.Errorf(domain.Conflict, "cursor %s exists", id)
 	}
 	shard := repository.ShardOf(id)
@@ -69,6 +70,10 @@ func (s *Cursors) find(id domain.CursorID) (*storedCursor, error) {
 		return nil, domain.Errorf(domain.NotFound, "there is no cursor %s", id)
 	}
 	now := s.clock()
+	if !c.retired.IsZero() && now.Sub(c.retired) > repository.DeadLetterRetention+24*time.Hour {
+		delete(s.cursors, id)
+		return nil, domain.Errorf(domain.NotFound, "there is no cursor %s", id)
+	}
 	maps.DeleteFunc(c.dead, func(_ domain.EntryID, d deadLetter) bool {
 		return now.Sub(d.stored) > repository.DeadLetterRetention
 	})
@@ -89,6 +94,9 @@ func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Own
 	c, err := s.find(id)
 	if err != nil {
 		return nil, "", err
+	}
+	if !c.retired.IsZero() {
+		return nil, "", domain.Errorf(domain.NotFound, "cursor %s is retired", id)
 	}
 	loaded, err := domain.OpenCursor(c.standing, slices.Collect(maps.Values(c.retries)), owner, clock())
 	if err != nil {
@@ -124,11 +132,35 @@ func (s *Cursors) Settle(ctx context.Context, id domain.CursorID, version reposi
 	if err != nil {
 		return "", err
 	}
-	if c.name() != version {
+	if c.name() != version || !c.retired.IsZero() {
 		return "", domain.Errorf(domain.Conflict, "cursor %s has another owner, or was settled", id)
 	}
 	s.apply(id, c, t)
 	return c.name(), nil
+}
+
+// Retire implements [repository.Cursors].
+func (s *Cursors) Retire(ctx context.Context, id domain.CursorID, version repository.CursorVersion) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("retire cursor: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.find(id)
+	switch {
+	case err != nil:
+		return err
+	case !c.retired.IsZero():
+		return nil
+	case c.name() != version:
+		return domain.Errorf(domain.Conflict, "cursor %s has another owner, or was settled", id)
+	case c.standing.State != domain.Closed || c.standing.Outstanding() > 0:
+		return domain.Errorf(domain.Conflict, "cursor %s is not closed, or has deliveries", id)
+	}
+	c.retired = s.clock()
+	shard := repository.ShardOf(id)
+	s.shards[shard] = slices.DeleteFunc(s.shards[shard], func(e repository.ShardEntry) bool { return e.Cursor == id })
+	return nil
 }
 
 func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement) {

@@ -47,6 +47,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Stream", streamRules},
 		{"Cursor", cursorRules},
 		{"Retry", retryRules},
+		{"Retirement", retireRules},
 		{"Definition", definitionRules},
 		{"Node", nodeRules},
 	} {

@@ -57,6 +57,8 @@ const (
 	CreateCursor Name = "create cursor" // or its entry in the shard
 	Settle       Name = "settle cursor" // also the proof of a load
 	ListRetry    Name = "list retry"    // the entry of the shard says when the first retry is due
+	Retire       Name = "retire cursor" // of a receiver that was deleted
+	Unlist       Name = "unlist cursor" // the shard has no entry of it any more
 	Beat         Name = "beat"          // a node is alive
 	Assign       Name = "assign shards"
 	Leave        Name = "leave" // a node ends

@@ -43,10 +43,16 @@ func (r *request) cursorsWrite() Name {
 		return Assign
 	case r.key == nodesKey:
 		return Beat
+	case isEntry && r.method == http.MethodDelete:
+		return Unlist
+	case isEntry && r.method == http.MethodPatch && r.has(`"/stream"`):
+		return CreateCursor
 	case isEntry && r.method == http.MethodPatch:
 		return ListRetry
 	case isEntry || r.method == http.MethodPost && !r.isBatch && r.has(`"kind":"cursor"`):
 		return CreateCursor
+	case r.isBatch && r.has(`"retired":true`):
+		return Retire
 	case r.isBatch || r.has(`"kind":"cursor"`):
 		return Settle
 	}

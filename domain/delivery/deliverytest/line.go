@@ -121,6 +121,9 @@ type lineCursors struct {
 }
 
 func (s lineCursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (c *domain.Cursor, version repository.CursorVersion, err error) {
+	s.world.mu.Lock()
+	s.world.loadCount++
+	s.world.mu.Unlock()
 	err = s.line.do(true, func() (err error) {
 		c, version, err = s.Cursors.Load(ctx, id, owner, clock)
 		if err == nil {
@@ -148,6 +151,10 @@ func (s lineCursors) Settle(ctx context.Context, id domain.CursorID, version rep
 		<-time.After(takes)
 	}
 	return settled, err
+}
+
+func (s lineCursors) Retire(ctx context.Context, id domain.CursorID, version repository.CursorVersion) error {
+	return s.line.do(true, func() error { return s.Cursors.Retire(ctx, id, version) })
 }
 
 // loaded counts the take-overs of a cursor.

@@ -109,6 +109,32 @@ var receiverRules = []rule{
 		require.EqualValues(w, 200, s.Counters.Cancelled)
 		require.Zero(w, s.Outstanding())
 	}},
+	{"DeletedReceiversCostAStartingNodeNothing", func(w *World) {
+		var all []*Receiver
+		for range 100 {
+			all = append(all, w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: Status(500)}))
+		}
+		n := w.Start(delivery.Options{Look: time.Hour})
+		w.Publish(n, 3)
+		<-time.After(time.Second)
+		for i, r := range all {
+			w.Remove(r)
+			if i%2 == 0 {
+				n.Changed(r.ID)
+			}
+		}
+		<-time.After(time.Minute)
+		n.Stop()
+		w.Start(delivery.Options{}).stopAfter(time.Minute) // it finds those of which no node knew
+		for _, r := range all {
+			s := w.Standing(r)
+			require.Equal(w, domain.Closed, s.State)
+			require.EqualValues(w, 3, s.Counters.Cancelled)
+		}
+		before := w.loadCount
+		w.Start(delivery.Options{}).stopAfter(time.Hour)
+		require.Equal(w, before, w.loadCount)
+	}},
 	{"WhatDoesNotMatchIsCountedAndNotCalled", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Matches: func(e *repository.Entry) bool { return e.Position.Number%100 == 7 }})
 		none := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Matches: func(*repository.Entry) bool { return false }})

@@ -34,6 +34,7 @@ type World struct {
 	nodes     int
 	owners    map[domain.CursorID]string // that loaded it last
 	takeovers map[domain.CursorID]int    // loads by another node than before
+	loadCount int                        // loads of any cursor, also those that failed
 }
 
 // A Clock is that of the bubble, with an error that a test sets.
@@ -236,6 +237,12 @@ func (n *Node) Stop() {
 	<-n.ended
 }
 
+// stopAfter ends a node after some time.
+func (n *Node) stopAfter(d time.Duration) {
+	<-time.After(d)
+	n.Stop()
+}
+
 // Kill ends a node: from now on, nothing that it asks of the stores is carried out.
 func (n *Node) Kill() {
 	n.line.cut()
@@ -280,11 +287,16 @@ func (w *World) Publish(n *Node, count int) {
 	}
 }
 
-// Standing returns what is stored of a receiver's cursor. It takes the cursor from its owner,
-// so it is called when the nodes have ended.
+// Standing returns what is stored of a receiver's cursor. It takes the cursor from its owner
+// unless it is retired, so it is called when the nodes have ended.
 func (w *World) Standing(r *Receiver) domain.Standing {
 	w.Helper()
 	c, _, err := w.Stores.Cursors.Load(context.Background(), r.ID, domain.Owner{Incarnation: "observer", Limit: 1, Policy: r.Policy}, w.Clock.Now)
+	if domain.KindOf(err) == domain.NotFound {
+		s, err := w.Stores.Cursors.Standing(context.Background(), r.ID)
+		require.NoError(w, err)
+		return s
+	}
 	require.NoError(w, err)
 	return c.Standing()
 }

@@ -28,6 +28,8 @@ type cursorDoc struct {
 	Expired   int64    `json:"expired"`
 	Attempts  int64    `json:"attempts"`
 	Retries   int      `json:"retries"`
+	State     string   `json:"state"`
+	Retired   bool     `json:"retired"`
 	By        string   `json:"by"`
 	Claim     string   `json:"claim"`
 }
@@ -71,12 +73,21 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		return
 	}
 	if main.json == nil {
-		o.violated("P1", *main, "a cursor is gone")
+		if before == nil || !before.doc.Retired {
+			o.violated("P1", *main, "a cursor is gone")
+		}
+		delete(o.cursors, id)
 		return
 	}
 	next := &cursor{at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]bool)}
 	if !o.decode(*main, &next.doc) {
 		return
+	}
+	if next.doc.Retired && (next.doc.State != "closed" || len(next.doc.Open)+next.doc.Retries > 0) {
+		o.violated("P1", *main, "a cursor is retired that is not closed or has deliveries")
+	}
+	if before != nil && before.doc.Retired && !next.doc.Retired {
+		o.violated("P1", *main, "a retired cursor is revived")
 	}
 	if before == nil {
 		before = &cursor{at: make(map[int]int64), doc: cursorDoc{Stream: next.doc.Stream}}

@@ -124,7 +124,10 @@ type shardEntry struct {
 
 func (o *Observer) entryChanged(c change) {
 	if c.json == nil {
-		o.violated("P7", c, "the entry of a cursor is gone")
+		if known := o.cursors[c.id]; known != nil && !known.doc.Retired {
+			o.violated("P7", c, "the entry of a cursor is gone")
+		}
+		delete(o.shards[c.partition], c.id)
 		return
 	}
 	e := &shardEntry{}

@@ -1,0 +1,115 @@
+package push
+
+import (
+	"context"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// How long the documents of a retired cursor remain. The cursor outlives its dead letters, which
+// were written before it was retired, and the definition outlives the cursor: the id is not used
+// again before nothing is left of it.
+const (
+	retiredCursor     = repository.DeadLetterRetention + repository.DeadLetterRetention/14
+	retiredDefinition = retiredCursor + repository.DeadLetterRetention/14
+)
+
+// Retire implements [repository.Cursors].
+func (s *Store) Retire(ctx context.Context, id domain.CursorID, version repository.CursorVersion) error {
+	c := s.client.Begin("retire cursor")
+	err := c.Retry(ctx, func() error {
+		doc, err := s.readCursor(ctx, c, id)
+		switch {
+		case client.IsNotFound(err):
+			return domain.Errorf(domain.NotFound, "there is no such cursor")
+		case err != nil:
+			return err
+		case doc.Retired:
+			return s.unlist(ctx, c, id)
+		case doc.etag != azcore.ETag(version):
+			return domain.Errorf(domain.Conflict, "the cursor has changed since it was loaded")
+		case doc.State != stateNames[domain.Closed] || len(doc.Open)+doc.Retries > 0:
+			return domain.Errorf(domain.Conflict, "the cursor is not closed, or has deliveries")
+		}
+		definition, err := s.readDefinitionOf(ctx, c, id)
+		switch {
+		case client.IsNotFound(err):
+			definition = nil
+		case err != nil:
+			return err
+		case definition.State != definitionDeleted:
+			return client.ErrStale
+		}
+		doc.WriteID, doc.Retired, doc.TTL = s.client.NewID(), true, seconds(retiredCursor)
+		// A crash before this write leaves a closed cursor, which its next owner retires; a crash
+		// after it an entry in the shard, which the next load removes.
+		_, err = c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
+			putInBatch(b, cursorID, doc.etag, doc)
+			if definition != nil {
+				definition.TTL = seconds(retiredDefinition)
+				putInBatch(b, definitionID, definition.etag, definition)
+			}
+		})
+		switch {
+		case client.IsRefused(err):
+			return client.ErrStale
+		case err != nil:
+			return err
+		}
+		return s.unlist(ctx, c, id)
+	})
+	return c.Outcome("retire cursor "+id.String(), err)
+}
+
+// unlist removes the entry of a retired cursor from its shard.
+func (s *Store) unlist(ctx context.Context, c *client.Call, id domain.CursorID) error {
+	return c.Discard(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
+}
+
+// unlistExpired removes the entry of a cursor that was not found, if it was retired. It leaves
+// that of a cursor which is being created: a definition is stored before, and Create changes an
+// entry that is there already.
+func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.CursorID) error {
+	if !strings.HasPrefix(id.String(), "s|") {
+		return nil
+	}
+	key := shardKey(repository.ShardOf(id))
+	etag, err := c.Read(ctx, s.cursors, key, id.String(), &entryDoc{})
+	if client.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// The entry was read first: what is found missing now was missing or not created by then.
+	if _, err = s.readCursor(ctx, c, id); !client.IsNotFound(err) {
+		if err == nil {
+			err = client.ErrStale
+		}
+		return err
+	}
+	if isGone, err := s.isGone(ctx, c, s.cursors, id.String(), cursorID); err != nil || !isGone {
+		return err
+	}
+	definition, err := s.readDefinitionOf(ctx, c, id)
+	isGone := err == nil && definition.State == definitionDeleted && definition.TTL > 0
+	if client.IsNotFound(err) {
+		isGone, err = s.isGone(ctx, c, s.cursors, id.String(), definitionID)
+	}
+	if err != nil || !isGone {
+		return err
+	}
+	// A crash before this write leaves an entry without a cursor, which costs the next start a
+	// load.
+	err = c.Delete(ctx, s.cursors, key, id.String(), etag)
+	if client.IsRefused(err) || client.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

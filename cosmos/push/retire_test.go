@@ -1,0 +1,267 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A retirement is what happens to a subscription that was deleted, and to its cursor.
+type retirement struct {
+	*rig
+	definition *repository.Definition
+	clock      *clock
+}
+
+func newRetirement(t *testing.T, opts embedded.Options) *retirement {
+	r := &retirement{definition: repositorytest.NewDefinition(repositorytest.NewActor()), clock: &clock{time.Now().UTC().Truncate(time.Second)}}
+	opts.Clock = r.clock.read
+	r.rig = newRig(t, opts)
+	return r
+}
+
+func (r *retirement) start(retries int) *Store {
+	return r.node(Options{Retries: retries, Clock: r.clock.read})
+}
+
+// create creates the subscription and its cursor.
+func (r *retirement) create(s *Store) error {
+	ctx := context.Background()
+	if _, _, err := s.CreateSubscription(ctx, r.definition); err != nil {
+		return err
+	}
+	stream, err := r.definition.Stream()
+	if err != nil {
+		return err
+	}
+	return s.Create(ctx, r.definition.ID.Cursor(), domain.Standing{Stream: stream})
+}
+
+// retire does what an owner of the cursor does once the subscription was deleted.
+func (r *retirement) retire(s *Store) error {
+	ctx, id := context.Background(), r.definition.ID.Cursor()
+	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.read)
+	if err != nil {
+		return err
+	}
+	cursor.Cancel(1)
+	if version, err = s.Settle(ctx, id, version, cursor.Settlement()); err != nil {
+		return err
+	}
+	return s.Retire(ctx, id, version)
+}
+
+func (r *retirement) delete(s *Store) error {
+	return s.DeleteSubscription(context.Background(), r.definition.Owner, r.definition.ID, "")
+}
+
+// look does what a node does that finds the cursor in its shard.
+func (r *retirement) look() {
+	r.t.Helper()
+	s := r.start(0)
+	if r.isListed(s) {
+		if err := r.retire(s); domain.KindOf(err) != domain.NotFound {
+			require.NoError(r.t, err)
+		}
+	}
+}
+
+func (r *retirement) isListed(s *Store) bool {
+	r.t.Helper()
+	entries, err := s.Cursors(context.Background(), repository.ShardOf(r.definition.ID.Cursor()))
+	require.NoError(r.t, err)
+	return len(entries) > 0
+}
+
+// documents returns how many documents the cursor has.
+func (r *retirement) documents() int {
+	r.t.Helper()
+	s := r.start(0)
+	found := 0
+	for _, id := range []string{cursorID, definitionID} {
+		var doc map[string]any
+		_, err := s.client.Begin("test").Read(context.Background(), s.cursors, r.definition.ID.Cursor().String(), id, &doc)
+		if err == nil {
+			found++
+		}
+	}
+	return found
+}
+
+// ended demands that nothing is left in the end, that the id is used until then, and that it
+// begins anew after that.
+func (r *retirement) ended(at string) {
+	r.t.Helper()
+	for day := range 20 {
+		s, n := r.start(0), r.documents()
+		require.False(r.t, r.isListed(s), at)
+		err := r.create(s)
+		if err == nil {
+			require.Zero(r.t, n, "%s: it is created again while something is left of it", at)
+			require.Greater(r.t, day, 14, at)
+			cursor, _, err := s.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "b", Limit: 1}, r.clock.read)
+			require.NoError(r.t, err, at)
+			require.Equal(r.t, domain.Active, cursor.Standing().State, at)
+			require.True(r.t, r.isListed(s), at)
+			return
+		}
+		require.Equal(r.t, domain.Conflict, domain.KindOf(err), at)
+		require.Positive(r.t, n, at)
+		r.clock.now = r.clock.now.Add(24 * time.Hour)
+	}
+	require.Fail(r.t, "something is left of it for ever", at)
+}
+
+// A node that ends at any step of a retirement, and any call that is broken, leave what the next
+// look completes. A node that has read the cursor before revives nothing.
+func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
+	for _, consistency := range []string{"", "Session"} {
+		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
+			for _, isCrash := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%s/%t", consistency, fault, isCrash), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						for n := 1; ; n++ {
+							r := newRetirement(t, embedded.Options{Consistency: consistency})
+							at := fmt.Sprintf("call %d", n)
+							require.NoError(t, r.create(r.start(0)))
+							old := r.start(0)
+							held, version, err := old.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "old", Limit: 1}, r.clock.read)
+							require.NoError(t, err)
+							require.NoError(t, r.delete(r.start(0)))
+							node := r.start(-1)
+							if isCrash {
+								r.line.CrashAt(n, fault)
+							} else {
+								r.line.BreakOne(n, fault)
+							}
+							_ = r.retire(node)
+							ended := r.line.Calls() < n
+							r.line.Break(nil)
+							r.look()
+							held.Release()
+							_, err = old.Settle(context.Background(), r.definition.ID.Cursor(), version, held.Settlement())
+							require.Error(t, err, at)
+							r.look()
+							r.ended(at)
+							if ended {
+								require.Greater(t, n, 5)
+								return
+							}
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A node is about to remove the entry that is left of a cursor which is gone. A subscription that
+// is created before each of its requests is listed.
+func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		removed := 0
+		for n := 1; ; n++ {
+			r := newRetirement(t, embedded.Options{})
+			id := r.definition.ID.Cursor()
+			entry := &entryDoc{ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name, Stream: "topic|old"}
+			s, other := r.other(), r.start(0)
+			_, err := s.client.Begin("test").Put(t.Context(), s.cursors, entry.PartitionKey, entry.ID, "", entry)
+			require.NoError(t, err)
+			r.line.Break(func(call int, req *http.Request) faulty.Fault {
+				if req.Method == http.MethodDelete {
+					removed++
+				}
+				if call == n {
+					require.NoError(t, r.create(s))
+				}
+				return faulty.None
+			})
+			_, _, err = other.Load(t.Context(), id, domain.Owner{Incarnation: "o", Limit: 1}, r.clock.read)
+			require.True(t, err == nil || domain.KindOf(err) == domain.NotFound, "%v", err)
+			isEnd := r.line.Calls() < n
+			r.line.Break(nil)
+			if isEnd {
+				require.False(t, r.isListed(other))
+				require.Greater(t, removed, 1, "an entry was about to be removed")
+				return
+			}
+			require.True(t, r.isListed(other), "request %d", n)
+		}
+	})
+}
+
+// countLoads counts the cursors that an engine loads.
+type countLoads struct {
+	repository.Cursors
+	n int
+}
+
+func (c *countLoads) Load(ctx context.Context, id domain.CursorID, o domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+	c.n++
+	return c.Cursors.Load(ctx, id, o, clock)
+}
+
+// subscriptions are those of a store, as an engine sees them.
+type subscriptions struct{ *Store }
+
+func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	id, err := domain.ParseSubscriptionID(cursor.String()[len("s|"):])
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	_, err = s.Subscription(ctx, id)
+	return delivery.Receiver{Policy: domain.DefaultPolicy()}, err
+}
+
+// A thousand subscriptions that were created and deleted cost a starting node as much as none.
+func TestDeletedSubscriptions_CostAStartingNodeNothing(t *testing.T) {
+	const n = 1000
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		serve := func() (loads, requests int) {
+			s := r.node(Options{})
+			counted := &countLoads{Cursors: s}
+			before := r.line.Calls()
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = delivery.New(delivery.Ports{Streams: s, Cursors: counted, Shards: s, Receivers: subscriptions{s}}, delivery.Options{}).Run(ctx)
+			}()
+			<-time.After(50 * time.Second)
+			cancel()
+			<-ended
+			return counted.n, r.line.Calls() - before
+		}
+		_, none := serve()
+		s := r.node(Options{})
+		for i := range n {
+			d := repositorytest.NewDefinition(repositorytest.NewActor())
+			_, _, err := s.CreateSubscription(t.Context(), d)
+			require.NoError(t, err)
+			stream, err := d.Stream()
+			require.NoError(t, err)
+			require.NoError(t, s.Create(t.Context(), d.ID.Cursor(), domain.Standing{Stream: stream}))
+			require.NoError(t, s.DeleteSubscription(t.Context(), d.Owner, d.ID, ""), i)
+		}
+		loads, _ := serve()
+		require.GreaterOrEqual(t, loads, n)
+		loads, requests := serve()
+		require.Zero(t, loads)
+		require.Equal(t, none, requests)
+		t.Logf("%d requests of a node that starts, before and after", none)
+	})
+}

@@ -1,0 +1,51 @@
+package delivery
+
+import (
+	"log/slog"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+type retireResult struct{ err error }
+
+// cancel cancels the deliveries of a receiver that was deleted, some with each settlement, and
+// then retires the cursor.
+func (s *service) cancel() {
+	switch {
+	case s.settling:
+	case !s.cancelled:
+		s.cancelled = !s.cursor.Cancel(domain.MaxConcurrency)
+		s.urgent = true
+		s.markDirty()
+	case s.dirty.IsZero() && s.underway == 0:
+		s.retire()
+	}
+}
+
+// retire begins to remove the cursor, so that no node loads it any more.
+func (s *service) retire() {
+	s.settling = true
+	e, version := s.engine, s.version
+	e.spawn(func() {
+		r := &retireResult{e.Cursors.Retire(e.ctx, s.id, version)}
+		s.post(func(in *inbox) { in.retired = r })
+	})
+}
+
+func (s *service) finishRetire(r *retireResult) {
+	s.settling = false
+	switch domain.KindOf(r.err) {
+	case domain.NotFound:
+	case domain.Conflict: // another node has loaded it
+		s.current, s.wanted = false, true
+		s.leaveToOther()
+		return
+	default:
+		if r.err != nil {
+			s.engine.warn(s.engine.ctx, "retire a cursor", r.err, slog.String("cursor", s.id.String()))
+			s.pause()
+			return
+		}
+	}
+	s.current, s.leaving, s.released = false, true, true
+}
