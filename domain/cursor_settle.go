@@ -211,11 +211,22 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 }
 
 // Release notes that the owner has no more calls under way, so that the next owner need not
-// be careful. It does nothing while there are any.
+// be careful. It does nothing while there are any. A claim of this owner does not count any more:
+// its call has not begun, or its result would have ended the claim.
 func (c *Cursor) Release() {
-	if c.InFlight() == 0 {
-		c.standing.Released = true
+	s := &c.standing
+	if c.InFlight() > 0 {
+		return
 	}
+	s.Released = true
+	switch {
+	case s.Claim == nil || s.Claim.By != s.By:
+	case s.Claim.Count == 1:
+		s.Claim = nil
+	default:
+		s.Claim.By, s.Claim.Count = "", s.Claim.Count-1
+	}
+	c.claimed = false
 }
 
 // A Settlement is a change of a cursor that is stored by one write, or not at all.

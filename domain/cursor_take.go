@@ -128,7 +128,9 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	}
 	r := c.retries.first()
 	if s.isCareful() {
-		r = c.suspectRetry(now)
+		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
+			r = suspect
+		} // a cursor that is full takes nothing fresh, so any retry is called, one at a time
 	}
 	if r == nil || r.Due.After(now) || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false
@@ -264,7 +266,7 @@ func (c *Cursor) settleCaution(e EntryID) {
 	}
 	if i := slices.Index(caution.Suspects, e); i >= 0 {
 		caution.Suspects = slices.Delete(caution.Suspects, i, i+1)
-	} else {
+	} else if c.retries.get(e) == nil {
 		caution.Fresh[e.Priority] = max(caution.Fresh[e.Priority]-1, 0)
 	}
 	c.dropCaution()

@@ -1,0 +1,58 @@
+package domain_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A cursor that is full takes nothing fresh, so careful serving has to call with any retry.
+func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
+	c := newCursorTest(t, 1)
+	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
+	c.load("a")
+	for c.standing.Retries < domain.MaxRetries {
+		c.takes(1)
+		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.store()
+	}
+	c.load("b") // a has ended
+	for range 5 {
+		c.now = c.now.Add(time.Hour)
+		c.EndCaution(c.now)
+		call, ok := c.Next(c.now)
+		require.True(t, ok, "a retry is due")
+		if call.Claim {
+			c.store()
+			call, ok = c.Next(c.now)
+			require.True(t, ok)
+		}
+		c.Begin(call)
+		c.answers(call, domain.Answer{Status: 500})
+		c.store()
+	}
+}
+
+func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
+	c := newCursorTest(t, 1)
+	c.takes(1)
+	c.store()
+	c.load("b") // a has ended
+	for i := range domain.MaxClaims + 1 {
+		call, ok := c.Next(c.now)
+		require.True(t, ok)
+		require.True(t, call.Claim)
+		c.store() // and its node is stopped before there is a worker for the call
+		c.Release()
+		c.store()
+		c.load("c" + strconv.Itoa(i))
+	}
+	require.Zero(t, c.standing.Counters.Errored, "no call has ended a node")
+	call, ok := c.Next(c.now)
+	require.True(t, ok)
+	require.True(t, call.Claim)
+}
