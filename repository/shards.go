@@ -61,9 +61,10 @@ const NodeRetention = 10 * time.Minute
 // A Node is what a node says of itself. Another node knows that it is alive when Beat moves.
 type Node struct {
 	Incarnation string
-	Beat        int64    // 1 for the first one
-	Signals     []Signal // the last ones, up to MaxSignals, in order
-	Signalled   int64    // how many there were, those before Signals included
+	Beat        int64     // 1 for the first one
+	Signals     []Signal  // the last ones, up to MaxSignals, in order
+	Signalled   int64     // how many there were, those before Signals included
+	Awaits      StreamSet // data streams of which it serves cursors
 }
 
 // MaxSignals is the limit for the signals of a Node.

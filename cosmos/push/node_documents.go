@@ -35,6 +35,7 @@ type nodeDoc struct {
 	Beat        int64    `json:"beat,omitempty"`
 	Signals     []string `json:"signals,omitempty"`
 	Signalled   int64    `json:"signalled,omitempty"`
+	Awaits      []byte   `json:"awaits,omitempty"`
 	TTL         int64    `json:"ttl,omitempty"` // seconds
 
 	// Of the assignment.
@@ -54,14 +55,14 @@ func (d *nodeDoc) DocumentKind() client.DocumentKind {
 func makeNodeDoc(n *repository.Node) *nodeDoc {
 	return &nodeDoc{
 		ID: nodeID(n.Incarnation), PartitionKey: nodesKey, Kind: nodeDocument.Name,
-		Incarnation: n.Incarnation, Beat: n.Beat, Signals: signalTexts(n.Signals), Signalled: n.Signalled,
+		Incarnation: n.Incarnation, Beat: n.Beat, Signals: signalTexts(n.Signals), Signalled: n.Signalled, Awaits: n.Awaits,
 		TTL: seconds(repository.NodeRetention),
 	}
 }
 
 func (d *nodeDoc) node() (repository.Node, error) {
 	var p parser
-	n := repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled}
+	n := repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled, Awaits: d.Awaits}
 	if p.err != nil {
 		return n, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
 	}

@@ -18,6 +18,7 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 	ops.AppendSet("/beat", doc.Beat)
 	ops.AppendSet("/signals", doc.Signals)
 	ops.AppendSet("/signalled", doc.Signalled)
+	ops.AppendSet("/awaits", doc.Awaits)
 	err := c.Retry(ctx, func() error {
 		// A crash after this write leaves a node that seems to be alive for a while.
 		err := c.Patch(ctx, s.cursors, nodesKey, doc.ID, ops, &nodeDoc{})

@@ -304,6 +304,9 @@ func (e *Engine) serve(entry repository.ShardEntry) {
 	if t == nil {
 		t = &topic{stream: entry.Stream, services: make(map[*service]struct{})}
 		e.topics[entry.Stream] = t
+		if e.members != nil {
+			e.members.await(entry.Stream)
+		}
 	}
 	s = &service{engine: e, id: entry.Cursor, shard: shard, topic: t, wanted: true}
 	e.services[entry.Cursor] = s

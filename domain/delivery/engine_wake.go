@@ -7,9 +7,17 @@ import (
 )
 
 // LookAt tells the engine that a stream has, or may have, new entries which it cannot be given.
-// It reads the end of the stream, unless no cursor of it is served. Calls that come before the
-// read begins share it.
+// It tells the nodes that serve cursors of it, and reads the end of the stream if this one does.
 func (e *Engine) LookAt(stream domain.StreamName) {
+	if e.members != nil {
+		e.members.signalAwaited(stream)
+	}
+	e.lookAtSoon(stream)
+}
+
+// lookAtSoon reads the end of a stream, unless no cursor of it is served. Calls that come before
+// the read begins share it.
+func (e *Engine) lookAtSoon(stream domain.StreamName) {
 	t := e.topicOf(stream)
 	if t == nil {
 		return

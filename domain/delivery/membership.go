@@ -39,6 +39,7 @@ type membership struct {
 	assigned  [repository.ShardCount]bool // as the assignment says
 	owned     [repository.ShardCount]bool // of them, those that are not being released
 	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
+	awaiting  awaiting
 	signals   []repository.Signal
 	signalled int64
 	sent      int64 // signals that were stored
@@ -144,7 +145,7 @@ func (m *membership) wait() time.Duration {
 func (m *membership) hasUnsent() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.signalled > m.sent
+	return m.signalled > m.sent || len(m.awaiting.unsent) > 0
 }
 
 // round beats if that is due, and looks at the other nodes.
@@ -155,6 +156,7 @@ func (m *membership) round(ctx context.Context) error {
 			return err
 		}
 	}
+	m.lookAtAnnounced()
 	for range maxAssigns {
 		again, err := m.look(ctx)
 		if !again || err != nil {
@@ -174,7 +176,9 @@ func (m *membership) store(ctx context.Context) error {
 	m.beat++
 	m.mu.Lock()
 	n := repository.Node{Incarnation: m.self, Beat: m.beat, Signals: slices.Clone(m.signals), Signalled: m.signalled}
+	announced := len(m.awaiting.unsent)
 	m.mu.Unlock()
+	n.Awaits = m.engine.awaited()
 	if err := m.engine.Nodes.Beat(ctx, n); err != nil {
 		return err
 	}
@@ -182,6 +186,7 @@ func (m *membership) store(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent = n.Signalled
+	m.awaiting.sent(announced, m.isShared)
 	return nil
 }
 
@@ -208,6 +213,7 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 	for _, s := range m.seen {
 		s.isStored = false
 	}
+	var others repository.StreamSet
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Incarnation == m.self {
@@ -219,6 +225,9 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 			m.seen[n.Incarnation] = s
 		}
 		s.isStored = true
+		if s.isAlive(from) || n.Beat > s.beat {
+			others.AddAll(n.Awaits)
+		}
 		if n.Beat > s.beat {
 			s.beat, s.moved = n.Beat, to
 		}
@@ -227,6 +236,9 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 			s.signalled = n.Signalled
 		}
 	}
+	m.mu.Lock()
+	m.awaiting.isKnown, m.awaiting.others = true, others
+	m.mu.Unlock()
 	for _, owner := range assignment.Owners {
 		if owner != "" && owner != m.self && m.seen[owner] == nil {
 			m.seen[owner] = &sighting{moved: to} // its document is not there, or is not visible

@@ -42,7 +42,7 @@ func (s *Nodes) Beat(ctx context.Context, n repository.Node) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes[n.Incarnation].Beat < n.Beat {
-		n.Signals = slices.Clone(n.Signals)
+		n.Signals, n.Awaits = slices.Clone(n.Signals), slices.Clone(n.Awaits)
 		s.nodes[n.Incarnation] = storedNode{n, s.clock()}
 	}
 	return nil
@@ -59,7 +59,7 @@ func (s *Nodes) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 	maps.DeleteFunc(s.nodes, func(_ string, n storedNode) bool { return now.Sub(n.stored) > repository.NodeRetention })
 	var nodes []repository.Node
 	for _, n := range s.nodes {
-		n.Signals = slices.Clone(n.Signals)
+		n.Signals, n.Awaits = slices.Clone(n.Signals), slices.Clone(n.Awaits)
 		nodes = append(nodes, n.Node)
 	}
 	slices.SortFunc(nodes, func(a, b repository.Node) int { return cmp.Compare(a.Incarnation, b.Incarnation) })

@@ -46,6 +46,7 @@ var nodeRules = []pushRule{
 		f.beats(repository.Node{Incarnation: "a", Beat: 1})
 		f.beats(repository.Node{Incarnation: "b", Beat: 1})
 		want := repository.Node{Incarnation: "a", Beat: 7, Signals: signals, Signalled: 40}
+		want.Awaits.Add(f.stream)
 		f.beats(want)
 		require.Equal(f, want, f.node("a"))
 		f.beats(repository.Node{Incarnation: "a", Beat: 6})
@@ -53,6 +54,7 @@ var nodeRules = []pushRule{
 		require.Equal(f, want, f.node("a"), "an old beat changes nothing")
 		f.beats(repository.Node{Incarnation: "a", Beat: 8, Signalled: 40})
 		require.Empty(f, f.node("a").Signals)
+		require.Empty(f, f.node("a").Awaits)
 		require.EqualValues(f, 1, f.node("b").Beat)
 	}},
 	{"ANodeThatLeavesIsGone", func(f *pushFixture) {

@@ -2,6 +2,7 @@ package deliverytest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
 // shards returns how many shards each node has, and "" for those without one.
@@ -217,6 +219,60 @@ var nodesRules = []rule{
 		for _, r := range created {
 			require.Equal(w, domain.Closed, w.Standing(r).State)
 		}
+	}},
+	{"ASaveWakesTheOwnersOfItsReceiversWithinASecond", func(w *World) {
+		w.Shared = true
+		data := func(name string) domain.StreamName {
+			actor, err := domain.ParseActorID(name)
+			require.NoError(w, err)
+			return domain.DataStream(actor)
+		}
+		w.Stream = data("awaits-" + repositorytest.NewCursorID().String()[2:])
+		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
+		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		w.settled()
+		signalled := func() (n int64) {
+			nodes, _, err := w.Stores.Nodes.Nodes(context.Background())
+			require.NoError(w, err)
+			for i := range nodes {
+				n += nodes[i].Signalled
+			}
+			return n
+		}
+		for i := 1; i <= 10; i++ {
+			w.Publish(nil, 1) // a Save; its node is not given the entry
+			[]*Node{a, b}[i%2].LookAt(w.Stream)
+			<-time.After(time.Second)
+			require.Equal(w, i*len(receivers), callsOf(receivers), "round %d", i)
+		}
+		before := signalled()
+		for i := range 100 {
+			a.LookAt(data(fmt.Sprint("other-", i)))
+		}
+		<-time.After(3 * time.Second)
+		require.Less(w, signalled()-before, int64(5), "a Save that no receiver waits for signals nothing")
+		a.Stop()
+		b.Stop()
+	}},
+	{"ASaveBeforeTheOwnerIsKnownIsFound", func(w *World) {
+		w.Shared = true
+		actor, err := domain.ParseActorID("late-" + repositorytest.NewCursorID().String()[2:])
+		require.NoError(w, err)
+		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
+		w.settled()
+		w.Stream = domain.DataStream(actor)
+		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
+		for _, r := range receivers {
+			a.Created(r.ID, w.Stream)
+			b.Created(r.ID, w.Stream)
+		}
+		<-time.After(50 * time.Millisecond)
+		w.Publish(nil, 1)
+		b.LookAt(w.Stream)
+		<-time.After(3 * time.Second)
+		require.Equal(w, len(receivers), callsOf(receivers))
+		a.Stop()
+		b.Stop()
 	}},
 	{"MoreSignalsThanANodeKeepsAreFoundByALook", func(w *World) {
 		w.Shared = true

@@ -1,0 +1,92 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Most actors have no receiver that waits for their data. So a Save signals nothing unless a node
+// has announced, by its beats, that it serves a cursor of the stream.
+
+// An awaiting says of which data streams the nodes serve cursors. The mutex of the membership
+// guards it.
+type awaiting struct {
+	isKnown   bool                 // others is known
+	others    repository.StreamSet // of the other nodes alive
+	unsent    []domain.StreamName  // of this one, that no beat has announced
+	announced []announcement       // streams that a node may not have known when it saved
+}
+
+type announcement struct {
+	stream domain.StreamName
+	at     time.Time
+}
+
+// sent notes that the first n streams were announced to other nodes, if there are any.
+func (a *awaiting) sent(n int, isShared bool) {
+	now := time.Now()
+	for _, stream := range a.unsent[:n] {
+		if isShared {
+			a.announced = append(a.announced, announcement{stream, now})
+		}
+	}
+	a.unsent = a.unsent[n:]
+}
+
+// await announces a data stream of which the node begins to serve a cursor. It does nothing for
+// another stream: its entries are signalled anyway.
+func (m *membership) await(stream domain.StreamName) {
+	if _, ok := stream.DataActor(); !ok {
+		return
+	}
+	m.mu.Lock()
+	m.awaiting.unsent = append(m.awaiting.unsent, stream)
+	m.mu.Unlock()
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
+}
+
+// signalAwaited signals that a data stream may have new entries, if another node serves a cursor
+// of it. While there are many signals it does nothing: the other node finds them by looking.
+func (m *membership) signalAwaited(stream domain.StreamName) {
+	m.mu.Lock()
+	isWanted := (!m.awaiting.isKnown || m.awaiting.others.Has(stream)) && m.signalled-m.sent < repository.MaxSignals/2
+	m.mu.Unlock()
+	if isWanted {
+		m.signal(repository.Signal{Stream: stream})
+	}
+}
+
+// knownAfter is when all nodes know an announcement.
+const knownAfter = 2 * lookEvery
+
+// lookAtAnnounced looks once more at the streams that all nodes know to be awaited: before, a
+// node may have saved data without a signal.
+func (m *membership) lookAtAnnounced() {
+	var known []domain.StreamName
+	m.mu.Lock()
+	for len(m.awaiting.announced) > 0 && time.Since(m.awaiting.announced[0].at) >= knownAfter {
+		known = append(known, m.awaiting.announced[0].stream)
+		m.awaiting.announced = m.awaiting.announced[1:]
+	}
+	m.mu.Unlock()
+	for _, stream := range known {
+		m.engine.lookAtSoon(stream)
+	}
+}
+
+// awaited returns the data streams of which the node serves cursors.
+func (e *Engine) awaited() (all repository.StreamSet) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for stream := range e.topics {
+		if _, ok := stream.DataActor(); ok {
+			all.Add(stream)
+		}
+	}
+	return all
+}
