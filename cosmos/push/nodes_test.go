@@ -152,8 +152,8 @@ func TestANode_CostsWhatItMay(t *testing.T) {
 		return b.total(1)
 	}
 	beat(1, 0)
-	require.LessOrEqual(t, beat(2, 0), 11.5)
-	alone := 11.5 + look()
+	require.LessOrEqual(t, beat(2, 0), 11.7)
+	alone := 11.7 + look()
 	require.LessOrEqual(t, alone/2, 8.0, "RU/s of a node alone")
 	for i := 1; i < 3; i++ {
 		require.NoError(t, b.node.Beat(t.Context(), repository.Node{Incarnation: a.Owners[i], Beat: 1}))

@@ -36,7 +36,8 @@
 //	         until it has stored another one and read the assignment after that
 //
 // Each beat carries the last signals: streams that were appended to, new cursors, receivers that
-// have changed. A node with signals beats again after 250 ms, and looks at the others every 500
+// have changed. A Save signals the data of its actor only if another node announces, by its
+// beats, that it serves a cursor for it: a set of hashes of 512 bytes. A node with signals beats again after 250 ms, and looks at the others every 500
 // ms. If it has missed some, it looks at its shards and streams instead.
 //
 // # Workers and queues

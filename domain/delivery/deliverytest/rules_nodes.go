@@ -264,9 +264,8 @@ var nodesRules = []rule{
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
 		for _, r := range receivers {
 			a.Created(r.ID, w.Stream)
-			b.Created(r.ID, w.Stream)
 		}
-		<-time.After(50 * time.Millisecond)
+		<-time.After(time.Millisecond) // the other node looks later
 		w.Publish(nil, 1)
 		b.LookAt(w.Stream)
 		<-time.After(3 * time.Second)
