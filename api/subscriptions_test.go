@@ -22,6 +22,7 @@ func withSubscriptions(t *testing.T, opts subscribe.Options) func(*api.Options, 
 	require.NoError(t, err)
 	ports := subscribe.Ports{
 		Definitions: memory.NewDefinitions(), Streams: memory.NewStreams(time.Hour, time.Now), Cursors: memory.NewCursors(time.Now),
+		Dequeues: memory.New(memory.Options{}),
 	}
 	return func(o *api.Options, _ *hub.Options) { o.Subscriptions = subscribe.New(ports, keys, opts) }
 }

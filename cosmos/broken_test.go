@@ -47,6 +47,13 @@ type breakage struct {
 	open  repositorytest.Peeked
 	tries int // of the operation
 	told  []domain.Notice
+	asked domain.SubscriptionID
+}
+
+// requests requests the dequeues of the recipient.
+func (s *breakage) requests(node *Repository) error {
+	_, err := node.RequestDequeues(context.Background(), s.actor, s.asked)
+	return err
 }
 
 // asks leaves a bundle that waits for its domain.
@@ -250,6 +257,58 @@ var brokenOperations = []broken{
 		},
 	},
 	{
+		name: "dequeue that is told to subscribers",
+		prepare: func(s *breakage) {
+			node := s.node(s.opts, false)
+			s.must(s.save(node, s.batch))
+			var err error
+			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			s.must(err)
+			s.must(s.requests(node))
+		},
+		act: (*breakage).dequeues,
+		then: func(s *breakage) {
+			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
+			s.must(err)
+			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
+		},
+	},
+	{
+		name: "request of dequeues",
+		prepare: func(s *breakage) {
+			node := s.node(s.opts, false)
+			s.must(s.save(node, s.batch))
+			var err error
+			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+			s.must(err)
+		},
+		act: (*breakage).requests,
+		then: func(s *breakage) {
+			node := s.node(s.opts, false)
+			s.must(s.dequeues(node))
+			notices, err := node.Notices(context.Background(), s.actor)
+			s.must(err)
+			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
+		},
+	},
+	{
+		name: "withdrawal of a request of dequeues",
+		prepare: func(s *breakage) {
+			s.must(s.requests(s.node(s.opts, false)))
+		},
+		act: func(s *breakage, node *Repository) error {
+			return node.WithdrawDequeues(context.Background(), s.actor, s.asked)
+		},
+		then: func(s *breakage) {
+			gates := make(map[domain.Group]*gate)
+			s.must(s.node(s.opts, false).begin("test").readGates(context.Background(), s.actor, allGroups, gates))
+			for _, g := range gates {
+				assert.NotZero(s, g.ETag)
+				assert.Empty(s, g.DequeueRequests)
+			}
+		},
+	},
+	{
 		name: "take notices out of the outbox",
 		prepare: func(s *breakage) {
 			for range 2 {
@@ -343,7 +402,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
 	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 2, Exclusive: true}
-	s.batch = s.events(5)
+	s.batch, s.asked = s.events(5), repositorytest.NewSubscriptionID()
 	if op.prepare != nil {
 		op.prepare(s)
 	}

@@ -25,7 +25,7 @@ func (l *look) outbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 	for _, d := range notices {
 		where := "notice " + d.ID
 		n, err := d.notice()
-		if err != nil || d.ID != noticeID(d.Group, d.Number) {
+		if err != nil || d.ID != noticeID(n.Audience, d.Group, d.Number) {
 			l.found("H7", noticeWrong, where, nil, "it is not what a Dequeue leaves: number %d of group %q: %v", d.Number, d.Group, err)
 			continue
 		}

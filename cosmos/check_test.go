@@ -131,7 +131,7 @@ func (d *damaged) puts(doc any) {
 func (d *damaged) notice(bundle string, number int64) *noticeDoc {
 	group := groupOf(d.T, domain.TimeSeries).String()
 	return &noticeDoc{
-		ID: noticeID(group, number), Recipient: d.actor.String(), Kind: noticeKind, Group: group, Number: number,
+		ID: noticeID(domain.ForDomain, group, number), Recipient: d.actor.String(), Kind: noticeKind, Group: group, Number: number,
 		Origin: domain.TimeSeries.String(), Bundle: bundle, Since: 1,
 	}
 }

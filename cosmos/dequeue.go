@@ -44,7 +44,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if err != nil {
 		return closed, err
 	}
-	closed.Bundle = bundle
+	closed.Bundle, closed.HasNotice = bundle, hasNotice(&bundle, gates)
 	if doc.State != stateOpen {
 		if doc.WriteID == writeID {
 			closed.Behind = c.r.behindDequeued(recipient, doc, gates)
@@ -60,15 +60,14 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
 	advanced := g.advancePast(doc, writeID).noteRetention(c.r.opts.Retention)
-	notice := newNotice(doc, advanced, &bundle, c.r.opts.Clock())
+	notices := newNotices(doc, advanced, &bundle, c.r.opts.Clock())
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
-	// closed, the gate past it and, of a bundle on request, the notice to its domain: all
-	// of them or none.
+	// closed, the gate past it and the notices: all of them or none.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 		b.PatchItem(doc.ID, doc.closing(stateDequeued, writeID, c.r.opts.Retention), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
-		if notice != nil {
-			b.CreateItem(client.Encode(notice), nil)
+		for _, n := range notices {
+			b.CreateItem(client.Encode(n), nil)
 		}
 	})
 	if client.IsRefused(err) {
@@ -102,8 +101,15 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 		return closed, perr
 	}
 	closed.Bundle, err = doc.bundle()
+	closed.HasNotice = hasNotice(&closed.Bundle, gates)
 	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
 	return closed, err
+}
+
+// hasNotice reports whether a Dequeue of b that has read gates leaves a notice.
+func hasNotice(b *domain.Bundle, gates map[domain.Group]*gate) bool {
+	g := gates[b.Group]
+	return b.Content == domain.Request || g != nil && len(g.DequeueRequests) > 0
 }
 
 // whyUnanswered returns repository.ErrUnanswered for a bundle that was read without an

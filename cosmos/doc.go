@@ -34,7 +34,7 @@
 //	        cabinet its last drawer, the fill of that drawer, its retention, and its
 //	        tail: the newest events, which are not in a page yet
 //	gate    the open bundle; for each cabinet the position behind the last acknowledged
-//	        event. One for each group
+//	        event; the subscriptions that are told of a Dequeue. One for each group
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
 //	page    a run of events of one Save or of a tail, written once
 //	filter  hint: the ids that a drawer or a block of drawers may hold, beside the drawers;
@@ -42,7 +42,8 @@
 //	        of the small drawers that are being filled, beside the head
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
-//	notice  a domain is to be notified that a bundle was dequeued
+//	notice  a domain, or the subscribers of the recipient, are to be notified that a bundle
+//	        was dequeued
 //	record  what an operator has done, and why
 //
 // Two documents of the catalog belong to no recipient: one keeps the group of each
@@ -100,8 +101,8 @@
 //
 // A process may stop between any two requests. A comment at each write describes what a
 // crash there leaves and how it is repaired: Save and rollback in save*.go, Peek in
-// peek*.go, Dequeue in dequeue.go, content and notices in answers.go and outbox.go, the
-// sweep in retention_sweep.go and cabinet_removal.go, operators in admin.go.
+// peek*.go, Dequeue in dequeue.go, content and notices in answers.go, outbox.go and
+// dequeue_requests.go, the sweep in retention_sweep.go and cabinet_removal.go, operators in admin.go.
 //
 // Every conditional write carries a write id. After a 404, 409 or 412 the document is read
 // back: if it has the id, the write had been applied. When the retries of a call are used

@@ -28,8 +28,12 @@ type gate struct {
 	First      domain.Sequence          `json:"first,omitempty"` // of the open bundle
 	At         map[cabinetName]position `json:"at"`
 	Expiring   bool                     `json:"expiring,omitempty"` // every closed bundle of the group has a time to live; see expireBundles
-	Removed    domain.Sequence          `json:"removed,omitempty"`  // numbers up to it are acknowledged in the cabinets that At does not name
-	ETag       azcore.ETag              `json:"_etag,omitempty"`
+	// DequeueRequests are the subscriptions for which a Dequeue leaves a notice. Every gate has
+	// all of them.
+	DequeueRequests []string `json:"dequeueRequests,omitempty"`
+
+	Removed domain.Sequence `json:"removed,omitempty"` // numbers up to it are acknowledged in the cabinets that At does not name
+	ETag    azcore.ETag     `json:"_etag,omitempty"`
 	client.Document
 }
 

@@ -8,53 +8,89 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A noticeDoc is a notice that has not been delivered to its domain. The batch that closes
-// the bundle creates it, and it is deleted after its delivery; it does not expire. A bundle
-// in another content mode than request has none.
+// A noticeDoc is a notice that has not been delivered. The batch that closes the bundle
+// creates it, and it is deleted after its delivery; it does not expire. A bundle in content
+// mode request has one for its domain. Where the gate says so, every bundle has one for
+// subscribers.
 type noticeDoc struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
-	Kind      string `json:"kind"` // always "notice"
+	Kind      string `json:"kind"`               // always "notice"
+	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers"
 	Group     string `json:"group"`
 	Number    int64  `json:"number"` // generation of the gate by which the bundle was closed
 	Origin    string `json:"origin"`
 	Bundle    string `json:"bundle"`
-	List      string `json:"list"`
+	List      string `json:"list,omitempty"`
+	Events    int    `json:"events,omitempty"`
 	Since     millis `json:"since"`
 	client.FormatNumber
 }
 
 const noticeKind = "notice"
 
-// noticeID sorts the notices of a group in the order of their numbers. A bar is in
-// no group's name.
-func noticeID(group string, number int64) string {
-	return fmt.Sprintf("%s%020d", noticePrefix(group), number)
+// noticeAudiences are the members of noticeDoc for each audience. An audience also begins the
+// ids of its notices, so that those of each are a sequence.
+var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
+	domain.ForDomain:      {"", noticeKind},
+	domain.ForSubscribers: {"subscribers", "dequeued"},
 }
 
-// noticePrefix is the beginning of the ids of the notices of a group; noticePrefixEnd is
-// greater than all of them.
-func noticePrefix(group string) string { return noticeKind + "|" + group + "|" }
+// noticeID sorts the notices of a group for an audience in the order of their numbers. A bar is
+// in no group's name.
+func noticeID(to domain.Audience, group string, number int64) string {
+	return fmt.Sprintf("%s%020d", noticePrefix(to, group), number)
+}
 
-func noticePrefixEnd(group string) string { return noticeKind + "|" + group + "}" }
+// noticePrefix is the beginning of the ids of the notices of a group for an audience;
+// noticePrefixEnd is greater than all of them.
+func noticePrefix(to domain.Audience, group string) string {
+	return noticeAudiences[to].prefix + "|" + group + "|"
+}
 
-// newNotice returns the notice of bundle d, which g is now past. It is nil if the bundle has
-// another content mode than request.
-func newNotice(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) *noticeDoc {
-	if b.Content != domain.Request {
-		return nil
+func noticePrefixEnd(to domain.Audience, group string) string {
+	return noticeAudiences[to].prefix + "|" + group + "}"
+}
+
+// newNotices returns the notices of bundle d, which g is now past.
+func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*noticeDoc {
+	newNotice := func(to domain.Audience) *noticeDoc {
+		return &noticeDoc{
+			ID: noticeID(to, d.Group, g.Generation), Recipient: d.Recipient, Kind: noticeKind, Audience: noticeAudiences[to].member,
+			Group: d.Group, Number: g.Generation, Origin: b.Cabinet.Origin.String(), Bundle: d.ID, Since: millisOf(now),
+		}
 	}
-	return &noticeDoc{
-		ID: noticeID(d.Group, g.Generation), Recipient: d.Recipient, Kind: noticeKind,
-		Group: d.Group, Number: g.Generation, Origin: b.Cabinet.Origin.String(),
-		Bundle: d.ID, List: d.List, Since: millisOf(now),
+	var notices []*noticeDoc
+	if b.Content == domain.Request {
+		n := newNotice(domain.ForDomain)
+		n.List = d.List
+		notices = append(notices, n)
 	}
+	if len(g.DequeueRequests) > 0 {
+		n := newNotice(domain.ForSubscribers)
+		n.Events = b.Count
+		notices = append(notices, n)
+	}
+	return notices
+}
+
+// audience returns what the notice is for.
+func (d *noticeDoc) audience() (domain.Audience, error) {
+	for to, a := range noticeAudiences {
+		if a.member == d.Audience {
+			return to, nil
+		}
+	}
+	return 0, domain.Errorf(domain.Damaged, "audience %q is unknown", domain.Clip(d.Audience))
 }
 
 func (d *noticeDoc) notice() (domain.Notice, error) {
-	n := domain.Notice{List: d.List, Number: d.Number, Since: d.Since.time()}
+	n := domain.Notice{List: d.List, Events: d.Events, Number: d.Number, Since: d.Since.time()}
 	var err error
-	if n.Recipient, err = domain.ParseActorID(d.Recipient); err == nil {
+	if n.Audience, err = d.audience(); err == nil {
+		n.Recipient, err = domain.ParseActorID(d.Recipient)
+	}
+	if err == nil {
 		n.Origin, err = domain.ParseOrigin(d.Origin)
 	}
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 
 var _ repository.Outbox = (*Repository)(nil)
 
-// A relay reads the front of the outbox, notifies the domain, and deletes the notice. The
-// ids of the notices of a group ascend with the generation of its gate. A query in the
+// A relay reads the front of the outbox, delivers a notice, and deletes it. The ids of the
+// notices of a group for an audience ascend with the generation of its gate. A query in the
 // order of ids shows the front without a gap: a replica applies the writes of a partition
 // in their order, so a stale read lacks only the newest notices. This is required at every
 // consistency level.
@@ -29,18 +29,18 @@ var _ repository.Outbox = (*Repository)(nil)
 const noticesAtOnce = 100
 
 // Notices implements repository.Outbox. It reads the front of the outbox and, if
-// that is long, the front of what the groups behind it have: no group is kept from
+// that is long, the front of what the groups and audiences behind it have: none is kept from
 // its notices by those of another.
 //
 // A read that is old misses the newest notices, never an older one of the same
-// group: a replica applies the writes of a partition in their order, the result is
+// group and audience: a replica applies the writes of a partition in their order, the result is
 // in the order of the notices, and what a later result page adds lies behind what
 // the pages before it have brought. A notice that was delivered meanwhile may come
 // once more.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
 	c := r.begin("notices")
 	var notices []domain.Notice
-	for after := noticeKind + "|"; ; {
+	for after := ""; ; {
 		some, err := client.All[noticeDoc](ctx, c.Query(r.db.bundles, recipient.String(),
 			fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id", noticesAtOnce),
 			azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}, azcosmos.QueryParameter{Name: "@after", Value: after}))
@@ -57,16 +57,16 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 		if len(some) < noticesAtOnce {
 			return notices, nil
 		}
-		after = noticePrefixEnd(some[len(some)-1].Group)
+		last := &notices[len(notices)-1]
+		after = noticePrefixEnd(last.Audience, last.Group.String())
 	}
 }
 
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.begin("delivered")
-	// A crash before this write leaves the notice. The domain is notified again, by the same
-	// notice.
-	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Group.String(), n.Number))
+	// A crash before this write leaves the notice. It is delivered again.
+	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Audience, n.Group.String(), n.Number))
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }
 

@@ -233,19 +233,24 @@ func TestWhatAnswersAndNoticesCost(t *testing.T) {
 
 func TestNoTwoNoticesHaveOneName(t *testing.T) {
 	names := []string{"a", "b", "a-b", "ab", "a1", "A", "a.1", "a_b"}
+	audiences := []domain.Audience{domain.ForDomain, domain.ForSubscribers}
 	ids := make(map[string]string)
-	for _, group := range names {
-		for _, number := range []int64{1, 2, 10, 11, 1 << 60} {
-			id := noticeID(group, number)
-			of := fmt.Sprint(group, " ", number)
-			require.NotContains(t, ids, id, of)
-			ids[id] = of
-			require.Less(t, id, noticePrefixEnd(group))
-			for _, other := range names {
-				inside := id > noticePrefix(other) && id < noticePrefixEnd(other)
-				require.Equal(t, other == group, inside, "%s among those of %s", id, other)
+	for _, to := range audiences {
+		for _, group := range names {
+			for _, number := range []int64{1, 2, 10, 11, 1 << 60} {
+				id := noticeID(to, group, number)
+				of := fmt.Sprint(to, " ", group, " ", number)
+				require.NotContains(t, ids, id, of)
+				ids[id] = of
+				require.Less(t, id, noticePrefixEnd(to, group))
+				for _, audience := range audiences {
+					for _, other := range names {
+						inside := id > noticePrefix(audience, other) && id < noticePrefixEnd(audience, other)
+						require.Equal(t, audience == to && other == group, inside, "%s among those of %d %s", id, audience, other)
+					}
+				}
 			}
+			require.Less(t, noticeID(to, group, 9), noticeID(to, group, 10))
 		}
-		require.Less(t, noticeID(group, 9), noticeID(group, 10))
 	}
 }

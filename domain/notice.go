@@ -2,14 +2,25 @@ package domain
 
 import "time"
 
-// A Notice tells a domain that a recipient holds a bundle safely whose content it
-// has made.
+// A Notice says that a recipient holds a bundle safely: to the domain that has made its
+// content, or to the subscribers of the recipient.
 type Notice struct {
+	Audience  Audience
 	Recipient ActorID
 	Origin    Origin // the domain
 	Group     Group
 	Bundle    BundleID
-	List      string    // of the bundle
-	Number    int64     // ascends with each notice of the recipient and group
+	List      string    // of the bundle; only for its domain
+	Events    int       // of the bundle; only for subscribers
+	Number    int64     // ascends with each notice of the recipient and group for the audience
 	Since     time.Time // by the clock of the node that closed the bundle
 }
+
+// An Audience is what a notice is for.
+type Audience int
+
+// The audiences.
+const (
+	ForDomain      Audience = iota
+	ForSubscribers          // the subscriptions to [DequeuedTopic]
+)

@@ -12,16 +12,28 @@ import (
 type StreamName struct{ kind, name string }
 
 // ParseTopic returns the stream of a topic. It accepts what ParseActorID accepts.
-func ParseTopic(s string) (StreamName, error) { return parseStream("topic", s) }
+func ParseTopic(s string) (StreamName, error) { return parseStream(topicKind, s) }
+
+// Topic returns the name of the topic whose stream s is, and false if s is another stream.
+func (s StreamName) Topic() (string, bool) { return s.name, s.kind == topicKind }
 
 // ParseChannel returns the stream of a channel. It accepts what ParseActorID accepts.
-func ParseChannel(s string) (StreamName, error) { return parseStream("channel", s) }
+func ParseChannel(s string) (StreamName, error) { return parseStream(channelKind, s) }
 
 // DataStream returns the stream of an actor in which each entry says that data is available for
 // it. Nothing is appended to the stream: its end is the watermark of the actor.
 func DataStream(actor ActorID) StreamName { return StreamName{dataKind, actor.s} }
 
-const dataKind = "data"
+// DequeuedStream returns the stream of an actor in which each entry says that it has dequeued a
+// bundle.
+func DequeuedStream(actor ActorID) StreamName { return StreamName{dequeuedKind, actor.s} }
+
+const (
+	topicKind    = "topic"
+	channelKind  = "channel"
+	dataKind     = "data"
+	dequeuedKind = "dequeued"
+)
 
 // DataActor returns the actor of a [DataStream], and false if s is another stream.
 func (s StreamName) DataActor() (ActorID, bool) { return ActorID{s.name}, s.kind == dataKind }
@@ -29,10 +41,11 @@ func (s StreamName) DataActor() (ActorID, bool) { return ActorID{s.name}, s.kind
 // ParseStreamName reads the text of [StreamName.String].
 func ParseStreamName(s string) (StreamName, error) {
 	kind, name, _ := strings.Cut(s, "|")
-	if kind != "topic" && kind != "channel" && kind != dataKind {
-		return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name or data|name, got %q", Clip(s))
+	switch kind {
+	case topicKind, channelKind, dataKind, dequeuedKind:
+		return parseStream(kind, name)
 	}
-	return parseStream(kind, name)
+	return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name, data|name or dequeued|name, got %q", Clip(s))
 }
 
 func parseStream(kind, name string) (StreamName, error) {

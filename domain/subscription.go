@@ -64,13 +64,23 @@ const (
 // No sender can publish to it.
 const DataTopic = "data-available"
 
+// DequeuedTopic is the topic of subscriptions whose owner is called when it has dequeued a
+// bundle. No sender can publish to it.
+const DequeuedTopic = "bundle-dequeued"
+
 // Stream returns the stream of the topic of s.
 func (s *Subscription) Stream() (StreamName, error) {
-	if s.Topic == DataTopic {
+	switch s.Topic {
+	case DataTopic:
 		return DataStream(s.Owner), nil
+	case DequeuedTopic:
+		return DequeuedStream(s.Owner), nil
 	}
 	return ParseTopic(s.Topic)
 }
+
+// IsReservedTopic reports whether only the hub publishes to a topic.
+func IsReservedTopic(topic string) bool { return topic == DataTopic || topic == DequeuedTopic }
 
 // SetDefaults sets the members that have a default and are empty.
 func (s *Subscription) SetDefaults() {

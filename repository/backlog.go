@@ -12,5 +12,6 @@ type Queue struct {
 // Acknowledged is a bundle that its recipient holds safely.
 type Acknowledged struct {
 	domain.Bundle
-	Behind domain.Backlog // what waits, in the groups that were asked for when the bundle was opened
+	Behind    domain.Backlog // what waits, in the groups that were asked for when the bundle was opened
+	HasNotice bool           // a notice of the bundle was left in the outbox
 }

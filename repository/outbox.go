@@ -7,17 +7,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Outbox holds the notices that domains have not got yet. Acknowledge writes
-// the notice of a bundle in content mode domain.Request with the same decision by
-// which it closes the bundle: there is no one without the other. An operator's
-// Skip and Release write none.
+// An Outbox holds the notices that have not been delivered yet. Acknowledge writes
+// them with the same decision by which it closes the bundle: one for the domain of a bundle
+// in content mode domain.Request, and one for subscribers, if [DequeueRequests] says so. There
+// is no one without the other. An operator's Skip and Release write none.
 type Outbox interface {
 	// Notices returns notices of recipient that are in the outbox, at least one of each
-	// group that has any: those of a group from the first on, without a gap, in the
-	// order in which the bundles were closed.
+	// group and audience that has any: those of a group and audience from the first on,
+	// without a gap, in the order in which the bundles were closed.
 	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 
-	// Delivered removes a notice that its domain has got. Removing what is not there
+	// Delivered removes a notice that was delivered. Removing what is not there
 	// is no error.
 	Delivered(ctx context.Context, n domain.Notice) error
 

@@ -32,7 +32,7 @@ func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 	require.NoError(t, err)
 	store := memory.New(memory.Options{})
 	service := subscribe.New(subscribe.Ports{
-		Definitions: memory.NewDefinitions(), Streams: memory.NewStreams(time.Hour, time.Now), Cursors: memory.NewCursors(time.Now),
+		Definitions: memory.NewDefinitions(), Streams: memory.NewStreams(time.Hour, time.Now), Cursors: memory.NewCursors(time.Now), Dequeues: store,
 	}, keys, subscribe.Options{})
 	handler := api.New(api.Options{Hub: hub.New(store, store, store, hub.Options{}), Subscriptions: service, IsOwnHost: loopback.IsHost}).Handler()
 	changes = new([]string)

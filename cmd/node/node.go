@@ -147,7 +147,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
-	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.registry); err != nil {
+	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push.events, n.registry); err != nil {
 		return nil, err
 	}
 	n.opts.folder = opts.folder

@@ -77,7 +77,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	streams := hub.NewDataStreams(documents, s)
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
-		Receivers: newReceivers(cfg, documents, keys, metrics),
+		Receivers: newReceivers(cfg, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, metrics),
 		Caller:    newMeteredCaller(&caller{p.client, s.content, clock}, metrics),
 	}
 	if !cfg.Embedded() { // a data folder has one node
@@ -94,7 +94,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
 	p.events = publish.New(streams, p.engine.Published)
-	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents}, keys, subscribe.Options{
+	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents, Dequeues: s}, keys, subscribe.Options{
 		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})

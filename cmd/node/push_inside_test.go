@@ -29,6 +29,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 	sealed := keyring()
 	s := subscribe.New(subscribe.Ports{
 		Definitions: definitions, Streams: memory.NewStreams(time.Hour, time.Now), Cursors: memory.NewCursors(time.Now),
+		Dequeues: memory.New(memory.Options{}),
 	}, sealed, subscribe.Options{CheckSecret: checkSecret})
 	owner, err := domain.ParseActorID("owner")
 	require.NoError(t, err)
@@ -46,7 +47,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 		keys *subscribe.Keyring
 		want domain.Kind
 	}{{"another key", keyring(), domain.Unavailable}, {"no key", nil, domain.Unavailable}} {
-		r := newReceivers(&cfg, definitions, tc.keys, prometheus.NewRegistry())
+		r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, tc.keys, prometheus.NewRegistry())
 		for _, id := range []domain.CursorID{keyed, standard} {
 			_, err := r.Receiver(ctx, id)
 			require.Equal(t, tc.want, domain.KindOf(err), tc.name)
@@ -54,7 +55,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 		_, err = r.Receiver(ctx, unsigned)
 		require.NoError(t, err, tc.name)
 	}
-	r := newReceivers(&cfg, definitions, sealed, prometheus.NewRegistry())
+	r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, sealed, prometheus.NewRegistry())
 	found, err := r.Receiver(ctx, keyed)
 	require.NoError(t, err)
 	secrets, key := found.Target.(*target).signersAt(time.Now())

@@ -20,13 +20,14 @@ import (
 // receivers find the receivers of cursors among the subscriptions.
 type receivers struct {
 	definitions repository.Definitions
+	dequeues    *subscribe.Dequeues
 	keys        *subscribe.Keyring
 	policy      domain.Policy
 	failures    prometheus.Counter // of filters
 }
 
-func newReceivers(cfg *config.Config, definitions repository.Definitions, keys *subscribe.Keyring, metrics prometheus.Registerer) *receivers {
-	return &receivers{definitions, keys, policyOf(&cfg.Push), promauto.With(metrics).NewCounter(prometheus.CounterOpts{
+func newReceivers(cfg *config.Config, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, metrics prometheus.Registerer) *receivers {
+	return &receivers{dequeues.Definitions, dequeues, keys, policyOf(&cfg.Push), promauto.With(metrics).NewCounter(prometheus.CounterOpts{
 		Name: "messagehub_push_filter_failures_total",
 		Help: "Events that a subscription did not get because its filter failed on them.",
 	})}
@@ -70,6 +71,9 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 	}
 	d, err := r.definitions.Subscription(ctx, id)
 	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	if err := r.dequeues.Request(ctx, d); err != nil {
 		return delivery.Receiver{}, err
 	}
 	stream, err := d.Stream()

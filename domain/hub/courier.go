@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Courier brings notices from the outbox to their domains: each at least once, and
-// those of a recipient and group in the order in which its bundles were closed. A
-// notice leaves the outbox after its domain has got it, so a crash in between brings
-// it once more, with the same identity.
+// A Courier brings notices from the outbox to domains and subscribers: each at least once, and
+// those of a recipient, group and audience in the order in which its bundles were closed. A
+// notice leaves the outbox after it was delivered, so a crash in between brings it once more,
+// with the same identity.
 //
 // Every node runs a Courier. It is told of what its own node closes, and looks every
 // now and then for what other nodes have left behind. Two that carry for the same
@@ -138,12 +138,16 @@ func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// deliver delivers until nothing is left but what waits behind a notice that cannot be
-// delivered: that group is left for later, the others go on. What an old read shows
-// again is not delivered again.
+// deliver delivers until only notices are left that wait behind one that cannot be
+// delivered: that group and audience is left for later, the others continue. What an old read
+// shows again is not delivered again.
 func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
-	stuck := make(map[domain.Group]bool)
-	through := make(map[domain.Group]int64) // the number of the last notice that was delivered
+	type sequence struct {
+		group domain.Group
+		to    domain.Audience
+	}
+	stuck := make(map[sequence]bool)
+	through := make(map[sequence]int64) // the number of the last notice that was delivered
 	for progress := true; progress; {
 		notices, err := c.outbox.Notices(ctx, recipient)
 		if err != nil {
@@ -152,16 +156,17 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 		}
 		progress = false
 		for _, n := range notices {
-			if stuck[n.Group] || n.Number <= through[n.Group] {
+			of := sequence{n.Group, n.Audience}
+			if stuck[of] || n.Number <= through[of] {
 				continue
 			}
 			if err := c.hand(ctx, n); err != nil {
 				c.warn(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
 					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
-				stuck[n.Group] = true
+				stuck[of] = true
 				continue
 			}
-			through[n.Group], progress = n.Number, true
+			through[of], progress = n.Number, true
 		}
 	}
 }

@@ -40,8 +40,8 @@ type Reply struct {
 
 // A Notifier tells domains that their content is in safe hands.
 type Notifier interface {
-	// Notify returns once the notice is where its domain will find it. A notice may
-	// come again; it has the same identity then.
+	// Notify returns once the notice is where its domain, or those who serve its subscribers,
+	// will find it. A notice may come again; it has the same identity then.
 	Notify(ctx context.Context, n domain.Notice) error
 }
 

@@ -238,7 +238,7 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 // not open for the actor, for whatever reason.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	closed, err := h.bundles.Acknowledge(ctx, actor, id)
-	if closed.Content == domain.Request && h.opts.Courier != nil {
+	if closed.HasNotice && h.opts.Courier != nil {
 		h.opts.Courier.Tell(actor) // after a failure too, which may be of the reply alone
 	}
 	return closed, err

@@ -33,12 +33,12 @@ type Result struct {
 
 // Publish appends messages, which have passed their Check, in their order. If it fails, the
 // Result counts those that are appended for certain; the others may be. The call may then be
-// repeated: messages with an ID that are appended are duplicates. It fails with Invalid if the
-// topic is [domain.DataTopic].
+// repeated: messages with an ID that are appended are duplicates. It fails with Invalid if only
+// the hub publishes to the topic.
 func (s *Service) Publish(ctx context.Context, stream domain.StreamName, messages []domain.Message) (Result, error) {
 	var r Result
-	if reserved, err := domain.ParseTopic(domain.DataTopic); err != nil || stream == reserved {
-		return r, domain.Errorf(domain.Invalid, "topic: want another one than %s, to which the hub publishes", domain.DataTopic)
+	if topic, _ := stream.Topic(); domain.IsReservedTopic(topic) {
+		return r, domain.Errorf(domain.Invalid, "topic: want another one than %s, to which the hub publishes", topic)
 	}
 	for begin := 0; begin < len(messages); {
 		n := appendable(messages[begin:])

@@ -22,6 +22,7 @@ type Ports struct {
 	Definitions repository.Definitions
 	Streams     repository.Streams
 	Cursors     repository.Cursors
+	Dequeues    repository.DequeueRequests
 }
 
 // Options of a Service. The zero value is valid.
@@ -167,6 +168,10 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 			return nil, false, err
 		}
 	}
+	// A crash leaves a subscription that is called for nothing until it is put again, or served.
+	if err := s.dequeues().Request(ctx, found); err != nil {
+		return nil, false, err
+	}
 	if err := s.createCursor(ctx, found); err != nil {
 		return nil, false, err
 	}
@@ -272,19 +277,37 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 // none, and with [ErrChanged].
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()
-	var version repository.DefinitionVersion
-	if len(m.Versions) > 0 {
-		d, err := s.find(ctx, owner, id)
-		if err != nil {
-			return now, err
-		}
-		if version = d.Version; !m.permits(version) {
-			return now, newChangedError()
+	d, err := s.find(ctx, owner, id)
+	isRequest := domain.KindOf(err) == domain.NotFound // perhaps of one whose deletion was cut off
+	if err == nil {
+		isRequest = d.Topic == domain.DequeuedTopic
+		err = s.delete(ctx, d, m)
+	}
+	// A crash before the withdrawal leaves events without a receiver, until the deletion is
+	// repeated.
+	if isRequest && (err == nil || domain.KindOf(err) == domain.NotFound) {
+		if werr := s.ports.Dequeues.WithdrawDequeues(ctx, owner, id); werr != nil {
+			return now, werr
 		}
 	}
-	err := s.ports.Definitions.DeleteSubscription(ctx, owner, id, version)
-	s.notifyChange(id, err)
-	return now, m.outcome(err)
+	return now, err
+}
+
+// delete deletes a subscription that was read, unless a condition forbids it.
+func (s *Service) delete(ctx context.Context, d *repository.Definition, m Match) error {
+	var version repository.DefinitionVersion
+	if len(m.Versions) > 0 {
+		if version = d.Version; !m.permits(version) {
+			return newChangedError()
+		}
+	}
+	err := s.ports.Definitions.DeleteSubscription(ctx, d.Owner, d.ID, version)
+	s.notifyChange(d.ID, err)
+	return m.outcome(err)
+}
+
+func (s *Service) dequeues() *Dequeues {
+	return &Dequeues{Requests: s.ports.Dequeues, Definitions: s.ports.Definitions}
 }
 
 // SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls

@@ -22,6 +22,7 @@ const secret = "a very secret secret"
 
 type world struct {
 	*subscribe.Service
+	store       *memory.Store
 	definitions *memory.Definitions
 	streams     *memory.Streams
 	cursors     *memory.Cursors
@@ -34,10 +35,10 @@ func newWorld(t *testing.T, opts subscribe.Options) *world {
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
 	require.NoError(t, err)
 	w := &world{
-		definitions: memory.NewDefinitions(), streams: memory.NewStreams(time.Hour, time.Now), cursors: memory.NewCursors(time.Now),
+		store: memory.New(memory.Options{}), definitions: memory.NewDefinitions(), streams: memory.NewStreams(time.Hour, time.Now), cursors: memory.NewCursors(time.Now),
 		keys: keys, owner: repositorytest.NewActor(),
 	}
-	w.Service = subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: w.streams, Cursors: w.cursors}, keys, opts)
+	w.Service = subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: w.streams, Cursors: w.cursors, Dequeues: w.store}, keys, opts)
 	return w
 }
 

@@ -10,16 +10,53 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// notice puts the notice of a bundle that its actor has just confirmed into the
-// outbox.
-func (s *Store) notice(r *recipient, b *domain.Bundle) {
-	if b.Content != domain.Request {
-		return
-	}
-	r.outbox = append(r.outbox, domain.Notice{
+// addNotices puts the notices of a bundle that its actor has just confirmed into the
+// outbox, and reports whether there are any.
+func (s *Store) addNotices(r *recipient, b *domain.Bundle) bool {
+	n := domain.Notice{
 		Recipient: b.Cabinet.Recipient, Origin: b.Cabinet.Origin, Group: b.Group,
-		Bundle: b.ID, List: b.List, Number: int64(r.gate(b.Group).generation), Since: s.opts.Clock(),
-	})
+		Bundle: b.ID, Number: int64(r.gate(b.Group).generation),
+	}
+	before := len(r.outbox)
+	if b.Content == domain.Request {
+		n := n
+		n.List, n.Since = b.List, s.opts.Clock()
+		r.outbox = append(r.outbox, n)
+	}
+	if len(r.dequeueRequests) > 0 {
+		n.Audience, n.Events, n.Since = domain.ForSubscribers, b.Count, s.opts.Clock()
+		r.outbox = append(r.outbox, n)
+	}
+	return len(r.outbox) > before
+}
+
+// RequestDequeues implements [repository.DequeueRequests].
+func (s *Store) RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("request dequeues: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recipientOf(recipient)
+	if r.dequeueRequests[id] {
+		return false, nil
+	}
+	if len(r.dequeueRequests) >= domain.MaxSubscriptions {
+		return false, repository.NewSubscriptionLimitError()
+	}
+	r.dequeueRequests[id] = true
+	return true, nil
+}
+
+// WithdrawDequeues implements [repository.DequeueRequests].
+func (s *Store) WithdrawDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("withdraw dequeues: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.recipientOf(recipient).dequeueRequests, id)
+	return nil
 }
 
 // Notices implements [repository.Outbox].
@@ -40,7 +77,9 @@ func (s *Store) Delivered(ctx context.Context, n domain.Notice) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recipientOf(n.Recipient)
-	r.outbox = slices.DeleteFunc(r.outbox, func(o domain.Notice) bool { return o.Group == n.Group && o.Number == n.Number })
+	r.outbox = slices.DeleteFunc(r.outbox, func(o domain.Notice) bool {
+		return o.Audience == n.Audience && o.Group == n.Group && o.Number == n.Number
+	})
 	return nil
 }
 

@@ -39,6 +39,8 @@ var (
 	_ repository.Operations    = (*Store)(nil)
 	_ repository.Answers       = (*Store)(nil)
 	_ repository.Outbox        = (*Store)(nil)
+
+	_ repository.DequeueRequests = (*Store)(nil)
 )
 
 // New returns an empty Store.
@@ -68,6 +70,8 @@ type recipient struct {
 	frozen   bool
 	records  []repository.Record // the newest last
 	outbox   []domain.Notice     // the oldest first
+
+	dequeueRequests map[domain.SubscriptionID]bool
 }
 
 type cabinet struct {
@@ -100,6 +104,8 @@ func (s *Store) recipientOf(id domain.ActorID) *recipient {
 			cabinets: make(map[domain.CabinetKey]*cabinet),
 			gates:    make(map[domain.Group]*gate),
 			used:     make(map[domain.BundleID]bool),
+
+			dequeueRequests: make(map[domain.SubscriptionID]bool),
 		}
 		s.recipients[id] = r
 	}

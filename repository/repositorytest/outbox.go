@@ -18,12 +18,16 @@ func (f *fixture) notices() []domain.Notice {
 	f.Helper()
 	notices, err := f.Outbox.Notices(f.ctx, f.actor)
 	require.NoError(f, err)
-	last := make(map[domain.Group]int64)
+	type sequence struct {
+		group domain.Group
+		to    domain.Audience
+	}
+	last := make(map[sequence]int64)
 	for _, n := range notices {
 		require.Equal(f, f.actor, n.Recipient)
-		require.Greater(f, n.Number, last[n.Group])
+		require.Greater(f, n.Number, last[sequence{n.Group, n.Audience}])
 		require.False(f, n.Since.IsZero())
-		last[n.Group] = n.Number
+		last[sequence{n.Group, n.Audience}] = n.Number
 	}
 	return notices
 }
@@ -45,7 +49,12 @@ func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 		require.Equal(f, b.ID, n.Bundle, "notice %d", i)
 		require.Equal(f, b.Group, n.Group)
 		require.Equal(f, b.Cabinet.Origin, n.Origin)
-		require.Equal(f, b.List, n.List)
+		switch n.Audience {
+		case domain.ForDomain:
+			require.Equal(f, b.List, n.List)
+		case domain.ForSubscribers:
+			require.Equal(f, b.Count, n.Events)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ type Stores struct {
 	Operations repository.Operations
 	Answers    repository.Answers
 	Outbox     repository.Outbox
+	Dequeues   repository.DequeueRequests
 
 	// Lose makes the store lose the events of a cabinet with numbers from first to last,
 	// which are all events of one Save, of more than 200 events.
@@ -61,6 +62,7 @@ var topics = []topic{
 	{"Lost", lostRules},
 	{"Answer", answerRules},
 	{"Outbox", outboxRules},
+	{"Dequeues", dequeueRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.

@@ -11,6 +11,7 @@ type gate struct {
 	Open       string           `json:"open"`
 	At         map[string]place `json:"at"`
 	Removed    int64            `json:"removed"`
+	Requests   []string         `json:"dequeueRequests"`
 }
 
 // position is where g stands in a cabinet. The position of a former life of the cabinet is
@@ -64,7 +65,8 @@ const mostDrawers = 6
 type mailboxes struct {
 	gates   map[string]changed[gate]   // by id
 	bundles map[string]changed[bundle] // by id
-	notices map[string]notice          // that were created, by the bundle they are of
+	notices map[string]notice          // for domains, that were created, by the bundle they are of
+	told    map[string]notice          // for subscribers
 	orders  map[string]bool            // what records that were created say
 }
 
@@ -88,7 +90,7 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 	if m == nil {
 		m = &mailboxes{
 			gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]),
-			notices: make(map[string]notice), orders: make(map[string]bool),
+			notices: make(map[string]notice), told: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
 	}

@@ -104,6 +104,21 @@ func noticeOf(bundle string, number int) embedded.Change {
 	return put("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "number": number, "bundle": bundle})
 }
 
+// asked is a gate whose Dequeues are told to a subscription.
+func asked(generation int, open string, at fields) embedded.Change {
+	c := gateOf(generation, open, at)
+	doc := fields{}
+	_ = json.Unmarshal(c.JSON, &doc)
+	doc["dequeueRequests"] = []string{"s"}
+	return put("bundles", "a", "gate.g", doc)
+}
+
+func toldOf(bundle string, number int) embedded.Change {
+	return put("bundles", "a", "dequeued|g|1", fields{
+		"id": "dequeued|g|1", "recipient": "a", "kind": "notice", "audience": "subscribers", "number": number, "bundle": bundle,
+	})
+}
+
 func slotsOf(drawer string, ordinal, from, to int) fields {
 	return fields{"drawer": drawer, "ordinal": ordinal, "from": from, "to": to}
 }
@@ -198,6 +213,7 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	observe(t, append(dequeued[:7:7], commit{bundleOf("b1", "open", 1, 3, 3, origin, b1), gateOf(3, "b1", origin), recordOf("replay")},
 		commit{bundleOf("b1", "released", 1, 3, 3, origin, b1), gateOf(4, "", origin), recordOf("release")}))
 	observe(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
+	observe(t, append(opened[:6:6], commit{asked(2, "b1", origin)}, commit{b1taken, asked(3, "", behind), toldOf("b1", 3)}))
 	observe(t, append(noticed[:7:7], commit{put("bundles", "a", "notice|g|1", nil)}))
 	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
@@ -298,6 +314,10 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a notice of content that nobody makes", "notices", opened, commit{b1taken, gateOf(2, "", behind), noticeOf("b1", 2)}, "from open to dequeued"},
 		{"a notice out of turn", "notices", made, commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 1)}, "what its gate came to"},
 		{"a notice that changes", "notices", noticed, commit{noticeOf("b1", 3)}, "has changed"},
+
+		{"a Dequeue that was asked for without a notice", "notices", opened, commit{b1taken, asked(2, "", behind)}, "its subscribers will not be told"},
+		{"a notice that nobody asked for", "notices", opened, commit{b1taken, gateOf(2, "", behind), toldOf("b1", 2)}, "from open to dequeued"},
+		{"a notice for subscribers in another commit", "notices", opened, commit{toldOf("b1", 2)}, "not created with the Dequeue"},
 
 		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 1"},
 		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 2"},

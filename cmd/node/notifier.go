@@ -1,0 +1,26 @@
+package node
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/publish"
+)
+
+// A notifier delivers notices to domains over the bus, and to subscribers through their stream.
+type notifier struct {
+	domains     hub.Notifier
+	subscribers *publish.Service // nil: the node has no store for events
+}
+
+// Notify implements [hub.Notifier].
+func (n *notifier) Notify(ctx context.Context, notice domain.Notice) error {
+	if notice.Audience == domain.ForDomain {
+		return n.domains.Notify(ctx, notice)
+	}
+	if n.subscribers == nil {
+		return domain.Errorf(domain.Unavailable, "this node publishes no events; notices for subscribers wait for one that does")
+	}
+	return n.subscribers.Notify(ctx, notice)
+}

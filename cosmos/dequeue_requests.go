@@ -1,0 +1,86 @@
+package cosmos
+
+import (
+	"context"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The gates of a recipient say whether its Dequeues leave notices for subscribers, because a
+// Dequeue reads them anyway, and replaces one of them If-Match: a Dequeue that has read the
+// gates before a request was added to them is refused and reads them again.
+
+var _ repository.DequeueRequests = (*Repository)(nil)
+
+// RequestDequeues implements repository.DequeueRequests. It also creates the gates of groups
+// in which nothing was dequeued yet: what opens the first bundle of a group has then read an
+// old state, and is refused.
+func (r *Repository) RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error) {
+	err = r.changeDequeueRequests(ctx, "request dequeues", recipient, func(g *gate) ([]string, error) {
+		if slices.Contains(g.DequeueRequests, id.String()) {
+			return g.DequeueRequests, nil
+		}
+		if len(g.DequeueRequests) >= domain.MaxSubscriptions {
+			return nil, repository.NewSubscriptionLimitError()
+		}
+		changed = true
+		return append(slices.Clone(g.DequeueRequests), id.String()), nil
+	})
+	return changed, err
+}
+
+// WithdrawDequeues implements repository.DequeueRequests.
+func (r *Repository) WithdrawDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) error {
+	return r.changeDequeueRequests(ctx, "withdraw dequeues", recipient, func(g *gate) ([]string, error) {
+		return slices.DeleteFunc(slices.Clone(g.DequeueRequests), func(s string) bool { return s == id.String() }), nil
+	})
+}
+
+// changeDequeueRequests stores what change returns for each gate of recipient. change only adds
+// or only removes, so a gate whose requests would keep their number stays as it is.
+func (r *Repository) changeDequeueRequests(ctx context.Context, what string, recipient domain.ActorID, change func(*gate) ([]string, error)) error {
+	c := r.begin(what)
+	writeID := r.client.NewID()
+	err := c.Retry(ctx, func() error {
+		gates := make(map[domain.Group]*gate)
+		if err := c.readGates(ctx, recipient, r.opts.Groups.All(), gates); err != nil {
+			return err
+		}
+		var writes []batchWrite
+		for _, group := range r.opts.Groups.All() {
+			g := gates[group]
+			requests, err := change(g)
+			if err != nil {
+				return err
+			}
+			if len(requests) == len(g.DequeueRequests) {
+				continue
+			}
+			next := g.confirm(writeID)
+			next.DequeueRequests = requests
+			writes = append(writes, replaceInBatch(g.ID, g.ETag, next))
+		}
+		for some := range slices.Chunk(writes, maxBatch) {
+			// A crash after this write leaves gates of which some have the change. To request again
+			// completes it.
+			_, err := c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
+				for _, add := range some {
+					add(b)
+				}
+			})
+			if client.IsRefused(err) {
+				return client.ErrStale
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return c.Outcome(what+" of "+recipient.String(), err)
+}

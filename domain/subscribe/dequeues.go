@@ -1,0 +1,37 @@
+package subscribe
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Dequeues requests and withdraws the notices of Dequeues for the subscriptions to
+// [domain.DequeuedTopic].
+type Dequeues struct {
+	Requests    repository.DequeueRequests
+	Definitions repository.Definitions
+}
+
+// Request has each Dequeue of the owner of d that begins afterwards published. For a
+// subscription to another topic, it does nothing. It may be repeated, which adds what is
+// missing: a failover of the account may have lost it, or a group of domains is new. It fails
+// with NotFound if the subscription was deleted meanwhile.
+func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error {
+	if d.Topic != domain.DequeuedTopic {
+		return nil
+	}
+	changed, err := r.Requests.RequestDequeues(ctx, d.Owner, d.ID)
+	if err != nil || !changed {
+		return err
+	}
+	// A deletion before this read may have withdrawn before the request; one after it withdraws.
+	_, err = r.Definitions.Subscription(ctx, d.ID)
+	if domain.KindOf(err) == domain.NotFound {
+		if werr := r.Requests.WithdrawDequeues(ctx, d.Owner, d.ID); werr != nil {
+			return werr
+		}
+	}
+	return err
+}
