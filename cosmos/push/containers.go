@@ -11,8 +11,8 @@ const (
 // Containers returns the containers of the push side.
 func Containers() []client.ContainerSpec {
 	const (
-		name   = 64 // of a topic or channel
-		stream = len("channel|") + name + len("|9999999")
+		name   = 64 // of a topic, a channel or an actor
+		stream = len("dequeued|") + name + len("|9999999")
 		cursor = 3*name + len("||")
 	)
 	all := []client.ContainerSpec{

@@ -1,0 +1,121 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A dequeueWorld is an account, and an actor that dequeues bundles on one node after another.
+type dequeueWorld struct {
+	*testing.T
+	account *accounttest.Account
+	actor   domain.ActorID
+	events  int
+}
+
+// leads has a new node dequeue all that waits, and deliver the notices for as long as that is
+// said to take. The node makes no call again unless retries is 0.
+func (w *dequeueWorld) leads(retries int, takes time.Duration) error {
+	db := w.account.Connect()
+	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
+	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
+	events := publish.New(documents, func(domain.StreamName, []domain.Message, []repository.Appended) {})
+	courier := hub.NewCourier(store, &notifier{subscribers: events}, hub.CourierOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stores := repositorytest.Stores{Events: store, Bundles: store, Content: w.account.Content, Answers: store, Outbox: store}
+	_, err := repositorytest.Drain(ctx, stores, w.actor, domain.DefaultGroups().All())
+	if err == nil && takes == 0 {
+		courier.Tell(w.actor)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { _ = courier.Run(ctx) })
+	time.Sleep(takes)
+	synctest.Wait()
+	cancel()
+	running.Wait()
+	return err
+}
+
+// published returns the bundles of the events that were published.
+func (w *dequeueWorld) published() (ids []string) {
+	db := w.account.Connect()
+	documents := pushstore.New(db, w.account.Content, pushstore.Options{})
+	found, err := documents.Read(w.Context(), domain.DequeuedStream(w.actor), domain.Position{}, 100)
+	require.NoError(w, err)
+	for _, e := range found.Entries {
+		var data struct {
+			BundleID string `json:"bundleId"`
+			Events   int    `json:"events"`
+		}
+		require.NoError(w, json.Unmarshal(e.Payload, &data))
+		require.Equal(w, 1, data.Events)
+		ids = append(ids, data.BundleID)
+	}
+	return ids
+}
+
+// A node ends at each request of Dequeues and of the delivery of their notices, and another one
+// continues: each bundle that was dequeued is published once.
+func TestDequeuedEvents_SurviveACrashAtEachRequest(t *testing.T) {
+	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		t.Run(last.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					if crashed := dequeuesAndCrashes(t, n, last); !crashed {
+						require.Greater(t, n, 20)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// dequeuesAndCrashes ends a node at its n-th request, and reports whether there was one.
+func dequeuesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+	const bundles = 3
+	w := &dequeueWorld{
+		T: t, actor: repositorytest.NewActor(),
+		account: accounttest.New(t, embedded.Options{}, append(cosmos.Containers(), pushstore.Containers()...)),
+	}
+	store := cosmos.New(w.account.Connect(), w.account.Content, cosmos.Options{SweepEvery: -1})
+	_, err := store.RequestDequeues(t.Context(), w.actor, repositorytest.NewSubscriptionID())
+	require.NoError(t, err)
+	_, err = store.Save(t.Context(), w.actor, repositorytest.Events(bundles, w.actor, repositorytest.Alone))
+	require.NoError(t, err)
+
+	w.account.Line.CrashAt(n, last)
+	_ = w.leads(-1, 0)
+	crashed = w.account.Line.Fired() > 0
+	w.account.Line.Break(nil)
+	require.NoError(t, w.leads(0, 2*time.Minute))
+	ids := w.published()
+	require.Len(t, ids, bundles, "crash at request %d: %v", n, ids)
+	seen := make(map[string]bool)
+	for _, id := range ids {
+		require.False(t, seen[id], "crash at request %d: %s is published twice", n, id)
+		seen[id] = true
+	}
+	notices, err := store.Notices(t.Context(), w.actor)
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	return crashed
+}
