@@ -35,3 +35,7 @@ func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error 
 	}
 	return err
 }
+
+func (s *Service) dequeues() *Dequeues {
+	return &Dequeues{Requests: s.ports.Dequeues, Definitions: s.ports.Definitions}
+}

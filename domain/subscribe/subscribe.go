@@ -273,43 +273,6 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 	return all, err
 }
 
-// Delete deletes a subscription of owner and returns when. It fails with NotFound if there is
-// none, and with [ErrChanged].
-func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
-	now := s.opts.Clock().UTC()
-	d, err := s.find(ctx, owner, id)
-	isRequest := domain.KindOf(err) == domain.NotFound // perhaps of one whose deletion was cut off
-	if err == nil {
-		isRequest = d.Topic == domain.DequeuedTopic
-		err = s.delete(ctx, d, m)
-	}
-	// A crash before the withdrawal leaves events without a receiver, until the deletion is
-	// repeated.
-	if isRequest && (err == nil || domain.KindOf(err) == domain.NotFound) {
-		if werr := s.ports.Dequeues.WithdrawDequeues(ctx, owner, id); werr != nil {
-			return now, werr
-		}
-	}
-	return now, err
-}
-
-// delete deletes a subscription that was read, unless a condition forbids it.
-func (s *Service) delete(ctx context.Context, d *repository.Definition, m Match) error {
-	var version repository.DefinitionVersion
-	if len(m.Versions) > 0 {
-		if version = d.Version; !m.permits(version) {
-			return newChangedError()
-		}
-	}
-	err := s.ports.Definitions.DeleteSubscription(ctx, d.Owner, d.ID, version)
-	s.notifyChange(d.ID, err)
-	return m.outcome(err)
-}
-
-func (s *Service) dequeues() *Dequeues {
-	return &Dequeues{Requests: s.ports.Dequeues, Definitions: s.ports.Definitions}
-}
-
 // SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls
 // to a receiver that failed: the pause after 410 Gone, the breaker, and Retry-After. It fails
 // with NotFound if there is none, and with Conflict if it changes meanwhile.
