@@ -27,7 +27,6 @@ type dequeueWorld struct {
 	*testing.T
 	account *accounttest.Account
 	actor   domain.ActorID
-	events  int
 }
 
 // leads has a new node dequeue all that waits, and deliver the notices for as long as that is
@@ -47,7 +46,7 @@ func (w *dequeueWorld) leads(retries int, takes time.Duration) error {
 	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = courier.Run(ctx) })
-	time.Sleep(takes)
+	<-time.After(takes) // of the clock of the bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()

@@ -72,7 +72,7 @@ func TestBundleDequeued_IsToldToThoseWhoAsked(t *testing.T) {
 	status, body := send(t, n, http.MethodDelete, "/v1/subscriptions/"+id, "", "")
 	require.Equal(t, http.StatusOK, status, body)
 	dequeueNext(t, n, 7)
-	id = subscribed(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
+	subscribed(t, n, fmt.Sprintf(`{"topic":"bundle-dequeued","callback_url":%q}`, r.URL))
 	eighth := dequeueNext(t, n, 8)
 	c = <-r.calls
 	require.Equal(t, eighth, c.bundle())

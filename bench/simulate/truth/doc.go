@@ -23,8 +23,9 @@
 //	H8  ordinals and slots are dense and used once; a drawer holds no more than its
 //	    capacity; a sealed one takes no more and is sealed at what was committed
 //	H9  a bundle spans at most six drawers
-//	notices  the commit that dequeues a bundle whose content is made on request, and no
-//	    other, creates its notice; a notice never changes
+//	notices  the commit that dequeues a bundle creates its notices, and no other does: one
+//	    for the domain if the content is made on request, one for subscribers if the gate
+//	    has any; a notice never changes
 //	containers  every document lies in a container whose rules are known
 //	retention  a floor never sinks and never rises above what is acknowledged; only
 //	    what lies below it is removed
