@@ -13,10 +13,14 @@ import (
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()
 	d, err := s.find(ctx, owner, id)
-	isRequest := domain.KindOf(err) == domain.NotFound // perhaps of one whose deletion was cut off
-	if err == nil {
+	isRequest := false
+	switch {
+	case err == nil:
 		isRequest = d.Topic == domain.DequeuedTopic
 		err = s.delete(ctx, d, m)
+	case domain.KindOf(err) == domain.NotFound: // perhaps its deletion was cut off
+		isRequest = true
+		err = s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
 	}
 	// A crash before the withdrawal leaves events without a receiver, until the deletion is
 	// repeated.

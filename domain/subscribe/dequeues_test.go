@@ -1,0 +1,83 @@
+package subscribe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// failing fails to withdraw.
+type failing struct{ repository.DequeueRequests }
+
+func (failing) WithdrawDequeues(context.Context, domain.ActorID, domain.SubscriptionID) error {
+	return domain.Errorf(domain.Unavailable, "the store is not reachable")
+}
+
+// isRequested reports whether the dequeues of the owner are requested for a subscription.
+func (w *world) isRequested(t *testing.T, id domain.SubscriptionID) bool {
+	t.Helper()
+	added, err := w.store.RequestDequeues(t.Context(), w.owner, id)
+	require.NoError(t, err)
+	if added {
+		require.NoError(t, w.store.WithdrawDequeues(t.Context(), w.owner, id))
+	}
+	return !added
+}
+
+func TestDequeues_AreRequestedWhileThereIsASubscription(t *testing.T) {
+	w := newWorld(t, subscribe.Options{})
+	other, err := w.Create(t.Context(), w.draft())
+	require.NoError(t, err)
+	require.False(t, w.isRequested(t, other.ID))
+	d := w.draft()
+	d.Topic = domain.DequeuedTopic
+	s, err := w.Create(t.Context(), d)
+	require.NoError(t, err)
+	require.True(t, w.isRequested(t, s.ID))
+
+	// What a failover of the account has lost, the owner or the node that serves the
+	// subscription requests again.
+	require.NoError(t, w.store.WithdrawDequeues(t.Context(), w.owner, s.ID))
+	_, _, err = w.Put(t.Context(), s.ID, d, subscribe.Match{})
+	require.NoError(t, err)
+	require.True(t, w.isRequested(t, s.ID))
+
+	_, err = w.Delete(t.Context(), w.owner, s.ID, subscribe.Match{})
+	require.NoError(t, err)
+	require.False(t, w.isRequested(t, s.ID))
+}
+
+func TestADeletionThatWasCutOff_IsCompletedByAnotherOne(t *testing.T) {
+	w := newWorld(t, subscribe.Options{})
+	d := w.draft()
+	d.Topic = domain.DequeuedTopic
+	s, err := w.Create(t.Context(), d)
+	require.NoError(t, err)
+	broken := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: w.streams, Cursors: w.cursors, Dequeues: failing{w.store}}, w.keys, subscribe.Options{})
+	_, err = broken.Delete(t.Context(), w.owner, s.ID, subscribe.Match{})
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	_, err = w.Delete(t.Context(), w.owner, s.ID, subscribe.Match{})
+	require.Equal(t, domain.NotFound, domain.KindOf(err))
+	require.False(t, w.isRequested(t, s.ID))
+}
+
+// A subscription that is deleted while its dequeues are requested leaves no request.
+func TestARequestOfADeletedSubscription_IsWithdrawn(t *testing.T) {
+	w := newWorld(t, subscribe.Options{})
+	d := w.draft()
+	d.Topic = domain.DequeuedTopic
+	s, err := w.Create(t.Context(), d)
+	require.NoError(t, err)
+	found, err := w.definitions.Subscription(t.Context(), s.ID)
+	require.NoError(t, err)
+	_, err = w.Delete(t.Context(), w.owner, s.ID, subscribe.Match{})
+	require.NoError(t, err)
+	late := subscribe.Dequeues{Requests: w.store, Definitions: w.definitions}
+	require.Equal(t, domain.NotFound, domain.KindOf(late.Request(t.Context(), found)))
+	require.False(t, w.isRequested(t, s.ID))
+}
