@@ -40,7 +40,8 @@ func attemptOf(entry EntryID, number int, a Answer) Attempt {
 type Retry struct {
 	Position
 	Published time.Time
-	Attempts  int       // failed ones; Replay starts again at 0
+	Attempts  int       // failed ones, since it was replayed
+	Replay    int       // number of the request that replayed it last; 0: none
 	History   []Attempt // the last ones, up to [MaxHistory]
 	Due       time.Time // of the next attempt
 	Dead      bool
@@ -53,7 +54,10 @@ const MaxHistory = 16
 
 // digest returns the part of a retry in the digest of a cursor.
 func (r *Retry) digest() uint64 {
-	h := mix(uint64(r.Priority) + 1)   //nolint:gosec // not negative
-	h = mix(h + uint64(r.Number))      //nolint:gosec // not negative
+	h := mix(uint64(r.Priority) + 1) //nolint:gosec // not negative
+	h = mix(h + uint64(r.Number))    //nolint:gosec // not negative
+	if r.Replay > 0 {
+		h = mix(h ^ uint64(r.Replay)<<32)
+	}
 	return mix(h + uint64(r.Attempts)) //nolint:gosec // not negative
 }

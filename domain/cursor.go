@@ -108,6 +108,9 @@ type Standing struct {
 	Caution  *Caution
 	Claim    *Claim
 
+	Followed int     // number of the last [ReplayRequest] that was followed
+	Replay   *Replay // that runs, or the last one
+
 	Recent  []Attempt // the last ones, up to [MaxRecent]
 	Unknown []byte    // what the store keeps for a newer version
 }
@@ -139,6 +142,10 @@ func (s *Standing) Clone() Standing {
 	if s.Claim != nil {
 		claim := *s.Claim
 		c.Claim = &claim
+	}
+	if s.Replay != nil {
+		replay := *s.Replay
+		c.Replay = &replay
 	}
 	return c
 }
@@ -197,17 +204,19 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls    map[EntryID]int    // under way, with the attempts that had failed before
-	told     []Outcome          // of entries that are not taken yet, since the cursor was loaded again
-	unstored []Outcome          // applied since the last settlement that was stored
-	changes  map[EntryID]change // of retry documents, since the last settlement
-	claimed  bool               // the claim is stored
-	writing  *writing           // the settlement that is being stored
+	calls    map[EntryID]int      // under way, with the attempts that had failed before
+	told     []Outcome            // of entries that are not taken yet, since the cursor was loaded again
+	unstored []Outcome            // applied since the last settlement that was stored
+	changes  map[EntryID]change   // of retry documents, since the last settlement
+	held     map[EntryID]struct{} // replayed since the last settlement: they are called once that is stored
+	claimed  bool                 // the claim is stored
+	writing  *writing             // the settlement that is being stored
 }
 
 type writing struct {
 	outcomes int // the first ones of unstored
 	changes  map[EntryID]change
+	held     map[EntryID]struct{}
 	claim    *Claim
 	listed   time.Time // Standing.Listed before
 }
@@ -219,7 +228,7 @@ type writing struct {
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
-		calls: make(map[EntryID]int), changes: make(map[EntryID]change),
+		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
 	}
 	latest := now.Add(o.Policy.Longest())
 	var digest uint64

@@ -36,6 +36,9 @@ type cursorModel struct {
 	upsets    int // ends of nodes, take-overs
 	dueOf     map[domain.EntryID]time.Time
 	listed    time.Time // of the entry of the shard
+	requests  domain.ReplayRequests
+	replayed  int // deliveries that were made again
+	revived   int // of them, dead letters
 }
 
 type version struct {
@@ -50,6 +53,7 @@ type modelNode struct {
 	before  *domain.Cursor // what is kept while the cursor is loaded again
 	version int
 	calls   []domain.Call
+	taken   []domain.EntryID // by the replay of a range, since the last settlement
 }
 
 func (m *cursorModel) current() *version { return &m.versions[len(m.versions)-1] }
@@ -157,6 +161,8 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 		return false
 	}
 	before := m.current()
+	m.checkReplays(before, &s, n.taken)
+	n.taken = nil
 	v := version{standing: s.Standing, retries: maps.Clone(before.retries), dead: maps.Clone(before.dead)}
 	for _, r := range s.Create {
 		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is created does not exist")
@@ -167,11 +173,19 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 		require.Contains(m.t, v.retries, r.EntryID, "a retry that is replaced exists")
 		m.put(&v, r)
 	}
+	for _, r := range s.Put {
+		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is put is none yet")
+		if dead, ok := v.dead[r.EntryID]; ok && !r.Dead {
+			require.GreaterOrEqual(m.t, len(r.History), len(dead.History), "the history of a dead letter is kept")
+			m.revived++
+		}
+		m.put(&v, r)
+	}
 	for _, e := range s.Delete {
 		require.Contains(m.t, v.retries, e, "a retry that is deleted exists")
 		delete(v.retries, e)
 	}
-	require.LessOrEqual(m.t, len(s.Create)+len(s.Replace)+len(s.Delete), domain.MaxConcurrency+1)
+	require.LessOrEqual(m.t, len(s.Create)+len(s.Replace)+len(s.Put)+len(s.Delete), domain.MaxConcurrency+1)
 	m.versions = append(m.versions, v)
 	n.version = len(m.versions) - 1
 	m.check(before)
@@ -192,6 +206,7 @@ func firstCursor(a, b *domain.Cursor) *domain.Cursor {
 
 func (m *cursorModel) put(v *version, r domain.Retry) {
 	delete(v.retries, r.EntryID)
+	delete(v.dead, r.EntryID)
 	if r.Dead {
 		v.dead[r.EntryID] = r
 		return
@@ -250,7 +265,7 @@ func (m *cursorModel) call(n *modelNode) {
 	n.calls = append(n.calls, call)
 	if call.EntryID == m.poison && call.Attempts >= m.deadly {
 		m.kills++
-		require.LessOrEqual(m.t, m.kills, domain.MaxClaims+1, "P9: a poison ends few incarnations")
+		require.LessOrEqual(m.t, m.kills, (domain.MaxClaims+1)*(1+len(m.requests)), "P9: a poison ends few incarnations")
 		m.end(n)
 	}
 }
@@ -273,7 +288,7 @@ func (m *cursorModel) answer(n *modelNode) {
 	if a.Status == 200 {
 		m.delivered[call.EntryID]++
 	}
-	n.owned().Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: m.now, Answer: a})
+	n.owned().Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: m.now, Answer: a})
 }
 
 func (n *modelNode) owned() *domain.Cursor { return firstCursor(n.cursor, n.before) }
@@ -300,11 +315,11 @@ func (m *cursorModel) check(before *version) {
 	for range m.delivered {
 		accepted++
 	}
-	require.LessOrEqual(m.t, int(n.Delivered), accepted, "P4: delivered is what the receiver has accepted")
-	require.EqualValues(m.t, len(v.dead), n.Errored)
+	require.LessOrEqual(m.t, int(n.Delivered), accepted+m.replayed, "P4: delivered is what the receiver has accepted")
+	require.EqualValues(m.t, len(v.dead)+m.revived, n.Errored)
 	for _, e := range m.stream {
 		require.LessOrEqual(m.t, v.places(e), 1, "P3: %v", e)
-		if before.ended(e) {
+		if before.ended(e) && !m.isReplayed(before, v, e) {
 			require.True(m.t, v.ended(e), "P3: %v has ended, and no write begins it again", e)
 		}
 	}
@@ -358,9 +373,11 @@ func (m *cursorModel) finish() {
 				m.load(n)
 				continue
 			}
+			m.follow(n)
 			for p := range domain.Priorities {
 				m.take(n, p)
 			}
+			m.replay(n)
 			m.call(n)
 			if n != m.nodes[0] || n.cursor == nil {
 				continue
@@ -369,7 +386,7 @@ func (m *cursorModel) finish() {
 				call := n.calls[0]
 				n.calls = n.calls[1:]
 				m.delivered[call.EntryID]++
-				n.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Answer: domain.Answer{Began: m.now, Status: 200}})
+				n.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Answer: domain.Answer{Began: m.now, Status: 200}})
 			}
 			m.endCaution(n)
 			if !m.store(n, n.cursor) {
@@ -390,8 +407,13 @@ func (m *cursorModel) finish() {
 		}
 	}
 	require.LessOrEqual(m.t, m.calls-int(v.standing.Counters.Attempts), m.limit*m.upsets, "P5: calls without a trace")
+	require.Equal(m.t, len(m.requests), v.standing.Followed, "every request is followed")
+	if r := v.standing.Replay; r != nil {
+		require.NotEqual(m.t, domain.ReplayRunning, r.State, "a replay comes to its end")
+	}
+	want += m.replayed
 	require.EqualValues(m.t, want, v.standing.Counters.Triggered, "P1")
-	require.EqualValues(m.t, len(m.stream)-want, v.standing.Counters.Filtered)
+	require.EqualValues(m.t, len(m.stream)+m.replayed-want, v.standing.Counters.Filtered)
 	require.EqualValues(m.t, want, v.standing.Counters.Delivered+v.standing.Counters.Errored, "P1")
 	for e := range m.called {
 		require.True(m.t, matches(e), "the filter does not match %v", e)
@@ -408,7 +430,7 @@ func checkCursorModel(t *rapid.T) {
 	m := newCursorModel(t)
 	for range rapid.IntRange(10, 120).Draw(t, "steps") {
 		n := m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
-		op := rapid.IntRange(0, 10).Draw(t, "operation")
+		op := rapid.IntRange(0, 13).Draw(t, "operation")
 		switch {
 		case op == 0 && len(m.stream) < 12:
 			m.publish()
@@ -420,6 +442,12 @@ func checkCursorModel(t *rapid.T) {
 			m.end(n)
 		case n.cursor == nil:
 			m.load(n)
+		case op == 11:
+			m.request()
+		case op == 12:
+			m.follow(n)
+		case op == 13:
+			m.replay(n)
 		case op <= 5:
 			m.take(n, rapid.IntRange(0, 1).Draw(t, "priority"))
 		case op <= 7:

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -9,21 +10,24 @@ import (
 type Outcome struct {
 	Entry     EntryID
 	Attempts  int // that had failed when the call began
+	Replay    int // Retry.Replay when the call began
 	Published time.Time
 	Answer    Answer
 }
 
 // A change is one of the document of a retry.
 type change struct {
-	existed bool   // in the store, before
-	dead    *Retry // the dead letter that it becomes
+	existed  bool   // in the store, before
+	mayExist bool   // in the store, as a dead letter
+	dead     *Retry // the dead letter that it becomes
 }
 
 // Settle notes the result of a call. It is dropped if the delivery has ended meanwhile, or if
-// it is a failure and its attempt was counted: both happen after the cursor was loaded again.
+// it is a failure and its attempt was counted: both happen after the cursor was loaded again. The
+// result of a call from before a replay is dropped, too.
 func (c *Cursor) Settle(o Outcome) {
 	delete(c.calls, o.Entry)
-	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 {
+	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 && !c.isHeld(o.Entry) {
 		c.retries.put(r.Retry) // it waits again, unless what follows changes that
 	}
 	c.apply(o)
@@ -43,9 +47,12 @@ func (c *Cursor) apply(o Outcome) {
 	if r == nil && i < 0 {
 		return // it has ended
 	}
-	failed := 0
+	failed, replay := 0, 0
 	if r != nil {
-		failed = r.Attempts
+		failed, replay = r.Attempts, r.Replay
+	}
+	if o.Replay != replay || c.isHeld(o.Entry) {
+		return // the delivery had another result, and was replayed
 	}
 	success := c.owner.Policy.IsSuccess(o.Answer)
 	if !success && failed != o.Attempts {
@@ -115,7 +122,7 @@ func (c *Cursor) end(e EntryID, dead *Retry) {
 // touch notes that the document of a retry changes.
 func (c *Cursor) touch(e EntryID) {
 	if _, ok := c.changes[e]; !ok {
-		c.changes[e] = change{existed: c.retries.get(e) != nil}
+		c.changes[e] = change{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
 	}
 }
 
@@ -194,6 +201,9 @@ func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 func (c *Cursor) Cancel(limit int) (more bool) {
 	s := &c.standing
 	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
+	if s.Replay != nil && s.Replay.State == ReplayRunning {
+		s.Replay.State = ReplayStopped
+	}
 	limit = max(limit-len(c.changes), 0)
 	cancelled := 0
 	for ; len(s.Open) > 0 && cancelled < limit; cancelled++ {
@@ -234,6 +244,7 @@ type Settlement struct {
 	Standing Standing
 	Create   []Retry   // retries and dead letters
 	Replace  []Retry   // retries, by their next attempt or by a dead letter
+	Put      []Retry   // those that are created, or replace a dead letter
 	Delete   []EntryID // retries
 	List     bool      // the entry of the shard has to have the time Standing.Listed before
 }
@@ -259,6 +270,8 @@ func (c *Cursor) Settlement() Settlement {
 			t.Delete = append(t.Delete, e)
 		case doc != nil && ch.existed:
 			t.Replace = append(t.Replace, *doc)
+		case doc != nil && ch.mayExist:
+			t.Put = append(t.Put, *doc)
 		case doc != nil:
 			t.Create = append(t.Create, *doc)
 		}
@@ -266,13 +279,14 @@ func (c *Cursor) Settlement() Settlement {
 	// The order is that of the entries, so that the same changes make the same requests.
 	slices.SortFunc(t.Create, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Replace, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
+	slices.SortFunc(t.Put, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Delete, CompareEntries)
 	t.List = !earliest.Equal(s.Listed)
-	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, listed: s.Listed}
+	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, held: c.held, listed: s.Listed}
 	s.Listed = earliest
 	t.Standing = s.Clone()
 	c.writing.claim = t.Standing.Claim
-	c.changes = make(map[EntryID]change)
+	c.changes, c.held = make(map[EntryID]change), make(map[EntryID]struct{})
 	return t
 }
 
@@ -282,17 +296,22 @@ func (c *Cursor) Stored() {
 	if claim := c.writing.claim; claim != nil && c.standing.Claim != nil && *claim == *c.standing.Claim {
 		c.claimed = claim.By == c.standing.By
 	}
+	held := c.writing.held
 	c.writing = nil
+	for e := range held {
+		c.releaseHeld(e)
+	}
 }
 
 // Unstored notes that the last settlement was not stored. The next one has its changes.
 func (c *Cursor) Unstored() {
 	for e, ch := range c.writing.changes {
 		if later, ok := c.changes[e]; ok {
-			ch.dead = later.dead
+			ch.dead, ch.mayExist = later.dead, ch.mayExist || later.mayExist
 		}
 		c.changes[e] = ch
 	}
+	maps.Copy(c.held, c.writing.held)
 	c.standing.Listed = c.writing.listed
 	c.writing = nil
 }

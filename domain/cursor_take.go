@@ -86,6 +86,7 @@ func (c *Cursor) isTakingAgain(priority int) bool {
 type Call struct {
 	Position
 	Attempts int // failed ones
+	Replay   int // Retry.Replay
 	// Claim reports that a settlement has to be stored before the call begins.
 	Claim bool
 }
@@ -122,7 +123,7 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 		}
 	}
 	for _, p := range s.Open {
-		if _, called := c.calls[p.EntryID]; !called {
+		if _, called := c.calls[p.EntryID]; !called && !c.isHeld(p.EntryID) {
 			return Call{Position: p}, true
 		}
 	}
@@ -135,7 +136,11 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	if r == nil || r.Due.After(now) || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false
 	}
-	return Call{Position: r.Position, Attempts: r.Attempts}, true
+	return callOf(r), true
+}
+
+func callOf(r *Retry) Call {
+	return Call{Position: r.Position, Attempts: r.Attempts, Replay: r.Replay}
 }
 
 // isCallingClaimed reports whether the delivery that is claimed is called.
@@ -151,7 +156,7 @@ func (c *Cursor) isCallingClaimed() bool {
 func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	for _, e := range c.standing.Caution.Suspects {
 		r := c.retries.get(e)
-		if _, called := c.calls[e]; r != nil && !called && !r.Due.After(now) {
+		if _, called := c.calls[e]; r != nil && !called && !c.isHeld(e) && !r.Due.After(now) {
 			return r
 		}
 	}
@@ -160,14 +165,14 @@ func (c *Cursor) suspectRetry(now time.Time) *Retry {
 
 // outstanding returns the call of a delivery that is not called already.
 func (c *Cursor) outstanding(e EntryID) (Call, bool) {
-	if _, called := c.calls[e]; called {
+	if _, called := c.calls[e]; called || c.isHeld(e) {
 		return Call{}, false
 	}
 	if i := c.standing.indexOpen(e); i >= 0 {
 		return Call{Position: c.standing.Open[i]}, true
 	}
 	if r := c.retries.get(e); r != nil {
-		return Call{Position: r.Position, Attempts: r.Attempts}, true
+		return callOf(r), true
 	}
 	return Call{}, false
 }

@@ -1,0 +1,325 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// A ReplayRequest asks for deliveries that have ended to be made again. It has one of Delivery,
+// Range and Stop. Any node stores it beside the cursor, and the owner of the cursor follows it.
+type ReplayRequest struct {
+	ID     string // no other request has it
+	Number int    // 1 for the first request of the cursor, without gaps
+
+	Delivery *ReplayDelivery
+	Range    *ReplayRange
+	Stop     string // the ID of the request of a range
+}
+
+// A ReplayDelivery is a delivery to be made again.
+type ReplayDelivery struct {
+	Position
+	Published time.Time
+}
+
+// A ReplayRange says which of the deliveries that have ended are made again.
+type ReplayRange struct {
+	From, To time.Time // when the message was published: From is included, To is not
+	Filter   string    // "": all messages that pass the filter of the receiver
+	OnlyDead bool      // dead letters only
+	Rate     int       // deliveries per second, 1 to MaxReplayRate
+}
+
+// The limits of replays.
+const (
+	MaxReplayRate     = 1000
+	DefaultReplayRate = 10
+
+	// MaxReplayRequests is the limit for the requests of a cursor that its owner has not followed.
+	MaxReplayRequests = 64
+)
+
+// Check returns an Invalid error that begins with the JSON pointer of what is wrong with r.
+func (r *ReplayRange) Check() error {
+	if !r.From.Before(r.To) {
+		return Errorf(Invalid, "/to: want a time after from")
+	}
+	if r.Rate < 1 || r.Rate > MaxReplayRate {
+		return Errorf(Invalid, "/rate: want 1 to %d deliveries per second, got %d", MaxReplayRate, r.Rate)
+	}
+	if n := len(r.Filter); n > MaxExpression {
+		return Errorf(Invalid, "/filter: want at most %d bytes, got %d", MaxExpression, n)
+	}
+	return nil
+}
+
+// ReplayRequests are the last requests of a cursor, in the order of their numbers.
+type ReplayRequests []ReplayRequest
+
+// Add returns the requests that are stored when r is added, with its number. Those up to number
+// followed are dropped: the owner has followed them. It fails with Conflict if the delivery is
+// requested already, if another range is, or if followed is that of an old read.
+func (q ReplayRequests) Add(followed int, r ReplayRequest) (ReplayRequests, error) {
+	kept := slices.Clone(q)
+	r.Number = followed + 1
+	if n := len(q); n > 0 {
+		if q[0].Number > followed+1 {
+			return nil, Errorf(Conflict, "another replay was requested meanwhile; send the request again")
+		}
+		r.Number = q[n-1].Number + 1
+		kept = slices.DeleteFunc(kept, func(o ReplayRequest) bool { return o.Number <= followed })
+	}
+	for i := range kept {
+		switch o := &kept[i]; {
+		case r.Delivery != nil && o.Delivery != nil && r.Delivery.EntryID == o.Delivery.EntryID:
+			return nil, Errorf(Conflict, "the replay of this delivery is requested already")
+		case r.Range != nil && o.Range != nil:
+			return nil, Errorf(Conflict, "a replay of the subscription is requested already: %s; wait until it is done, or stop it", o.ID)
+		}
+	}
+	if len(kept) >= MaxReplayRequests {
+		return nil, Errorf(Busy, "%d replays are requested that have not begun", len(kept))
+	}
+	return append(kept, r), nil
+}
+
+// After returns the requests with numbers above followed.
+func (q ReplayRequests) After(followed int) ReplayRequests {
+	for i := range q {
+		if q[i].Number > followed {
+			return q[i:]
+		}
+	}
+	return nil
+}
+
+// Find returns the request with an ID, or nil.
+func (q ReplayRequests) Find(id string) *ReplayRequest {
+	for i := range q {
+		if q[i].ID == id {
+			return &q[i]
+		}
+	}
+	return nil
+}
+
+// A ReplayState says whether a replay goes on.
+type ReplayState int
+
+// The states of a Replay.
+const (
+	ReplayRunning ReplayState = iota
+	ReplayDone
+	ReplayStopped // by its owner, or because the cursor was closed
+)
+
+// A Replay is a second position of a cursor: it goes through the entries of a range that the
+// cursor has taken before, and makes their deliveries again.
+type Replay struct {
+	ID     string // that of its request
+	Number int    // that of its request
+	ReplayRange
+	State ReplayState
+	// At is the next entry. The priorities are replayed one after the other, the highest first.
+	At  Position
+	End [Priorities]int64 // numbers of the first entries that the cursor had not taken when the replay began
+
+	Seen    int64 // entries that At has passed
+	Matched int64 // deliveries that were made again
+	Skipped int64 // deliveries that match, and were outstanding
+}
+
+// Remaining returns how many entries are still to be looked at, at most.
+func (r *Replay) Remaining() int64 {
+	if r.State != ReplayRunning {
+		return 0
+	}
+	n := max(r.End[r.At.Priority]-r.At.Number, 0)
+	for p := range r.At.Priority {
+		n += r.End[p]
+	}
+	return n
+}
+
+// moveTo moves the replay to p, or to the next priority if it has reached the end of that of p.
+func (r *Replay) moveTo(p Position) {
+	r.At = p
+	for r.At.Number >= r.End[r.At.Priority] {
+		if r.At.Priority == 0 {
+			r.State = ReplayDone
+			return
+		}
+		r.At = Position{EntryID: EntryID{Priority: r.At.Priority - 1}}
+	}
+}
+
+// FollowReplay does what a request asks for. dead is the dead letter of the delivery that is
+// requested, nil if there is none. It returns false if the request has to wait until a settlement
+// is stored. Requests that were followed before are ignored.
+func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool {
+	s := &c.standing
+	if r.Number <= s.Followed {
+		return true
+	}
+	if d := r.Delivery; d != nil && s.State != Closed {
+		if !c.hasRoomForReplay() {
+			return false
+		}
+		if d.Number < c.Position(d.Priority).Number && !c.isOutstanding(d.EntryID) {
+			c.revive(d.Position, d.Published, dead, r.Number, now)
+		}
+	}
+	if r.Range != nil && s.State != Closed && (s.Replay == nil || s.Replay.State != ReplayRunning) {
+		s.Replay = &Replay{ID: r.ID, Number: r.Number, ReplayRange: *r.Range}
+		for p := range Priorities {
+			s.Replay.End[p] = c.Position(p).Number
+		}
+		s.Replay.moveTo(Position{EntryID: EntryID{Priority: Priorities - 1}})
+	}
+	if s.Replay != nil && r.Stop == s.Replay.ID && s.Replay.State == ReplayRunning {
+		s.Replay.State = ReplayStopped
+	}
+	s.Followed = r.Number
+	return true
+}
+
+// CanReplay reports whether the replay of the cursor runs and may make one more delivery now.
+// While the cursor is served carefully, it may not.
+func (c *Cursor) CanReplay(now time.Time) bool {
+	s := &c.standing
+	if s.Replay == nil || s.Replay.State != ReplayRunning || s.Caution != nil || !c.isReady(now) || !c.hasRoomForReplay() {
+		return false
+	}
+	if first := c.retries.first(); first != nil && !first.Due.After(now) {
+		return false // retries go first, those of this replay included
+	}
+	waiting := 0 // taken or replayed, and not called
+	for _, p := range s.Open {
+		if _, called := c.calls[p.EntryID]; !called {
+			waiting++
+		}
+	}
+	for e := range c.held {
+		if c.retries.get(e) != nil {
+			waiting++
+		}
+	}
+	if c.writing != nil {
+		for e := range c.writing.held {
+			if c.retries.get(e) != nil {
+				waiting++
+			}
+		}
+	}
+	return c.InFlight()+waiting < c.limit()
+}
+
+// PassReplay moves the replay to p, behind entries that it does not deliver.
+func (c *Cursor) PassReplay(p Position) {
+	r := c.standing.Replay
+	r.Seen += p.Number - r.At.Number
+	r.moveTo(p)
+}
+
+// EndReplayPriority moves the replay behind the last entry of its priority.
+func (c *Cursor) EndReplayPriority() {
+	r := c.standing.Replay
+	end := r.At
+	end.Number = r.End[end.Priority]
+	r.moveTo(end)
+}
+
+// TakeReplay makes the delivery of the entry at p again, which is at the position of the replay
+// or behind it, and moves the replay past it. It counts a delivery that is outstanding as
+// skipped. dead is the dead letter of the delivery, nil if there is none.
+func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
+	r := c.standing.Replay
+	c.PassReplay(p.Next())
+	letter := c.deadLetter(p.EntryID, dead)
+	switch {
+	case c.isOutstanding(p.EntryID):
+		r.Skipped++
+		return
+	case letter != nil:
+		c.revive(p, published, letter, r.Number, now)
+	case r.OnlyDead:
+		return
+	default:
+		c.standing.Open = append(c.standing.Open, p)
+		c.hold(p.EntryID)
+		c.standing.Counters.Triggered++
+	}
+	r.Matched++
+}
+
+// hasReplayed reports whether a delivery may have been made again by the position of a replay,
+// so that it may have a dead letter although it is open.
+func (s *Standing) hasReplayed(e EntryID) bool {
+	return s.Replay != nil && e.Number < s.Replay.End[e.Priority]
+}
+
+// hasRoomForReplay reports whether one more delivery fits into the retries, and its document into
+// a settlement, with the results of all calls.
+func (c *Cursor) hasRoomForReplay() bool {
+	changes := len(c.changes)
+	if c.writing != nil {
+		changes += len(c.writing.changes)
+	}
+	return c.retries.len() < MaxRetries && changes < MaxConcurrency/2
+}
+
+func (c *Cursor) isOutstanding(e EntryID) bool {
+	return c.retries.get(e) != nil || c.standing.indexOpen(e) >= 0
+}
+
+// deadLetter returns the dead letter of a delivery: the one that a settlement will store, or
+// stored, which was read.
+func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
+	if dead := c.changes[e].dead; dead != nil {
+		return dead
+	}
+	if c.writing != nil && c.writing.changes[e].dead != nil {
+		return c.writing.changes[e].dead
+	}
+	return stored
+}
+
+// revive makes a delivery that has ended a retry without attempts. number is that of the request.
+func (c *Cursor) revive(p Position, published time.Time, dead *Retry, number int, now time.Time) {
+	next := Retry{Position: p, Published: published}
+	if letter := c.deadLetter(p.EntryID, dead); letter != nil {
+		next = *letter
+	}
+	next.Attempts, next.Due, next.Dead, next.Reason, next.Replay = 0, now, false, "", number
+	ch := c.changes[p.EntryID]
+	ch.dead, ch.mayExist = nil, true
+	c.changes[p.EntryID] = ch
+	c.retries.put(next)
+	c.hold(p.EntryID)
+	c.standing.Counters.Triggered++
+}
+
+// hold keeps a delivery from being called until the next settlement is stored. A crash would
+// leave a call that no later owner knows of, so that a delivery which ends its callers would never
+// be found.
+func (c *Cursor) hold(e EntryID) {
+	c.held[e] = struct{}{}
+	c.retries.remove(e, true)
+}
+
+// isHeld reports whether a delivery is not to be called before a settlement is stored.
+func (c *Cursor) isHeld(e EntryID) bool {
+	_, held := c.held[e]
+	if !held && c.writing != nil {
+		_, held = c.writing.held[e]
+	}
+	return held
+}
+
+// releaseHeld lets a delivery be called that was held, unless it is called already.
+func (c *Cursor) releaseHeld(e EntryID) {
+	r := c.retries.all[e]
+	if _, called := c.calls[e]; r != nil && r.index < 0 && !called && !c.isHeld(e) {
+		c.retries.put(r.Retry)
+	}
+}

@@ -1,0 +1,115 @@
+package domain_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// request asks for one delivery to be made again, for a range, or for its end.
+func (m *cursorModel) request() {
+	if len(m.stream) == 0 || len(m.requests) >= 8 {
+		return
+	}
+	v := m.current()
+	r := domain.ReplayRequest{ID: fmt.Sprint("request-", len(m.requests)+1)}
+	switch kind := rapid.IntRange(0, 5).Draw(m.t, "request"); {
+	case kind == 0:
+		from := rapid.IntRange(0, 3).Draw(m.t, "from")
+		r.Range = &domain.ReplayRange{
+			From: m.now.Add(time.Duration(from-3) * time.Minute), To: m.now.Add(time.Minute), Rate: 1,
+			OnlyDead: rapid.Bool().Draw(m.t, "only dead letters"),
+		}
+	case kind == 1 && v.standing.Replay != nil:
+		r.Stop = v.standing.Replay.ID
+	default:
+		e := rapid.SampledFrom(m.stream).Draw(m.t, "replayed")
+		if !matches(e) {
+			return
+		}
+		r.Delivery = &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: m.now}
+	}
+	// What is added follows the requests that are stored, whatever is known of those followed.
+	added, err := m.requests.Add(0, r)
+	if err != nil {
+		require.Equal(m.t, domain.Conflict, domain.KindOf(err))
+		r.Number = len(m.requests) + 1
+		added = append(slices.Clone(m.requests), r)
+	}
+	m.requests = added
+}
+
+// follow has a node follow the requests that it has not followed.
+func (m *cursorModel) follow(n *modelNode) {
+	for _, r := range m.requests {
+		var dead *domain.Retry
+		if r.Delivery != nil {
+			dead = m.deadAt(n, r.Delivery.EntryID)
+		}
+		if !n.cursor.FollowReplay(&r, dead, m.now) {
+			return
+		}
+	}
+}
+
+// deadAt returns the dead letter of an entry as the store of a node has it, or nil.
+func (m *cursorModel) deadAt(n *modelNode, e domain.EntryID) *domain.Retry {
+	if dead, ok := m.versions[n.version].dead[e]; ok {
+		return &dead
+	}
+	return nil
+}
+
+// replay moves the replay of a node past an entry.
+func (m *cursorModel) replay(n *modelNode) {
+	if !n.cursor.CanReplay(m.now) {
+		return
+	}
+	s := n.cursor.Standing()
+	e := s.Replay.At.EntryID
+	for !matches(e) {
+		n.cursor.PassReplay(s.Replay.At.Next())
+		return
+	}
+	n.taken = append(n.taken, e)
+	n.cursor.TakeReplay(s.Replay.At, m.now, m.deadAt(n, e), m.now)
+}
+
+// checkReplays compares the deliveries that a settlement begins again with the requests.
+func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken []domain.EntryID) {
+	after := version{standing: s.Standing}
+	began := 0
+	for p := range domain.Priorities {
+		for n := before.standing.Position(p).Number; n < after.standing.Position(p).Number; n++ {
+			if matches(domain.EntryID{Priority: p, Number: n}) {
+				began++
+			}
+		}
+	}
+	again := int(s.Standing.Counters.Triggered-before.standing.Counters.Triggered) - began
+	asked := len(taken)
+	for _, r := range m.requests {
+		if r.Number > before.standing.Followed && r.Number <= s.Standing.Followed && r.Delivery != nil {
+			asked++
+		}
+	}
+	require.GreaterOrEqual(m.t, again, 0)
+	require.LessOrEqual(m.t, again, asked, "a replay is counted once")
+	m.replayed += again
+}
+
+// isReplayed reports whether a write may have begun a delivery again.
+func (m *cursorModel) isReplayed(before, after *version, e domain.EntryID) bool {
+	for _, r := range m.requests {
+		if r.Number > before.standing.Followed && r.Number <= after.standing.Followed && r.Delivery != nil && r.Delivery.EntryID == e {
+			return true
+		}
+	}
+	r := after.standing.Replay
+	return r != nil && e.Number < r.End[e.Priority] && r != before.standing.Replay && (before.standing.Replay == nil || *r != *before.standing.Replay)
+}
