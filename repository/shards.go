@@ -25,6 +25,15 @@ type Shards interface {
 	// that was never created. It fails with Damaged if some entries cannot be read, and returns
 	// the others nevertheless.
 	Cursors(ctx context.Context, shard int) ([]ShardEntry, error)
+
+	// AddReplay adds a request to the entry of a cursor as [domain.ReplayRequests.Add] does, and
+	// fails as that does. A request whose ID is there already is not added again, so that the
+	// call may be repeated. It fails with NotFound if the shard does not list the cursor.
+	AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) error
+
+	// Replays returns the last requests of a cursor. It may be a stale read. It fails with
+	// NotFound if the shard does not list the cursor.
+	Replays(ctx context.Context, id domain.CursorID) (domain.ReplayRequests, error)
 }
 
 // A ShardEntry is that of a cursor in its shard. It is stored before the cursor.
@@ -34,6 +43,9 @@ type ShardEntry struct {
 	// Due is not later than the due time of any retry of the cursor. It is zero if the cursor
 	// has none.
 	Due time.Time
+	// Requested is the number of the last request to replay, so that an owner finds one of which
+	// no signal came.
+	Requested int
 }
 
 // Nodes keeps which nodes are alive, and which of them serves each shard. That spares work and

@@ -64,6 +64,21 @@ type cursorDoc struct {
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 
+	Followed      int      `json:"followed,omitempty"` // number of the last request to replay
+	ReplayID      string   `json:"replayId,omitempty"`
+	ReplayNumber  int      `json:"replayNumber,omitempty"`
+	ReplayFrom    int64    `json:"replayFrom,omitempty"`
+	ReplayTo      int64    `json:"replayTo,omitempty"`
+	ReplayFilter  string   `json:"replayFilter,omitempty"`
+	ReplayDead    bool     `json:"replayDead,omitempty"` // dead letters only
+	ReplayRate    int      `json:"replayRate,omitempty"`
+	ReplayState   string   `json:"replayState,omitempty"` // "": it runs
+	ReplayAt      string   `json:"replayAt,omitempty"`
+	ReplayEnd     []string `json:"replayEnd,omitempty"` // entries, of the priorities that are not empty
+	ReplaySeen    int64    `json:"replaySeen,omitempty"`
+	ReplayMatched int64    `json:"replayMatched,omitempty"`
+	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
+
 	Recent []string `json:"recent,omitempty"`
 
 	Retired bool  `json:"retired,omitempty"` // it is closed, empty, and in no shard
@@ -104,6 +119,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	for i := range s.Recent {
 		d.Recent = append(d.Recent, attemptText(&s.Recent[i]))
 	}
+	d.setReplay(s)
 	d.Unknown = s.Unknown
 	return d
 }
@@ -134,6 +150,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 	if d.Claim != "" {
 		s.Claim = parse(&p, d.Claim, parseClaim)
 	}
+	s.Followed, s.Replay = d.Followed, d.replay(&p)
 	if p.err != nil {
 		return s, domain.Errorf(domain.Damaged, "cursor %s: %w", d.PartitionKey, p.err)
 	}
@@ -148,6 +165,7 @@ type retryDoc struct {
 	Position     string   `json:"position"`
 	Published    int64    `json:"published,omitempty"`
 	Attempts     int      `json:"attempts,omitempty"`
+	Replay       int      `json:"replay,omitempty"` // number of the request that replayed it last
 	History      []string `json:"history,omitempty"`
 	Due          int64    `json:"due,omitempty"`
 	Reason       string   `json:"reason,omitempty"`
@@ -169,7 +187,7 @@ func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retry
 	position := r.Position
 	d := &retryDoc{
 		ID: retryID(r.EntryID), PartitionKey: id.String(), Kind: retryDocument.Name, Position: position.String(),
-		Published: micros(r.Published), Attempts: r.Attempts, Due: micros(r.Due), Reason: r.Reason,
+		Published: micros(r.Published), Attempts: r.Attempts, Replay: r.Replay, Due: micros(r.Due), Reason: r.Reason,
 	}
 	for i := range r.History {
 		d.History = append(d.History, attemptText(&r.History[i]))
@@ -184,7 +202,7 @@ func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retry
 func (d *retryDoc) retry() (domain.Retry, error) {
 	var p parser
 	r := domain.Retry{
-		Position: parse(&p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published), Attempts: d.Attempts,
+		Position: parse(&p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published), Attempts: d.Attempts, Replay: d.Replay,
 		History: parseAll(&p, d.History, parseAttempt), Due: fromMicros(d.Due), Reason: d.Reason,
 		Dead: d.Kind == deadDocument.Name, Unknown: d.Unknown,
 	}
@@ -201,7 +219,11 @@ type entryDoc struct {
 	Kind         string `json:"kind"`
 	Stream       string `json:"stream"`
 	Due          int64  `json:"due,omitempty"`
+	// Replays are the last requests to replay, in the order of their numbers.
+	Replays []replayRequestDoc `json:"replays,omitempty"`
 	client.Document
+
+	etag azcore.ETag
 }
 
 func (*entryDoc) DocumentKind() client.DocumentKind { return entryDocument }

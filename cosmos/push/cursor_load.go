@@ -153,7 +153,7 @@ func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry
 	for _, d := range docs {
 		var p parser
 		entry := repository.ShardEntry{
-			Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
+			Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due), Requested: d.requested(),
 		}
 		if p.err != nil {
 			err = cmp.Or(err, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err))

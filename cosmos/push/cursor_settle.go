@@ -53,7 +53,7 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 	doc := makeCursorDoc(id, &t.Standing, writeID)
 	// A crash before this write leaves the calls without a trace whose results it stores, a crash
 	// after it nothing to repair.
-	if len(t.Create)+len(t.Replace)+len(t.Delete) == 0 {
+	if len(t.Create)+len(t.Replace)+len(t.Put)+len(t.Delete) == 0 {
 		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, azcore.ETag(version), doc)
 		return repository.CursorVersion(etag), err
 	}
@@ -68,6 +68,9 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 		for i := range t.Replace {
 			d := makeRetryDoc(id, &t.Replace[i], dead)
 			b.ReplaceItem(d.ID, client.Encode(d), nil)
+		}
+		for i := range t.Put { // a dead letter may be there, or may have expired
+			b.UpsertItem(client.Encode(makeRetryDoc(id, &t.Put[i], dead)), nil)
 		}
 		for _, e := range t.Delete {
 			b.DeleteItem(retryID(e), nil)

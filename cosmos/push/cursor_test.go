@@ -63,8 +63,13 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 		Counters: domain.Counters{Triggered: 1, Filtered: 2, Delivered: 3, Errored: 4, Cancelled: 5, Expired: 6, Attempts: 7},
 		Retries:  8, Digest: 0xfedcba9876543210, Listed: now, State: domain.Paused, Reason: "it was told to",
 		Hold: now.Add(1000), Failures: 9, BreakerTo: now.Add(2000), By: "me", Limit: 10, Released: true,
-		Caution: &domain.Caution{Suspects: []domain.EntryID{at(7).EntryID}, Fresh: [domain.Priorities]int{3: 12}},
-		Claim:   &domain.Claim{Entry: at(8).EntryID, By: "me and you", Count: 2},
+		Caution:  &domain.Caution{Suspects: []domain.EntryID{at(7).EntryID}, Fresh: [domain.Priorities]int{3: 12}},
+		Claim:    &domain.Claim{Entry: at(8).EntryID, By: "me and you", Count: 2},
+		Followed: 13,
+		Replay: &domain.Replay{
+			ID: "r", Number: 12, ReplayRange: domain.ReplayRange{From: now, To: now.Add(time.Hour), Filter: "a", OnlyDead: true, Rate: 14},
+			State: domain.ReplayStopped, At: at(3), End: [domain.Priorities]int64{3: 15, 9: 16}, Seen: 17, Matched: 18, Skipped: 19,
+		},
 		Recent:  []domain.Attempt{{Entry: at(6).EntryID, Number: 2, Began: now, Took: 3000, Status: 500, Error: "it has words"}},
 		Unknown: []byte(`{"newer":[1]}`),
 	}
@@ -76,7 +81,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	require.Equal(t, want, got)
 
 	retry := domain.Retry{
-		Position: at(6), Published: now, Attempts: 2, History: want.Recent, Due: now.Add(time.Hour), Dead: true, Reason: "it failed",
+		Position: at(6), Published: now, Attempts: 2, Replay: 3, History: want.Recent, Due: now.Add(time.Hour), Dead: true, Reason: "it failed",
 		Unknown: []byte(`{"newer":1}`),
 	}
 	var r retryDoc

@@ -20,6 +20,7 @@ type Cursors struct {
 	mu      sync.Mutex
 	cursors map[domain.CursorID]*storedCursor
 	shards  map[int][]repository.ShardEntry
+	replays map[domain.CursorID]domain.ReplayRequests
 }
 
 var (
@@ -42,7 +43,7 @@ type deadLetter struct {
 
 // NewCursors returns an empty Cursors. clock is not nil.
 func NewCursors(clock func() time.Time) *Cursors {
-	return &Cursors{clock: clock, cursors: make(map[domain.CursorID]*storedCursor), shards: make(map[int][]repository.ShardEntry)}
+	return &Cursors{clock: clock, cursors: make(map[domain.CursorID]*storedCursor), shards: make(map[int][]repository.ShardEntry), replays: make(map[domain.CursorID]domain.ReplayRequests)}
 }
 
 // Create implements [repository.Cursors].
@@ -173,8 +174,9 @@ func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement
 	}
 	c.version++
 	c.standing = t.Standing.Clone()
-	for _, r := range slices.Concat(t.Create, t.Replace) {
+	for _, r := range slices.Concat(t.Create, t.Replace, t.Put) {
 		delete(c.retries, r.EntryID)
+		delete(c.dead, r.EntryID)
 		r.History = slices.Clone(r.History)
 		if r.Dead {
 			c.dead[r.EntryID] = deadLetter{r, s.clock()}

@@ -48,6 +48,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Cursor", cursorRules},
 		{"Retry", retryRules},
 		{"Retirement", retireRules},
+		{"Replay", replayRules},
 		{"Definition", definitionRules},
 		{"Node", nodeRules},
 	} {

@@ -66,7 +66,7 @@ func (o *owned) calls() domain.Call {
 // answered notes the answer to a call.
 func (o *owned) answered(call domain.Call, status int) {
 	o.cursor.Settle(domain.Outcome{
-		Entry: call.EntryID, Attempts: call.Attempts, Published: o.f.clock(), Answer: domain.Answer{Began: o.f.clock(), Took: time.Millisecond, Status: status},
+		Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: o.f.clock(), Answer: domain.Answer{Began: o.f.clock(), Took: time.Millisecond, Status: status},
 	})
 }
 

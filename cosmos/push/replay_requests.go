@@ -1,0 +1,68 @@
+package push
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// readEntry reads the entry of a cursor in its shard. It fails with NotFound if there is none.
+func (s *Store) readEntry(ctx context.Context, c *client.Call, id domain.CursorID) (*entryDoc, error) {
+	d := &entryDoc{}
+	etag, err := c.Read(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), d)
+	d.etag = etag
+	if client.IsNotFound(err) {
+		err = domain.Errorf(domain.NotFound, "there is no such cursor")
+	}
+	return d, err
+}
+
+// AddReplay implements [repository.Shards].
+func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) error {
+	c := s.client.Begin("request replay")
+	err := c.Retry(ctx, func() error {
+		d, err := s.readEntry(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		before, err := d.requests()
+		if err != nil || before.Find(r.ID) != nil {
+			return err
+		}
+		after, err := before.Add(followed, r)
+		if err != nil {
+			return err
+		}
+		known := d.Replays
+		d.Replays = nil
+		for i := range after {
+			if j := slices.IndexFunc(known, func(k replayRequestDoc) bool { return k.ID == after[i].ID }); j >= 0 {
+				d.Replays = append(d.Replays, known[j])
+			} else {
+				d.Replays = append(d.Replays, makeReplayRequestDoc(&after[i]))
+			}
+		}
+		// A crash after this write leaves a request of which no signal was sent: the owner of the
+		// cursor finds it by its next look.
+		_, err = c.Put(ctx, s.cursors, d.PartitionKey, d.ID, d.etag, d)
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		return err
+	})
+	return c.Outcome("request a replay of cursor "+id.String(), err)
+}
+
+// Replays implements [repository.Shards].
+func (s *Store) Replays(ctx context.Context, id domain.CursorID) (domain.ReplayRequests, error) {
+	c := s.client.Begin("read replays")
+	d, err := s.readEntry(ctx, c, id)
+	var all domain.ReplayRequests
+	if err == nil {
+		all, err = d.requests()
+	}
+	return all, c.Outcome("read the replays of cursor "+id.String(), err)
+}

@@ -1,0 +1,209 @@
+package repositorytest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// requests adds a request for one delivery.
+func (f *pushFixture) requests(id string, followed int, e domain.EntryID) error {
+	return f.Shards.AddReplay(f.ctx, f.id, followed, domain.ReplayRequest{
+		ID: id, Delivery: &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: f.clock()},
+	})
+}
+
+func (f *pushFixture) replays() domain.ReplayRequests {
+	f.Helper()
+	all, err := f.Shards.Replays(f.ctx, f.id)
+	require.NoError(f, err)
+	return all
+}
+
+// follows follows all requests, with the dead letters that are stored.
+func (o *owned) follows() {
+	o.f.Helper()
+	for _, r := range o.f.replays() {
+		var dead *domain.Retry
+		if r.Delivery != nil {
+			if found, err := o.f.Cursors.Retry(o.f.ctx, o.f.id, r.Delivery.EntryID); err == nil {
+				dead = &found
+			}
+		}
+		require.True(o.f, o.cursor.FollowReplay(&r, dead, o.f.clock()))
+	}
+}
+
+// dies has the first delivery become a dead letter.
+func (o *owned) dies() domain.EntryID {
+	o.f.Helper()
+	var last domain.EntryID
+	for range pushPolicy.Attempts {
+		call := o.calls()
+		last = call.EntryID
+		o.answered(call, 500)
+		o.settles()
+		o.f.passes(time.Hour)
+	}
+	return last
+}
+
+var replayRules = []pushRule{
+	{"ADeadLetterThatIsReplayedIsARetryWithItsHistory", func(f *pushFixture) {
+		f.append(Messages(1)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		e := a.dies()
+		require.Len(f, f.dead(), 1)
+		require.NoError(f, f.requests("r1", 0, e))
+		a.follows()
+		_, ok := a.cursor.Next(f.clock())
+		require.False(f, ok, "it is not called before it is stored")
+		a.settles()
+		require.Empty(f, f.dead())
+		r, err := f.Cursors.Retry(f.ctx, f.id, e)
+		require.NoError(f, err)
+		require.False(f, r.Dead)
+		require.Zero(f, r.Attempts)
+		require.Len(f, r.History, pushPolicy.Attempts, "its history is kept")
+
+		a.loads()
+		call := a.calls()
+		require.Equal(f, e, call.EntryID)
+		a.answered(call, 200)
+		a.settles()
+		s := f.loads("b").cursor.Standing()
+		require.Equal(f, domain.Counters{Triggered: 2, Delivered: 1, Errored: 1, Attempts: 4}, s.Counters)
+		require.Equal(f, 1, s.Followed)
+		require.Zero(f, s.Outstanding())
+	}},
+	{"ADeadLetterThatIsReplayedIsKeptLongerThanDeadLettersAre", func(f *pushFixture) {
+		f.append(Messages(1)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		e := a.dies()
+		require.NoError(f, f.requests("r1", 0, e))
+		a.follows()
+		a.settles()
+		f.passes(30 * 24 * time.Hour)
+		_, err := f.Cursors.Retry(f.ctx, f.id, e)
+		require.NoError(f, err)
+		a.dies()
+		require.Len(f, f.dead(), 1)
+		require.Len(f, f.dead()[0].History, 2*pushPolicy.Attempts)
+	}},
+	{"ADeliveryWithoutADocumentIsReplayed", func(f *pushFixture) {
+		f.append(Messages(1)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		call := a.calls()
+		a.answered(call, 200)
+		a.settles()
+		require.NoError(f, f.requests("r1", 0, call.EntryID))
+		a.follows()
+		a.settles()
+		b := f.loads("b")
+		again := b.calls()
+		require.Equal(f, call.EntryID, again.EntryID)
+		b.answered(again, 200)
+		b.settles()
+		require.EqualValues(f, 2, f.loads("b").cursor.Standing().Counters.Delivered)
+	}},
+	{"ARequestIsFollowedOnce", func(f *pushFixture) {
+		f.append(Messages(1)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		e := a.dies()
+		require.NoError(f, f.requests("r1", 0, e))
+		a.follows()
+		a.follows()
+		a.settles()
+		b := f.loads("b")
+		b.follows()
+		b.settles()
+		require.EqualValues(f, 2, b.cursor.Standing().Counters.Triggered)
+	}},
+	{"RequestsAreNumberedAndAddedOnce", func(f *pushFixture) {
+		f.creates()
+		for i := range 3 {
+			require.NoError(f, f.requests(fmt.Sprint("r", i), 0, domain.EntryID{Number: int64(i)}))
+			require.NoError(f, f.requests(fmt.Sprint("r", i), 0, domain.EntryID{Number: int64(i)}), "a call may be repeated")
+		}
+		err := f.requests("other", 0, domain.EntryID{Number: 1})
+		require.Equal(f, domain.Conflict, domain.KindOf(err), "it is requested already")
+		all := f.replays()
+		require.Len(f, all, 3)
+		require.Equal(f, 3, all[2].Number)
+		require.Equal(f, f.clock(), all[2].Delivery.Published)
+		require.Equal(f, 3, f.shardEntry().Requested)
+		require.NoError(f, f.requests("later", 2, domain.EntryID{Number: 1}), "the first ones were followed")
+		require.Len(f, f.replays(), 2)
+		require.Equal(f, domain.Conflict, domain.KindOf(f.requests("stale", 1, domain.EntryID{Number: 9})))
+	}},
+	{"RequestsOfARangeAreKept", func(f *pushFixture) {
+		f.creates()
+		want := domain.ReplayRange{From: f.clock().Add(-time.Hour), To: f.clock(), Filter: "a", OnlyDead: true, Rate: 5}
+		require.NoError(f, f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{ID: "range", Range: &want}))
+		require.NoError(f, f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{ID: "stop", Stop: "range"}))
+		err := f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{ID: "other", Range: &want})
+		require.Equal(f, domain.Conflict, domain.KindOf(err), "one at a time")
+		all := f.replays()
+		require.Equal(f, &want, all[0].Range)
+		require.Equal(f, "range", all[1].Stop)
+	}},
+	{"TheReplayOfARangeContinuesWithTheNextOwner", func(f *pushFixture) {
+		f.append(Messages(4)...)
+		f.creates()
+		a := f.loads("a")
+		a.takes()
+		for range 3 {
+			a.answered(a.calls(), 200)
+		}
+		a.settles()
+		require.NoError(f, f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{
+			ID: "range", Range: &domain.ReplayRange{From: f.clock().Add(-time.Hour), To: f.clock().Add(time.Hour), Rate: 5},
+		}))
+		a.follows()
+		take := func(o *owned) {
+			require.True(f, o.cursor.CanReplay(f.clock()))
+			at := o.cursor.Standing().Replay.At
+			o.cursor.TakeReplay(at, f.clock(), nil, f.clock())
+		}
+		take(a)
+		a.settles()
+		a.answered(a.calls(), 200)
+		a.settles()
+		a.answered(a.calls(), 200)
+		a.settles()
+		require.EqualValues(f, 5, a.cursor.Standing().Counters.Delivered)
+		a.cursor.Release()
+		a.settles()
+		b := f.loads("b")
+		for range 3 {
+			take(b)
+		}
+		r := b.cursor.Standing().Replay
+		require.Equal(f, domain.ReplayDone, r.State)
+		require.Equal(f, []int64{4, 4, 0}, []int64{r.Seen, r.Matched, r.Skipped})
+		b.settles()
+		for range 3 {
+			b.answered(b.calls(), 200)
+		}
+		b.settles()
+		s := f.loads("c").cursor.Standing()
+		require.EqualValues(f, 8, s.Counters.Triggered)
+		require.EqualValues(f, 8, s.Counters.Delivered)
+	}},
+	{"ACursorThatDoesNotExistIsNotReplayed", func(f *pushFixture) {
+		require.Equal(f, domain.NotFound, domain.KindOf(f.requests("r", 0, domain.EntryID{})))
+		_, err := f.Shards.Replays(f.ctx, f.id)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+	}},
+}
