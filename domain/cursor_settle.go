@@ -201,7 +201,7 @@ func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 func (c *Cursor) Cancel(limit int) (more bool) {
 	s := &c.standing
 	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
-	if s.Replay != nil && s.Replay.State == ReplayRunning {
+	if s.IsReplaying() {
 		s.Replay.State = ReplayStopped
 	}
 	limit = max(limit-len(c.changes), 0)

@@ -169,25 +169,39 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 			c.revive(d.Position, d.Published, dead, r.Number, now)
 		}
 	}
-	if r.Range != nil && s.State != Closed && (s.Replay == nil || s.Replay.State != ReplayRunning) {
+	if r.Range != nil && s.State != Closed && !s.IsReplaying() {
 		s.Replay = &Replay{ID: r.ID, Number: r.Number, ReplayRange: *r.Range}
 		for p := range Priorities {
 			s.Replay.End[p] = c.Position(p).Number
 		}
 		s.Replay.moveTo(Position{EntryID: EntryID{Priority: Priorities - 1}})
 	}
-	if s.Replay != nil && r.Stop == s.Replay.ID && s.Replay.State == ReplayRunning {
+	if s.IsReplaying() && r.Stop == s.Replay.ID {
 		s.Replay.State = ReplayStopped
 	}
 	s.Followed = r.Number
 	return true
 }
 
+// IsReplaying reports whether a replay of a range runs.
+func (s *Standing) IsReplaying() bool { return s.Replay != nil && s.Replay.State == ReplayRunning }
+
+// Replaying returns the replay of the cursor, and false if none runs.
+func (c *Cursor) Replaying() (Replay, bool) {
+	if !c.standing.IsReplaying() {
+		return Replay{}, false
+	}
+	return *c.standing.Replay, true
+}
+
+// Followed returns the number of the last request that the cursor has followed.
+func (c *Cursor) Followed() int { return c.standing.Followed }
+
 // CanReplay reports whether the replay of the cursor runs and may make one more delivery now.
 // While the cursor is served carefully, it may not.
 func (c *Cursor) CanReplay(now time.Time) bool {
 	s := &c.standing
-	if s.Replay == nil || s.Replay.State != ReplayRunning || s.Caution != nil || !c.isReady(now) || !c.hasRoomForReplay() {
+	if !s.IsReplaying() || s.Caution != nil || !c.isReady(now) || !c.hasRoomForReplay() {
 		return false
 	}
 	if first := c.retries.first(); first != nil && !first.Due.After(now) {

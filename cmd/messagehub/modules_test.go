@@ -49,6 +49,7 @@ var linked = map[string]string{
 	"golang.org/x/sys":                                             "locks of files, and sizes of disks",
 	"golang.org/x/term":                                            "whether a person watches, and how wide the terminal is",
 	"golang.org/x/text":                                            "host names, for golang.org/x/net",
+	"golang.org/x/time":                                            "the rate of replays",
 	"google.golang.org/protobuf":                                   "the contract with domains on the bus; metrics",
 }
 

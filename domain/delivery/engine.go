@@ -298,6 +298,9 @@ func (e *Engine) serve(entry repository.ShardEntry) {
 	s := e.services[entry.Cursor]
 	if s != nil || e.state != engineRunning {
 		e.mu.Unlock()
+		if s != nil && s.requested.Load() < int64(entry.Requested) {
+			s.post(func(in *inbox) { in.changed = true })
+		}
 		return
 	}
 	t := e.topics[entry.Stream]

@@ -32,7 +32,9 @@ type Receiver struct {
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it
 	Matches      func(*repository.Entry) bool // the filter; nil: every message
-	Target       any                          // what the Caller needs besides; the engine does not use it
+	// Compile returns the filter of a replay; nil: no replay has one.
+	Compile func(expression string) (func(*repository.Entry) bool, error)
+	Target  any // what the Caller needs besides; the engine does not use it
 }
 
 // A Caller calls receivers. It is safe for concurrent use.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -54,6 +55,11 @@ type service struct {
 	fetchAfter    time.Time                            // nothing is read before it; on the monotonic clock
 	fetchFailures int                                  // in a row
 
+	requests   []replayRequest // to replay, that the cursor has not followed
+	requested  atomic.Int64    // number of the last request that was read
+	walk       *walk           // of the replay that runs; nil: nothing was read for it
+	isFreshDue bool            // the last delivery that was taken was a replayed one
+
 	cancelled bool // all deliveries, because the receiver was deleted
 	leaving   bool
 	shedding  bool // it leaves because the shard is given to another node
@@ -81,6 +87,7 @@ type inbox struct {
 	settled  *settleResult
 	retired  *retireResult
 	fetched  *fetchResult
+	walked   *walkResult
 }
 
 type outcome struct {
@@ -127,7 +134,7 @@ func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 // isTickOnly reports whether there is no other event than that of the timer.
 func (in *inbox) isTickOnly() bool {
 	return !in.woken && !in.changed && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
-		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil
+		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil
 }
 
 // handle handles events, and begins what follows from them.
@@ -164,6 +171,9 @@ func (s *service) handle(in *inbox) {
 	if in.fetched != nil {
 		s.finishFetch(in.fetched)
 	}
+	if in.walked != nil {
+		s.finishWalk(in.walked)
+	}
 	for _, p := range in.permits {
 		if s.begin(p) {
 			s.refusals = 0
@@ -193,7 +203,9 @@ func (s *service) advance() {
 		s.load()
 	default:
 		s.retake()
+		s.followReplays()
 		s.choose()
+		s.replay()
 		s.settle()
 	}
 	s.setTimer()
@@ -234,6 +246,9 @@ func (s *service) setTimer() {
 	until(time.Until(s.resume))
 	until(time.Until(s.fetchAfter))
 	until(time.Until(s.offerAfter))
+	if s.walk != nil {
+		until(time.Until(s.walk.after))
+	}
 	if s.current && s.underway == 0 && !s.settling && !s.fetching {
 		s.forget(now)
 		until(s.waitForCursor(now))
@@ -278,7 +293,7 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 	wait := s.engine.opts.Idle
 	if standing.State == domain.Active {
 		times := []time.Time{s.cursor.EarliestDue()}
-		if s.isBehind(&standing) || len(standing.Open) > 0 {
+		if s.isBehind(&standing) || len(standing.Open) > 0 || standing.IsReplaying() {
 			times = append(times, standing.Hold, standing.BreakerTo)
 		}
 		for _, t := range times {
@@ -316,7 +331,7 @@ func (s *service) forget(now time.Time) {
 		return
 	}
 	standing := s.cursor.Standing()
-	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || s.isBehind(&standing) && standing.State == domain.Active {
+	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || standing.IsReplaying() && standing.State == domain.Active || s.isBehind(&standing) && standing.State == domain.Active {
 		return
 	}
 	s.due = due

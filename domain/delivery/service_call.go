@@ -88,6 +88,9 @@ func (s *service) matches(e *repository.Entry) bool {
 
 func (s *service) take(e *repository.Entry, matches bool) {
 	s.cursor.Take(e.Position, matches)
+	if matches {
+		s.isFreshDue = false
+	}
 	s.markDirty()
 }
 
@@ -118,7 +121,7 @@ func (s *service) begin(p *permit) bool {
 	receiver := s.receiver
 	s.engine.spawn(func() {
 		slow := time.AfterFunc(slowCall, func() { s.engine.dispatcher.slow(p) })
-		o := s.engine.call(s.id, receiver, e, call.Attempts)
+		o := s.engine.call(s.id, receiver, e, call)
 		slow.Stop()
 		o.permit = p
 		s.post(func(in *inbox) { in.outcomes = append(in.outcomes, o) })
@@ -132,14 +135,14 @@ const slowCall = 2 * time.Second
 
 // call calls a receiver and returns the outcome. If the engine has ended the call, it
 // returns no answer.
-func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.Entry, attempts int) outcome {
+func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.Entry, of domain.Call) outcome {
 	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)
 	defer cancel()
 	began, start := e.opts.Clock(), time.Now()
-	a := e.Caller.Call(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: attempts})
+	a := e.Caller.Call(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: of.Attempts})
 	a.Began, a.Took = began, time.Since(start)
 	o := outcome{
-		Outcome: domain.Outcome{Entry: entry.Position.EntryID, Attempts: attempts, Published: entry.Published, Answer: a},
+		Outcome: domain.Outcome{Entry: of.EntryID, Attempts: of.Attempts, Replay: of.Replay, Published: entry.Published, Answer: a},
 		suspect: !receiver.Policy.IsSuccess(a) || a.Took > slowCall,
 	}
 	if !receiver.Policy.IsSuccess(a) && e.ctx.Err() != nil {
@@ -236,7 +239,7 @@ func (s *service) expire(at domain.Position) {
 	}
 	s.cursor.Begin(call)
 	s.cursor.Settle(domain.Outcome{
-		Entry: at.EntryID, Attempts: call.Attempts, Published: now,
+		Entry: at.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: now,
 		Answer: domain.Answer{Began: now, Error: "the message has expired"},
 	})
 	s.markDirty()

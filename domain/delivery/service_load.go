@@ -13,6 +13,8 @@ type loadResult struct {
 	receiver *Receiver // nil: it was deleted
 	cursor   *domain.Cursor
 	version  repository.CursorVersion
+	requests []replayRequest
+	hasRead  bool // requests are those of the store
 	err      error
 }
 
@@ -31,6 +33,10 @@ func (s *service) load() {
 	}
 	s.engine.store.run(func() {
 		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, s.topic)
+		if r.err == nil && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
+			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
+			r.hasRead = true
+		}
 		s.post(func(in *inbox) { in.loaded = r })
 	})
 }
@@ -82,7 +88,10 @@ func (s *service) finishLoad(r *loadResult) {
 	if s.cursor != nil {
 		r.cursor.Adopt(s.cursor)
 	}
-	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
+	s.cursor, s.version, s.receiver, s.walk = r.cursor, r.version, r.receiver, nil
+	if r.hasRead {
+		s.keepRequests(r.requests)
+	}
 	s.current = !s.changed // the receiver may have changed after it was read
 	standing := s.cursor.Standing()
 	s.released, s.due, s.urgent = false, time.Time{}, false

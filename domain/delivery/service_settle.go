@@ -62,6 +62,7 @@ func (s *service) settle() {
 		return
 	}
 	settlement, version := s.cursor.Settlement(), s.version
+	s.noteDead(&settlement)
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
 	e := s.engine
 	e.spawn(func() {

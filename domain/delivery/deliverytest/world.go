@@ -35,6 +35,7 @@ type World struct {
 	owners    map[domain.CursorID]string // that loaded it last
 	takeovers map[domain.CursorID]int    // loads by another node than before
 	loadCount int                        // loads of any cursor, also those that failed
+	requests  int                        // to replay
 }
 
 // A Clock is that of the bubble, with an error that a test sets.
@@ -165,7 +166,9 @@ func (w *World) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiv
 	if r == nil {
 		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "there is no receiver %s", id)
 	}
-	return delivery.Receiver{Policy: r.Policy, Concurrency: r.Concurrency, Matches: r.Matches, IsPaused: r.IsPaused, Resumed: r.Resumed}, nil
+	return delivery.Receiver{
+		Policy: r.Policy, Concurrency: r.Concurrency, Matches: r.Matches, IsPaused: r.IsPaused, Resumed: r.Resumed, Compile: compileEvery,
+	}, nil
 }
 
 // Call implements [delivery.Caller].

@@ -1,0 +1,90 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A replayRequest is a request that the cursor has not followed, with the dead letter of its
+// delivery.
+type replayRequest struct {
+	domain.ReplayRequest
+	dead *domain.Retry
+}
+
+// loadReplays reads the requests that a cursor has not followed. It reads the dead letters after
+// the cursor was loaded: whatever changes them from then on is known to its owner.
+func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *domain.Cursor) ([]replayRequest, error) {
+	all, err := e.Shards.Replays(ctx, id)
+	if domain.KindOf(err) == domain.NotFound {
+		return nil, nil // it was removed by hand
+	}
+	if err != nil {
+		return nil, err
+	}
+	var requests []replayRequest
+	for _, r := range all.After(cursor.Followed()) {
+		one := replayRequest{ReplayRequest: r}
+		if r.Delivery != nil {
+			found, err := e.Cursors.Retry(ctx, id, r.Delivery.EntryID)
+			if err != nil && domain.KindOf(err) != domain.NotFound {
+				return nil, err
+			}
+			if err == nil && found.Dead {
+				one.dead = &found
+			}
+		}
+		requests = append(requests, one)
+	}
+	return requests, nil
+}
+
+// keepRequests keeps the requests that were read.
+func (s *service) keepRequests(requests []replayRequest) {
+	s.requests = requests
+	if n := len(requests); n > 0 {
+		s.requested.Store(int64(requests[n-1].Number))
+		return
+	}
+	s.requested.Store(int64(s.cursor.Followed()))
+}
+
+// followReplays follows requests, as long as their deliveries fit into a settlement.
+func (s *service) followReplays() {
+	if s.retaking || s.leaving {
+		return
+	}
+	for len(s.requests) > 0 {
+		r := &s.requests[0]
+		if !s.cursor.FollowReplay(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
+			return
+		}
+		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was followed",
+			slog.String("cursor", s.id.String()), slog.String("request", r.ID))
+		s.requests = s.requests[1:]
+		s.urgent = true
+		s.markDirty()
+	}
+}
+
+// noteDead remembers the dead letters that a settlement stores, for the requests and the entries
+// that were read before.
+func (s *service) noteDead(t *domain.Settlement) {
+	for _, list := range [][]domain.Retry{t.Create, t.Replace, t.Put} {
+		for i := range list {
+			if !list[i].Dead {
+				continue
+			}
+			for j := range s.requests {
+				if d := s.requests[j].Delivery; d != nil && d.EntryID == list[i].EntryID {
+					s.requests[j].dead = &list[i]
+				}
+			}
+			if s.walk != nil {
+				s.walk.died[list[i].EntryID] = &list[i]
+			}
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A walk is what a service has read for the replay of a range.
+type walk struct {
+	id      string // of the replay
+	limiter *rate.Limiter
+	matches func(*repository.Entry) bool // the filter of the replay; nil: every entry
+	after   time.Time                    // nothing is read or delivered before it; on the monotonic clock
+
+	reading  bool
+	failures int              // of reads, in a row
+	steps    []walkStep       // in the order of their entries
+	next     *domain.Position // behind steps, once they are used; nil: the end of the priority
+
+	// died are the dead letters that were settled since steps began to be read.
+	died map[domain.EntryID]*domain.Retry
+}
+
+// A walkStep is an entry that a replay comes to.
+type walkStep struct {
+	at        domain.Position
+	published time.Time
+	matches   bool
+	dead      *domain.Retry
+}
+
+// walkAhead is how many entries are read at a time, and how many are handled before other cursors
+// are served.
+const walkAhead = 100
+
+// replay makes deliveries again, as long as the receiver and the rate allow it. While fresh
+// entries wait, it takes one for each of them.
+func (s *service) replay() {
+	if s.leaving || s.retaking || s.receiver == nil || !s.engine.mayCall(s.shard) {
+		return
+	}
+	for range walkAhead {
+		now := s.engine.opts.Clock()
+		r, isRunning := s.cursor.Replaying()
+		if !isRunning {
+			s.walk = nil
+			return
+		}
+		if s.walk == nil || s.walk.id != r.ID {
+			s.walk = s.newWalk(&r)
+		}
+		if !s.cursor.CanReplay(now) || s.isFreshDue && s.hasFresh() || time.Now().Before(s.walk.after) || !s.step(&r, now) {
+			return
+		}
+	}
+	s.wake()
+}
+
+func (s *service) newWalk(r *domain.Replay) *walk {
+	w := &walk{
+		id: r.ID, limiter: rate.NewLimiter(rate.Limit(r.Rate), max(r.Rate/10, 1)), died: make(map[domain.EntryID]*domain.Retry),
+		next: &r.At,
+	}
+	if r.Filter == "" {
+		return w
+	}
+	w.matches = func(*repository.Entry) bool { return false }
+	if s.receiver.Compile == nil {
+		return w
+	}
+	matches, err := s.receiver.Compile(r.Filter)
+	if err != nil { // it was admitted, perhaps by another version
+		s.engine.warn(s.engine.ctx, "compile the filter of a replay", err, slog.String("cursor", s.id.String()))
+		return w
+	}
+	w.matches = matches
+	return w
+}
+
+// hasFresh reports whether the stream is known to have entries that were not taken.
+func (s *service) hasFresh() bool {
+	end, _ := s.topic.ends()
+	for p := range domain.Priorities {
+		if end[p] > s.cursor.Position(p).Number {
+			return true
+		}
+	}
+	return false
+}
+
+// step handles the next entry of a replay. It returns false if it has to wait.
+func (s *service) step(r *domain.Replay, now time.Time) bool {
+	w := s.walk
+	for len(w.steps) > 0 && (w.steps[0].at.Priority != r.At.Priority || w.steps[0].at.Number < r.At.Number) {
+		w.steps = w.steps[1:]
+	}
+	if len(w.steps) == 0 {
+		switch {
+		case w.reading:
+			return false
+		case w.next == nil:
+			s.cursor.EndReplayPriority()
+			w.next = &domain.Position{}
+			s.passed()
+			return true
+		case w.next.Priority == r.At.Priority && w.next.Number > r.At.Number:
+			s.cursor.PassReplay(*w.next)
+			s.passed()
+			return true
+		}
+		s.readWalk(*r)
+		return false
+	}
+	step := w.steps[0]
+	if !step.matches {
+		s.cursor.PassReplay(step.at.Next())
+		s.passed()
+		return true
+	}
+	if wait := w.reserve(); wait > 0 {
+		w.after = time.Now().Add(wait)
+		return false
+	}
+	if died := w.died[step.at.EntryID]; died != nil {
+		step.dead = died
+	}
+	s.cursor.TakeReplay(step.at, step.published, step.dead, now)
+	s.isFreshDue, s.urgent = true, true
+	s.markDirty()
+	return true
+}
+
+// passed notes that the replay has moved without a delivery.
+func (s *service) passed() {
+	s.filtered++
+	s.markDirty()
+	if _, isRunning := s.cursor.Replaying(); !isRunning {
+		s.urgent = true
+	}
+}
+
+// reserve takes one delivery from the rate, or returns how long to wait for it.
+func (w *walk) reserve() time.Duration {
+	now := time.Now()
+	reserved := w.limiter.ReserveN(now, 1)
+	wait := reserved.DelayFrom(now)
+	if wait > 0 {
+		reserved.CancelAt(now)
+	}
+	return wait
+}
+
+type walkResult struct {
+	walk  *walk
+	steps []walkStep
+	next  *domain.Position
+	err   error
+}
+
+// readWalk reads what comes next in a replay.
+func (s *service) readWalk(r domain.Replay) {
+	w, e, receives := s.walk, s.engine, s.receiver.Matches
+	w.reading, w.died = true, make(map[domain.EntryID]*domain.Retry)
+	e.store.run(func() {
+		result := &walkResult{walk: w}
+		if r.OnlyDead {
+			result.err = e.readDead(e.ctx, s, &r, w.matches, result)
+		} else {
+			result.err = e.readAll(e.ctx, s, &r, func(entry *repository.Entry) bool {
+				return (receives == nil || receives(entry)) && (w.matches == nil || w.matches(entry))
+			}, result)
+		}
+		s.post(func(in *inbox) { in.walked = result })
+	})
+}
+
+func (s *service) finishWalk(r *walkResult) {
+	r.walk.reading = false
+	if r.err != nil {
+		r.walk.failures++
+		r.walk.after = time.Now().Add(s.engine.opts.Backoff(r.walk.failures))
+		s.engine.warn(s.engine.ctx, "read what is replayed", r.err, slog.String("cursor", s.id.String()))
+		return
+	}
+	r.walk.failures, r.walk.steps, r.walk.next = 0, r.steps, r.next
+}
+
+// readAll reads entries of the stream from the position of a replay on, with their dead letters.
+func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matches func(*repository.Entry) bool, result *walkResult) error {
+	found, err := e.Streams.Read(ctx, s.topic.stream, r.At, walkAhead)
+	if err != nil {
+		return err
+	}
+	e.window.put(s.topic.stream, found.Entries)
+	next := found.Start
+	if len(found.Entries) > 0 {
+		dead, err := e.Cursors.DeadLetters(ctx, s.id, before(found.Entries[0].Position.EntryID), len(found.Entries))
+		if err != nil {
+			return err
+		}
+		letters := make(map[domain.EntryID]*domain.Retry, len(dead))
+		for i := range dead {
+			letters[dead[i].EntryID] = &dead[i]
+		}
+		for i := range found.Entries {
+			entry := &found.Entries[i]
+			if !entry.Published.Before(r.To) {
+				return nil // those behind it were published later
+			}
+			result.steps = append(result.steps, walkStep{
+				at: entry.Position, published: entry.Published, dead: letters[entry.Position.EntryID],
+				matches: !entry.Published.Before(r.From) && matches(entry),
+			})
+			next = entry.Position.Next()
+		}
+	}
+	if next.Number == r.At.Number {
+		return domain.Errorf(domain.Unavailable, "entry %s is not visible yet", r.At.EntryID)
+	}
+	result.next = &next
+	return nil
+}
+
+// readDead reads dead letters from the position of a replay on.
+func (e *Engine) readDead(ctx context.Context, s *service, r *domain.Replay, matches func(*repository.Entry) bool, result *walkResult) error {
+	dead, err := e.Cursors.DeadLetters(ctx, s.id, before(r.At.EntryID), walkAhead)
+	if err != nil {
+		return err
+	}
+	for i := range dead {
+		d := &dead[i]
+		if d.Priority != r.At.Priority {
+			return nil
+		}
+		step := walkStep{at: d.Position, published: d.Published, dead: d, matches: !d.Published.Before(r.From) && d.Published.Before(r.To)}
+		if step.matches && matches != nil {
+			if step.matches, err = e.matchesAt(ctx, s.topic.stream, d.Position, matches); err != nil {
+				return err
+			}
+		}
+		result.steps = append(result.steps, step)
+	}
+	if len(dead) == walkAhead {
+		next := dead[len(dead)-1].Position.Next()
+		result.next = &next
+	}
+	return nil
+}
+
+// matchesAt reports whether a filter matches the entry at a position. It does not match one that
+// has expired.
+func (e *Engine) matchesAt(ctx context.Context, stream domain.StreamName, at domain.Position, matches func(*repository.Entry) bool) (bool, error) {
+	if entry := e.window.find(stream, at.EntryID); entry != nil {
+		return matches(entry), nil
+	}
+	found, err := e.Streams.Read(ctx, stream, at, 1)
+	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
+		return false, err
+	}
+	return matches(&found.Entries[0]), nil
+}
+
+// before returns an id that is before e and behind all entries that are before e.
+func before(e domain.EntryID) domain.EntryID {
+	switch {
+	case e.Number > 0:
+		return domain.EntryID{Priority: e.Priority, Number: e.Number - 1}
+	case e.Priority > 0:
+		return domain.EntryID{Priority: e.Priority - 1, Number: math.MaxInt64}
+	default:
+		return domain.EntryID{Number: -1}
+	}
+}
