@@ -248,7 +248,7 @@ func (e *Engine) readDead(ctx context.Context, s *service, r *domain.Replay, mat
 		result.steps = append(result.steps, step)
 	}
 	if len(dead) == walkAhead {
-		next := dead[len(dead)-1].Position.Next()
+		next := dead[len(dead)-1].Next()
 		result.next = &next
 	}
 	return nil

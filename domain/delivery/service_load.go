@@ -88,16 +88,17 @@ func (s *service) finishLoad(r *loadResult) {
 	if s.cursor != nil {
 		r.cursor.Adopt(s.cursor)
 	}
-	s.cursor, s.version, s.receiver, s.walk = r.cursor, r.version, r.receiver, nil
-	if r.hasRead {
-		s.keepRequests(r.requests)
-	}
+	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
 	s.current = !s.changed // the receiver may have changed after it was read
 	standing := s.cursor.Standing()
 	s.released, s.due, s.urgent = false, time.Time{}, false
 	s.cancelled = standing.State == domain.Closed && standing.Outstanding() == 0
 	s.careful = standing.Caution != nil
 	s.engine.dispatcher.setSuspect(s, standing.Failures > 0)
+	s.walk = nil
+	if r.hasRead {
+		s.keepRequests(r.requests)
+	}
 	if s.cursor.InFlight() > 0 {
 		s.retaking = true
 		s.markDirty()
