@@ -53,6 +53,11 @@ func (r *ReplayRange) Check() error {
 	return nil
 }
 
+// Includes reports whether the time at which a message was published is in the range.
+func (r *ReplayRange) Includes(published time.Time) bool {
+	return !published.Before(r.From) && published.Before(r.To)
+}
+
 // ReplayRequests are the last requests of a cursor, in the order of their numbers.
 type ReplayRequests []ReplayRequest
 

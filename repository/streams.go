@@ -28,6 +28,11 @@ type Streams interface {
 	// to; in a domain.DataStream, the newest entry represents those before it.
 	Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (Entries, error)
 
+	// Seek returns a position of a priority from which Read soon comes to the first entry of which
+	// isBefore is false, and misses none such. The entries of which isBefore is true come before
+	// all others. It reads a number of pages that is logarithmic.
+	Seek(ctx context.Context, stream domain.StreamName, priority int, isBefore func(number int64, published time.Time) bool) (domain.Position, error)
+
 	// End returns the positions behind the last entries. A cursor that begins there takes
 	// all that is appended after the call began.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)

@@ -192,9 +192,23 @@ func (s *service) finishWalk(r *walkResult) {
 	r.walk.failures, r.walk.steps, r.walk.next = 0, r.steps, r.next
 }
 
+// clockMargin is how much the clocks of the nodes that append to a stream may differ before a
+// replay misses entries at the ends of its range.
+const clockMargin = time.Minute
+
 // readAll reads entries of the stream from the position of a replay on, with their dead letters.
 func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matches func(*repository.Entry) bool, result *walkResult) error {
-	found, err := e.Streams.Read(ctx, s.topic.stream, r.At, walkAhead)
+	from := r.At
+	if from.Number == 0 {
+		at, err := e.Streams.Seek(ctx, s.topic.stream, from.Priority, func(_ int64, published time.Time) bool {
+			return published.Before(r.From.Add(-clockMargin))
+		})
+		if err != nil {
+			return err
+		}
+		from = at
+	}
+	found, err := e.Streams.Read(ctx, s.topic.stream, from, walkAhead)
 	if err != nil {
 		return err
 	}
@@ -211,12 +225,12 @@ func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matc
 		}
 		for i := range found.Entries {
 			entry := &found.Entries[i]
-			if !entry.Published.Before(r.To) {
+			if !entry.Published.Before(r.To.Add(clockMargin)) {
 				return nil // those behind it were published later
 			}
 			result.steps = append(result.steps, walkStep{
 				at: entry.Position, published: entry.Published, dead: letters[entry.Position.EntryID],
-				matches: !entry.Published.Before(r.From) && matches(entry),
+				matches: r.Includes(entry.Published) && matches(entry),
 			})
 			next = entry.Position.Next()
 		}
@@ -239,7 +253,7 @@ func (e *Engine) readDead(ctx context.Context, s *service, r *domain.Replay, mat
 		if d.Priority != r.At.Priority {
 			return nil
 		}
-		step := walkStep{at: d.Position, published: d.Published, dead: d, matches: !d.Published.Before(r.From) && d.Published.Before(r.To)}
+		step := walkStep{at: d.Position, published: d.Published, dead: d, matches: r.Includes(d.Published)}
 		if step.matches && matches != nil {
 			if step.matches, err = e.matchesAt(ctx, s.topic.stream, d.Position, matches); err != nil {
 				return err

@@ -105,6 +105,21 @@ func (s *Streams) Read(ctx context.Context, name domain.StreamName, from domain.
 	return repository.Entries{Entries: slices.Clone(rest[:min(limit, len(rest))]), Start: start}, nil
 }
 
+// Seek implements [repository.Streams].
+func (s *Streams) Seek(ctx context.Context, name domain.StreamName, priority int, isBefore func(number int64, published time.Time) bool) (domain.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Position{}, fmt.Errorf("seek: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.stream(name, s.clock()).entries[priority] {
+		if !isBefore(e.Position.Number, e.Published) {
+			return e.Position, nil
+		}
+	}
+	return domain.Position{EntryID: domain.EntryID{Priority: priority, Number: s.streams[name].numbers[priority]}}, nil
+}
+
 // End implements [repository.Streams].
 func (s *Streams) End(ctx context.Context, name domain.StreamName) (repository.StreamEnd, error) {
 	if err := ctx.Err(); err != nil {

@@ -2,6 +2,7 @@ package repositorytest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -200,6 +201,52 @@ var replayRules = []pushRule{
 		s := f.loads("c").cursor.Standing()
 		require.EqualValues(f, 8, s.Counters.Triggered)
 		require.EqualValues(f, 8, s.Counters.Delivered)
+	}},
+	{"SeekFindsWhatWasPublishedSince", func(f *pushFixture) {
+		var times []time.Time
+		const batches, each = 20, 30
+		for range batches {
+			times = append(times, f.clock())
+			messages := Messages(each)
+			for i := range messages {
+				messages[i].Attributes["filler"] = strings.Repeat("x", 900)
+			}
+			f.append(messages...)
+			f.passes(time.Minute)
+		}
+		times = append(times, f.clock())
+		for i, from := range times {
+			for _, byNumber := range []bool{false, true} {
+				want := int64(i * each)
+				at, err := f.Streams.Seek(f.ctx, f.stream, 0, func(number int64, published time.Time) bool {
+					if byNumber {
+						return number < want
+					}
+					return published.Before(from)
+				})
+				require.NoError(f, err)
+				require.LessOrEqual(f, at.Number, want)
+				found, err := f.Streams.Read(f.ctx, f.stream, at, 10_000)
+				require.NoError(f, err)
+				if i == batches {
+					for _, e := range found.Entries {
+						require.Less(f, e.Position.Number, want)
+					}
+					continue
+				}
+				require.NotEmpty(f, found.Entries)
+				require.LessOrEqual(f, found.Entries[0].Position.Number, want)
+				all := f.readAll(at)
+				require.EqualValues(f, batches*each-1, all[len(all)-1].Position.Number)
+			}
+		}
+		f.passes(PushRetention - batches/2*time.Minute)
+		at, err := f.Streams.Seek(f.ctx, f.stream, 0, func(int64, time.Time) bool { return false })
+		require.NoError(f, err)
+		found, err := f.Streams.Read(f.ctx, f.stream, at, 1)
+		require.NoError(f, err)
+		require.NotEmpty(f, found.Entries, "the first ones have expired")
+		require.NotZero(f, found.Entries[0].Position.Number)
 	}},
 	{"ACursorThatDoesNotExistIsNotReplayed", func(f *pushFixture) {
 		require.Equal(f, domain.NotFound, domain.KindOf(f.requests("r", 0, domain.EntryID{})))

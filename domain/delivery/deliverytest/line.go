@@ -106,6 +106,14 @@ func (s lineStreams) Read(ctx context.Context, stream domain.StreamName, from do
 	return found, err
 }
 
+func (s lineStreams) Seek(ctx context.Context, stream domain.StreamName, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, err error) {
+	err = s.line.do(false, func() (err error) {
+		at, err = s.Streams.Seek(ctx, stream, priority, isBefore)
+		return err
+	})
+	return at, err
+}
+
 func (s lineStreams) End(ctx context.Context, stream domain.StreamName) (end repository.StreamEnd, err error) {
 	err = s.line.do(false, func() (err error) {
 		end, err = s.Streams.End(ctx, stream)
