@@ -1,0 +1,109 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/filter"
+)
+
+// A Progress says how far the replay of a range has come. It is not proved to be current: the
+// position is stored up to seconds after its deliveries have begun.
+type Progress struct {
+	ID    string
+	State string // requested, running, done or stopped
+	domain.ReplayRange
+	Seen, Matched, Skipped int64
+	Remaining              int64 // entries to look at, at most
+}
+
+// The states of a Progress.
+const (
+	Requested = "requested" // the owner of the cursor has not begun it
+	Running   = "running"
+	Done      = "done"
+	Stopped   = "stopped"
+)
+
+// Start begins to make the deliveries of a range again. It fails with Invalid, which begins with a
+// JSON pointer, with NotFound if owner has no such subscription, and with Conflict if a replay of
+// it runs already.
+func (s *Service) Start(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r domain.ReplayRange) (*Progress, error) {
+	n, _, err := s.checkRange(ctx, owner, id, &r)
+	if err != nil {
+		return nil, err
+	}
+	if n.standing.IsReplaying() {
+		return nil, domain.Errorf(domain.Conflict, "a replay of the subscription runs already: %s; wait until it is done, or stop it", n.standing.Replay.ID)
+	}
+	request := domain.ReplayRequest{ID: s.opts.NewID(), Range: &r}
+	if err := s.request(ctx, n, request); err != nil {
+		return nil, err
+	}
+	return &Progress{ID: request.ID, State: Requested, ReplayRange: r}, nil
+}
+
+// checkRange returns the subscription of a range and the filter of the replay.
+func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r *domain.ReplayRange) (*subject, *filter.Expression, error) {
+	if r.Rate == 0 {
+		r.Rate = domain.DefaultReplayRate
+	}
+	if err := r.Check(); err != nil {
+		return nil, nil, err
+	}
+	var expression *filter.Expression
+	if r.Filter != "" {
+		var err error
+		if expression, err = filter.Compile(r.Filter); err != nil {
+			return nil, nil, fmt.Errorf("/filter: %w", err)
+		}
+	}
+	n, err := s.find(ctx, owner, id)
+	if err == nil {
+		err = n.checkReplayable()
+	}
+	return n, expression, err
+}
+
+// Get returns the progress of a replay: the one that runs, or the last one. It fails with NotFound
+// if owner has no such replay.
+func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) (*Progress, error) {
+	n, err := s.find(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.progress(ctx, n, replay)
+}
+
+func (s *Service) progress(ctx context.Context, n *subject, replay string) (*Progress, error) {
+	if r := n.standing.Replay; r != nil && r.ID == replay {
+		states := map[domain.ReplayState]string{domain.ReplayRunning: Running, domain.ReplayDone: Done, domain.ReplayStopped: Stopped}
+		return &Progress{
+			ID: r.ID, State: states[r.State], ReplayRange: r.ReplayRange,
+			Seen: r.Seen, Matched: r.Matched, Skipped: r.Skipped, Remaining: r.Remaining(),
+		}, nil
+	}
+	requests, err := s.ports.Shards.Replays(ctx, n.definition.ID.Cursor())
+	if err != nil {
+		return nil, err
+	}
+	if r := requests.After(n.standing.Followed).Find(replay); r != nil && r.Range != nil {
+		return &Progress{ID: r.ID, State: Requested, ReplayRange: *r.Range}, nil
+	}
+	return nil, domain.Errorf(domain.NotFound, "there is no replay %s of the subscription, or another one has begun since", domain.Clip(replay))
+}
+
+// Stop stops a replay. Deliveries that it has begun are not cancelled. It fails with NotFound as
+// Get does, and does nothing if the replay has ended.
+func (s *Service) Stop(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) error {
+	n, err := s.find(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	p, err := s.progress(ctx, n, replay)
+	if err != nil || p.State == Done || p.State == Stopped {
+		return err
+	}
+	return s.request(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Stop: replay})
+}
