@@ -12,6 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository/memory"
 )
@@ -45,6 +46,7 @@ func withDeliveries(t *testing.T) (*pushed, func(*api.Options, *hub.Options)) {
 		o.Subscriptions = subscribe.New(subscribe.Ports{Definitions: definitions, Streams: p.streams, Cursors: p.cursors}, nil, subscribe.Options{Clock: clock})
 		o.Deliveries = inspect.New(inspect.Ports{Definitions: definitions, Cursors: p.cursors, Streams: p.streams, Receivers: p, Caller: p},
 			inspect.Options{Clock: clock, Random: func() string { return "random" }})
+		o.Replays = replay.New(replay.Ports{Definitions: definitions, Cursors: p.cursors, Streams: p.streams, Shards: p.cursors}, replay.Options{})
 		o.AdminToken = "a token of operators that is long"
 	}
 }

@@ -57,6 +57,15 @@ func (s *Server) routes() chi.Router {
 		r.Get("/v1/deliveries/{deliveryId}/explain", s.handle(s.explainDelivery))
 	})
 
+	// They have deliveries made again.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireActor(s.handle), s.requireReplays)
+		r.Post("/v1/deliveries/{deliveryId}/replay", s.handle(s.replayDelivery))
+		r.Post("/v1/subscriptions/{subscriptionId}/replays", s.handle(s.startReplay))
+		r.Get("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.getReplay))
+		r.Delete("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.stopReplay))
+	})
+
 	// The same for the clients of the original, in its words.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))

@@ -13,6 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
@@ -22,6 +23,7 @@ type Options struct {
 	Operator      *hub.Operator
 	Check         hub.Checker                 // default: what is stored cannot be checked
 	Subscriptions *subscribe.Service          // default: the hub has no store for them, and their routes say so
+	Replays       *replay.Service             // default: the same
 	Events        *publish.Service            // default: the same
 	Deliveries    *inspect.Service            // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed

@@ -107,6 +107,12 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/replay"},
+		may:      []string{"domain", "domain/filter", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/inspect"},
 		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
 		tests:    rulesAndOracle,
@@ -174,7 +180,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/hub", "domain/inspect", "domain/publish", "domain/subscribe", "api/internal/cloudevent", "api/internal/eventjson"},
+		may:      []string{"domain", "domain/hub", "domain/inspect", "domain/publish", "domain/replay", "domain/subscribe", "api/internal/cloudevent", "api/internal/eventjson"},
 		tests:    rulesAndOracle,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},

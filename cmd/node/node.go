@@ -169,9 +169,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Operator: hub.NewOperator(h, n.store, opts.Logger),
 		Check:    n.store.check,
 
-		Subscriptions: n.push.subscriptions,
-		Events:        n.push.events,
-		Deliveries:    n.push.deliveries,
+		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
+		Events:     n.push.events,
+		Deliveries: n.push.deliveries,
 
 		AdminToken: n.adminToken(&cfg).Reveal(),
 		Logger:     opts.Logger,

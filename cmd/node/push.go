@@ -19,6 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
@@ -29,6 +30,7 @@ type push struct {
 	tester        *webhook.Client // for test calls: the same but for its timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
+	replays       *replay.Service
 	events        *publish.Service
 	deliveries    *inspect.Service
 
@@ -93,6 +95,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
+	p.replays = replay.New(replay.Ports{Definitions: documents, Streams: streams, Cursors: documents, Shards: documents}, replay.Options{Changed: p.engine.Changed})
 	p.events = publish.New(streams, p.engine.Published)
 	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents, Dequeues: s}, keys, subscribe.Options{
 		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,

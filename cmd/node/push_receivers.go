@@ -93,6 +93,7 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		// One call at a time says all: what comes meanwhile goes with the next one.
 		found.Concurrency, found.Policy = 1, dataPolicyOf(r.policy)
 	}
+	found.Compile = compileFilter
 	if matches != nil {
 		found.Matches = func(e *repository.Entry) bool {
 			passes, err := matches.Matches(filter.MetadataOf(&e.Message))
@@ -103,6 +104,18 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		}
 	}
 	return found, nil
+}
+
+// compileFilter returns the filter of a replay.
+func compileFilter(text string) (func(*repository.Entry) bool, error) {
+	expression, err := filter.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return func(e *repository.Entry) bool {
+		passes, err := expression.Matches(filter.MetadataOf(&e.Message))
+		return passes && err == nil
+	}, nil
 }
 
 // dataPolicyOf returns the policy of calls that data is available. A receiver that fails is called
