@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/filter"
@@ -56,7 +55,7 @@ func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domai
 	if r.Filter != "" {
 		var err error
 		if expression, err = filter.Compile(r.Filter); err != nil {
-			return nil, nil, fmt.Errorf("/filter: %w", err)
+			return nil, nil, domain.Errorf(domain.Invalid, "/filter: %w", err)
 		}
 	}
 	n, err := s.find(ctx, owner, id)

@@ -154,7 +154,7 @@ func (s *Service) findEnded(ctx context.Context, n *subject, id domain.DeliveryI
 
 // findEntry returns an entry of the stream, nil if it is not there.
 func (s *Service) findEntry(ctx context.Context, n *subject, e domain.EntryID) (*repository.Entry, error) {
-	at, err := s.ports.Streams.Seek(ctx, n.stream, e.Priority, func(number int64, _ time.Time) bool { return number <= e.Number })
+	at, err := s.ports.Streams.Seek(ctx, n.stream, e.Priority, func(number int64, _ time.Time) bool { return number < e.Number })
 	if err != nil || at.Number > e.Number {
 		return nil, err
 	}
