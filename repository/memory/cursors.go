@@ -73,6 +73,7 @@ func (s *Cursors) find(id domain.CursorID) (*storedCursor, error) {
 	now := s.clock()
 	if !c.retired.IsZero() && now.Sub(c.retired) > repository.DeadLetterRetention+24*time.Hour {
 		delete(s.cursors, id)
+		delete(s.replays, id)
 		return nil, domain.Errorf(domain.NotFound, "there is no cursor %s", id)
 	}
 	maps.DeleteFunc(c.dead, func(_ domain.EntryID, d deadLetter) bool {
