@@ -79,7 +79,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	streams := hub.NewDataStreams(documents, s)
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
-		Receivers: newReceivers(cfg, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, metrics),
+		Receivers: newReceivers(cfg, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics),
 		Caller:    newMeteredCaller(&caller{p.client, s.content, clock}, metrics),
 	}
 	if !cfg.Embedded() { // a data folder has one node

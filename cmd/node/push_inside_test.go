@@ -47,7 +47,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 		keys *subscribe.Keyring
 		want domain.Kind
 	}{{"another key", keyring(), domain.Unavailable}, {"no key", nil, domain.Unavailable}} {
-		r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, tc.keys, prometheus.NewRegistry())
+		r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, tc.keys, time.Now, prometheus.NewRegistry())
 		for _, id := range []domain.CursorID{keyed, standard} {
 			_, err := r.Receiver(ctx, id)
 			require.Equal(t, tc.want, domain.KindOf(err), tc.name)
@@ -55,7 +55,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 		_, err = r.Receiver(ctx, unsigned)
 		require.NoError(t, err, tc.name)
 	}
-	r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, sealed, prometheus.NewRegistry())
+	r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, sealed, time.Now, prometheus.NewRegistry())
 	found, err := r.Receiver(ctx, keyed)
 	require.NoError(t, err)
 	secrets, key := found.Target.(*target).signersAt(time.Now())
@@ -71,6 +71,35 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 	_, err = s.Create(ctx, subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}, Secret: &short})
 	require.ErrorContains(t, err, "/hmac_secret_key: ")
 	require.NotContains(t, err.Error(), short)
+}
+
+// The key of a secret is kept until no call is signed with the secret, and no longer.
+func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	definitions, ctx, cfg := memory.NewDefinitions(), t.Context(), config.Default()
+	ports := subscribe.Ports{Definitions: definitions, Streams: memory.NewStreams(time.Hour, clock), Cursors: memory.NewCursors(clock)}
+	former, latter := subscribe.NewKey(), subscribe.NewKey()
+	service := func(keys ...[]byte) (*subscribe.Service, *receivers) {
+		keyring, err := subscribe.NewKeyring(keys...)
+		require.NoError(t, err)
+		return subscribe.New(ports, keyring, subscribe.Options{Clock: clock, Grace: time.Hour}), newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, keyring, clock, prometheus.NewRegistry())
+	}
+	owner, err := domain.ParseActorID("owner")
+	require.NoError(t, err)
+	s, _ := service(former)
+	first, second := "first", "second"
+	created, err := s.Create(ctx, subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}, Secret: &first})
+	require.NoError(t, err)
+	s, _ = service(latter, former)
+	_, _, err = s.Rotate(ctx, owner, created.ID, &second, subscribe.Match{})
+	require.NoError(t, err)
+	_, r := service(latter)
+	_, err = r.Receiver(ctx, created.ID.Cursor())
+	require.Equal(t, domain.Unavailable, domain.KindOf(err), "calls would lack a signature")
+	now = now.Add(time.Hour)
+	_, err = r.Receiver(ctx, created.ID.Cursor())
+	require.NoError(t, err)
 }
 
 func TestPushKeys_AreThoseOfTheSettingAndOfTheFolder(t *testing.T) {

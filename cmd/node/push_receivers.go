@@ -23,11 +23,12 @@ type receivers struct {
 	dequeues    *subscribe.Dequeues
 	keys        *subscribe.Keyring
 	policy      domain.Policy
+	clock       func() time.Time
 	failures    prometheus.Counter // of filters
 }
 
-func newReceivers(cfg *config.Config, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, metrics prometheus.Registerer) *receivers {
-	return &receivers{dequeues.Definitions, dequeues, keys, policyOf(&cfg.Push), promauto.With(metrics).NewCounter(prometheus.CounterOpts{
+func newReceivers(cfg *config.Config, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, clock func() time.Time, metrics prometheus.Registerer) *receivers {
+	return &receivers{dequeues.Definitions, dequeues, keys, policyOf(&cfg.Push), clock, promauto.With(metrics).NewCounter(prometheus.CounterOpts{
 		Name: "messagehub_push_filter_failures_total",
 		Help: "Events that a subscription did not get because its filter failed on them.",
 	})}
@@ -135,8 +136,8 @@ func (r *receivers) signers(d *repository.Definition) ([]signer, error) {
 		secret string
 		until  time.Time
 	}{{d.Secret, time.Time{}}, {d.Previous, d.PreviousUntil}} {
-		if sealed.secret == "" {
-			continue
+		if sealed.secret == "" || !sealed.until.IsZero() && !r.clock().Before(sealed.until) {
+			continue // the key of a secret that has ended may be gone
 		}
 		if r.keys == nil {
 			return nil, domain.Errorf(domain.Unavailable, "the secret of subscription %s is sealed, and this node has no key; set push.secret-key", d.ID)
