@@ -60,7 +60,7 @@ type pushing struct {
 func (p *pushing) throughput(ctx context.Context) error {
 	for _, n := range []int{1, 5} {
 		var hub, relay, slowest []float64
-		for range pick(p.run, 3, 1) {
+		for range pick(p.run, 5, 3) {
 			took, err := p.atRelay(ctx, n)
 			if err != nil {
 				return fmt.Errorf("relay to %d receivers: %w", n, err)
@@ -85,16 +85,17 @@ func (p *pushing) throughput(ctx context.Context) error {
 	return nil
 }
 
-// beside measures one receiver alone, and beside another one that does not answer.
+// beside measures one receiver alone, and beside another one that does not answer, in turn: so
+// whatever else the machine does delays both.
 func (p *pushing) beside(ctx context.Context) error {
 	var alone, beside []float64
-	for range pick(p.run, 3, 1) {
+	for range pick(p.run, 5, 3) {
 		for _, hangs := range []bool{false, true} {
 			urls := p.urls(1)
 			if hangs {
 				urls = append(urls, p.server.HangingURL())
 			}
-			result, err := p.steady(ctx, urls)
+			result, err := p.steady(ctx, urls, pick(p.run, 12*time.Second, 6*time.Second))
 			if err != nil {
 				return err
 			}
@@ -114,7 +115,7 @@ func (p *pushing) beside(ctx context.Context) error {
 
 // openLoop times events that are published one by one, from when they are due.
 func (p *pushing) openLoop(ctx context.Context) error {
-	found, err := p.steady(ctx, p.urls(1))
+	found, err := p.steady(ctx, p.urls(1), pick(p.run, 30*time.Second, 8*time.Second))
 	if err != nil {
 		return err
 	}
@@ -127,8 +128,8 @@ func (p *pushing) openLoop(ctx context.Context) error {
 
 // steady publishes pushRate events a second to a new hub that calls urls, and returns how long
 // after they were due the calls of the first receiver came.
-func (p *pushing) steady(ctx context.Context, urls []string) (found *load.Latencies, err error) {
-	lasts, settle := pick(p.run, 30*time.Second, 8*time.Second), 3*time.Second
+func (p *pushing) steady(ctx context.Context, urls []string, lasts time.Duration) (found *load.Latencies, err error) {
+	const settle = 2 * time.Second
 	err = p.atHub(ctx, urls, func(url string) error {
 		sender := p.sender(url)
 		arrivals := load.Poisson(pushRate, rand.New(rand.NewPCG(p.Seed, 1)))

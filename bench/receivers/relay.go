@@ -26,6 +26,10 @@ type Relay struct {
 
 // StartRelay starts a relay that calls urls for each event, with workers calls under way.
 func StartRelay(ctx context.Context, urls []string, workers int) (*Relay, error) {
+	signer, err := webhook.ParseSecret(secret)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -38,7 +42,7 @@ func StartRelay(ctx context.Context, urls []string, workers int) (*Relay, error)
 	for i, url := range urls {
 		settings[i] = &domain.Subscription{CallbackURL: url, Method: http.MethodPost, Encoding: domain.JSONEncoding}
 	}
-	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.take(w, req, settings) })}
+	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.take(w, req, settings, signer) })}
 	r.life.Go(func() { _ = r.server.Serve(listener) }) // until Close
 	for range workers {
 		r.life.Go(func() {
@@ -62,7 +66,7 @@ func (r *Relay) Close(ctx context.Context) error {
 	return err
 }
 
-func (r *Relay) take(w http.ResponseWriter, req *http.Request, settings []*domain.Subscription) {
+func (r *Relay) take(w http.ResponseWriter, req *http.Request, settings []*domain.Subscription, signer webhook.Secret) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 8*maxBody))
 	var events []event
 	if err == nil {
@@ -75,7 +79,7 @@ func (r *Relay) take(w http.ResponseWriter, req *http.Request, settings []*domai
 	for _, e := range events {
 		for _, s := range settings {
 			r.calls <- webhook.Delivery{
-				ID: e.ID, Subscription: "relay", Settings: s,
+				ID: e.ID, Subscription: "relay", Settings: s, Secrets: []webhook.Secret{signer},
 				Message: &domain.Message{
 					ID: e.ID, ContentType: "application/json", Payload: e.Data,
 					Attributes: map[string]string{"specversion": e.SpecVersion, "id": e.ID, "source": e.Source, "type": e.Type},
