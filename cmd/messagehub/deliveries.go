@@ -36,7 +36,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.deliveriesList(), p.deliveriesShow(), p.deliveriesExplain())
+	cmd.AddCommand(p.deliveriesList(), p.deliveriesShow(), p.deliveriesExplain(), p.deliveriesReplay())
 	return cmd
 }
 

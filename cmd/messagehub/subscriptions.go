@@ -38,7 +38,7 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 	}
 	cmd.AddCommand(
 		p.subscriptionsList(), p.subscriptionsShow(), p.subscriptionsCreate(), p.subscriptionsDelete(),
-		p.subscriptionsPause(true), p.subscriptionsPause(false), p.subscriptionsRotate(), p.subscriptionsTest(), p.subscriptionsSync(), p.subscriptionsExport(),
+		p.subscriptionsPause(true), p.subscriptionsPause(false), p.subscriptionsRotate(), p.subscriptionsTest(), p.subscriptionsSync(), p.subscriptionsExport(), p.subscriptionsReplay(),
 	)
 	return cmd
 }

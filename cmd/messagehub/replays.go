@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/domain"
+)
+
+func (p *process) deliveriesReplay() *cobra.Command {
+	d := &deliveriesCommand{p: p}
+	var id domain.DeliveryID
+	return d.command("replay", "ID", "Make a delivery again",
+		"A dead letter waits for its next attempt again. Another delivery that has ended is made again while its event is stored.",
+		"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41.0.17",
+		func(text string) (err error) {
+			if d.actor == "" {
+				return errors.New("--actor is missing; say who you are")
+			}
+			id, err = domain.ParseDeliveryID(text)
+			return err
+		},
+		func(ctx context.Context) error {
+			if err := d.hub.ReplayDelivery(ctx, d.actor, id); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(p.out, "%s is made again\n", id)
+			return err
+		})
+}
+
+func (p *process) subscriptionsReplay() *cobra.Command {
+	s := &subscriptionsCommand{p: p}
+	var draft hubclient.ReplayDraft
+	var from, to, show, stop string
+	cmd := s.command("replay ID", "Make the deliveries of a range of time again",
+		"Of the events that were published in the range, those deliveries are made again that have ended. A subscription has\n"+
+			"one replay at a time.",
+		func(ctx context.Context, id domain.SubscriptionID) (err error) {
+			switch {
+			case stop != "":
+				if err := s.hub.StopReplay(ctx, s.a.actor, id, stop); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.out, "replay %s stops\n", stop)
+				return err
+			case show != "":
+				r, err := s.hub.Replay(ctx, s.a.actor, id, show)
+				return s.showReplay(r, err)
+			}
+			if draft.From, err = parseTime("from", from, time.Now()); err != nil {
+				return p.usage("%w", err)
+			}
+			if draft.To, err = parseTime("to", to, time.Now()); err != nil {
+				return p.usage("%w", err)
+			}
+			r, err := s.hub.StartReplay(ctx, s.a.actor, id, &draft)
+			return s.showReplay(r, err)
+		})
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "first `TIME` of publication, as 2030-01-31T12:00:00Z, or as a duration before now, such as 24h")
+	f.StringVar(&to, "to", "0s", "end of the range, as --from; it is not included")
+	f.StringVar(&draft.Filter, "filter", "", "JMESPath `EXPRESSION` that an event has to pass besides")
+	f.StringVar(&draft.Of, "of", "dead", "`dead` letters, or all deliveries that have ended")
+	f.IntVar(&draft.Rate, "rate", domain.DefaultReplayRate, "deliveries per second, `N` up to 1000")
+	f.BoolVar(&draft.DryRun, "dry-run", false, "count the deliveries, and make none")
+	f.StringVar(&show, "show", "", "show how far the `REPLAY` with this id has come")
+	f.StringVar(&stop, "stop", "", "stop the `REPLAY` with this id")
+	s.jsonFlag(f)
+	return cmd
+}
+
+// parseTime reads a time, or a duration before now.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(-d).UTC(), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("--%s: want a time such as 2030-01-31T12:00:00Z or a duration such as 24h, got %q", flag, text)
+	}
+	return t, nil
+}
+
+func (s *subscriptionsCommand) showReplay(r *hubclient.Replay, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		_, err = fmt.Fprintln(s.p.out, strings.TrimSpace(string(r.Text)))
+	case r.ID == "" && r.Complete:
+		_, err = fmt.Fprintf(s.p.out, "deliveries that would be made again: %d\n", r.Matched)
+	case r.ID == "":
+		_, err = fmt.Fprintf(s.p.out, "deliveries that would be made again: at least %d; the count stopped after %d events\n", r.Matched, r.Seen)
+	default:
+		_, err = fmt.Fprintf(s.p.out, "replay %s is %s: %d made again, %d outstanding and skipped, up to %d events to look at\n", r.ID, r.State, r.Matched, r.Skipped, r.Remaining)
+	}
+	return err
+}
