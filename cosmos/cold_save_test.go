@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -218,4 +219,29 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each attempt of a Save looks for the drawer that is missing, and not for the filters of all
+// drawers again.
+func TestASaveUnderADamagedOrdinal_CostsAFewRequestsForEachAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		actor := repositorytest.NewActor()
+		opts := Options{DrawerCapacity: 4, SweepEvery: -1, Exclusive: true}
+		node := r.node(opts, true)
+		events := repositorytest.Events(10, actor)
+		for i := range events {
+			_, err := node.Save(t.Context(), actor, events[i:i+1])
+			require.NoError(t, err)
+		}
+		node.Settle(t.Context(), actor)
+		damage := client.NewPatch(headDocument)
+		damage.AppendSet("/cabinets/"+nameOf(events[0].Cabinet())+"/ordinal", 1000)
+		require.NoError(t, node.begin("test").Patch(t.Context(), node.db.catalog, headKey(actor), headID, damage, &head{}))
+		requests := r.engine.Requests()
+		_, err := r.node(opts, false).Save(t.Context(), actor, repositorytest.Events(1, actor))
+		require.Error(t, err)
+		const attempts = 25
+		require.LessOrEqual(t, r.engine.Requests()-requests, int64(4*attempts), "head, gate, drawers ahead of the head, drawers")
+	})
 }

@@ -162,7 +162,7 @@ func (x *index) recall(id domain.EventID) (domain.Digest, bool, error) {
 // endSave forgets what was read for one Save only.
 func (x *index) endSave() {
 	for _, cab := range x.cabinets {
-		cab.loaded = nil
+		cab.loaded, cab.lacking = nil, lackingFilters{}
 	}
 }
 

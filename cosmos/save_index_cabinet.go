@@ -22,6 +22,7 @@ type cabinetIndex struct {
 	bytes    int // of resident
 	uses     useTime
 	loaded   map[int]loadedDrawer // drawers that were read for this Save, by ordinal
+	lacking  lackingFilters       // that an earlier attempt of this Save has looked for
 }
 
 func newCabinetIndex(cabinet domain.CabinetKey, limit int) *cabinetIndex {
@@ -49,7 +50,7 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 		cab.open = openDrawer{drawer: last.Drawer, ordinal: last.Ordinal, stored: &storedFilter{}}
 	}
 	cab.last, cab.sealed, cab.floor = last, sealed, max(floor, cab.floor)
-	cab.blocks = blocksBetween(cab.floor, cab.sealed)
+	cab.blocks, cab.lacking = blocksBetween(cab.floor, cab.sealed), lackingFilters{}
 	for at := range cab.resident {
 		if at.end() <= cab.floor {
 			cab.evict(at)

@@ -129,11 +129,20 @@ func (cab *cabinetIndex) covers(b block, hash uint64) bool {
 	return true
 }
 
+// lackingFilters are the filters that a fetch has not found. An attempt that fails, because a
+// drawer is not visible, leaves them to the next, which looks for the drawer alone.
+type lackingFilters struct {
+	absent map[blockSegment]bool // not stored, or at level 0 not of the whole drawer
+	short  shortFilters          // those of drawers, with what is stored of them
+}
+
 // fetch reads the filters that are needed to answer for hashes, and that of the drawer that
 // is being filled if it was not looked for.
 func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) error {
-	absent := make(map[blockSegment]bool) // not stored, or at level 0 not of the whole drawer
-	short := make(shortFilters)
+	if cab.lacking.absent == nil {
+		cab.lacking = lackingFilters{make(map[blockSegment]bool), make(shortFilters)}
+	}
+	absent, short := cab.lacking.absent, cab.lacking.short
 	for {
 		missing := make(map[blockSegment]bool)
 		for _, hash := range hashes {
@@ -172,5 +181,6 @@ func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) er
 		return err
 	}
 	cab.mergeAbsent(c, absent)
+	cab.lacking = lackingFilters{}
 	return nil
 }
