@@ -12,15 +12,16 @@ import (
 
 // cold saves one event for each of many recipients whose heads a node has not read yet, and
 // then one more, when it has read them. Each recipient has stored events, which were saved
-// one by one.
+// one by one, of one kind or of many.
 func cold(ctx context.Context, r *run) error {
 	return r.inNewPlace(ctx, func(p place) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
 			return err
 		}
 		stages := []coldStage{
-			{recipients: pick(r, 1_000, 30), stored: 10},
-			{recipients: 1, stored: pick(r, 8_000, 300)},
+			{recipients: pick(r, 1_000, 30), stored: 10, kinds: 1},
+			{recipients: 1, stored: pick(r, 8_000, 300), kinds: 1},
+			{recipients: 3, stored: pick(r, 2_000, 300), kinds: pick(r, 999, 100)},
 		}
 		src := source{seed: r.Seed}
 		return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
@@ -35,8 +36,9 @@ func cold(ctx context.Context, r *run) error {
 	})
 }
 
-// A coldStage is the number of recipients, and of events that are stored for each.
-type coldStage struct{ recipients, stored int }
+// A coldStage is the number of recipients, of events that are stored for each, and of the kinds
+// of these.
+type coldStage struct{ recipients, stored, kinds int }
 
 func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l layout.Layout, src *source) error {
 	actors := src.actors(c.recipients)
@@ -61,6 +63,9 @@ func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l la
 		return err
 	}
 	with := fmt.Sprintf(" with %d events stored", c.stored)
+	if c.kinds > 1 {
+		with = fmt.Sprintf(" with %d events of %d kinds stored", c.stored, c.kinds)
+	}
 	for _, part := range []struct {
 		name  string
 		costs []cost
@@ -94,8 +99,14 @@ func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout
 		batch = 1
 	}
 	for _, actor := range actors {
-		for range c.stored / batch {
-			if err := saveAll(ctx, s, actor, src.events(batch, actor, 1)); err != nil {
+		for i := range c.stored / batch {
+			events := src.events(batch, actor, 1)
+			for j := range events {
+				if c.kinds > 1 {
+					events[j].ContentType = kindNumber((i*batch + j) % c.kinds)
+				}
+			}
+			if err := saveAll(ctx, s, actor, events); err != nil {
 				return fmt.Errorf("fill: %w", err)
 			}
 		}

@@ -122,8 +122,13 @@ type kindSaver struct {
 // event returns an event of kind n.
 func (k *kindSaver) event(n int) []domain.Event {
 	events := k.src.events(1, k.actor, 1)
-	events[0].ContentType = must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
+	events[0].ContentType = kindNumber(n)
 	return events
+}
+
+// kindNumber returns the n-th of the content types of events of many kinds.
+func kindNumber(n int) domain.ContentType {
+	return must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
 }
 
 // raise saves an event of each kind up to n that has none.

@@ -8,7 +8,7 @@ var scenarios = []Scenario{
 	{"price", "what an event costs over its whole life, saved in batches of 125 and alone", price},
 	{"trickle", "single events are sent to many recipients, who fetch and confirm them: alone, with payloads, on a Session account", trickle},
 	{"busy", "single events are sent to one recipient, 1 to 2,000 a second, with and without tails", busy},
-	{"cold", "an event is saved for each of 1,000 recipients that the node has not met, and for one with 8,000 events", cold},
+	{"cold", "an event is saved for each of 1,000 recipients that the node has not met, for one with 8,000 events, and for three with events of 999 kinds", cold},
 	{"kinds", "events of 1 to 1,000 kinds are saved for one recipient, and again once 1,000 and 10,000 have come and gone", kinds},
 	{"drain", "100,000 events are fetched and confirmed in bundles of 2,000", drain},
 	{"growth", "128 events are saved, peeked and dequeued while up to a million wait", growth},
