@@ -88,7 +88,7 @@ func (c *Cursor) apply(o Outcome) {
 		s.State, s.Reason = Paused, reasonGone
 	}
 	if v.Dead {
-		next.Dead, next.Reason = true, "the last attempt failed"
+		next.Dead, next.Reason = true, reasonSpent
 		c.end(o.Entry, &next)
 		s.Counters.Errored++
 		return
@@ -155,7 +155,7 @@ func (c *Cursor) endPoison(now time.Time) {
 	if r := c.retries.get(e); r != nil {
 		dead = *r
 	}
-	dead.Dead, dead.Due, dead.Reason = true, now, "every node that called with it ended"
+	dead.Dead, dead.Due, dead.Reason = true, now, reasonPoison
 	c.settleCaution(e)
 	c.end(e, &dead)
 	s.Counters.Errored++

@@ -2,8 +2,10 @@ package node_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,4 +107,59 @@ func TestATestCall_ReachesNoAddressThatIsNotAllowed(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, text)
 	require.Contains(t, text, `"success":false`)
 	require.Empty(t, r.calls)
+}
+
+// An event that was delivered long ago is found in the pages of its topic.
+func TestADeliveryOfLongAgo_IsFoundInItsTopic(t *testing.T) {
+	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
+	r := receive(t, nil)
+	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"`+r.URL+`"}`)
+	require.Equal(t, http.StatusCreated, status, text)
+	const events, batch = 600, 20
+	var want []string
+	for first := 0; first < events; first += batch {
+		var all []string
+		for i := first; i < first+batch; i++ {
+			all = append(all, fmt.Sprintf(`{"specversion":"1.0","id":"event-%d","source":"/tests","type":"made","data":%q}`, i, strings.Repeat("x", 500)))
+			want = append(want, fmt.Sprintf("event-%d", i))
+		}
+		status, text = send(t, n, "POST", "/v1/events", "application/cloudevents-batch+json", "["+strings.Join(all, ",")+"]")
+		require.Equal(t, http.StatusAccepted, status, text)
+	}
+	r.until(t, want...)
+	require.Eventually(t, func() bool {
+		_, text = send(t, n, "GET", "/v1/subscriptions/"+ownID, "", "")
+		return strings.Contains(text, fmt.Sprintf(`"delivered":%d`, events))
+	}, 10*time.Second, 10*time.Millisecond)
+	for _, number := range []int{0, 1, 19, 20, 299, 300, 500, 577, 599} {
+		status, text = send(t, n, "GET", fmt.Sprintf("/v1/deliveries/%s.0.%d", ownID, number), "", "")
+		require.Equal(t, http.StatusOK, status, text)
+		require.Contains(t, text, `"state":"delivered"`)
+		require.Contains(t, text, fmt.Sprintf(`"id":"event-%d"`, number))
+	}
+	status, _ = send(t, n, "GET", fmt.Sprintf("/v1/deliveries/%s.0.%d", ownID, events), "", "")
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+// What a stranger gets does not tell a subscription from one that does not exist.
+func TestAStranger_CannotTellASubscriptionFromNone(t *testing.T) {
+	n, _ := start(t, pushSettings(t.TempDir()), node.Options{})
+	const none = "1b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
+	status, text := send(t, n, "PUT", "/v1/subscriptions/"+ownID, "application/json", `{"callback_url":"http://127.0.0.1:9/"}`)
+	require.Equal(t, http.StatusCreated, status, text)
+	for _, request := range []string{
+		"GET /v1/subscriptions/ID", "POST /v1/subscriptions/ID/pause", "POST /v1/subscriptions/ID/test", "DELETE /v1/subscriptions/ID",
+		"GET /v1/deliveries?subscription=ID", "GET /v1/deliveries/ID.0.0", "GET /v1/deliveries/ID.0.0/explain",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		details := make(map[string]bool)
+		for _, id := range []string{ownID, none} {
+			status, text := send(t, n, method, strings.Replace(path, "ID", id, 1), "", "", "X-Actor-Id", "a-stranger")
+			require.Equal(t, http.StatusNotFound, status, text)
+			var problem struct{ Detail string }
+			require.NoError(t, json.Unmarshal([]byte(text), &problem))
+			details[strings.ReplaceAll(problem.Detail, id, "ID")] = true
+		}
+		require.Len(t, details, 1, request)
+	}
 }

@@ -40,6 +40,7 @@ type Delivery struct {
 	Event     *Event    // nil: it was not read, or is gone
 
 	position domain.Position
+	isPoison bool
 }
 
 // An Event is what a person knows a message by.
@@ -52,7 +53,7 @@ func (n *snapshot) fromRetry(r *domain.Retry) Delivery {
 	d := n.newDelivery(r.Position, Retrying)
 	d.Attempts, d.History, d.Published, d.Due = r.Attempts, r.History, r.Published, r.Due
 	if r.Dead {
-		d.State, d.Reason, d.Due = Dead, r.Reason, time.Time{}
+		d.State, d.Reason, d.Due, d.isPoison = Dead, r.Reason, time.Time{}, r.IsPoison()
 	}
 	return d
 }

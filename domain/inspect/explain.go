@@ -183,7 +183,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 
 func (x *Explanation) explainDead() {
 	x.Cause = CauseSpent
-	if len(x.History) == 0 || x.History[len(x.History)-1].Error == "" && isSuccess(x.History[len(x.History)-1]) {
+	if x.isPoison {
 		x.Cause = CausePoison
 	}
 	x.sayLastAttempt()

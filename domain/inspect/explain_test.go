@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,26 @@ func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {
 		require.Equal(t, inspect.CauseUnprepared, x.Cause)
 		require.NotContains(t, strings.Join(x.Sentences, " "), "/etc")
 	})
+}
+
+func TestAnExplanation_SaysThatNodesEnded(t *testing.T) {
+	w := newWorld(t, "")
+	w.publishes(0, "a")
+	w.calls(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
+	w.now = w.now.Add(time.Hour)
+	for i := range domain.MaxClaims {
+		w.node = fmt.Sprint("node ", i)
+		w.calls(domain.Answer{}) // and the node ends
+	}
+	x := w.explain(0, 0)
+	require.Equal(t, inspect.Retrying, x.State)
+	says(t, x, "2 nodes ended after they had begun to call with it. After 3, it becomes a dead letter.")
+	w.node = "the last node"
+	w.calls()
+	x = w.explain(0, 0)
+	require.Equal(t, inspect.Dead, x.State)
+	require.Equal(t, inspect.CausePoison, x.Cause)
+	says(t, x, "every node that called with it ended")
 }
 
 func TestAnExplanation_SaysHowADeliveryEnded(t *testing.T) {

@@ -26,6 +26,7 @@ type world struct {
 	reader      inspect.Reader
 	id          domain.SubscriptionID
 	now         time.Time
+	node        string // that serves the cursor
 
 	policy   domain.Policy
 	answer   domain.Answer // to test calls
@@ -48,7 +49,7 @@ func newWorld(t *testing.T, filter string) *world {
 	}, inspect.Options{Clock: clock, Random: func() string { return "random" }})
 	s, err := w.subscribe.Create(t.Context(), subscribe.Draft{Subscription: domain.Subscription{Owner: w.owner, CallbackURL: "https://example.org/", Filter: filter}})
 	require.NoError(t, err)
-	w.id, w.reader = s.ID, inspect.Reader{Actor: w.owner}
+	w.id, w.reader, w.node = s.ID, inspect.Reader{Actor: w.owner}, "node"
 	return w
 }
 
@@ -81,7 +82,7 @@ func (w *world) publishes(priority int, types ...string) {
 func (w *world) calls(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
-	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: "node", Limit: 16, Policy: w.policy}, clock)
+	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy}, clock)
 	require.NoError(w, err)
 	for _, a := range answers {
 		call, ok := cursor.Next(w.now)

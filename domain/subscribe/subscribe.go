@@ -243,11 +243,11 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 	return nil
 }
 
-// find returns a subscription of owner. To others, it is not there.
+// find returns a subscription of owner. To others, it is as unknown as one that does not exist.
 func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
-	if err == nil && d.Owner != owner {
-		err = domain.Errorf(domain.NotFound, "there is no subscription %s", id)
+	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
+		return nil, domain.Errorf(domain.NotFound, "there is no subscription %s", id)
 	}
 	return d, err
 }

@@ -1,0 +1,42 @@
+package push
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// What a person reads of a cursor has a price that grows with the page alone.
+func TestALookAtRetries_CostsWhatItMay(t *testing.T) {
+	b := newBill(t)
+	b.owner.Policy.Attempts = 12
+	for range 8 {
+		b.append(50, "")
+		b.take()
+		b.settle(500)
+	}
+	price := func(step string, read func() (int, error), want int) float64 {
+		b.steps = make(map[string]float64)
+		b.pay(step, func() {
+			n, err := read()
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+		})
+		return b.total(1)
+	}
+	list := func(limit int) func() (int, error) {
+		return func() (int, error) {
+			found, err := b.node.Retries(t.Context(), b.id, domain.EntryID{Number: -1}, limit)
+			return len(found), err
+		}
+	}
+	require.LessOrEqual(t, price("standing", func() (int, error) { _, err := b.node.Standing(t.Context(), b.id); return 1, err }, 1), 2.1)
+	require.LessOrEqual(t, price("one", func() (int, error) {
+		_, err := b.node.Retry(t.Context(), b.id, domain.EntryID{Number: 1})
+		return 1, err
+	}, 1), 2.1)
+	require.LessOrEqual(t, price("a page of 25", list(25), 25), 32.0)
+	require.LessOrEqual(t, price("a page of 100", list(100), 100), 120.0)
+}
