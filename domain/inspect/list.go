@@ -86,12 +86,13 @@ func (q *Query) check() (after domain.EntryID, err error) {
 }
 
 // A merge puts together the deliveries behind an entry from several sources. If two have the same
-// one, the later source is right.
+// one, the later source is right. Each source adds its first ones, size of them if it has more: so
+// the first size of all are complete.
 type merge struct {
 	after domain.EntryID
 	size  int
 	found map[domain.EntryID]Delivery
-	until *domain.EntryID // the sources are complete up to it; nil: they are complete
+	isCut bool // a source has added size deliveries, and may have more
 }
 
 func (m *merge) add(d Delivery) {
@@ -100,27 +101,16 @@ func (m *merge) add(d Delivery) {
 	}
 }
 
-// cut notes that a source has no more than those up to an entry.
-func (m *merge) cut(e domain.EntryID) {
-	if m.until == nil || domain.CompareEntries(e, *m.until) < 0 {
-		m.until = &e
-	}
-}
-
 func (m *merge) page() *Page {
 	p := &Page{Deliveries: make([]Delivery, 0, len(m.found))}
 	for _, d := range m.found {
-		if m.until == nil || domain.CompareEntries(d.ID.Entry, *m.until) <= 0 {
-			p.Deliveries = append(p.Deliveries, d)
-		}
+		p.Deliveries = append(p.Deliveries, d)
 	}
 	slices.SortFunc(p.Deliveries, func(a, b Delivery) int { return domain.CompareEntries(a.ID.Entry, b.ID.Entry) })
-	switch {
-	case len(p.Deliveries) > m.size:
-		p.Deliveries = p.Deliveries[:m.size]
-		p.Next = nextPage(p.Deliveries[m.size-1].ID.Entry)
-	case m.until != nil:
-		p.Next = nextPage(*m.until)
+	n := min(m.size, len(p.Deliveries))
+	if n > 0 && (len(p.Deliveries) > m.size || m.isCut) {
+		p.Deliveries = p.Deliveries[:n]
+		p.Next = nextPage(p.Deliveries[n-1].ID.Entry)
 	}
 	return p
 }
@@ -152,9 +142,7 @@ func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Con
 	for i := range found {
 		m.add(n.fromRetry(&found[i]))
 	}
-	if len(found) == m.size {
-		m.cut(found[m.size-1].EntryID)
-	}
+	m.isCut = m.isCut || len(found) == m.size
 	return nil
 }
 
@@ -214,7 +202,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 				d.describe(e)
 				m.add(d)
 				if added++; added == m.size {
-					m.cut(e.Position.EntryID)
+					m.isCut = true
 					return nil
 				}
 			}
