@@ -79,6 +79,7 @@ func (s *Service) Explain(ctx context.Context, reader Reader, id domain.Delivery
 		}
 	case Dead:
 		x.explainDead()
+		x.offerReplay()
 	case Delivered:
 		x.explainDelivered()
 	case Filtered:
@@ -188,6 +189,11 @@ func (x *Explanation) explainDead() {
 	}
 	x.sayLastAttempt()
 	x.say("It is a dead letter: %s. It is kept for %d days, and not called again by itself.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
+}
+
+// offerReplay offers to make a delivery again that has ended.
+func (x *Explanation) offerReplay() {
+	x.offer("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "make the delivery again, with all its attempts")
 }
 
 func (x *Explanation) explainDelivered() {

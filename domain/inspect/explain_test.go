@@ -143,6 +143,7 @@ func TestAnExplanation_SaysHowADeliveryEnded(t *testing.T) {
 	require.Equal(t, inspect.Dead, x.State)
 	require.Equal(t, inspect.CauseSpent, x.Cause)
 	says(t, x, "It is a dead letter: the last attempt failed.")
+	require.Equal(t, []string{"POST replay"}, actionsOf(x))
 	x = w.explain(0, 2)
 	require.Equal(t, inspect.CauseFilter, x.Cause)
 	says(t, x, "type != 'c'")
