@@ -12,6 +12,10 @@ type Answer struct {
 	RetryAfter time.Duration // that the receiver asks for
 	Began      time.Time
 	Took       time.Duration
+
+	// Without a status, the receiver may not have been called, because the message could not be
+	// read: Unread if that may pass, Lost if it will not. Error says why.
+	Unread, Lost bool
 }
 
 // Ended returns when the call ended.

@@ -3,6 +3,7 @@ package domain
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 )
@@ -204,13 +205,14 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls    map[EntryID]int      // under way, with the attempts that had failed before
-	told     []Outcome            // of entries that are not taken yet, since the cursor was loaded again
-	unstored []Outcome            // applied since the last settlement that was stored
-	changes  map[EntryID]change   // of retry documents, since the last settlement
-	held     map[EntryID]struct{} // replayed since the last settlement: they are called once that is stored
-	claimed  bool                 // the claim is stored
-	writing  *writing             // the settlement that is being stored
+	calls     map[EntryID]int       // under way, with the attempts that had failed before
+	told      []Outcome             // of entries that are not taken yet, since the cursor was loaded again
+	unstored  []Outcome             // applied since the last settlement that was stored
+	postponed map[EntryID]time.Time // until when deliveries wait whose message could not be read
+	changes   map[EntryID]change    // of retry documents, since the last settlement
+	held      map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
+	claimed   bool                  // the claim is stored
+	writing   *writing              // the settlement that is being stored
 }
 
 type writing struct {
@@ -229,6 +231,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
 		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
+		postponed: make(map[EntryID]time.Time),
 	}
 	latest := now.Add(o.Policy.Longest())
 	var digest uint64
@@ -274,6 +277,7 @@ func (c *Cursor) InFlight() int { return len(c.calls) + len(c.told) + len(c.unst
 // loaded again. A result of a delivery that has ended meanwhile is dropped, and so is a
 // failed attempt that has been counted.
 func (c *Cursor) Adopt(old *Cursor) {
+	maps.Copy(c.postponed, old.postponed)
 	for e, attempts := range old.calls {
 		c.calls[e] = attempts
 		c.retries.remove(e, true)

@@ -58,6 +58,10 @@ func (c *Cursor) apply(o Outcome) {
 	if !success && failed != o.Attempts {
 		return // it was counted
 	}
+	if o.Answer.Lost {
+		c.bury(o, r)
+		return
+	}
 	c.unstored = append(c.unstored, o)
 	attempt := attemptOf(o.Entry, failed+1, o.Answer)
 	s.Counters.Attempts++

@@ -118,12 +118,12 @@ func (c *Cursor) Next(now time.Time) (Call, bool) {
 func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	s := &c.standing
 	if s.Claim != nil {
-		if call, ok := c.outstanding(s.Claim.Entry); ok {
+		if call, ok := c.outstanding(s.Claim.Entry); ok && !c.isPostponed(s.Claim.Entry, now) {
 			return call, true
 		}
 	}
 	for _, p := range s.Open {
-		if _, called := c.calls[p.EntryID]; !called && !c.isHeld(p.EntryID) {
+		if _, called := c.calls[p.EntryID]; !called && !c.isHeld(p.EntryID) && !c.isPostponed(p.EntryID, now) {
 			return Call{Position: p}, true
 		}
 	}
@@ -180,6 +180,7 @@ func (c *Cursor) outstanding(e EntryID) (Call, bool) {
 // Begin notes that call is under way.
 func (c *Cursor) Begin(call Call) {
 	c.calls[call.EntryID] = call.Attempts
+	delete(c.postponed, call.EntryID)
 	c.retries.remove(call.EntryID, true)
 }
 

@@ -103,7 +103,7 @@ func (c *countingCaller) wrap(next delivery.Caller) delivery.Caller {
 // Call makes a call, and counts it if its outcome is known.
 func (c *countingCaller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 	a := c.next.Call(ctx, call)
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && !a.Unread && !a.Lost {
 		c.calls.Add(1)
 		if a.Error != "" {
 			c.failed.Add(1)

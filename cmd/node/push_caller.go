@@ -26,7 +26,7 @@ func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 	if !call.Entry.PayloadAt.IsZero() {
 		var err error
 		if message.Payload, err = readPayload(ctx, c.content, call.Entry.PayloadAt); err != nil {
-			return domain.Answer{Error: "the hub could not read the payload of the message; it tries again"}
+			return unreadAnswer(err)
 		}
 	}
 	id := webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published)
@@ -66,6 +66,18 @@ func targetOf(r *delivery.Receiver) *target {
 		panic("the receiver is not one of the node")
 	}
 	return t
+}
+
+// unreadAnswer returns the answer of a call whose payload could not be read. It names no object
+// and no host: receivers' owners see it.
+func unreadAnswer(err error) domain.Answer {
+	switch kind := domain.KindOf(err); {
+	case kind == domain.NotFound:
+		return domain.Answer{Lost: true, Error: "the payload of the message is gone from the content store"}
+	case kind == domain.Damaged:
+		return domain.Answer{Lost: true, Error: "the payload of the message is damaged in the content store"}
+	}
+	return domain.Answer{Unread: true, Error: "the hub could not read the payload of the message; it tries again"}
 }
 
 // readPayload reads a large payload.

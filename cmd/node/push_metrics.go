@@ -40,6 +40,9 @@ func (m *meteredCaller) Call(ctx context.Context, call delivery.Call) domain.Ans
 	m.underWay.Inc()
 	defer m.underWay.Dec()
 	answer := m.next.Call(ctx, call)
+	if answer.Unread || answer.Lost { // there was no call
+		return answer
+	}
 	class := "none"
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -13,7 +13,8 @@
 //	load    proves the cursor. From then on, settlements of earlier owners are refused
 //	take    in memory. A crash loses nothing: the next owner takes again
 //	worker  see below
-//	call    a crash leaves calls without a trace, at most the concurrency of the receiver
+//	call    a crash leaves calls without a trace, at most the concurrency of the receiver. If
+//	        the message cannot be read, nothing is counted and the delivery waits in memory
 //	settle  one at a time for each cursor, with everything that has gathered. Results wait for
 //	        those of other calls as long as a settlement takes, up to 10 ms. If it is refused
 //	        or its outcome is not known, the cursor is loaded again; results are kept

@@ -40,7 +40,10 @@ type Receiver struct {
 // A Caller calls receivers. It is safe for concurrent use.
 type Caller interface {
 	// Call calls the receiver of c and returns its answer; an error is an Answer without a
-	// status. It returns soon after ctx ends. The engine sets when the call began and what it
+	// status. If it cannot read the message, the answer is Unread or Lost: neither counts as an
+	// attempt. After Unread the engine calls again after a while, and goes on with the other
+	// deliveries of the receiver; after Lost the delivery is a dead letter with the error as its
+	// reason. It returns soon after ctx ends. The engine sets when the call began and what it
 	// took.
 	Call(ctx context.Context, c Call) domain.Answer
 }

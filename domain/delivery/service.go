@@ -50,6 +50,8 @@ type service struct {
 	careful     bool          // the cursor is served carefully, or was until now
 	retaking    bool          // entries that were taken before the cursor was loaded again
 
+	unread map[domain.EntryID]int // how often in a row the message of a delivery could not be read
+
 	fetching      bool
 	fetched       map[domain.EntryID]*repository.Entry // they are not forgotten before they are used
 	fetchAfter    time.Time                            // nothing is read before it; on the monotonic clock
@@ -155,7 +157,16 @@ func (s *service) handle(in *inbox) {
 		if o.Answer.Began.IsZero() { // the engine has ended it
 			continue
 		}
+		if o.Answer.Unread {
+			s.postpone(o.Outcome)
+			continue
+		}
+		delete(s.unread, o.Entry)
 		s.cursor.Settle(o.Outcome)
+		if o.Answer.Lost {
+			s.markDirty()
+			continue
+		}
 		s.engine.dispatcher.setSuspect(s, o.suspect)
 		s.markDirty()
 	}
@@ -292,7 +303,7 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 	standing := s.cursor.Standing()
 	wait := s.engine.opts.Idle
 	if standing.State == domain.Active {
-		times := []time.Time{s.cursor.EarliestDue()}
+		times := []time.Time{s.cursor.EarliestDue(), s.cursor.EarliestPostponed(now)}
 		if s.isBehind(&standing) || len(standing.Open) > 0 || standing.IsReplaying() {
 			times = append(times, standing.Hold, standing.BreakerTo)
 		}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -129,6 +130,17 @@ func (s *service) begin(p *permit) bool {
 	return true
 }
 
+// postpone has a delivery wait whose message could not be read.
+func (s *service) postpone(o domain.Outcome) {
+	if s.unread == nil {
+		s.unread = make(map[domain.EntryID]int)
+	}
+	s.unread[o.Entry]++
+	e := s.engine
+	e.warn(e.ctx, "read a message", errors.New(o.Answer.Error), slog.String("cursor", s.id.String()), slog.String("entry", o.Entry.String()))
+	s.cursor.Postpone(o.Entry, e.opts.Clock().Add(e.opts.Backoff(s.unread[o.Entry])))
+}
+
 // slowCall is how long a call may take before its receiver counts as a suspect, although the
 // call may succeed: those that answer late would keep the workers from all others.
 const slowCall = 2 * time.Second
@@ -230,7 +242,7 @@ func (s *service) skip(start domain.Position) {
 	}
 }
 
-// expire lets an attempt fail whose message has expired.
+// expire makes a dead letter of a delivery whose message has expired.
 func (s *service) expire(at domain.Position) {
 	now := s.engine.opts.Clock()
 	call, ok := s.cursor.Next(now)
@@ -240,7 +252,7 @@ func (s *service) expire(at domain.Position) {
 	s.cursor.Begin(call)
 	s.cursor.Settle(domain.Outcome{
 		Entry: at.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: now,
-		Answer: domain.Answer{Began: now, Error: "the message has expired"},
+		Answer: domain.Answer{Began: now, Lost: true, Error: "the message expired before an attempt succeeded"},
 	})
 	s.markDirty()
 }
