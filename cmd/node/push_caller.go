@@ -71,10 +71,11 @@ func targetOf(r *delivery.Receiver) *target {
 // unreadAnswer returns the answer of a call whose payload could not be read. It names no object
 // and no host: receivers' owners see it.
 func unreadAnswer(err error) domain.Answer {
-	switch kind := domain.KindOf(err); {
-	case kind == domain.NotFound:
+	kind := domain.KindOf(err)
+	if kind == domain.NotFound {
 		return domain.Answer{Lost: true, Error: "the payload of the message is gone from the content store"}
-	case kind == domain.Damaged:
+	}
+	if kind == domain.Damaged {
 		return domain.Answer{Lost: true, Error: "the payload of the message is damaged in the content store"}
 	}
 	return domain.Answer{Unread: true, Error: "the hub could not read the payload of the message; it tries again"}
