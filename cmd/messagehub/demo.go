@@ -17,7 +17,8 @@ func (p *process) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Play a day of a small energy market, and account for every event",
 		Long: "Start a hub in a temporary folder, send it a day of a small energy market over HTTP,\n" +
-			"drain it as the actors would, and compare what was received with what was sent.\n\n" +
+			"drain it as the actors would, and compare what was received with what was sent. Some actors do not\n" +
+			"poll but are called; the receiver of one of them is away until its dead letter is replayed.\n\n" +
 			"The exit status is 1 if an event was lost, in two bundles, out of order or changed.",
 		Args: cobra.NoArgs,
 	}

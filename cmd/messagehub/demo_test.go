@@ -19,6 +19,9 @@ func TestTheDemoPlaysAndAccountsForEveryEvent(t *testing.T) {
 	require.Regexp(t, `(?m)^ +actor +role +clients +events +bundles +KB +peek p50 +p99 +dequeue p50 +p99 +RU$`, got.out)
 	require.Regexp(t, `(?m)^ +all +700 `, got.out)
 	require.Regexp(t, `(?m)^ +579\d{10} +Nørre Net +DDM +1 `, got.out)
+	require.Regexp(t, `(?m)^ +579\d{10} +Øens Net +DDM +called `, got.out)
+	require.Regexp(t, `The receiver of Målerhuset was away: it answered 503 to [3-9]\d* calls\. A notification for it is a dead letter:\n  [-.0-9a-f]+ after 3 attempts: `, got.out)
+	require.Regexp(t, `It is back, the dead letter was replayed, and Målerhuset has fetched [1-9]\d* events\.`, got.out)
 	require.Regexp(t, `sending took [1-9]\d* RU \(\d+\.\d\d an event\), upkeep [1-9]\d*, all [1-9]\d+\.`, got.out)
 	require.NotContains(t, got.out, " 0.0  ", "everything takes some time")
 }

@@ -265,10 +265,10 @@ var table = []row{
 	{
 		packages: []string{"cmd/messagehub/internal/demo"},
 		may: []string{
-			"domain", "domain/hub", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
+			"domain", "domain/hub", "api/webhook", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
 			"cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
 		},
-		why: "it starts a hub as the command does, and looks at it from outside",
+		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/emulator"},

@@ -73,10 +73,10 @@ func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.Subs
 }
 
 // checkReplayable returns a Conflict error if the deliveries of a subscription are not those of
-// messages that are stored.
+// messages that are stored. Dead letters can be replayed nevertheless.
 func (n *subject) checkReplayable() error {
 	if _, isData := n.stream.DataActor(); isData {
-		return domain.Errorf(domain.Conflict, "a subscription to %s is called with the newest state alone, so there is nothing to replay", domain.DataTopic)
+		return domain.Errorf(domain.Conflict, "a subscription to %s is called with the newest state alone, so only its dead letters can be replayed, one by one", domain.DataTopic)
 	}
 	return nil
 }
@@ -113,9 +113,6 @@ func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.Deliv
 	if err != nil {
 		return err
 	}
-	if err := n.checkReplayable(); err != nil {
-		return err
-	}
 	wanted, err := s.findEnded(ctx, n, id)
 	if err != nil {
 		return err
@@ -137,6 +134,9 @@ func (s *Service) findEnded(ctx context.Context, n *subject, id domain.DeliveryI
 	case err == nil:
 		return &domain.ReplayDelivery{Position: r.Position, Published: r.Published}, nil
 	case domain.KindOf(err) != domain.NotFound:
+		return nil, err
+	}
+	if err := n.checkReplayable(); err != nil {
 		return nil, err
 	}
 	entry, err := s.findEntry(ctx, n, id.Entry)

@@ -1,6 +1,7 @@
-// Package demo plays a day of a small energy market against a hub of its own, and accounts
+// Package demo plays a day of a small energy market against a hub that it starts, and accounts
 // for every event: it sends what package energymarket makes, drains it as the actors would,
-// and compares what was received with what was sent.
+// and compares what was received with what was sent. Most actors poll. The others are called by
+// the hub; the receiver of one of them is away until its dead letter is replayed.
 package demo
 
 import (
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -28,7 +30,8 @@ import (
 )
 
 // A Demo starts a hub, sends it the market and drains it then, two actors at a time. Every
-// third actor has two clients that know nothing of each other.
+// third actor has two clients that know nothing of each other. Those that are called drain when
+// they are called, also while the market is sent.
 type Demo struct {
 	Events, Backlog int
 	Seed            uint64
@@ -40,6 +43,8 @@ type Demo struct {
 	ledger   energymarket.Ledger
 	meter    *meter
 	tallies  []*tally // by actor
+	called   []*calledActor
+	patience time.Duration // limit for the time until an actor is called
 	sending  time.Duration
 	draining time.Duration
 }
@@ -48,7 +53,10 @@ type Demo struct {
 const actorsAtOnce = 2
 
 // hasTwoClients reports whether an actor has two clients, which compete for its bundles.
-func hasTwoClients(actor int) bool { return actor%3 == 1 }
+func hasTwoClients(actor int) bool { return actor%3 == 1 && !isCalled(actor) }
+
+// isCalled reports whether an actor does not poll, but is called.
+func isCalled(actor int) bool { return actor%4 == 2 }
 
 // asksByGroup reports whether an actor asks for one group after the other. The others ask
 // for any.
@@ -70,8 +78,10 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	cfg.Push.Timeout, cfg.Push.Delays = callTimeout, callDelays
 	cfg.Domains = config.Domains{{Name: inline, Content: domain.Inline}}
-	d.meter = newMeter()
+	d.meter, d.patience = newMeter(), time.Minute
 	n, err := node.Open(ctx, cfg, node.Options{
 		Logger:        d.Logger,
 		WrapHandler:   d.meter.handler,
@@ -134,22 +144,59 @@ func (d *Demo) play(ctx context.Context, hub *hubclient.Client) error {
 	fmt.Fprintf(d.Out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
 		len(d.market.Actors), d.Events, d.Backlog, d.market.Actors[energymarket.BacklogOwner].Name)
 
-	began := time.Now()
-	if err := d.send(ctx, hub); err != nil {
-		return fmt.Errorf("send: %w", err)
+	for range d.market.Actors {
+		d.tallies = append(d.tallies, new(tally))
 	}
-	d.sending = time.Since(began)
-	began = time.Now()
-	if err := d.drain(ctx, hub); err != nil {
-		return fmt.Errorf("drain: %w", err)
+	if err := d.exchange(ctx, hub); err != nil {
+		return err
 	}
-	d.draining = time.Since(began)
 	verdict := d.ledger.Check()
 	d.report(verdict)
 	if !verdict.OK() {
 		return errors.New("the market was not served as promised; the seed " + fmt.Sprint(d.Seed) + " plays it again")
 	}
 	return nil
+}
+
+// exchange sends everything and has every actor fetch it.
+func (d *Demo) exchange(ctx context.Context, hub *hubclient.Client) (err error) {
+	serving, stop := context.WithCancel(ctx)
+	var receivers errgroup.Group
+	defer func() {
+		stop()
+		err = errors.Join(err, receivers.Wait())
+	}()
+	if err := d.subscribe(ctx, hub); err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	for _, a := range d.called {
+		receivers.Go(func() error { return a.serve(serving) })
+	}
+	sent := make(chan struct{})
+	work, working := errgroup.WithContext(ctx)
+	for _, a := range d.called {
+		if !a.isAway.Load() {
+			work.Go(func() error { return d.fetch(working, a, sent) })
+		}
+	}
+	work.Go(func() error {
+		began := time.Now()
+		if err := d.send(working, hub); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+		close(sent)
+		d.sending = time.Since(began)
+		began = time.Now()
+		if err := d.drain(working, hub); err != nil {
+			return fmt.Errorf("drain: %w", err)
+		}
+		d.draining = time.Since(began)
+		return nil
+	})
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	return d.comeBack(ctx, sent)
 }
 
 // send sends all events in order, in requests of a thousand.
@@ -189,9 +236,9 @@ func (d *Demo) send(ctx context.Context, hub *hubclient.Client) error {
 	return flush()
 }
 
-// drain lets every actor fetch everything.
+// drain lets every actor that polls fetch everything.
 func (d *Demo) drain(ctx context.Context, hub *hubclient.Client) error {
-	progress := terminal.NewEventProgress(d.Err, "drained", d.Events+d.Backlog)
+	progress := terminal.NewEventProgress(d.Err, "drained", d.ledger.Outstanding(d.polling()...))
 	defer progress.Clear()
 	var mu sync.Mutex
 	onward := func(events int) {
@@ -202,8 +249,10 @@ func (d *Demo) drain(ctx context.Context, hub *hubclient.Client) error {
 	actors, ctx := errgroup.WithContext(ctx)
 	actors.SetLimit(actorsAtOnce)
 	for i, actor := range d.market.Actors {
-		t := new(tally)
-		d.tallies = append(d.tallies, t)
+		if isCalled(i) {
+			continue
+		}
+		t := d.tallies[i]
 		actors.Go(func() error {
 			clients, ctx := errgroup.WithContext(ctx)
 			for range 1 + count(hasTwoClients(i)) {

@@ -1,8 +1,10 @@
 package demo
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -13,20 +15,25 @@ import (
 )
 
 func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
-	// A hub that accepts every event and stores none.
+	// A hub that accepts every event and stores none, and calls nobody.
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
+		switch {
+		case r.Method == http.MethodPut:
+			_, _ = fmt.Fprintf(w, `{"uuid":%q,"owner":%q}`, path.Base(r.URL.Path), r.Header.Get("X-Actor-Id"))
+		case r.URL.Path == "/v1/deliveries":
+			_, _ = w.Write([]byte(`{"deliveries":[]}`))
+		case r.Method == http.MethodGet:
 			w.WriteHeader(http.StatusNoContent)
-			return
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = w.Write([]byte(`{"accepted":30,"duplicates":0}`))
 		}
-		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write([]byte(`{"accepted":30,"duplicates":0}`))
 	}))
 	defer server.Close()
 	hub, err := hubclient.New(server.URL)
 	require.NoError(t, err)
 	var out, errs strings.Builder
-	d := &Demo{Events: 20, Backlog: 10, Seed: 2, Out: &out, Err: &errs, meter: newMeter()}
+	d := &Demo{Events: 20, Backlog: 10, Seed: 2, Out: &out, Err: &errs, meter: newMeter(), patience: 10 * time.Millisecond}
 	require.EqualError(t, d.play(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
 	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))

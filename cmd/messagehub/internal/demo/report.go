@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -28,7 +29,7 @@ func (d *Demo) report(v *ledger.Verdict) {
 	var heaviest tally
 	for i, a := range d.market.Actors {
 		t, u := d.tallies[i], d.meter.unitsOf(a.GLN)
-		row(a.GLN, a.Name, a.Role, 1+count(hasTwoClients(i)), t.events, t.bundles, t.bytes/1024,
+		row(a.GLN, a.Name, a.Role, clients(i), t.events, t.bundles, t.bytes/1024,
 			ms(percentile(t.peeks, 50)), ms(percentile(t.peeks, 99)),
 			ms(percentile(t.dequeues, 50)), ms(percentile(t.dequeues, 99)), fmt.Sprintf("%.0f", u))
 		events, bundles, bytes, units = events+t.events, bundles+t.bundles, bytes+t.bytes, units+u
@@ -48,6 +49,14 @@ func (d *Demo) report(v *ledger.Verdict) {
 	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, ms(heaviest.largestPeek))
 	fmt.Fprint(out, v.Details())
 	fmt.Fprintln(out, v)
+}
+
+// clients says how an actor fetches.
+func clients(actor int) string {
+	if isCalled(actor) {
+		return "called"
+	}
+	return strconv.Itoa(1 + count(hasTwoClients(actor)))
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

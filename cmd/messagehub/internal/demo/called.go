@@ -1,0 +1,121 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A calledActor does not poll. The hub calls it when data is available for it, and it fetches
+// the data then.
+type calledActor struct {
+	*actorClient
+	name         string
+	verifier     webhook.Verifier
+	subscription domain.SubscriptionID
+
+	listener net.Listener
+	called   chan struct{} // has an element if there was a call since the last fetch
+	isAway   atomic.Bool   // it answers 503
+	accepted atomic.Int64  // calls
+	refused  atomic.Int64  // calls while it was away
+	invalid  atomic.Int64  // calls whose signature was not valid
+}
+
+// callTimeout is the limit for the calls of a receiver in the demo.
+const callTimeout = 5 * time.Second
+
+// callDelays are the times before the attempts of a delivery. Days would be too long for a demo.
+var callDelays = []time.Duration{0, 500 * time.Millisecond, time.Second}
+
+// subscribe listens on a loopback port and has the hub call it there.
+func (a *calledActor) subscribe(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	a.listener, a.called = listener, make(chan struct{}, 1)
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	text := "whsec_" + base64.StdEncoding.EncodeToString(secret)
+	key, err := webhook.ParseVerifyKey(text)
+	if err != nil {
+		return err
+	}
+	a.verifier.Keys = []webhook.VerifyKey{key}
+	_, _ = rand.Read(a.subscription[:])
+	_, _, err = a.hub.PutSubscription(ctx, a.actor, a.subscription, &domain.Subscription{
+		Topic: domain.DataTopic, CallbackURL: "http://" + listener.Addr().String() + "/", Method: http.MethodPost, Encoding: domain.JSONEncoding,
+	}, &text)
+	return err
+}
+
+// serve answers calls until ctx ends.
+func (a *calledActor) serve(ctx context.Context) error {
+	return httpserve.Serve(ctx, a.listener, httpserve.Options{
+		Handler: a, Logger: slog.New(slog.DiscardHandler), Server: "the receiver of " + a.name, MaxConnections: 16,
+	})
+}
+
+// ServeHTTP answers a call of the hub.
+func (a *calledActor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err == nil {
+		_, err = a.verifier.Verify(r.Header, body, time.Now())
+	}
+	switch {
+	case err != nil:
+		a.invalid.Add(1)
+		http.Error(w, err.Error(), http.StatusUnauthorized)
+	case a.isAway.Load():
+		a.refused.Add(1)
+		http.Error(w, "away", http.StatusServiceUnavailable)
+	default:
+		a.accepted.Add(1)
+		select {
+		case a.called <- struct{}{}:
+		default: // the next fetch takes what is there for this call, too
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// errNotCalled is why a calledActor has not fetched everything.
+var errNotCalled = errors.New("the hub has not called it")
+
+// fetch drains after each call until isDone. It fails with errNotCalled if limit has passed
+// since sent was closed.
+func (a *calledActor) fetch(ctx context.Context, sent <-chan struct{}, limit time.Duration, isDone func() bool) error {
+	var late <-chan time.Time
+	for {
+		select {
+		case <-a.called:
+			if err := a.drain(ctx, "/v1/peek"); err != nil {
+				return fmt.Errorf("%s: %w", a.name, err)
+			}
+		case <-sent:
+			timer := time.NewTimer(limit)
+			defer timer.Stop()
+			sent, late = nil, timer.C
+		case <-late:
+			return fmt.Errorf("%s: %w", a.name, errNotCalled)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if sent == nil && isDone() {
+			return nil
+		}
+	}
+}

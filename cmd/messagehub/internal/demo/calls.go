@@ -1,0 +1,116 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// subscribe has the hub call the actors that do not poll. The last one is away.
+func (d *Demo) subscribe(ctx context.Context, hub *hubclient.Client) error {
+	for i, actor := range d.market.Actors {
+		if !isCalled(i) {
+			continue
+		}
+		a := &calledActor{
+			actorClient: &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: d.tallies[i], onward: func(int) {}},
+			name:        actor.Name,
+		}
+		if err := a.subscribe(ctx); err != nil {
+			return err
+		}
+		d.called = append(d.called, a)
+	}
+	d.called[len(d.called)-1].isAway.Store(true)
+	return nil
+}
+
+// polling returns the actors that poll.
+func (d *Demo) polling() (actors []string) {
+	for i, actor := range d.market.Actors {
+		if !isCalled(i) {
+			actors = append(actors, actor.GLN)
+		}
+	}
+	return actors
+}
+
+// fetch lets a called actor fetch what is sent to it. What it has not fetched because it was not
+// called is lost in the verdict.
+func (d *Demo) fetch(ctx context.Context, a *calledActor, sent <-chan struct{}) error {
+	err := a.fetch(ctx, sent, d.patience, func() bool { return d.ledger.Outstanding(a.actor) == 0 })
+	if errors.Is(err, errNotCalled) {
+		fmt.Fprintln(d.Out, err)
+		return nil
+	}
+	return err
+}
+
+// comeBack shows the dead letters of the actor whose receiver is away, lets it come back and has
+// the hub make the delivery again. It is called then, and fetches everything.
+func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
+	a := d.called[len(d.called)-1]
+	dead, err := a.awaitDeadLetter(ctx, d.patience)
+	if errors.Is(err, errNoDeadLetter) {
+		fmt.Fprintf(d.Out, "%s: %v\n", a.name, err) // what it has not fetched is lost in the verdict
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.name, err)
+	}
+	fmt.Fprintf(d.Out, "The receiver of %s was away: it answered 503 to %d calls. A notification for it is a dead letter:\n  %s after %d attempts: %s\n",
+		a.name, a.refused.Load(), dead.ID, dead.Attempts, dead.Reason)
+	a.isAway.Store(false)
+	id, err := domain.ParseDeliveryID(dead.ID)
+	if err == nil {
+		err = a.hub.ReplayDelivery(ctx, a.actor, id)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: replay: %w", a.name, err)
+	}
+	if err := d.fetch(ctx, a, sent); err != nil {
+		return err
+	}
+	a.tally.mu.Lock()
+	defer a.tally.mu.Unlock()
+	_, err = fmt.Fprintf(d.Out, "It is back, the dead letter was replayed, and %s has fetched %d events.\n\n", a.name, a.tally.events)
+	return err
+}
+
+// errNoDeadLetter is why the hub has nothing to make again.
+var errNoDeadLetter = errors.New("its notification has not become a dead letter")
+
+// awaitDeadLetter returns a dead letter of the actor once there is one and no delivery waits for
+// another attempt: that would be a call, too.
+func (a *calledActor) awaitDeadLetter(ctx context.Context, limit time.Duration) (*hubclient.MessageDelivery, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoDeadLetter)
+	defer cancel()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for {
+		texts, _, err := a.hub.Deliveries(ctx, a.actor, a.subscription, "", 100)
+		if err != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
+		var last hubclient.MessageDelivery
+		if n := len(texts); n > 0 {
+			if err := json.Unmarshal(texts[n-1], &last); err != nil {
+				return nil, err
+			}
+		}
+		if last.State == "dead" {
+			return &last, nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
