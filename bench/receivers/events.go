@@ -50,7 +50,7 @@ func (p *Sender) SendUncounted(ctx context.Context, ids ...string) error {
 }
 
 // secret signs the calls of hubs and relays.
-const secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" //nolint:gosec // of no use
+const secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
 // Subscribe creates a subscription of an actor at a hub, which signs its calls.
 func (p *Sender) Subscribe(ctx context.Context, callback string) error {
