@@ -56,3 +56,27 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, call.Claim)
 }
+
+// A retry that is due in hours remains a suspect for hours, and delays nothing else.
+func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(2)
+	c.answers(c.begins(), domain.Answer{Status: 200})
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.load("b") // a has ended
+	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
+	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
+	require.False(t, c.CanReplay(c.now), "fresh deliveries may be those that ended a")
+	require.True(t, c.EndCaution(c.now))
+	require.True(t, c.isIdle())
+	require.True(t, c.CanReplay(c.now))
+	c.TakeReplay(domain.Position{}, c.now, nil, c.now)
+	c.store()
+	call := c.begins()
+	require.Zero(t, call.Number)
+	c.answers(call, domain.Answer{Status: 200})
+	c.store()
+	require.NotNil(t, c.standing.Caution)
+	require.EqualValues(t, 2, c.standing.Counters.Delivered)
+}

@@ -203,10 +203,10 @@ func (c *Cursor) Replaying() (Replay, bool) {
 func (c *Cursor) Followed() int { return c.standing.Followed }
 
 // CanReplay reports whether the replay of the cursor runs and may make one more delivery now.
-// While the cursor is served carefully, it may not.
+// While fresh deliveries are served carefully, it may not.
 func (c *Cursor) CanReplay(now time.Time) bool {
 	s := &c.standing
-	if !s.IsReplaying() || s.Caution != nil || !c.isReady(now) || !c.hasRoomForReplay() {
+	if !s.IsReplaying() || s.isCareful() || !c.isReady(now) || !c.hasRoomForReplay() {
 		return false
 	}
 	if first := c.retries.first(); first != nil && !first.Due.After(now) {
