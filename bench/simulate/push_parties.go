@@ -13,7 +13,8 @@ func (p *pushWorld) anyNode(d dice) *pushNode { return p.node(d.n(pushNodes)) }
 
 // subscribes creates a receiver and its cursor, by any node.
 func (p *pushWorld) subscribes(owner *party, i int) error {
-	id, err := domain.ParseCursorID(fmt.Sprint("s|receiver-", i))
+	// It is no subscription: the store removes the entry of one that has no definition.
+	id, err := domain.ParseCursorID(fmt.Sprint("c|receiver-", i))
 	if err != nil {
 		return err
 	}
