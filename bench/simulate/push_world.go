@@ -130,8 +130,14 @@ func (p *pushWorld) course() error {
 		p.ghosts.Add(1)
 		all.Go(func() { defer p.ghosts.Done(); failures[i] = sender.sends() })
 	}
+	var refused error
+	if hasReplays(p.o.Seed) {
+		operator := &pushOperator{party: p.newParty("operator", 530), p: p}
+		p.ghosts.Add(1)
+		all.Go(func() { defer p.ghosts.Done(); refused = operator.replays() })
+	}
 	all.Wait()
-	if err := errors.Join(failures...); err != nil {
+	if err := errors.Join(errors.Join(failures...), refused); err != nil {
 		return err
 	}
 	return p.ends(&owner)
@@ -172,6 +178,9 @@ func (p *pushWorld) left() string {
 		if len(outstanding) > 0 {
 			return fmt.Sprintf("cursor %s has %v", id, outstanding)
 		}
+		if followed, requested, isRunning := p.observer.Replaying(id); followed < requested || isRunning {
+			return fmt.Sprintf("cursor %s has followed %d of %d requests to replay, or replays", id, followed, requested)
+		}
 		for priority, n := range published {
 			if at[priority] < n {
 				return fmt.Sprintf("cursor %s has taken %d of %d entries of priority %d", id, at[priority], n, priority)
@@ -179,6 +188,11 @@ func (p *pushWorld) left() string {
 		}
 	}
 	return ""
+}
+
+// entry returns the entry of the stream with an id.
+func (p *pushWorld) entry(e domain.EntryID) push.Entry {
+	return push.Entry{Stream: p.stream.String(), Priority: e.Priority, Number: e.Number}
 }
 
 // judge compares what receivers got with what was published.
@@ -205,7 +219,8 @@ func (p *pushWorld) judge() error {
 		if n, limit := r.begun-attempts, int64(r.concurrency*losses); n > limit {
 			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: its owner lost it %d times", n, id, limit, losses)
 		}
-		if limit := 2 * (domain.MaxClaims + 1); r.ends > limit {
+		_, requests, _ := p.observer.Replaying(id)
+		if limit := 2 * (domain.MaxClaims + 1) * (1 + requests); r.ends > limit {
 			return fmt.Errorf("P9: a delivery of %s has ended %d nodes, want at most %d", id, r.ends, limit)
 		}
 		if limit := r.concurrency * pushNodes; r.peak > limit {

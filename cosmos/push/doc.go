@@ -35,7 +35,8 @@
 //	        count and digest of the retries. domain.Standing describes its members
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
-//	entry   the cursor is in the shard; no retry of it is due before the time in the entry
+//	entry   the cursor is in the shard; no retry of it is due before the time in the entry. It
+//	        has the last requests to replay; the cursor has the number of the last one followed
 //	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
 //	        which is removed after the cursor; or which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the

@@ -14,6 +14,7 @@ type cursor struct {
 	retries     map[Entry]*retry // without dead letters
 	dead        map[Entry]bool
 	takeovers   int
+	revived     int // dead letters, by the last commit
 }
 
 type cursorDoc struct {
@@ -32,6 +33,10 @@ type cursorDoc struct {
 	Retired   bool     `json:"retired"`
 	By        string   `json:"by"`
 	Claim     string   `json:"claim"`
+	Followed  int      `json:"followed"`
+	Replay    int      `json:"replayNumber"`
+	Ended     string   `json:"replayState"`
+	Matched   int64    `json:"replayMatched"`
 }
 
 type retry struct {
@@ -39,6 +44,7 @@ type retry struct {
 	Position string `json:"position"`
 	Attempts int    `json:"attempts"`
 	Due      int64  `json:"due"`
+	Replay   int    `json:"replay"` // number of the request that replayed it last
 }
 
 // shardOf returns the partition of the shard of a cursor.
@@ -156,9 +162,20 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 			delete(next.retries, e)
 			continue
 		}
+		delete(next.dead, e)
 		failed := 0
 		if old := before.retries[e]; old != nil {
 			failed = old.Attempts
+		}
+		if old := before.retries[e]; r.Replay > 0 && (old == nil || old.Replay != r.Replay) {
+			failed = r.Attempts - 1 // it is replayed: its attempts begin again
+			if r.Attempts != 0 {
+				o.violated("P8", c, "it is replayed with %d attempts", r.Attempts)
+			}
+			if before.dead[e] {
+				next.revived++
+				o.reached("a dead letter was replayed")
+			}
 		}
 		if r.Attempts <= failed {
 			o.violated("P8", c, "attempt %d follows %d", r.Attempts, failed)
@@ -185,7 +202,7 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	if b.Retries != len(next.retries) {
 		o.violated("P6", main, "it says that it has %d retries, and has %d", b.Retries, len(next.retries))
 	}
-	began := make(map[Entry]bool)
+	began, newly := make(map[Entry]bool), 0
 	for p, at := range next.at {
 		if at < before.at[p] {
 			o.violated("P1", main, "priority %d goes back from entry %d to %d", p, before.at[p], at)
@@ -199,8 +216,14 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	}
 	for e := range next.outstanding {
 		if !before.outstanding[e] && !began[e] {
-			o.violated("P3", main, "%s is outstanding again", e)
+			newly++
 		}
+	}
+	// What is triggered besides the entries that were taken is made again. Some of it was
+	// outstanding before, and has ended in the same commit.
+	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
+	if asked := o.replaysAsked(id, a, b); again > asked || again < newly {
+		o.violated("P3", main, "%d deliveries are made again, %d of them visibly; %d were asked for", again, newly, asked)
 	}
 	for e := range before.outstanding {
 		began[e] = true
@@ -212,10 +235,10 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 		}
 	}
 	settled := b.Delivered - a.Delivered + b.Errored - a.Errored + b.Cancelled - a.Cancelled + b.Expired - a.Expired
-	if n := settled + b.Filtered - a.Filtered; n != int64(len(ended)) {
+	if n := settled + b.Filtered - a.Filtered; n != int64(len(ended)+again-newly) {
 		o.violated("P3", main, "%d deliveries have ended, and %d are counted", len(ended), n)
 	}
-	if n := int64(len(next.dead) - len(before.dead)); n != b.Errored-a.Errored {
+	if n := int64(len(next.dead) - len(before.dead) + next.revived); n != b.Errored-a.Errored {
 		o.violated("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
 	}
 	o.compareEnded(id, before, next, ended, main)
@@ -231,6 +254,45 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 			o.violated("P7", main, "the shard lists the cursor later than %s is due", e)
 		}
 	}
+}
+
+// replaysAsked returns how many deliveries a commit may make again: those of the requests that it
+// follows, and those by which the replay of a range has grown.
+func (o *Observer) replaysAsked(id string, a, b *cursorDoc) int {
+	n := int(b.Matched)
+	if a.Replay == b.Replay {
+		n -= int(a.Matched)
+	}
+	if b.Followed < a.Followed || n < 0 {
+		o.violated("P3", change{partition: id}, "a replay goes back")
+	}
+	listed := o.shards[shardOf(id)][id]
+	if listed == nil {
+		return n
+	}
+	for _, r := range listed.Replays {
+		if r.Number > a.Followed && r.Number <= b.Followed && r.Position != "" {
+			n++
+		}
+	}
+	if n > 0 && a.Replay > 0 && a.Replay == b.Replay {
+		o.reached("a replay of a range has made deliveries again")
+	}
+	return n
+}
+
+// Replaying returns the number of the last request that a cursor has followed, that of the last
+// one that was stored, and whether the replay of a range runs.
+func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		followed, isRunning = c.doc.Followed, c.doc.Replay > 0 && c.doc.Ended == ""
+	}
+	if listed := o.shards[shardOf(id)][id]; listed != nil && len(listed.Replays) > 0 {
+		requested = listed.Replays[len(listed.Replays)-1].Number
+	}
+	return followed, requested, isRunning
 }
 
 // compareEnded compares deliveries that have ended with what their receiver has done.

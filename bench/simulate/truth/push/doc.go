@@ -7,7 +7,8 @@
 //	P1  numbers of entries are dense and given out once; an entry that was published never
 //	    changes; a cursor never goes back
 //	P2  triggered = delivered + errored + cancelled + expired + outstanding
-//	P3  no position ends twice: what has ended is never outstanding again, and each counter
+//	P3  no position ends twice: what has ended is outstanding again only as often as replays
+//	    were requested, and each counter
 //	    rises by what has ended in the same commit
 //	P4  what is counted as delivered was accepted by the receiver
 //	P5  a commit by which another incarnation takes a cursor settles nothing

@@ -118,8 +118,12 @@ func (o *Observer) cursorsChanged(changes []change) {
 
 // A shardEntry is the entry of a cursor in its shard.
 type shardEntry struct {
-	Stream string `json:"stream"`
-	Due    int64  `json:"due"`
+	Stream  string `json:"stream"`
+	Due     int64  `json:"due"`
+	Replays []struct {
+		Number   int    `json:"n"`
+		Position string `json:"position"`
+	} `json:"replays"`
 }
 
 func (o *Observer) entryChanged(c change) {
