@@ -54,6 +54,7 @@ type modelNode struct {
 	version int
 	calls   []domain.Call
 	taken   []domain.EntryID // by the replay of a range, since the last settlement
+	revived int              // dead letters, since the last settlement and before they were stored
 }
 
 func (m *cursorModel) current() *version { return &m.versions[len(m.versions)-1] }
@@ -132,6 +133,7 @@ func (m *cursorModel) load(n *modelNode) {
 	if !m.store(n, c) {
 		return
 	}
+	n.taken, n.revived = nil, 0
 	if kept != nil {
 		c.Adopt(kept)
 	}
@@ -162,7 +164,8 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 	}
 	before := m.current()
 	m.checkReplays(before, &s, n.taken)
-	n.taken = nil
+	m.revived += n.revived
+	n.taken, n.revived = nil, 0
 	v := version{standing: s.Standing, retries: maps.Clone(before.retries), dead: maps.Clone(before.dead)}
 	for _, r := range s.Create {
 		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is created does not exist")

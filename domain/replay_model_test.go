@@ -51,8 +51,13 @@ func (m *cursorModel) follow(n *modelNode) {
 		if r.Delivery != nil {
 			dead = m.deadAt(n, r.Delivery.EntryID)
 		}
+		isLetter := r.Delivery != nil && n.cursor.UnstoredLetter(r.Delivery.EntryID) != nil
+		triggered := n.cursor.Standing().Counters.Triggered
 		if !n.cursor.FollowReplay(&r, dead, m.now) {
 			return
+		}
+		if isLetter && n.cursor.Standing().Counters.Triggered > triggered {
+			n.revived++
 		}
 	}
 }
@@ -77,7 +82,11 @@ func (m *cursorModel) replay(n *modelNode) {
 		return
 	}
 	n.taken = append(n.taken, e)
+	isLetter := n.cursor.UnstoredLetter(e) != nil
 	n.cursor.TakeReplay(s.Replay.At, m.now, m.deadAt(n, e), m.now)
+	if isLetter && n.cursor.Standing().Counters.Triggered > s.Counters.Triggered {
+		n.revived++
+	}
 }
 
 // checkReplays compares the deliveries that a settlement begins again with the requests.
