@@ -1,0 +1,304 @@
+package main_test
+
+import "slices"
+
+// A row says what some packages may import of ours, and why no more. Packages
+// are named by their folder; "x/..." is x and all below it. What is not ours is
+// free, unless the row says otherwise.
+type row struct {
+	packages []string
+	may      []string
+	why      string
+
+	// tests is what their test files may import besides.
+	tests []string
+
+	// pure packages import nothing but the standard library, and of that
+	// nothing that reaches outside the process.
+	pure bool
+}
+
+// everything is the pattern that any package of ours matches.
+const everything = "..."
+
+// A test may import what its package may, the package itself, and what is
+// listed here or in its row: the rules, the ports, their oracle and their suite.
+// Rows without tests of their own to list stay strangers in their tests too.
+// The adapter of one side is never in the tests of the other: where a test needs
+// both, it is a test of the node, and stands in cmd or bench.
+var (
+	rulesAndOracle = []string{"domain", "domain/hub", "repository", "repository/memory", "repository/repositorytest", "repository/content"}
+	storageTests   = append(slices.Clip(rulesAndOracle), "cosmos/faulty", "cosmos/accounttest", "cosmos/embedded/...")
+	busTests       = append(slices.Clip(rulesAndOracle), "api/servicebus/embedded/...", "api/servicebus/internal/bustest", "repository/content/embedded")
+)
+
+// toolkit lists the packages that hold what engines and servers of any kind need. They
+// know no message of ours, so that both sides may share them.
+var toolkit = []string{
+	"cosmos/embedded/accept",
+	"cosmos/embedded/certificate",
+	"cosmos/embedded/checksum",
+	"cosmos/embedded/clock",
+	"cosmos/embedded/connlimit",
+	"cosmos/embedded/datafolder",
+	"cosmos/embedded/httpserve",
+	"cosmos/embedded/loopback",
+}
+
+// table is the import rule of the house. A new package needs a row, so that
+// where it belongs is decided once, and on purpose.
+var table = []row{
+	{
+		packages: []string{"domain"},
+		pure:     true,
+		why:      "rules stay pure and test in milliseconds",
+	},
+	{
+		packages: []string{"repository"},
+		may:      []string{"domain"},
+		tests:    rulesAndOracle,
+		why:      "a port speaks the words of the rules, never those of a store",
+	},
+	{
+		packages: []string{"domain/hub"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/delivery"},
+		may:      []string{"domain", "repository"},
+		tests:    append(slices.Clip(rulesAndOracle), "domain/delivery/deliverytest"),
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/delivery/deliverytest"},
+		may:      []string{"domain", "domain/delivery", "repository", "repository/repositorytest"},
+		why:      "the promises of an engine hold over every store, so it knows none",
+	},
+	{
+		packages: []string{"domain/filter"},
+		may:      []string{"domain"},
+		why:      "expressions are evaluated on values alone",
+	},
+	{
+		packages: []string{"domain/publish"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/subscribe"},
+		may:      []string{"domain", "domain/filter", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/replay"},
+		may:      []string{"domain", "domain/filter", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/inspect"},
+		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
+		tests:    rulesAndOracle,
+		why:      "it reads what the other use cases keep, by the ports, and changes nothing",
+	},
+	{
+		packages: []string{"repository/memory"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "the oracle judges every store, so it knows none",
+	},
+	{
+		packages: []string{"repository/repositorytest"},
+		may:      []string{"domain", "repository", "bench/ledger"},
+		tests:    rulesAndOracle,
+		why:      "the contract judges every store, so it knows none; what was lost is judged as everywhere, by the ledger",
+	},
+	{
+		packages: []string{"repository/content"},
+		may:      []string{"domain", "repository", "cosmos/embedded/datafolder"},
+		tests:    append(slices.Clip(rulesAndOracle), "repository/content/embedded"),
+		why:      "an adapter, replaceable; how a folder is made durable is no matter of objects",
+	},
+	{
+		packages: []string{"repository/content/embedded"},
+		may:      toolkit,
+		why:      "if the account knew our objects, tests would prove only themselves; the toolkit knows none",
+	},
+	{
+		packages: []string{"cosmos/client"},
+		may:      []string{"domain"},
+		tests:    []string{"cosmos/faulty", "cosmos/embedded"},
+		why:      "one way to speak to Cosmos for every adapter; it knows no document",
+	},
+	{
+		packages: []string{"cosmos"},
+		may:      []string{"domain", "repository", "cosmos/client"},
+		tests:    storageTests,
+		why:      "an adapter, replaceable; cosmos and api never meet",
+	},
+	{
+		packages: []string{"cosmos/push"},
+		may:      []string{"domain", "repository", "cosmos/client"},
+		tests:    append(slices.Clip(storageTests), "domain/delivery", "domain/delivery/deliverytest"),
+		why:      "an adapter, replaceable; it knows no document of cosmos",
+	},
+	{
+		packages: []string{"cosmos/accounttest"},
+		may:      []string{"cosmos/client", "cosmos/embedded", "cosmos/faulty", "repository", "repository/memory"},
+		why:      "the account that the tests of every adapter of Cosmos share; it knows no document",
+	},
+	{
+		packages: []string{"cosmos/faulty"},
+		why:      "it breaks HTTP calls, whatever they say",
+	},
+	{
+		packages: toolkit,
+		may:      toolkit,
+		why:      "the toolkit serves engines and servers of any kind and needs only itself",
+	},
+	{
+		packages: []string{"cosmos/embedded/..."},
+		may:      []string{"cosmos/embedded/..."},
+		why:      "if the engine knew our messages, tests would prove only themselves",
+	},
+	{
+		packages: []string{"api"},
+		may:      []string{"domain", "domain/hub", "domain/inspect", "domain/publish", "domain/replay", "domain/subscribe", "api/internal/cloudevent", "api/internal/eventjson"},
+		tests:    rulesAndOracle,
+		why:      "edges decode, call, encode; cosmos and api never meet",
+	},
+	{
+		packages: []string{"api/servicebus", "api/servicebus/contentrequest", "api/servicebus/ingest"},
+		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		tests:    busTests,
+		why:      "edges decode, call, encode; cosmos and api never meet",
+	},
+	{
+		packages: []string{"api/webhook"},
+		may:      []string{"domain"},
+		tests:    rulesAndOracle,
+		why:      "it sends what the push side has taken, and knows neither streams nor stores",
+	},
+	{
+		packages: []string{"api/internal/eventjson"},
+		may:      []string{"domain"},
+		why:      "one form of an event, whichever edge it comes to",
+	},
+	{
+		packages: []string{"api/internal/cloudevent"},
+		may:      []string{"domain", "api/internal/eventjson"},
+		why:      "the general form of an event; which events the hub itself knows is for eventjson",
+	},
+	{
+		packages: []string{"api/servicebus/contract"},
+		why:      "what is on the wire is agreed with others, and changes for none of our reasons",
+	},
+	{
+		packages: []string{"api/servicebus/internal/busclient"},
+		tests:    []string{"api/servicebus/embedded"},
+		why:      "it connects, sends and receives, whatever the messages say; domain teams get it with domainclient, and no hub",
+	},
+	{
+		packages: []string{"api/servicebus/internal/receiver"},
+		may:      []string{"api/servicebus/internal/busclient"},
+		tests:    []string{"api/servicebus/embedded", "api/servicebus/internal/bustest"},
+		why:      "a loop receives messages of any system, and knows none",
+	},
+	{
+		packages: []string{"api/servicebus/internal/bustest"},
+		may:      []string{"domain", "api/servicebus/contract", "api/servicebus/embedded", "api/servicebus/internal/busclient"},
+		why:      "tests of the edge share a bus, and only they import it",
+	},
+	{
+		packages: []string{"api/servicebus/domainclient"},
+		may:      []string{"api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		tests:    busTests,
+		why:      "domain teams import it, and get no hub along with it",
+	},
+	{
+		packages: []string{"api/servicebus/embedded/..."},
+		may:      append([]string{"api/servicebus/embedded/...", "cosmos/embedded/disk"}, toolkit...),
+		tests:    []string{"cosmos/embedded/disk/disktest"},
+		why:      "if the bus knew our messages, tests would prove only themselves; disk and toolkit know none",
+	},
+	{
+		packages: []string{"cmd/node/config"},
+		may:      []string{"domain", "api/servicebus/contract", "cosmos/embedded/loopback"},
+		why:      "a configuration names the parts, it does not build them; which addresses are safe is decided in one place",
+	},
+	{
+		packages: []string{"cmd/terminal"},
+		why:      "every program may use it, so it knows none of our words",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/energymarket"},
+		may:      []string{"bench/ledger"},
+		why:      "it makes and accounts for data, and starts nothing",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/hubclient"},
+		may:      []string{"domain", "domain/hub", "cmd/node/config", "cosmos/embedded/clock", "cosmos/embedded/loopback"},
+		why:      "it sees a hub as any client does, so it starts none and opens no store",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/checkreport"},
+		may:      []string{"domain/hub", "cmd/terminal"},
+		why:      "it prints what a check has found, wherever that ran",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/demo"},
+		may: []string{
+			"domain", "domain/hub", "api/webhook", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
+			"cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
+		},
+		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/emulator"},
+		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
+		why:      "it serves an engine to any client, and starts no hub",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/subscriptionfile"},
+		may:      []string{"domain", "domain/filter", "cmd/messagehub/internal/hubclient"},
+		why:      "it compares a file with what a hub shows, and changes nothing",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/certify"},
+		may:      append([]string{"api/webhook", "domain", "cmd/terminal"}, toolkit...),
+		why:      "it sees a receiver as a hub does, and starts none",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/receiver"},
+		may:      append([]string{"api/webhook", "cmd/terminal"}, toolkit...),
+		tests:    []string{"domain"},
+		why:      "it receives calls of any hub, and starts none",
+	},
+	{
+		packages: []string{"cmd/node", "cmd/messagehub"},
+		may:      []string{everything},
+		why:      "the one place that knows which adapter is in use",
+	},
+	{
+		packages: []string{"bench/ledger"},
+		pure:     true,
+		why:      "it judges what clients of a hub see, and so needs nothing of the hub; and every test may use it",
+	},
+	{
+		packages: []string{"bench/model/smallsaves"},
+		pure:     true,
+		why:      "a model that knew the code would have its faults",
+	},
+	{
+		packages: []string{"bench/..."},
+		may: []string{
+			"domain/...", "repository/...", "cosmos/...", "api/...", "bench/...",
+			"cmd/node/...", "cmd/terminal",
+		},
+		why: "it measures and simulates the node that ships, not the command around it",
+	},
+}
