@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,11 +207,11 @@ func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 // countLoads counts the cursors that an engine loads.
 type countLoads struct {
 	repository.Cursors
-	n int
+	n atomic.Int64
 }
 
 func (c *countLoads) Load(ctx context.Context, id domain.CursorID, o domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
-	c.n++
+	c.n.Add(1)
 	return c.Cursors.Load(ctx, id, o, clock)
 }
 
@@ -244,7 +245,7 @@ func TestDeletedSubscriptions_CostAStartingNodeNothing(t *testing.T) {
 			<-time.After(50 * time.Second)
 			cancel()
 			<-ended
-			return counted.n, r.line.Calls() - before
+			return int(counted.n.Load()), r.line.Calls() - before
 		}
 		_, none := serve()
 		s := r.node(Options{})

@@ -137,7 +137,7 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saves("save a", events(1)).patient(), saves("save b", events(1, 3))},
 		},
 		{
-			Name: "save-crash-save-two", Quick: true, Text: "a process dies while it saves for two cabinets, another saves the same",
+			Name: "save-crash-save-two", Text: "a process dies while it saves for two cabinets, another saves the same",
 			Crashes: 1,
 			Parties: []Party{saves("save a", events(1, 2)).patient(), saves("save b", events(1, 2)).patient()},
 		},
