@@ -1,0 +1,89 @@
+package domain
+
+import "strings"
+
+// A PartyList is one list of the parties of the broker: all producers, all channels, or the
+// consumers of a channel. The names of a list are unique; two names that differ in the case of
+// a letter are different names.
+type PartyList struct {
+	kind    partyKind
+	channel string // of consumers
+}
+
+type partyKind int
+
+const (
+	producerParty partyKind = iota + 1
+	channelParty
+	consumerParty
+)
+
+// The lists that do not depend on a channel.
+var (
+	Producers = PartyList{kind: producerParty}
+	Channels  = PartyList{kind: channelParty}
+)
+
+// Parse returns the party of l with a name. It accepts what ParseActorID accepts.
+func (l PartyList) Parse(name string) (PartyID, error) {
+	if err := checkName(l.kind.String()+" id", name); err != nil {
+		return PartyID{}, err
+	}
+	return PartyID{l, name}, nil
+}
+
+// String returns producers, channels, or consumers and the name of their channel, joined by a
+// bar. No two lists have the same text.
+func (l PartyList) String() string {
+	if l.kind == consumerParty {
+		return l.kind.String() + "s|" + l.channel
+	}
+	return l.kind.String() + "s"
+}
+
+func (k partyKind) String() string {
+	return [...]string{producerParty: "producer", channelParty: "channel", consumerParty: "consumer"}[k]
+}
+
+// A PartyID identifies a producer, a channel, or a consumer of a channel. Consumers of two
+// channels may have the same name.
+type PartyID struct {
+	list PartyList
+	name string
+}
+
+// List returns the list that the party is in.
+func (p PartyID) List() PartyList { return p.list }
+
+// String returns the name.
+func (p PartyID) String() string { return p.name }
+
+// Consumers returns the list of the consumers of a channel.
+func (p PartyID) Consumers() PartyList { return PartyList{consumerParty, p.name} }
+
+// Channel returns the channel of a consumer.
+func (p PartyID) Channel() PartyID { return PartyID{Channels, p.list.channel} }
+
+// IsConsumer reports whether p is a consumer.
+func (p PartyID) IsConsumer() bool { return p.list.kind == consumerParty }
+
+// Stream returns the stream of a channel, or that of the channel of a consumer.
+func (p PartyID) Stream() StreamName {
+	if p.IsConsumer() {
+		return StreamName{channelKind, p.list.channel}
+	}
+	return StreamName{channelKind, p.name}
+}
+
+// Cursor returns the id of the cursor of a consumer.
+func (p PartyID) Cursor() CursorID { return CursorID{consumerPrefix + p.list.channel + "|" + p.name} }
+
+const consumerPrefix = "c|"
+
+// ConsumerOf returns the consumer whose cursor has an id, and false if it is that of something
+// else.
+func ConsumerOf(id CursorID) (PartyID, bool) {
+	text, isConsumer := strings.CutPrefix(id.s, consumerPrefix)
+	channel, name, hasName := strings.Cut(text, "|")
+	return PartyID{PartyList{consumerParty, channel}, name}, isConsumer && hasName
+}
