@@ -2,6 +2,7 @@ package deliverytest
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,11 +14,11 @@ import (
 var unreadRules = []rule{
 	{"AMessageThatCannotBeReadIsNoAttempt", func(w *World) {
 		readable := time.Now().Add(time.Hour)
-		tries := 0
+		var tries atomic.Int64
 		answer := func(_ context.Context, c delivery.Call) domain.Answer {
 			switch {
 			case c.Entry.Position.Number == 1 && time.Now().Before(readable):
-				tries++
+				tries.Add(1)
 				return domain.Answer{Unread: true, Error: "not now"}
 			case c.Entry.Position.Number == 2 && c.Attempt == 0:
 				return domain.Answer{Status: 500}
@@ -29,7 +30,7 @@ var unreadRules = []rule{
 		w.Publish(n, 20)
 		<-time.After(30 * time.Minute)
 		require.Len(w, r.Taken(), 19, "the others go on")
-		require.Less(w, tries, 150, "it backs off")
+		require.Less(w, tries.Load(), int64(150), "it backs off")
 		<-time.After(31 * time.Minute)
 		n.Stop()
 		require.Len(w, r.Taken(), 20)
@@ -37,13 +38,13 @@ var unreadRules = []rule{
 	}},
 	{"ARetryWhoseMessageCannotBeReadIsNoAttempt", func(w *World) {
 		readable := time.Now().Add(time.Hour)
-		tries := 0
+		var tries atomic.Int64
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 3), Concurrency: 1, Answer: func(_ context.Context, c delivery.Call) domain.Answer {
 			if c.Attempt == 0 {
 				return domain.Answer{Status: 500}
 			}
 			if time.Now().Before(readable) {
-				tries++
+				tries.Add(1)
 				return domain.Answer{Unread: true, Error: "not now"}
 			}
 			return domain.Answer{Status: 200}
@@ -54,7 +55,7 @@ var unreadRules = []rule{
 		n.Kill() // the next owner serves it carefully
 		n = w.Start(delivery.Options{})
 		<-time.After(31 * time.Minute)
-		require.Less(w, tries, 300, "it backs off")
+		require.Less(w, tries.Load(), int64(300), "it backs off")
 		n.Stop()
 		require.Equal(w, domain.Counters{Triggered: 1, Delivered: 1, Attempts: 2}, w.Standing(r).Counters)
 	}},
