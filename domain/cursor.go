@@ -113,6 +113,7 @@ type Standing struct {
 	Replay   *Replay // that runs, or the last one
 
 	Recent  []Attempt // the last ones, up to [MaxRecent]
+	Marks   []Mark    // in the order of their times, up to [MaxMarks]
 	Unknown []byte    // what the store keeps for a newer version
 }
 
@@ -135,6 +136,7 @@ const (
 func (s *Standing) Clone() Standing {
 	c := *s
 	c.At, c.Open, c.Recent = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent)
+	c.Marks = slices.Clone(s.Marks)
 	if s.Caution != nil {
 		caution := *s.Caution
 		caution.Suspects = slices.Clone(caution.Suspects)
@@ -185,6 +187,7 @@ type Owner struct {
 	Incarnation string // of the node
 	Limit       int    // calls under way, 1 to MaxConcurrency
 	Policy      Policy
+	KeepsMarks  bool // of how far the cursor has come
 }
 
 // ErrIncomplete reports retries that are not those of the standing: they were read at

@@ -64,6 +64,10 @@ func (m *Message) Check() error {
 	return nil
 }
 
+// CheckText returns an Invalid error that begins with what unless s has up to limit bytes of UTF-8
+// without control characters.
+func CheckText(what, s string, limit int) error { return checkText(what, s, limit) }
+
 func checkText(what, s string, limit int) error {
 	if len(s) > limit {
 		return Errorf(Invalid, "%s: want at most %d bytes, got %d", what, limit, len(s))

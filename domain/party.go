@@ -41,6 +41,11 @@ func (l PartyList) String() string {
 	return l.kind.String() + "s"
 }
 
+// Channel returns the channel of a list of consumers, and false if l is another list.
+func (l PartyList) Channel() (PartyID, bool) {
+	return PartyID{Channels, l.channel}, l.kind == consumerParty
+}
+
 func (k partyKind) String() string {
 	return [...]string{producerParty: "producer", channelParty: "channel", consumerParty: "consumer"}[k]
 }

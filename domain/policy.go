@@ -46,11 +46,13 @@ func QueuePolicy(delays []time.Duration, attempts int) Policy {
 	return Policy{Attempts: min(attempts, len(delays)), Delays: delays}
 }
 
-// BrokerPolicy returns the policy of a broker's consumers.
-func BrokerPolicy(retries int) Policy {
+// BrokerPolicy returns the policy of a broker's consumers: the first retry comes first after a
+// failure, and each further one after twice that time. The breaker opens for as long as some
+// retries of one message take.
+func BrokerPolicy(first time.Duration, retries int) Policy {
 	return Policy{
-		Attempts: 1 + retries, First: 5 * time.Second, Max: 12 * time.Hour, Jitter: true,
-		BreakAfter: 20, BreakFor: 30 * time.Second,
+		Attempts: 1 + retries, First: first, Max: 12 * time.Hour, Jitter: true,
+		BreakAfter: 20, BreakFor: 6 * first,
 	}
 }
 

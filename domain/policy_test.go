@@ -47,7 +47,7 @@ func TestNext_HoldsForAsLongAsTheReceiverAsks(t *testing.T) {
 }
 
 func TestNext_KeepsEachGapWithinTheJitter(t *testing.T) {
-	for _, p := range []domain.Policy{domain.DefaultPolicy(), domain.BrokerPolicy(5)} {
+	for _, p := range []domain.Policy{domain.DefaultPolicy(), domain.BrokerPolicy(5*time.Second, 5)} {
 		rapid.Check(t, func(t *rapid.T) {
 			attempts := rapid.IntRange(1, p.Attempts-1).Draw(t, "attempts")
 			failed := published.Add(time.Duration(rapid.Int64Range(0, 1<<50).Draw(t, "failed after")))

@@ -157,22 +157,30 @@ func (s *Subscription) Check() error {
 // checkCallback refuses a URL that no call may be sent to. Which addresses may be called is
 // decided at each call, because a name may get another one.
 func checkCallback(text string) error {
-	const where = "/callback_url"
+	if err := CheckCallbackURL(text); err != nil {
+		return Errorf(Invalid, "/callback_url: %w", err)
+	}
+	return nil
+}
+
+// CheckCallbackURL returns an Invalid error that says what is wrong with a URL that no call may be
+// sent to, whatever its address. It does not repeat credentials.
+func CheckCallbackURL(text string) error {
 	if len(text) > MaxCallbackURL {
-		return Errorf(Invalid, "%s: want at most %d bytes, got %d", where, MaxCallbackURL, len(text))
+		return Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(text))
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return Errorf(Invalid, "%s: want a URL, got %q", where, Clip(text))
-	case u.Scheme != "http" && u.Scheme != "https":
-		return Errorf(Invalid, "%s: want http or https, got %q", where, Clip(text))
-	case u.Hostname() == "":
-		return Errorf(Invalid, "%s: want a host, got %q", where, Clip(text))
+		return Errorf(Invalid, "want a URL") // it may have credentials
 	case u.User != nil:
-		return Errorf(Invalid, "%s: want no credentials in it", where) // they are not repeated
+		return Errorf(Invalid, "want no credentials in it")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return Errorf(Invalid, "want http or https, got %q", Clip(text))
+	case u.Hostname() == "":
+		return Errorf(Invalid, "want a host, got %q", Clip(text))
 	case u.Fragment != "":
-		return Errorf(Invalid, "%s: want no fragment, got %q", where, Clip(u.Fragment))
+		return Errorf(Invalid, "want no fragment, got %q", Clip(u.Fragment))
 	}
 	return nil
 }

@@ -33,6 +33,10 @@ type Streams interface {
 	// all others. It reads a number of pages that is logarithmic.
 	Seek(ctx context.Context, stream domain.StreamName, priority int, isBefore func(number int64, published time.Time) bool) (domain.Position, error)
 
+	// Find returns the position of a message by the ID that its sender has chosen. It fails with
+	// NotFound if the stream was sent none with the ID, or longer ago than IDRetention.
+	Find(ctx context.Context, stream domain.StreamName, id string) (domain.Position, error)
+
 	// End returns the positions behind the last entries. A cursor that begins there takes
 	// all that is appended after the call began.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)

@@ -100,6 +100,12 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/broker"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/inspect"},
 		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
 		tests:    rulesAndOracle,

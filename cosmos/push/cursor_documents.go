@@ -80,6 +80,7 @@ type cursorDoc struct {
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
 	Recent []string `json:"recent,omitempty"`
+	Marks  []string `json:"marks,omitempty"` // microseconds, and a number for each priority
 
 	Retired bool  `json:"retired,omitempty"` // it is closed, empty, and in no shard
 	TTL     int64 `json:"ttl,omitempty"`     // seconds; of a retired one
@@ -119,6 +120,9 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	for i := range s.Recent {
 		d.Recent = append(d.Recent, attemptText(&s.Recent[i]))
 	}
+	for i := range s.Marks {
+		d.Marks = append(d.Marks, markText(&s.Marks[i]))
+	}
 	d.setReplay(s)
 	d.Unknown = s.Unknown
 	return d
@@ -137,7 +141,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 		Retries: d.Retries, Listed: fromMicros(d.Listed),
 		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), HoldFor: time.Duration(d.HoldFor) * time.Microsecond, Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
 		By: d.By, Limit: d.Limit, Released: d.Released,
-		Recent: parseAll(&p, d.Recent, parseAttempt), Unknown: d.Unknown,
+		Recent: parseAll(&p, d.Recent, parseAttempt), Marks: parseAll(&p, d.Marks, parseMark), Unknown: d.Unknown,
 	}
 	if d.Digest != "" {
 		s.Digest = parse(&p, d.Digest, func(s string) (uint64, error) { return strconv.ParseUint(s, 16, 64) })
@@ -309,4 +313,29 @@ func parseAttempt(text string) (domain.Attempt, error) {
 		Entry: e, Number: int(n[0]), Began: fromMicros(n[1]), Took: time.Duration(n[2]) * time.Microsecond,
 		Status: int(n[3]), Error: parts[5],
 	}, nil
+}
+
+// markText returns the members of a mark, separated by blanks.
+func markText(m *domain.Mark) string {
+	b := strconv.AppendInt(nil, micros(m.At), 10)
+	for _, n := range m.Numbers {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	return string(b)
+}
+
+func parseMark(text string) (domain.Mark, error) {
+	var m domain.Mark
+	for i, field := range strings.Fields(text) {
+		n, err := strconv.ParseInt(field, 10, 64)
+		switch {
+		case err != nil:
+			return m, fmt.Errorf("mark: %w", err)
+		case i == 0:
+			m.At = fromMicros(n)
+		default:
+			m.Numbers = append(m.Numbers, n)
+		}
+	}
+	return m, nil
 }

@@ -126,13 +126,13 @@ func (s *Store) changed(c *client.Call, misses *int) error {
 	*misses++
 	switch {
 	case !s.account.ReadsMayBeStale():
-		return domain.Errorf(domain.Conflict, "the subscription has changed")
+		return domain.Errorf(domain.Conflict, "it has changed")
 	case *misses < client.MaxMissing:
 		return client.ErrStale
 	case c.InDoubt(): // an earlier attempt of the write may have been applied
-		return domain.Errorf(domain.Uncertain, "the subscription has changed, and it is not known by which write")
+		return domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
 	}
-	return domain.Errorf(domain.Conflict, "the subscription has changed")
+	return domain.Errorf(domain.Conflict, "it has changed")
 }
 
 // Subscription implements [repository.Definitions].

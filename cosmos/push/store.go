@@ -27,7 +27,7 @@ type Options struct {
 	Registerer   prometheus.Registerer // default: none
 }
 
-// A Store keeps streams, cursors and subscriptions in Cosmos. It is safe for concurrent use.
+// A Store keeps streams, cursors, subscriptions and parties in Cosmos. It is safe for concurrent use.
 type Store struct {
 	client  *client.Client
 	account *client.Database
@@ -45,6 +45,7 @@ var (
 	_ repository.Shards      = (*Store)(nil)
 	_ repository.Nodes       = (*Store)(nil)
 	_ repository.Definitions = (*Store)(nil)
+	_ repository.Parties     = (*Store)(nil)
 )
 
 // New returns a Store over db that keeps large payloads in content. It makes no call and

@@ -31,6 +31,7 @@ type Receiver struct {
 	Concurrency  int                          // limit for the calls under way; 0: that of the engine
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it
+	KeepsMarks   bool                         // the cursor keeps marks of how far it has come; see domain.Mark
 	Matches      func(*repository.Entry) bool // the filter; nil: every message
 	// Compile returns the filter of a replay; nil: no replay has one.
 	Compile func(expression string) (func(*repository.Entry) bool, error)

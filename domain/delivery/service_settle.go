@@ -61,6 +61,7 @@ func (s *service) settle() {
 	if s.isGathering = s.isToGather(); s.isGathering {
 		return
 	}
+	s.cursor.Mark(s.engine.opts.Clock())
 	settlement, version := s.cursor.Settlement(), s.version
 	s.noteDead(&settlement)
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0

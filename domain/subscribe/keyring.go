@@ -70,33 +70,48 @@ const sealedPrefix = "a1"
 
 // Seal seals the secret of a subscription. It cannot be opened as that of another one.
 func (k *Keyring) Seal(id domain.SubscriptionID, owner domain.ActorID, secret string) string {
-	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret), sealedFor(id, owner)) //nolint:gosec // nil: it makes a random nonce
+	return k.SealFor(sealedFor(id, owner), secret)
+}
+
+// SealFor seals a secret for a purpose. It cannot be opened for another one.
+func (k *Keyring) SealFor(purpose, secret string) string {
+	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret), []byte(purpose)) //nolint:gosec // nil: it makes a random nonce
 	return strings.Join([]string{sealedPrefix, k.first, base64.RawURLEncoding.EncodeToString(sealed)}, ".")
 }
 
 // Open returns the secret of a subscription. It fails with Unavailable if the Keyring lacks
 // the key, and with Damaged if the secret was not sealed by it for the subscription.
 func (k *Keyring) Open(id domain.SubscriptionID, owner domain.ActorID, sealed string) (string, error) {
+	secret, err := k.OpenFor(sealedFor(id, owner), sealed)
+	if err != nil {
+		err = domain.Errorf(domain.KindOf(err), "subscription %s: %w", id, err)
+	}
+	return secret, err
+}
+
+// OpenFor returns a secret that was sealed for a purpose. It fails as Open does.
+func (k *Keyring) OpenFor(purpose, sealed string) (string, error) {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 3 || parts[0] != sealedPrefix {
-		return "", domain.Errorf(domain.Damaged, "the secret of subscription %s is not sealed in a known form", id)
+		return "", domain.Errorf(domain.Damaged, "the secret is not sealed in a known form")
 	}
 	key, ok := k.keys[parts[1]]
 	if !ok {
-		return "", domain.Errorf(domain.Unavailable, "the secret of subscription %s was sealed by key %s, which this node does not have", id, domain.Clip(parts[1]))
+		return "", domain.Errorf(domain.Unavailable, "the secret was sealed by key %s, which this node does not have", domain.Clip(parts[1]))
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err == nil {
-		text, err = key.Open(nil, nil, text, sealedFor(id, owner))
+		text, err = key.Open(nil, nil, text, []byte(purpose))
 	}
 	if err != nil {
-		return "", domain.Errorf(domain.Damaged, "the secret of subscription %s cannot be opened", id)
+		return "", domain.Errorf(domain.Damaged, "the secret cannot be opened")
 	}
 	return string(text), nil
 }
 
-func sealedFor(id domain.SubscriptionID, owner domain.ActorID) []byte {
-	return []byte(id.String() + "|" + owner.String())
+// sealedFor is what the secret of a subscription is sealed for. It has no other form of purpose.
+func sealedFor(id domain.SubscriptionID, owner domain.ActorID) string {
+	return id.String() + "|" + owner.String()
 }
 
 // String returns stars.

@@ -120,6 +120,20 @@ func (s *Streams) Seek(ctx context.Context, name domain.StreamName, priority int
 	return domain.Position{EntryID: domain.EntryID{Priority: priority, Number: s.streams[name].numbers[priority]}}, nil
 }
 
+// Find implements [repository.Streams].
+func (s *Streams) Find(ctx context.Context, name domain.StreamName, id string) (domain.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Position{}, fmt.Errorf("find: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sent, ok := s.stream(name, s.clock()).ids[id]
+	if !ok || id == "" {
+		return domain.Position{}, domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")
+	}
+	return sent.position, nil
+}
+
 // End implements [repository.Streams].
 func (s *Streams) End(ctx context.Context, name domain.StreamName) (repository.StreamEnd, error) {
 	if err := ctx.Err(); err != nil {

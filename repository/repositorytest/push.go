@@ -22,6 +22,7 @@ type PushStores struct {
 	Shards      repository.Shards
 	Nodes       repository.Nodes
 	Definitions repository.Definitions
+	Parties     repository.Parties
 	Content     repository.Content // where payloads of entries may be; nil: nowhere
 }
 
@@ -50,6 +51,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Retirement", retireRules},
 		{"Replay", replayRules},
 		{"Definition", definitionRules},
+		{"Party", partyRules},
 		{"Node", nodeRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
@@ -254,6 +256,27 @@ var streamRules = []pushRule{
 		require.Equal(f, repository.AppendedNow, appended[0].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[2].Outcome)
 		f.sameMessages([]domain.Message{messages[0], messages[1], messages[3]}, f.readAll(domain.Position{}))
+	}},
+	{"AMessageIsFoundByTheIdOfItsSender", func(f *pushFixture) {
+		messages := Messages(3)
+		messages[1].ID, messages[1].Priority = "mine", 4
+		appended := f.append(messages...)
+		_, err := f.Streams.Find(f.ctx, f.stream, "yours")
+		f.fails(domain.NotFound, err)
+		_, err = f.Streams.Find(f.ctx, f.stream, "")
+		f.fails(domain.NotFound, err)
+		_, err = f.Streams.Find(f.ctx, NewStream(), "mine")
+		f.fails(domain.NotFound, err)
+		for range 2 {
+			at, err := f.Streams.Find(f.ctx, f.stream, "mine")
+			require.NoError(f, err)
+			require.Equal(f, appended[1].Position.EntryID, at.EntryID)
+			f.sameMessages(messages[1:2], f.readAll(at))
+			f.append(Messages(60)...) // it is in a page, perhaps of an earlier segment
+		}
+		f.passes(repository.IDRetention + time.Hour)
+		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
+		f.fails(domain.NotFound, err)
 	}},
 	{"AnIdIsForgottenAfterADay", func(f *pushFixture) {
 		m := Messages(1)

@@ -1,0 +1,79 @@
+package push
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var partyDocument = client.DocumentKind{Name: "party", Format: 1}
+
+// A partyDoc is a repository.Party. Its id is the name of the party, and its partition the list:
+// a list is read in the order of the ids.
+type partyDoc struct {
+	ID           string   `json:"id"`
+	PartitionKey string   `json:"partitionKey"`
+	Kind         string   `json:"kind"`
+	WriteID      string   `json:"writeId"`
+	Label        string   `json:"label,omitempty"`
+	TokenSum     string   `json:"tokenSum,omitempty"` // 64 hexadecimal digits
+	Token        string   `json:"token,omitempty"`    // sealed
+	CallbackURL  string   `json:"callbackUrl,omitempty"`
+	StartSegment int      `json:"startSegment,omitempty"`
+	StartAt      []string `json:"startAt,omitempty"`
+	Created      int64    `json:"created"` // this and other times: microseconds
+	Changed      int64    `json:"changed"`
+	// ETag is that of a document that was read: lists have it, too.
+	ETag azcore.ETag `json:"_etag,omitempty"`
+	client.Document
+}
+
+func (*partyDoc) DocumentKind() client.DocumentKind { return partyDocument }
+
+// listKey returns the partition of a list. No cursor id begins with a bar.
+func listKey(list domain.PartyList) string { return "|" + list.String() }
+
+// set takes over all members of a party.
+func (d *partyDoc) set(p *repository.Party, writeID string) {
+	d.ID, d.PartitionKey, d.Kind, d.WriteID = p.ID.String(), listKey(p.ID.List()), partyDocument.Name, writeID
+	d.Label, d.Token, d.CallbackURL, d.ETag = p.Label, p.Token, p.CallbackURL, ""
+	d.TokenSum = ""
+	if p.TokenSum != [sha256.Size]byte{} {
+		d.TokenSum = hex.EncodeToString(p.TokenSum[:])
+	}
+	d.StartSegment, d.StartAt = p.Start.Segment, textsOf(p.Start.Positions)
+	d.Created, d.Changed = micros(p.Created), micros(p.Changed)
+}
+
+// party returns what d stores of a party of a list.
+func (d *partyDoc) party(list domain.PartyList) (*repository.Party, error) {
+	var p parser
+	found := &repository.Party{
+		ID: parse(&p, d.ID, list.Parse), Label: d.Label, Token: d.Token, CallbackURL: d.CallbackURL,
+		Start:   repository.StreamEnd{Segment: d.StartSegment, Positions: parseAll(&p, d.StartAt, domain.ParsePosition)},
+		Created: fromMicros(d.Created), Changed: fromMicros(d.Changed), Version: repository.PartyVersion(d.ETag),
+	}
+	if d.TokenSum != "" {
+		found.TokenSum = parse(&p, d.TokenSum, parseSum)
+	}
+	if p.err != nil {
+		return nil, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return found, nil
+}
+
+func parseSum(text string) (sum [sha256.Size]byte, err error) {
+	b, err := hex.DecodeString(text)
+	if err == nil && len(b) != len(sum) {
+		err = domain.Errorf(domain.Damaged, "want %d hexadecimal digits, got %d", 2*len(sum), len(text))
+	}
+	if err != nil {
+		return sum, err
+	}
+	return [sha256.Size]byte(b), nil
+}

@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// maxCached is the limit for the parties in memory.
+const maxCached = 10_000
+
+// A partyCache keeps parties for a short time, because each broadcast needs two of them. Parties
+// that do not exist are not kept: they may be created by another node at any time.
+type partyCache struct {
+	keep  time.Duration
+	clock func() time.Time
+
+	mu      sync.Mutex
+	parties map[domain.PartyID]cachedParty
+	changes int64 // how often forget was called
+}
+
+type cachedParty struct {
+	party *repository.Party // shared: it is only read
+	read  time.Time
+}
+
+func newPartyCache(keep time.Duration, clock func() time.Time) *partyCache {
+	return &partyCache{keep: keep, clock: clock, parties: make(map[domain.PartyID]cachedParty)}
+}
+
+// find returns a party that was read less than maxAge ago, nil if there is none, and the number of
+// changes, which put demands.
+func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.Party, int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.parties[id]
+	if age := c.clock().Sub(found.read); !ok || age < 0 || age >= maxAge {
+		return nil, c.changes
+	}
+	return found.party, c.changes
+}
+
+// put keeps a party that was read after find had returned changes. If a party was forgotten since,
+// it does nothing: the read may be older than the change.
+func (c *partyCache) put(p *repository.Party, read time.Time, changes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if changes != c.changes {
+		return
+	}
+	if len(c.parties) >= maxCached {
+		clear(c.parties)
+	}
+	c.parties[p.ID] = cachedParty{p, read}
+}
+
+// forget removes a party that this node has changed, or may have changed.
+func (c *partyCache) forget(id domain.PartyID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	delete(c.parties, id)
+}
+
+// party returns a party that was current maxAge ago, or later. The caller does not change it.
+func (s *Service) party(ctx context.Context, id domain.PartyID, maxAge time.Duration) (*repository.Party, error) {
+	found, changes := s.cache.find(id, maxAge)
+	if found != nil {
+		return found, nil
+	}
+	read := s.opts.Clock()
+	found, err := s.ports.Parties.Party(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s.cache.put(found, read, changes)
+	return found, nil
+}

@@ -1,0 +1,32 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Callee is what a call to a consumer needs.
+type Callee struct {
+	ID          domain.PartyID
+	CallbackURL string
+	Token       string
+}
+
+// Callee returns the consumer whose cursor has an id, as it is stored now. It fails with NotFound
+// if there is none.
+func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*Callee, error) {
+	id, isConsumer := domain.ConsumerOf(cursor)
+	if !isConsumer {
+		return nil, domain.Errorf(domain.NotFound, "cursor %s is not that of a consumer", cursor)
+	}
+	p, err := s.ports.Parties.Party(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	token, err := s.openToken(p)
+	if err != nil {
+		return nil, err
+	}
+	return &Callee{ID: id, CallbackURL: p.CallbackURL, Token: token}, nil
+}

@@ -1,0 +1,42 @@
+package broker
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Condition says for which states of a party a change is meant. The zero Condition is for any,
+// and for a party that is not there.
+type Condition struct {
+	Exists          bool      // any version of a party that is there
+	Versions        []string  // nil: any
+	UnmodifiedSince time.Time // the party has not changed after it, in whole seconds; zero: any
+}
+
+// ErrChanged reports that a party does not fulfil the [Condition] of a change. Its kind is
+// Conflict.
+var ErrChanged = errors.New("it has changed, or is not there")
+
+func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
+
+// isSet reports whether the change is for a party that exists.
+func (c *Condition) isSet() bool {
+	return c.Exists || c.Versions != nil || !c.UnmodifiedSince.IsZero()
+}
+
+// permits reports whether the change may be made to p; nil: to a party that is not there.
+func (c *Condition) permits(p *repository.Party) bool {
+	switch {
+	case !c.isSet():
+		return true
+	case p == nil:
+		return false
+	case !c.UnmodifiedSince.IsZero() && p.Changed.After(c.UnmodifiedSince):
+		return false
+	}
+	return c.Versions == nil || slices.Contains(c.Versions, string(p.Version))
+}

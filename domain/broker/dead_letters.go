@@ -1,0 +1,181 @@
+package broker
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// DeadLetters returns up to limit dead jobs of a consumer behind an entry, in the order of their
+// messages; the zero EntryID with Number -1 is before all. The consumer and operators may read
+// them.
+func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]Job, error) {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+		return nil, err
+	}
+	dead, err := s.ports.Cursors.DeadLetters(ctx, consumer.Cursor(), after, limit)
+	if domain.KindOf(err) == domain.NotFound { // its cursor was not created
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]Job, len(dead))
+	for i := range dead {
+		jobs[i] = s.jobOf(consumer, &dead[i])
+	}
+	return jobs, nil
+}
+
+// errNothingToDo reports that all has been done that a re-trigger asks for.
+func errNothingToDo(what string) error {
+	return domain.Errorf(domain.Conflict, "there is nothing to re-trigger: %s", what)
+}
+
+// RetriggerJob begins a dead job again, with all its attempts; its history remains. An operator can
+// also have a job looked at that waits for an attempt which is due, or for its first one. It fails
+// with NotFound if the consumer or the message does not exist, and with Conflict if there is
+// nothing to do.
+func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+		return err
+	}
+	e, err := s.findMessage(ctx, consumer, message)
+	if err != nil {
+		return err
+	}
+	c, err := s.consumerOf(ctx, consumer)
+	if err != nil {
+		return err
+	}
+	if !c.wants(e) {
+		return domain.Errorf(domain.NotFound, "message %s has no job for consumer %s, which was registered later", e.MessageID(), consumer)
+	}
+	j, err := s.job(ctx, c, e)
+	switch {
+	case err != nil:
+		return err
+	case j.Status == Dead:
+		return s.revive(ctx, c, e)
+	case j.Status == Delivered:
+		return errNothingToDo("the job is Delivered")
+	case !creds.IsAdmin:
+		return errNothingToDo("the job is " + string(j.Status) + ", and a consumer can re-trigger dead jobs only")
+	}
+	s.wake(consumer)
+	return nil
+}
+
+// findMessage returns the entry of a message by either of its ids. That of a dead letter need not
+// be in the stream any more.
+func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, message string) (domain.EntryID, error) {
+	if e, isOurs := domain.ParseMessageID(message); isOurs {
+		if _, err := s.ports.Cursors.Retry(ctx, consumer.Cursor(), e); err == nil {
+			return e, nil
+		}
+	}
+	e, err := s.findEntry(ctx, consumer.Channel(), message)
+	if err != nil {
+		return domain.EntryID{}, err
+	}
+	return e.Position.EntryID, nil
+}
+
+// consumerOf returns what is stored of a consumer.
+func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*consumer, error) {
+	p, err := s.ports.Parties.Party(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &consumer{party: p}
+	standing, err := s.ports.Cursors.Standing(ctx, id.Cursor())
+	if domain.KindOf(err) == domain.NotFound {
+		return c, nil
+	}
+	c.standing = &standing
+	return c, err
+}
+
+// RetriggerMessage begins all dead jobs of a message again, and has those looked at that wait for
+// an attempt. It fails with NotFound if there is no such message, and with Conflict if no job
+// waits or is dead.
+func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
+	if err := creds.requireAdmin(); err != nil {
+		return err
+	}
+	if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
+		return err
+	}
+	e, err := s.findEntry(ctx, channel, message)
+	if err != nil {
+		return err
+	}
+	consumers, err := s.consumers(ctx, channel)
+	if err != nil {
+		return err
+	}
+	found := false
+	for i := range consumers {
+		c := &consumers[i]
+		if !c.wants(e.Position.EntryID) {
+			continue
+		}
+		j, err := s.job(ctx, c, e.Position.EntryID)
+		if err != nil {
+			return err
+		}
+		switch j.Status {
+		case Delivered:
+			continue
+		case Dead:
+			err = s.revive(ctx, c, e.Position.EntryID)
+		default:
+			s.wake(c.party.ID)
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+	}
+	if !found {
+		return errNothingToDo("all jobs of the message are Delivered")
+	}
+	return nil
+}
+
+// wake has the owner of a consumer's cursor look for messages and due attempts.
+func (s *Service) wake(consumer domain.PartyID) {
+	s.opts.LookAt(consumer.Stream())
+	s.opts.Changed(consumer.Cursor())
+}
+
+// revive requests that a dead letter is delivered again, with all its attempts. That a request for
+// it is stored already is as good.
+func (s *Service) revive(ctx context.Context, c *consumer, e domain.EntryID) error {
+	id := c.party.ID.Cursor()
+	r, err := s.ports.Cursors.Retry(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	err = s.ports.Shards.AddReplay(ctx, id, c.standing.Followed, domain.ReplayRequest{
+		ID: s.opts.NewID(), Delivery: &domain.ReplayDelivery{Position: r.Position, Published: r.Published},
+	})
+	if err == nil || domain.KindOf(err) == domain.Conflict || domain.KindOf(err) == domain.Uncertain {
+		s.opts.Changed(id) // it may be stored, and its signal may be lost
+	}
+	if domain.KindOf(err) == domain.Conflict {
+		requests, readErr := s.ports.Shards.Replays(ctx, id)
+		if readErr == nil && hasRequest(requests, e) {
+			return nil
+		}
+	}
+	return err
+}
+
+// hasRequest reports whether one of the requests is for the delivery of an entry.
+func hasRequest(requests domain.ReplayRequests, e domain.EntryID) bool {
+	return slices.ContainsFunc(requests, func(r domain.ReplayRequest) bool {
+		return r.Delivery != nil && r.Delivery.EntryID == e
+	})
+}

@@ -1,0 +1,45 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// defaultCacheTime leaves a second for the request that uses a cached party.
+const defaultCacheTime = 4 * time.Second
+
+func (o *Options) setDefaults() {
+	if o.CheckURL == nil {
+		o.CheckURL = func(context.Context, string) error { return nil }
+	}
+	if o.CheckHeaders == nil {
+		o.CheckHeaders = func(map[string]string) error { return nil }
+	}
+	if o.Created == nil {
+		o.Created = func(domain.CursorID, domain.StreamName) {}
+	}
+	if o.Changed == nil {
+		o.Changed = func(domain.CursorID) {}
+	}
+	if o.Published == nil {
+		o.Published = func(domain.StreamName, []domain.Message, []repository.Appended) {}
+	}
+	if o.LookAt == nil {
+		o.LookAt = func(domain.StreamName) {}
+	}
+	if o.IsCalling == nil {
+		o.IsCalling = func(domain.CursorID, domain.EntryID) bool { return false }
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = rand.Text
+	}
+	o.CacheTime = cmp.Or(o.CacheTime, defaultCacheTime)
+}

@@ -1,0 +1,47 @@
+// Package broker has the use cases of the webhook broker: producers send messages to channels,
+// and the broker delivers each message to every consumer of its channel.
+//
+// A channel is a stream and a consumer a cursor, so a broadcast is one write, whatever the number
+// of consumers. A delivery of a message to a consumer is a job. It has no document until it
+// fails; its status is computed when somebody asks:
+//
+//	position of the message       stored retry      status of the job
+//	behind that of the cursor     none              In-flight: it waits for its first attempt
+//	taken, open                   none              In-flight
+//	taken                         waits             Retry-Delivery
+//	taken                         is called here    Retry-In-flight
+//	taken                         a dead letter     Dead
+//	taken                         none              Delivered
+//
+// A message is Acknowledged until every consumer that was registered before it has taken it, then
+// Out-for-delivery.
+//
+// # Consumers
+//
+// A consumer is stored with the end of the stream as it was before, and then its cursor begins
+// there: it gets every message that is accepted after its PUT was answered, and none from before
+// the PUT. A crash between the two writes leaves a consumer without a cursor, which a repeated PUT
+// creates at the same place.
+//
+// # Access
+//
+// Managing needs the token of the operators, which the caller has verified; [Credentials] say so.
+// Tokens of producers and channels are stored as digests, because they are only compared; those of
+// consumers are sealed, because calls carry them. All are compared in constant time. A party that
+// does not exist and a token that is wrong are the same error, [ErrForbidden], unless the caller
+// may know the difference. Parties are cached for a few seconds, so a token that was replaced is
+// refused within five seconds by every node, and at once by the one that replaced it.
+//
+// # Answers to the open questions of the specification
+//
+//   - The id of a message is optional. With one, the same message again within 24 hours is
+//     answered as the first time; with other content it is a conflict. Ids that are derived from
+//     what a message is about protect a producer that crashes before it reads the answer.
+//   - Deliveries are signed by the scheme of Standard Webhooks with the token of the consumer, and
+//     carry the token, too.
+//   - The rational delay of the fail-safe is 2 seconds by default; it is used by its worker alone.
+//     Otherwise nodes take over from dead ones within 10 seconds, and nothing is polled.
+//   - The delivery timeout is that of all calls, 30 seconds by default.
+//   - A job is retried 5 times by default, after 5 seconds and twice as long each time, varied by
+//     a fifth; then it is Dead. An answer with Retry-After holds the consumer for as long.
+package broker

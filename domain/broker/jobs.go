@@ -1,0 +1,154 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A JobStatus is that of the delivery of a message to a consumer.
+type JobStatus string
+
+// The statuses of a job.
+const (
+	InFlight      JobStatus = "In-flight"       // it was not tried yet, or its first attempt is under way
+	RetryDelivery JobStatus = "Retry-Delivery"  // an attempt failed, and the next one is due later
+	RetryInFlight JobStatus = "Retry-In-flight" // this node makes another attempt
+	Delivered     JobStatus = "Delivered"
+	Dead          JobStatus = "Dead" // all attempts failed
+)
+
+// A Job is the delivery of a message to a consumer.
+type Job struct {
+	Consumer domain.PartyID // its name is that of the job, too
+	Message  string         // id
+	Status   JobStatus
+	Attempts int              // failed ones, since the job began or began again
+	History  []domain.Attempt // of a job that failed
+	Due      time.Time        // of the next attempt
+	Reason   string           // why it is dead
+}
+
+// A consumer is what is stored of one and of its cursor.
+type consumer struct {
+	party    *repository.Party
+	standing *domain.Standing // nil: its cursor was not created
+}
+
+// hasTaken reports whether the consumer has taken a message. One that was registered after the
+// message is as good as one that has.
+func (c *consumer) hasTaken(e domain.EntryID) bool {
+	return !c.wants(e) || c.standing != nil && e.Number < c.standing.Position(e.Priority).Number
+}
+
+// wants reports whether the consumer was registered before the message.
+func (c *consumer) wants(e domain.EntryID) bool {
+	for _, p := range c.party.Start.Positions {
+		if p.Priority == e.Priority {
+			return e.Number >= p.Number
+		}
+	}
+	return true
+}
+
+const (
+	consumersAtATime = 1000
+	readsAtATime     = 32
+)
+
+// consumers returns the consumers of a channel, in the order of their names. It costs a read for
+// each.
+func (s *Service) consumers(ctx context.Context, channel domain.PartyID) ([]consumer, error) {
+	var all []consumer
+	for first := ""; ; {
+		parties, err := s.ports.Parties.Parties(ctx, channel.Consumers(), first, consumersAtATime+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parties[:min(len(parties), consumersAtATime)] {
+			all = append(all, consumer{party: p})
+		}
+		if len(parties) <= consumersAtATime {
+			break
+		}
+		first = parties[consumersAtATime].ID.String()
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsAtATime)
+	for i := range all {
+		g.Go(func() error {
+			standing, err := s.ports.Cursors.Standing(ctx, all[i].party.ID.Cursor())
+			if domain.KindOf(err) == domain.NotFound {
+				return nil
+			}
+			all[i].standing = &standing
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+// jobs returns the jobs of a message.
+func (s *Service) jobs(ctx context.Context, consumers []consumer, e domain.EntryID) ([]Job, error) {
+	var wanted []*consumer
+	for i := range consumers {
+		if consumers[i].wants(e) {
+			wanted = append(wanted, &consumers[i])
+		}
+	}
+	jobs := make([]Job, len(wanted))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsAtATime)
+	for i, c := range wanted {
+		g.Go(func() (err error) {
+			jobs[i], err = s.job(ctx, c, e)
+			return err
+		})
+	}
+	return jobs, g.Wait()
+}
+
+// job returns the job of a message that a consumer wants.
+func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID) (Job, error) {
+	j := Job{Consumer: c.party.ID, Message: e.MessageID(), Status: InFlight}
+	if !c.hasTaken(e) {
+		return j, nil
+	}
+	for _, p := range c.standing.Open {
+		if p.EntryID == e {
+			return j, nil
+		}
+	}
+	if c.standing.Retries == 0 && c.standing.Counters.Errored == 0 {
+		j.Status = Delivered
+		return j, nil
+	}
+	r, err := s.ports.Cursors.Retry(ctx, c.party.ID.Cursor(), e)
+	if domain.KindOf(err) == domain.NotFound {
+		j.Status = Delivered
+		return j, nil
+	}
+	if err != nil {
+		return j, err
+	}
+	return s.jobOf(c.party.ID, &r), nil
+}
+
+// jobOf returns the job of a delivery that failed.
+func (s *Service) jobOf(consumer domain.PartyID, r *domain.Retry) Job {
+	j := Job{
+		Consumer: consumer, Message: r.MessageID(), Status: RetryDelivery,
+		Attempts: r.Attempts, History: r.History, Due: r.Due, Reason: r.Reason,
+	}
+	switch {
+	case r.Dead:
+		j.Status, j.Due = Dead, time.Time{}
+	case s.opts.IsCalling(consumer.Cursor(), r.EntryID):
+		j.Status, j.Due = RetryInFlight, time.Time{}
+	}
+	return j
+}

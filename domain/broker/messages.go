@@ -1,0 +1,246 @@
+package broker
+
+import (
+	"context"
+	"io"
+	"math"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A MessageStatus is that of a message.
+type MessageStatus string
+
+// The statuses of a message.
+const (
+	Acknowledged   MessageStatus = "Acknowledged"     // some consumer has not taken it
+	OutForDelivery MessageStatus = "Out-for-delivery" // all consumers have that were registered before it
+)
+
+// A Message is a message of a channel.
+type Message struct {
+	ID          string
+	ProducerID  string // the id that the producer has chosen
+	Producer    string // name
+	Priority    int
+	ContentType string
+	Metadata    map[string]string
+	Received    time.Time
+	Status      MessageStatus
+	Payload     []byte // only of Message
+	Jobs        []Job  // only of Message
+}
+
+func describe(e *repository.Entry) *Message {
+	return &Message{
+		ID: e.Position.MessageID(), ProducerID: e.ID, Producer: e.Attributes[producerAttribute], Priority: e.Priority,
+		ContentType: e.ContentType, Metadata: MetadataOf(&e.Message), Received: e.Published, Payload: e.Payload,
+	}
+}
+
+// statusOf returns the status of a message.
+func statusOf(consumers []consumer, e domain.EntryID) MessageStatus {
+	for i := range consumers {
+		if !consumers[i].hasTaken(e) {
+			return Acknowledged
+		}
+	}
+	return OutForDelivery
+}
+
+func noMessage(id string) error {
+	return domain.Errorf(domain.NotFound, "there is no message %s: it was never sent, or was removed when its retention had passed", domain.Clip(id))
+}
+
+// findEntry returns the entry of a message by either of its ids. It fails with NotFound if there is
+// none.
+func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id string) (*repository.Entry, error) {
+	var at domain.Position
+	wanted, isOurs := domain.ParseMessageID(id)
+	var err error
+	if isOurs {
+		at, err = s.ports.Streams.Seek(ctx, channel.Stream(), wanted.Priority, func(number int64, _ time.Time) bool { return number < wanted.Number })
+		at.EntryID = wanted // Read goes from the page of at to that of the entry
+	} else {
+		at, err = s.ports.Streams.Find(ctx, channel.Stream(), id)
+	}
+	if domain.KindOf(err) == domain.NotFound {
+		return nil, noMessage(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.ports.Streams.Read(ctx, channel.Stream(), at, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
+		return nil, noMessage(id)
+	}
+	return &found.Entries[0], nil
+}
+
+// Message returns a message by either of its ids, with its payload and its jobs. It fails with
+// NotFound if there is none.
+func (s *Service) Message(ctx context.Context, creds *Credentials, channel domain.PartyID, id string) (*Message, error) {
+	if err := s.requireReader(ctx, creds, channel); err != nil {
+		return nil, err
+	}
+	e, err := s.findEntry(ctx, channel, id)
+	if err != nil {
+		return nil, err
+	}
+	m := describe(e)
+	if !e.PayloadAt.IsZero() {
+		if m.Payload, err = s.readPayload(ctx, e.PayloadAt); err != nil {
+			return nil, err
+		}
+	}
+	consumers, err := s.consumers(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	m.Status = statusOf(consumers, e.Position.EntryID)
+	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID)
+	return m, err
+}
+
+// readPayload reads a large payload.
+func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byte, error) {
+	r, err := s.ports.Content.Open(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, domain.MaxPayload))
+}
+
+// A MessageQuery says which messages are listed.
+type MessageQuery struct {
+	First domain.EntryID // in the order of their ids: the lowest priority first, then the oldest
+	Limit int
+	// StatusChangedSince leaves out messages whose status has certainly not changed since. When a
+	// message was taken is known as exactly as the marks of the cursors are close. Zero: all.
+	StatusChangedSince time.Time
+}
+
+// listed is how many entries are read at a time.
+const listed = 100
+
+// maxListReads is the limit for the reads of a stream for one list.
+const maxListReads = 64
+
+// Messages lists messages without payloads and jobs. next is where the list continues, and false
+// if it ends here. A list that would look at too much ends early, perhaps without messages, and
+// continues at next.
+func (s *Service) Messages(ctx context.Context, creds *Credentials, channel domain.PartyID, q MessageQuery) (messages []*Message, next domain.EntryID, more bool, err error) {
+	if err := s.requireReader(ctx, creds, channel); err != nil {
+		return nil, next, false, err
+	}
+	consumers, err := s.consumers(ctx, channel)
+	if err != nil {
+		return nil, next, false, err
+	}
+	l := &lister{service: s, channel: channel, consumers: consumers, query: &q}
+	end, err := s.ports.Streams.End(ctx, channel.Stream())
+	if err != nil {
+		return nil, next, false, err
+	}
+	for _, p := range end.Positions { // in the order of their priorities
+		if p.Priority < q.First.Priority || p.Number == 0 {
+			continue
+		}
+		from := domain.EntryID{Priority: p.Priority}
+		if p.Priority == q.First.Priority {
+			from = q.First
+		}
+		if next, more, err = l.list(ctx, from, p.Number); more || err != nil {
+			return l.found, next, more, err
+		}
+	}
+	return l.found, domain.EntryID{}, false, nil
+}
+
+type lister struct {
+	service   *Service
+	channel   domain.PartyID
+	consumers []consumer
+	query     *MessageQuery
+	found     []*Message
+	reads     int
+}
+
+// list lists the messages of a priority from an entry on, up to number end.
+func (l *lister) list(ctx context.Context, from domain.EntryID, end int64) (next domain.EntryID, more bool, err error) {
+	begin := l.begin(from.Priority)
+	at, err := l.service.ports.Streams.Seek(ctx, l.channel.Stream(), from.Priority, func(number int64, published time.Time) bool {
+		return number < from.Number || number < begin && published.Before(l.query.StatusChangedSince)
+	})
+	if err != nil {
+		return next, false, err
+	}
+	at.Number = max(at.Number, from.Number)
+	for at.Number < end {
+		if l.reads >= maxListReads {
+			return at.EntryID, true, nil
+		}
+		l.reads++
+		read, err := l.service.ports.Streams.Read(ctx, l.channel.Stream(), at, listed)
+		if err != nil {
+			return next, false, err
+		}
+		if len(read.Entries) == 0 {
+			return next, false, nil // not visible yet, or removed meanwhile
+		}
+		for i := range read.Entries {
+			e := &read.Entries[i]
+			if !l.hasChanged(e) {
+				continue
+			}
+			if len(l.found) == l.query.Limit {
+				return e.Position.EntryID, true, nil
+			}
+			m := describe(e)
+			m.Payload, m.Status = nil, statusOf(l.consumers, e.Position.EntryID)
+			l.found = append(l.found, m)
+		}
+		at = read.Entries[len(read.Entries)-1].Position.Next()
+	}
+	return next, false, nil
+}
+
+// begin returns the number of an entry before which all consumers had taken all entries of a
+// priority at the time of the query.
+func (l *lister) begin(priority int) int64 {
+	first := int64(math.MaxInt64)
+	for i := range l.consumers {
+		n := int64(0)
+		if s := l.consumers[i].standing; s != nil {
+			n = s.NumberAt(priority, l.query.StatusChangedSince)
+		}
+		first = min(first, n)
+	}
+	return first
+}
+
+// hasChanged reports whether the status of a message has changed since the time of the query: it
+// was received, or the last of its consumers has taken it.
+func (l *lister) hasChanged(e *repository.Entry) bool {
+	since := l.query.StatusChangedSince
+	if since.IsZero() || !e.Published.Before(since) {
+		return true
+	}
+	id := e.Position.EntryID
+	if statusOf(l.consumers, id) != OutForDelivery {
+		return false
+	}
+	for i := range l.consumers {
+		c := &l.consumers[i]
+		if c.wants(id) && id.Number >= c.standing.NumberAt(id.Priority, since) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,269 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The limits of a party.
+const (
+	MaxToken = 256 // bytes
+	MaxLabel = 256
+)
+
+// A Draft is what a manager asks for.
+type Draft struct {
+	Label       string  // "": that of the party, or its name
+	Token       *string // nil: that of the party
+	CallbackURL string  // of a consumer
+}
+
+// A Party is what is shown of a producer, a channel or a consumer. It has no token.
+type Party struct {
+	ID          domain.PartyID
+	Label       string
+	CallbackURL string // of a consumer
+	Created     time.Time
+	Changed     time.Time // in whole seconds
+	Version     string    // another one after each change
+}
+
+func view(p *repository.Party) *Party {
+	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
+}
+
+// Put stores a party, or replaces what is stored of it. created says which. The same call may be
+// repeated; what is there as wanted is not changed, whatever its version. It fails with Invalid if
+// the draft is not valid, with NotFound if the channel of a consumer does not exist, with Conflict
+// if the party changes meanwhile, with [ErrChanged], and with [ErrUnauthenticated].
+func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
+	if err := creds.requireAdmin(); err != nil {
+		return nil, false, err
+	}
+	if err := s.check(ctx, id, &d); err != nil {
+		return nil, false, err
+	}
+	found, err := s.put(ctx, id, &d, &when, &created)
+	s.cache.forget(id)
+	if err != nil {
+		return nil, false, err
+	}
+	if id.IsConsumer() {
+		if err := s.createCursor(ctx, found); err != nil {
+			return nil, false, err
+		}
+	}
+	return view(found), created, nil
+}
+
+// check returns an Invalid error that begins with the name of the field that is wrong.
+func (s *Service) check(ctx context.Context, id domain.PartyID, d *Draft) error {
+	if err := domain.CheckText("name", d.Label, MaxLabel); err != nil {
+		return err
+	}
+	if d.Token != nil {
+		if err := checkToken(*d.Token); err != nil {
+			return err
+		}
+	}
+	if !id.IsConsumer() {
+		if d.CallbackURL != "" {
+			return domain.Errorf(domain.Invalid, "callbackUrl: only consumers have one")
+		}
+		return nil
+	}
+	switch {
+	case s.keys == nil:
+		return domain.Errorf(domain.Invalid, "token: this hub has no key to seal tokens; its operator can set push.secret-key")
+	case d.CallbackURL == "":
+		return domain.Errorf(domain.Invalid, "callbackUrl: want the URL that the consumer is called at")
+	}
+	if err := domain.CheckCallbackURL(d.CallbackURL); err != nil {
+		return domain.Errorf(domain.Invalid, "callbackUrl: %w", err)
+	}
+	return s.opts.CheckURL(ctx, d.CallbackURL)
+}
+
+// checkToken accepts what a header can hold. The error does not repeat the token.
+func checkToken(token string) error {
+	if n := len(token); n < 1 || n > MaxToken {
+		return domain.Errorf(domain.Invalid, "token: want 1 to %d characters, got %d", MaxToken, n)
+	}
+	for i := range len(token) {
+		if c := token[i]; c <= ' ' || c > '~' {
+			return domain.Errorf(domain.Invalid, "token: want printable ASCII without blanks")
+		}
+	}
+	return nil
+}
+
+// put stores a party unless it is there as wanted.
+func (s *Service) put(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
+	found, err := s.ports.Parties.Party(ctx, id)
+	switch {
+	case domain.KindOf(err) == domain.NotFound:
+		if !when.permits(nil) {
+			return nil, newChangedError()
+		}
+		p, err := s.create(ctx, id, d)
+		if domain.KindOf(err) != domain.Conflict {
+			*created = err == nil
+			return p, err
+		}
+		// Another request has created it meanwhile.
+		if found, err = s.ports.Parties.Party(ctx, id); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	}
+	return s.replace(ctx, found, d, when)
+}
+
+// create stores a new party. It fails with Conflict if it is there.
+func (s *Service) create(ctx context.Context, id domain.PartyID, d *Draft) (*repository.Party, error) {
+	if d.Token == nil {
+		return nil, domain.Errorf(domain.Invalid, "token: want one, because it is never shown: the hub makes none")
+	}
+	now := s.opts.Clock().UTC().Truncate(time.Second)
+	p := &repository.Party{ID: id, Label: cmp.Or(d.Label, id.String()), CallbackURL: d.CallbackURL, Created: now, Changed: now}
+	s.setToken(p, *d.Token)
+	if id.IsConsumer() {
+		if _, err := s.ports.Parties.Party(ctx, id.Channel()); err != nil {
+			if domain.KindOf(err) == domain.NotFound {
+				err = domain.Errorf(domain.NotFound, "there is no channel %s", id.Channel())
+			}
+			return nil, err
+		}
+		var err error
+		if p.Start, err = s.ports.Streams.End(ctx, id.Stream()); err != nil {
+			return nil, err
+		}
+	}
+	version, err := s.ports.Parties.PutParty(ctx, p)
+	p.Version = version
+	return p, err
+}
+
+// replace stores what differs from found.
+func (s *Service) replace(ctx context.Context, found *repository.Party, d *Draft, when *Condition) (*repository.Party, error) {
+	next := found.Clone()
+	next.Label = cmp.Or(d.Label, found.Label)
+	next.CallbackURL = d.CallbackURL
+	hasToken := true
+	if d.Token != nil {
+		var err error
+		if hasToken, err = s.isToken(found, *d.Token); err != nil && domain.KindOf(err) != domain.Damaged {
+			return nil, err
+		}
+	}
+	if hasToken && next.Label == found.Label && next.CallbackURL == found.CallbackURL {
+		return found, nil
+	}
+	if !when.permits(found) {
+		return nil, newChangedError()
+	}
+	if !hasToken {
+		s.setToken(next, *d.Token)
+	}
+	next.Changed = s.opts.Clock().UTC().Truncate(time.Second)
+	if earliest := found.Changed.Add(time.Second); next.Changed.Before(earliest) {
+		next.Changed = earliest
+	}
+	version, err := s.ports.Parties.PutParty(ctx, next)
+	if domain.KindOf(err) == domain.Conflict && when.isSet() {
+		err = newChangedError() // it has no version of the condition any more
+	}
+	next.Version = version
+	if next.ID.IsConsumer() && (err == nil || domain.KindOf(err) == domain.Uncertain) {
+		s.opts.Changed(next.ID.Cursor())
+	}
+	return next, err
+}
+
+func (s *Service) setToken(p *repository.Party, token string) {
+	if p.ID.IsConsumer() {
+		p.Token = s.keys.SealFor(tokenPurpose(p.ID), token)
+		return
+	}
+	p.TokenSum = sha256.Sum256([]byte(token))
+}
+
+// createCursor creates the cursor of a consumer where its messages begin, unless it is there.
+func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
+	id, stream := p.ID.Cursor(), p.ID.Stream()
+	_, err := s.ports.Cursors.Standing(ctx, id)
+	if domain.KindOf(err) != domain.NotFound {
+		return err
+	}
+	// A crash before this write leaves a consumer that gets nothing until it is put again.
+	err = s.ports.Cursors.Create(ctx, id, domain.Standing{Stream: stream, Segment: p.Start.Segment, At: p.Start.Positions})
+	if err != nil && domain.KindOf(err) != domain.Conflict {
+		return err
+	}
+	s.opts.Created(id, stream)
+	return nil
+}
+
+// Get returns a party. Operators may read all, and who has the token of a channel may read the
+// channel and its consumers.
+func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID) (*Party, error) {
+	if err := s.requireLister(ctx, creds, id.List(), id); err != nil {
+		return nil, err
+	}
+	p, err := s.ports.Parties.Party(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return view(p), nil
+}
+
+// List returns up to limit parties of a list, in the order of the bytes of their names, beginning
+// with the first name that is not before first. next is the name behind them, empty if there is
+// none.
+func (s *Service) List(ctx context.Context, creds *Credentials, list domain.PartyList, first string, limit int) (parties []*Party, next string, err error) {
+	channel, ofChannel := list.Channel()
+	if err := s.requireLister(ctx, creds, list, channel); err != nil {
+		return nil, "", err
+	}
+	if ofChannel {
+		if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
+			return nil, "", err
+		}
+	}
+	found, err := s.ports.Parties.Parties(ctx, list, first, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(found) > limit {
+		next = found[limit].ID.String()
+		found = found[:limit]
+	}
+	for _, p := range found {
+		parties = append(parties, view(p))
+	}
+	return parties, next, nil
+}
+
+// requireLister refuses a request that may not read a party of a list: operators may read all, and
+// who has the token of a channel may read the channel and its consumers.
+func (s *Service) requireLister(ctx context.Context, creds *Credentials, list domain.PartyList, id domain.PartyID) error {
+	channel, isConsumers := list.Channel()
+	switch {
+	case creds.IsAdmin:
+		return nil
+	case isConsumers:
+		return s.requireReader(ctx, creds, channel)
+	case list == domain.Channels && id.String() != "":
+		return s.requireReader(ctx, creds, id)
+	}
+	if creds.ChannelToken != "" || creds.ProducerToken != "" || creds.ConsumerToken != "" {
+		return ErrForbidden
+	}
+	return ErrUnauthenticated
+}

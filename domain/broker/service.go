@@ -1,0 +1,66 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Ports are what a Service needs of storage.
+type Ports struct {
+	Parties repository.Parties
+	Streams repository.Streams
+	Cursors repository.Cursors
+	Shards  repository.Shards
+	Content repository.Content // has large payloads
+}
+
+// A Sealer seals the tokens of consumers. What it has sealed for one purpose cannot be opened for
+// another.
+type Sealer interface {
+	SealFor(purpose, secret string) string
+	OpenFor(purpose, sealed string) (string, error)
+}
+
+// Options of a Service. The zero value is valid.
+type Options struct {
+	// CheckURL returns an Invalid error that begins with callbackUrl unless a URL may be called.
+	// Default: any URL may be.
+	CheckURL func(ctx context.Context, url string) error
+	// CheckHeaders returns an Invalid error that names a header which a call may not carry. Default:
+	// it may carry any.
+	CheckHeaders func(headers map[string]string) error
+	// Created is called after the cursor of a consumer was created, Changed after a consumer or a
+	// request to its cursor was stored, and Published after messages were appended. Default:
+	// nothing is called.
+	Created   func(domain.CursorID, domain.StreamName)
+	Changed   func(domain.CursorID)
+	Published func(domain.StreamName, []domain.Message, []repository.Appended)
+	// LookAt is called when the consumers of a channel are to look for messages that they have not
+	// taken. Default: nothing is called.
+	LookAt func(domain.StreamName)
+	// IsCalling reports whether this node is calling a consumer with the message of an entry.
+	// Default: it is not.
+	IsCalling func(domain.CursorID, domain.EntryID) bool
+
+	CacheTime time.Duration    // for which a party is cached; default 4 s
+	Clock     func() time.Time // default time.Now
+	NewID     func() string    // of a request to a cursor; default: 26 random letters and digits
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	keys  Sealer
+	opts  Options
+	cache *partyCache
+}
+
+// New returns a Service that seals the tokens of consumers by keys. Without keys it refuses
+// consumers.
+func New(ports Ports, keys Sealer, opts Options) *Service {
+	opts.setDefaults()
+	return &Service{ports: ports, keys: keys, opts: opts, cache: newPartyCache(opts.CacheTime, opts.Clock)}
+}

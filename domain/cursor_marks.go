@@ -1,0 +1,71 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// A Mark says how far a cursor had come at a time.
+type Mark struct {
+	At      time.Time
+	Numbers []int64 // for each priority, of the first entry that was not taken; 0 where it is missing
+}
+
+// MaxMarks is the limit for the marks of a Standing: its document remains small.
+const MaxMarks = 8
+
+// markInterval is the least time between two marks, the last one aside.
+const markInterval = time.Second
+
+// Mark notes how far the cursor has come, if its owner keeps marks. The last mark is always that of
+// the last call; the older the others are, the further they are apart.
+func (c *Cursor) Mark(now time.Time) {
+	if !c.owner.KeepsMarks {
+		return
+	}
+	s := &c.standing
+	m := Mark{At: now}
+	for _, p := range s.At {
+		m.Numbers = append(m.Numbers, make([]int64, p.Priority+1-len(m.Numbers))...)
+		m.Numbers[p.Priority] = p.Number
+	}
+	s.Marks = slices.Clone(s.Marks)
+	n := len(s.Marks)
+	if n >= 2 && s.Marks[n-1].At.Sub(s.Marks[n-2].At) < markInterval {
+		s.Marks[n-1] = m
+		return
+	}
+	s.Marks = append(s.Marks, m)
+	if len(s.Marks) > MaxMarks {
+		i := s.leastMark(now)
+		s.Marks = slices.Delete(s.Marks, i, i+1)
+	}
+}
+
+// leastMark returns the index of the mark whose neighbours are the closest for their age. It is
+// neither the first nor one of the last two.
+func (s *Standing) leastMark(now time.Time) int {
+	least, index := 0.0, 1
+	for i := 1; i < len(s.Marks)-2; i++ {
+		gap, age := s.Marks[i+1].At.Sub(s.Marks[i-1].At), now.Sub(s.Marks[i-1].At)
+		if ratio := float64(gap) / float64(max(age, 1)); i == 1 || ratio < least {
+			least, index = ratio, i
+		}
+	}
+	return index
+}
+
+// NumberAt returns the number of an entry of a priority before which the cursor had taken all at a
+// time: that of the last mark that is not after it, so it may have come further. Without such a
+// mark, it is 0.
+func (s *Standing) NumberAt(priority int, at time.Time) int64 {
+	for _, m := range slices.Backward(s.Marks) {
+		if !m.At.After(at) {
+			if priority < len(m.Numbers) {
+				return m.Numbers[priority]
+			}
+			return 0
+		}
+	}
+	return 0
+}

@@ -1,0 +1,27 @@
+package domain
+
+import (
+	"strconv"
+	"strings"
+)
+
+// messagePrefix begins the id of a message of a channel. An id that a producer has chosen cannot
+// have the form of one.
+const messagePrefix = "m"
+
+// MessageID returns the id of the message of a channel at e, such as m0.17.
+func (e EntryID) MessageID() string { return messagePrefix + e.String() }
+
+// ParseMessageID reads the text of [EntryID.MessageID]. It returns false for any other text, so
+// that a message has one id.
+func ParseMessageID(s string) (EntryID, bool) {
+	text, hasPrefix := strings.CutPrefix(s, messagePrefix)
+	priority, number, isPair := strings.Cut(text, ".")
+	p, err := strconv.Atoi(priority)
+	if err != nil || !hasPrefix || !isPair || p < 0 || p >= Priorities {
+		return EntryID{}, false
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	e := EntryID{Priority: p, Number: n}
+	return e, err == nil && n >= 0 && e.MessageID() == s
+}

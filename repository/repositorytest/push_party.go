@@ -1,0 +1,150 @@
+package repositorytest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// newParty returns a party of a list that no other test uses.
+func (f *pushFixture) newParty(list domain.PartyList) *repository.Party {
+	f.Helper()
+	id, err := list.Parse("p." + NewActor().String())
+	require.NoError(f, err)
+	return f.partyOf(id)
+}
+
+func (f *pushFixture) partyOf(id domain.PartyID) *repository.Party {
+	now := f.clock()
+	p := &repository.Party{ID: id, Label: "Prices, or \"é\"", Created: now, Changed: now.Add(time.Second)}
+	if id.IsConsumer() {
+		p.Token, p.CallbackURL = "sealed", "https://example.org/hook?a=1&b=<2>"
+		p.Start = repository.StreamEnd{Segment: 1, Positions: []domain.Position{{EntryID: domain.EntryID{Priority: 9, Number: 4}, Segment: 1, Page: 2}}}
+		return p
+	}
+	p.TokenSum = sha256.Sum256([]byte(id.String()))
+	return p
+}
+
+func (f *pushFixture) puts(p *repository.Party) {
+	f.Helper()
+	version, err := f.Parties.PutParty(f.ctx, p)
+	require.NoError(f, err)
+	require.NotEmpty(f, version)
+	require.NotEqual(f, p.Version, version)
+	p.Version = version
+}
+
+func (f *pushFixture) hasParty(want *repository.Party) {
+	f.Helper()
+	got, err := f.Parties.Party(f.ctx, want.ID)
+	require.NoError(f, err)
+	require.Equal(f, want, got)
+}
+
+// listsParties demands that a list has the parties from a name on, and no others.
+func (f *pushFixture) listsParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
+	f.Helper()
+	got, err := f.Parties.Parties(f.ctx, list, first, limit)
+	require.NoError(f, err)
+	require.Len(f, got, len(want))
+	for i := range want {
+		require.Equal(f, want[i], got[i])
+	}
+}
+
+var partyRules = []pushRule{
+	{"WhatIsPutIsRead", func(f *pushFixture) {
+		channel := f.newParty(domain.Channels)
+		consumer := f.newParty(channel.ID.Consumers())
+		for _, p := range []*repository.Party{f.newParty(domain.Producers), channel, consumer} {
+			_, err := f.Parties.Party(f.ctx, p.ID)
+			f.fails(domain.NotFound, err)
+			f.puts(p)
+			f.hasParty(p)
+			p.Label, p.Changed = "", p.Changed.Add(time.Hour)
+			f.puts(p)
+			f.hasParty(p)
+		}
+	}},
+	{"APartyIsReplacedByItsVersionOnly", func(f *pushFixture) {
+		p := f.newParty(domain.Producers)
+		p.Version = "none"
+		_, err := f.Parties.PutParty(f.ctx, p)
+		f.fails(domain.NotFound, err)
+		p.Version = ""
+		f.puts(p)
+		second := p.Clone()
+		second.Version = ""
+		_, err = f.Parties.PutParty(f.ctx, second)
+		f.fails(domain.Conflict, err)
+		second.Version = p.Version
+		f.puts(second)
+		_, err = f.Parties.PutParty(f.ctx, p)
+		f.fails(domain.Conflict, err)
+		f.hasParty(second)
+	}},
+	{"OneOfManyChangesWins", func(f *pushFixture) {
+		p := f.newParty(domain.Channels)
+		for range 2 { // first it is created, then replaced
+			var wins sync.Map
+			var all sync.WaitGroup
+			for i := range 8 {
+				all.Go(func() {
+					mine := p.Clone()
+					mine.Label = fmt.Sprint(i)
+					if version, err := f.Parties.PutParty(f.ctx, mine); err == nil {
+						mine.Version = version
+						wins.Store(i, mine)
+					}
+				})
+			}
+			all.Wait()
+			n := 0
+			wins.Range(func(_, winner any) bool { n, p = n+1, winner.(*repository.Party); return true })
+			require.Equal(f, 1, n)
+			f.hasParty(p)
+		}
+	}},
+	{"AListIsInTheOrderOfTheBytesOfItsNames", func(f *pushFixture) {
+		channel := f.newParty(domain.Channels)
+		f.puts(channel)
+		var all []*repository.Party
+		for _, name := range []string{"_", "A", "Z", "a", "a-", "a.b", "b"} {
+			id, err := channel.ID.Consumers().Parse(name)
+			require.NoError(f, err)
+			all = append(all, f.partyOf(id))
+		}
+		all = []*repository.Party{all[1], all[2], all[0], all[3], all[4], all[5], all[6]} // by ASCII
+		for _, i := range []int{3, 0, 6, 2, 5, 1, 4} {
+			f.puts(all[i])
+		}
+		f.listsParties(channel.ID.Consumers(), "", 10, all...)
+		f.listsParties(channel.ID.Consumers(), "a", 2, all[3:5]...)
+		f.listsParties(channel.ID.Consumers(), "a,", 10, all[4:]...)
+		f.listsParties(channel.ID.Consumers(), "c", 10)
+		f.listsParties(channel.ID.Consumers(), "", 0)
+		other := f.newParty(domain.Channels)
+		f.listsParties(other.ID.Consumers(), "", 10)
+	}},
+	{"ListsDoNotMix", func(f *pushFixture) {
+		producer := f.newParty(domain.Producers)
+		channel, err := domain.Channels.Parse(producer.ID.String())
+		require.NoError(f, err)
+		f.puts(producer)
+		_, err = f.Parties.Party(f.ctx, channel)
+		f.fails(domain.NotFound, err)
+		consumer, err := channel.Consumers().Parse("a")
+		require.NoError(f, err)
+		_, err = f.Parties.Party(f.ctx, consumer)
+		f.fails(domain.NotFound, err)
+		f.puts(f.partyOf(channel))
+		f.hasParty(producer)
+	}},
+}
