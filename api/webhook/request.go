@@ -20,9 +20,8 @@ func DefaultKeyID(subscription string) string { return "hca-dss:" + subscription
 
 // request returns the call of a delivery.
 func (c *Client) request(ctx context.Context, d *Delivery, now time.Time) (*http.Request, error) {
-	if _, err := c.parseURL(d.Settings.CallbackURL); err != nil {
-		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // what is quoted may be a secret
-		return nil, &prepareError{"the URL may not be called: " + wrong}
+	if err := c.checkCall(d.Settings.CallbackURL); err != nil {
+		return nil, err
 	}
 	body, contentType, err := d.body()
 	if err != nil {
@@ -40,16 +39,30 @@ func (c *Client) request(ctx context.Context, d *Delivery, now time.Time) (*http
 	}
 	digest := sha256.Sum256(body)
 	h.Set("Content-Type", contentType)
-	h.Set("User-Agent", "MessageHub")
-	h.Set("Accept-Encoding", "identity")
-	h.Set("Date", now.UTC().Format(http.TimeFormat))
+	setOwnHeaders(h, now)
 	h.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
 	h.Set(AttemptHeader, strconv.Itoa(d.Attempts))
 	if d.HMACKey != "" {
 		h.Set("Authorization", authorization(d, h))
 	}
-	sign(d, h, body, now)
+	sign(d.ID, d.Secrets, h, body, now)
 	return req, nil
+}
+
+// checkCall fails unless a URL may be called. The error does not repeat it.
+func (c *Client) checkCall(url string) error {
+	if _, err := c.parseURL(url); err != nil {
+		wrong, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), callbackPointer+": "), ", got ") // what is quoted may be a secret
+		return &prepareError{"the URL may not be called: " + wrong}
+	}
+	return nil
+}
+
+// setOwnHeaders sets the headers that all calls have.
+func setOwnHeaders(h http.Header, now time.Time) {
+	h.Set("User-Agent", "MessageHub")
+	h.Set("Accept-Encoding", "identity")
+	h.Set("Date", now.UTC().Format(http.TimeFormat))
 }
 
 // authorization returns the signature of date and digest in h by the HMAC key of a delivery.
@@ -65,15 +78,15 @@ func authorization(d *Delivery, h http.Header) string {
 }
 
 // sign sets the headers of Standard Webhooks.
-func sign(d *Delivery, h http.Header, body []byte, now time.Time) {
+func sign(id string, secrets []Secret, h http.Header, body []byte, now time.Time) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	var signatures []string
-	for _, s := range d.Secrets {
-		if signature := s.sign(d.ID+"."+timestamp+".", body); signature != "" {
+	for _, s := range secrets {
+		if signature := s.sign(id+"."+timestamp+".", body); signature != "" {
 			signatures = append(signatures, signature)
 		}
 	}
-	h.Set("Webhook-Id", d.ID)
+	h.Set("Webhook-Id", id)
 	h.Set("Webhook-Timestamp", timestamp)
 	if len(signatures) > 0 {
 		h.Set("Webhook-Signature", strings.Join(signatures, " "))

@@ -15,6 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
@@ -33,6 +34,7 @@ type push struct {
 	replays       *replay.Service
 	events        *publish.Service
 	deliveries    *inspect.Service
+	broker        *broker.Service
 
 	fault error // why there is nothing of the above
 }
@@ -79,9 +81,11 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	streams := hub.NewDataStreams(documents, s)
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
-		Receivers: newReceivers(cfg, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics),
-		Caller:    newMeteredCaller(&caller{p.client, s.content, clock}, metrics),
+		Caller: newMeteredCaller(&caller{p.client, s.content, clock, cfg.Broker.TokenHeader}, metrics),
 	}
+	subscribers := newReceivers(cfg, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics)
+	consumers := &callees{others: subscribers, policy: domain.BrokerPolicy(cfg.Broker.RetryDelay, cfg.Broker.MaxRetry)}
+	ports.Receivers = consumers
 	if !cfg.Embedded() { // a data folder has one node
 		ports.Nodes = documents
 	}
@@ -95,6 +99,10 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
+	p.broker = p.openBroker(cfg, broker.Ports{
+		Parties: documents, Streams: streams, Cursors: documents, Shards: documents, Content: s.content,
+	}, sealerOf(keys), clock)
+	consumers.broker = p.broker
 	p.replays = replay.New(replay.Ports{Definitions: documents, Streams: streams, Cursors: documents, Shards: documents}, replay.Options{Changed: p.engine.Changed})
 	p.events = publish.New(streams, p.engine.Published)
 	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents, Dequeues: s}, keys, subscribe.Options{
@@ -102,7 +110,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
 	p.deliveries = inspect.New(inspect.Ports{
-		Definitions: documents, Cursors: documents, Streams: streams, Receivers: ports.Receivers, Caller: &caller{p.tester, s.content, clock},
+		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &caller{p.tester, s.content, clock, cfg.Broker.TokenHeader},
 	}, inspect.Options{Clock: opts.Clock})
 	return p, nil
 }

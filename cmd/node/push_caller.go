@@ -7,6 +7,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/filter"
 	"github.com/messagehub/messagehub/repository"
@@ -14,14 +15,14 @@ import (
 
 // A caller calls receivers over HTTP.
 type caller struct {
-	client  *webhook.Client
-	content repository.Content // has large payloads
-	clock   func() time.Time
+	client      *webhook.Client
+	content     repository.Content // has large payloads
+	clock       func() time.Time
+	tokenHeader string // of calls to consumers
 }
 
 // Call implements [delivery.Caller].
 func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
-	t := targetOf(call.Receiver)
 	message := call.Entry.Message
 	if !call.Entry.PayloadAt.IsZero() {
 		var err error
@@ -29,6 +30,10 @@ func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 			return unreadAnswer(err)
 		}
 	}
+	if to, isConsumer := call.Receiver.Target.(*broker.Callee); isConsumer {
+		return c.callConsumer(ctx, to, &call, &message)
+	}
+	t := targetOf(call.Receiver)
 	id := webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published)
 	return c.send(ctx, call.Receiver, &message, id, call.Attempt).Answer
 }
@@ -53,10 +58,15 @@ func (c *caller) send(ctx context.Context, r *delivery.Receiver, m *domain.Messa
 		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {
-		// The caller has ended the call. If that was not for its time, the engine keeps no answer.
-		return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
+		return timedOut()
 	}
 	return result
+}
+
+// timedOut returns the result of a call that the engine has ended. If that was not for its time,
+// the engine keeps no answer.
+func timedOut() webhook.Result {
+	return webhook.Result{Answer: domain.Answer{Error: "the time for a call has passed"}}
 }
 
 // targetOf returns what a call needs of a receiver of this node.

@@ -32,6 +32,7 @@ type Config struct {
 	Retention time.Duration
 
 	Push   Push
+	Broker Broker
 	Log    Log
 	Limits Limits
 
@@ -116,7 +117,8 @@ func Default() Config {
 
 		Retention: 7 * day,
 
-		Push: Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays(), SecretGrace: day},
+		Push:   Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays(), SecretGrace: day},
+		Broker: defaultBroker(),
 
 		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{

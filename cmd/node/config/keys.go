@@ -76,6 +76,13 @@ var keys = []key{
 		return &secretValue{&c.Push.SecretKey, "leave it out, and the hub makes one"}
 	}},
 	{"push.secret-grace", false, "time in which calls are signed with the secret before a rotation, too, such as 36h or 2d", func(c *Config) value { return (*graceValue)(&c.Push.SecretGrace) }},
+	{"broker.max-retry", false, "maximum number of attempts of a job after the first one, before it is dead, up to 100", func(c *Config) value { return (*retryValue)(&c.Broker.MaxRetry) }},
+	{"broker.retry-delay", false, "time before the first retry of a job; each further one comes after twice the time, varied by a fifth. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RetryDelay) }},
+	{"broker.fail-safe", false, "how messages are found that a node has accepted and did not deliver: on (others take over from a node that has died), off, or worker (as off, and this node re-triggers what waits for longer than broker.rational-delay)", func(c *Config) value {
+		return choice(&c.Broker.FailSafe, FailSafeOn, FailSafeOff, FailSafeWorker)
+	}},
+	{"broker.rational-delay", false, "time after which the worker of broker.fail-safe re-triggers a message", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
+	{"broker.token-header", false, "header of calls with the token of the consumer", func(c *Config) value { return (*headerValue)(&c.Broker.TokenHeader) }},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},

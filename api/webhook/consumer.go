@@ -1,0 +1,102 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The headers of a call to a consumer of the broker.
+const (
+	MessageHeader   = "X-Broker-Message-ID"
+	ChannelHeader   = "X-Broker-Channel-ID"
+	ConsumerHeader  = "X-Broker-Consumer-ID"
+	PriorityHeader  = "X-Broker-Message-Priority"
+	RetryHeader     = "X-Broker-Message-Attempt" // the number of attempts that failed
+	MetadataHeader  = "X-Broker-Metadata-Headers"
+	TokenHeader     = "X-Broker-Consumer-Token" //nolint:gosec // a name
+	defaultMimeType = "application/octet-stream"
+)
+
+// A ConsumerCall is one message of a channel for one of its consumers. The body of the call is the
+// payload as its producer has sent it.
+type ConsumerCall struct {
+	ID          string // of DeliveryID
+	Attempts    int    // failed ones
+	CallbackURL string
+	Token       Key    // of the consumer: calls carry it, and are signed with it
+	TokenHeader string // that carries it; default TokenHeader
+	Channel     string
+	Consumer    string
+	Message     string // id
+	Priority    int
+	ContentType string            // default application/octet-stream
+	Metadata    map[string]string // headers of the producer; see CheckHeaders
+	Payload     []byte
+}
+
+// Call calls a consumer once, as Send does a receiver.
+func (c *Client) Call(ctx context.Context, call *ConsumerCall) (Result, error) {
+	return c.send(ctx, func(ctx context.Context, now time.Time) (*http.Request, error) {
+		return c.consumerRequest(ctx, call, now)
+	})
+}
+
+func (c *Client) consumerRequest(ctx context.Context, call *ConsumerCall, now time.Time) (*http.Request, error) {
+	if err := c.checkCall(call.CallbackURL); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.CallbackURL, bytes.NewReader(call.Payload))
+	if err != nil {
+		return nil, &prepareError{"the URL is not valid"}
+	}
+	h := req.Header
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(call.Metadata)) {
+		if CheckHeaders(map[string]string{name: call.Metadata[name]}) == nil {
+			h.Set(name, call.Metadata[name])
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		h.Set(MetadataHeader, strings.Join(names, ", "))
+	}
+	h.Set("Content-Type", cmp.Or(call.ContentType, defaultMimeType))
+	setOwnHeaders(h, now)
+	h.Set(MessageHeader, call.Message)
+	h.Set(ChannelHeader, call.Channel)
+	h.Set(ConsumerHeader, call.Consumer)
+	h.Set(PriorityHeader, strconv.Itoa(call.Priority))
+	h.Set(RetryHeader, strconv.Itoa(call.Attempts))
+	h.Set(cmp.Or(call.TokenHeader, TokenHeader), string(call.Token))
+	sign(call.ID, []Secret{TokenSecret(call.Token)}, h, call.Payload, now)
+	return req, nil
+}
+
+// TokenSecret returns the secret by which calls to a consumer with a token are signed: the token
+// itself if it is a secret of Standard Webhooks, else the SHA-256 of the token.
+func TokenSecret(token Key) Secret {
+	if s, err := ParseSecret(string(token)); err == nil {
+		return s
+	}
+	sum := sha256.Sum256([]byte(token))
+	return Secret{shared: sum[:]}
+}
+
+// TokenVerifyKey returns the text of the key that verifies the calls to a consumer with a token, as
+// the libraries of Standard Webhooks take it.
+func TokenVerifyKey(token Key) string {
+	if s, err := ParseSecret(string(token)); err == nil {
+		return cmp.Or(s.PublicKey(), string(token))
+	}
+	sum := sha256.Sum256([]byte(token))
+	return sharedPrefix + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// openBroker returns the use cases of the broker over the push side of a node.
+func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Sealer, clock func() time.Time) *broker.Service {
+	return broker.New(ports, keys, broker.Options{
+		CheckURL:     func(ctx context.Context, url string) error { return asCallbackFault(p.client.CheckURL(ctx, url)) },
+		CheckHeaders: func(headers map[string]string) error { return checkMetadata(headers, cfg.Broker.TokenHeader) },
+		Created:      p.engine.Created, Changed: p.engine.Changed, Published: p.engine.Published, LookAt: p.engine.LookAt,
+		Clock: clock,
+	})
+}
+
+// sealerOf returns nil for no keys: a nil pointer in an interface would not be nil.
+func sealerOf(keys *subscribe.Keyring) broker.Sealer {
+	if keys == nil {
+		return nil
+	}
+	return keys
+}
+
+// asCallbackFault names the field of the form in the error of a URL.
+func asCallbackFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return domain.Errorf(domain.KindOf(err), "callbackUrl: %s", strings.TrimPrefix(err.Error(), "/callback_url: "))
+}
+
+// checkMetadata refuses headers of a producer that calls have otherwise.
+func checkMetadata(headers map[string]string, tokenHeader string) error {
+	if _, isToken := headers[tokenHeader]; isToken {
+		return domain.Errorf(domain.Invalid, "/headers/%s: the hub sets it", tokenHeader)
+	}
+	return webhook.CheckHeaders(headers)
+}
+
+// callees find the consumers of cursors, and let others find the rest.
+type callees struct {
+	others delivery.Receivers
+	broker *broker.Service
+	policy domain.Policy
+}
+
+// Receiver implements [delivery.Receivers].
+func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	if _, isConsumer := domain.ConsumerOf(cursor); !isConsumer {
+		return c.others.Receiver(ctx, cursor)
+	}
+	found, err := c.broker.Callee(ctx, cursor)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	return delivery.Receiver{Policy: c.policy, KeepsMarks: true, Target: found}, nil
+}
+
+// callConsumer calls a consumer with a message.
+func (c *caller) callConsumer(ctx context.Context, to *broker.Callee, call *delivery.Call, m *domain.Message) domain.Answer {
+	at := call.Entry.Position.EntryID
+	result, err := c.client.Call(ctx, &webhook.ConsumerCall{
+		ID:       webhook.DeliveryID(call.Cursor, to.ID.Stream(), at, call.Entry.Published),
+		Attempts: call.Attempt, CallbackURL: to.CallbackURL, Token: webhook.Key(to.Token), TokenHeader: c.tokenHeader,
+		Channel: to.ID.Channel().String(), Consumer: to.ID.String(), Message: at.MessageID(), Priority: at.Priority,
+		ContentType: m.ContentType, Metadata: broker.MetadataOf(m), Payload: m.Payload,
+	})
+	if err != nil {
+		return timedOut().Answer
+	}
+	return result.Answer
+}
