@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
 	"github.com/messagehub/messagehub/bench/layout"
@@ -86,7 +88,7 @@ func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l la
 }
 
 // fill saves the stored events without the modelled latency and charges. For the hub it saves
-// them one by one, because its documents depend on that; the other layouts have a document for
+// those of a recipient one by one, because its documents depend on that; the other layouts have a document for
 // each event, so they save all at once.
 func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout, src *source, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
@@ -98,7 +100,8 @@ func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout
 	if l.Name == hub.Name {
 		batch = 1
 	}
-	for _, actor := range actors {
+	saves := make([][][]domain.Event, len(actors)) // made in one order, whatever order they are saved in
+	for a, actor := range actors {
 		for i := range c.stored / batch {
 			events := src.events(batch, actor, 1)
 			for j := range events {
@@ -106,11 +109,21 @@ func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout
 					events[j].ContentType = kindNumber((i*batch + j) % c.kinds)
 				}
 			}
-			if err := saveAll(ctx, s, actor, events); err != nil {
-				return fmt.Errorf("fill: %w", err)
-			}
+			saves[a] = append(saves[a], events)
 		}
-		s.Settle(ctx, actor)
 	}
-	return nil
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(32)
+	for a, actor := range actors {
+		g.Go(func() error {
+			for _, events := range saves[a] {
+				if err := saveAll(gctx, s, actor, events); err != nil {
+					return fmt.Errorf("fill: %w", err)
+				}
+			}
+			s.Settle(gctx, actor)
+			return nil
+		})
+	}
+	return g.Wait()
 }

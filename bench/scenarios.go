@@ -18,5 +18,6 @@ var scenarios = []Scenario{
 	{"many-actors", "1,000 recipients, 2,000 events/s in batches of 20, each peeks every 10 s and dequeues, for ten minutes", manyActors},
 	{"hot-actor", "one recipient takes 90 % of 1,000 events/s, a hundred others the rest", hotActor},
 	{"push", "events are published over HTTP and delivered to one receiver and to five, beside one that hangs, 300 a second, and by a relay that keeps nothing", push},
+	{"broker", "messages are broadcast to one consumer and to five, one by one, in a burst, and beside one that hangs", broker},
 	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others go on", noisyNeighbour},
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
+// AdminToken is the token of the operators of a Service.
+const AdminToken = "token-of-the-operators"
+
 // Options say what a Service is.
 type Options struct {
 	Account   *account.Account   // nil: the embedded engine of the node, in Folder
@@ -58,7 +61,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 func (o *Options) settings() config.Config {
 	c := config.Default()
 	c.Listen, c.BusListen, c.BlobListen, c.Data, c.Domains = "127.0.0.1:0", "", "", o.Folder, o.Domains
-	c.Admin.Token = "token-of-the-operators"
+	c.Admin.Token = AdminToken
 	if o.Doors {
 		c.BusListen, c.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
 	}

@@ -1,5 +1,5 @@
-// Package push keeps streams, cursors and subscriptions in Azure Cosmos DB: what was
-// published, how far each receiver has come, and how it is called.
+// Package push keeps streams, cursors, subscriptions and the parties of the broker in Azure
+// Cosmos DB: what was published, how far each receiver has come, and how it is called.
 //
 // A message is written once, into a stream, whatever the number of its receivers. Each
 // receiver has one document, its cursor. Only a delivery that failed has a document of its
@@ -20,6 +20,8 @@
 //	   |                                     | <cursor id>: entry     |
 //	   |                                     +-owner|<actor>----------+
 //	   |                                     | owner                  |
+//	   |                                     +-|consumers|channel-----+
+//	   |                                     | <consumer>: party      |
 //	   |                                     +-|nodes-----------------+
 //	   |                                     | node|<incarnation>     |
 //	   v                                     | assignment             |
@@ -41,6 +43,9 @@
 //	        which is removed after the cursor; or which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
 //	        document has not given before. At most domain.MaxSubscriptions
+//
+//	party   a producer, a channel or a consumer of the broker: each list is a partition, and the
+//	        names are the ids. Digest of the token, or the token sealed; where a consumer begins
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
 //	        minutes after the last beat
@@ -120,12 +125,19 @@
 // refused, so that a creation that is late finds a changed document and begins again. A
 // creation that is refused costs as much as a list: a read for each subscription.
 //
+// # Parties
+//
+//	put     create the party, or replace it, If-Match. A write that is refused is known by its
+//	        id. A crash leaves the party as it was, or as its caller wants it: a new consumer has
+//	        no cursor then, and a repeated call creates it
+//
 // # Rules, and the tests that notice their absence
 //
 //	a head is replaced If-Match                     TestTwoNodesOnOneCursor_LoseNothing
 //	a write is known by its id                      TestEveryCallBrokenOnceInEveryWay
 //	a segment behind a sealed one may be sealed     TestTwoNodesOnOneCursor_LoseNothing
 //	ids are searched in the segments of a day       TestConformanceWithSmallSegments
+//	a party is replaced If-Match                    TestConformance
 //	a page that is not found may not be visible     TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation

@@ -1,0 +1,260 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/receivers"
+	"github.com/messagehub/messagehub/bench/service"
+)
+
+// brokerRate is how many messages a second are broadcast beside a consumer that hangs.
+const brokerRate = 50
+
+// brokering broadcasts messages to a node and times their calls, as pushing does for events. Each
+// message is a request of its own.
+type brokering struct {
+	*pushing
+	messages atomic.Int64
+}
+
+// broker broadcasts messages to consumers: hub, embedded engine with fsync, producers and consumers
+// share this machine. Every measurement starts a new node.
+func broker(ctx context.Context, r *run) (err error) {
+	s, err := receivers.Serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	b := &brokering{pushing: &pushing{
+		run: r, server: s, events: pick(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
+	}}
+	defer b.client.CloseIdleConnections()
+	for i, step := range []func(context.Context) error{b.throughput, b.burst, b.beside, b.memory} {
+		r.progress(float64(i)/4, "broadcast %d messages of %d bytes", b.events, pushBytes)
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// throughput compares a hub with a relay, in turn, for one consumer and for five.
+func (b *brokering) throughput(ctx context.Context) error {
+	for _, load := range []struct {
+		producers, consumers int
+		target               float64
+	}{{16, 1, 2000}, {50, 5, 3000}} {
+		var hub, relay []float64
+		for range pick(b.run, 5, 3) {
+			took, err := b.drainRelay(ctx, load.producers, load.consumers)
+			if err != nil {
+				return fmt.Errorf("relay to %d consumers: %w", load.consumers, err)
+			}
+			relay = append(relay, b.perSecond(load.consumers, took))
+			err = b.atBroker(ctx, b.urls(load.consumers), func(p *receivers.Producer) error {
+				took, err = b.drainHub(ctx, p, load.producers, load.consumers)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("hub to %d consumers: %w", load.consumers, err)
+			}
+			hub = append(hub, b.perSecond(load.consumers, took))
+		}
+		name := fmt.Sprintf("%d producers, deliveries to %d", load.producers, load.consumers)
+		b.figure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(load.target))
+		b.figure("relay", name, median(relay, asIs), "1/s", nil)
+		b.figure("hub", name+", of those of the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+	}
+	return nil
+}
+
+// burst broadcasts all messages to five consumers as fast as they are accepted, and compares how
+// long the slowest of a hundred took with how long all took.
+func (b *brokering) burst(ctx context.Context) error {
+	var slowest []float64
+	for range pick(b.run, 3, 1) {
+		err := b.atBroker(ctx, b.urls(5), func(p *receivers.Producer) error {
+			took, err := b.drainHub(ctx, p, 50, 5)
+			slowest = append(slowest, float64(b.server.Latencies().Percentile(99))/float64(took))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.figure("hub", fmt.Sprintf("p99 behind %d messages to 5, of the time that all take", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
+	return nil
+}
+
+// beside measures a consumer alone, beside one of its channel that hangs, and beside one of another
+// channel that hangs, in turn: so whatever else the machine does delays all.
+func (b *brokering) beside(ctx context.Context) error {
+	names := [...]string{"alone", "beside a consumer of its channel that hangs", "beside a consumer of another channel that hangs"}
+	var p99 [len(names)][]float64
+	for range pick(b.run, 5, 3) {
+		for i := range names {
+			err := b.atBroker(ctx, b.urls(1), func(p *receivers.Producer) error {
+				hanging := &receivers.Producer{}
+				*hanging = *p
+				if i == 2 {
+					hanging.Channel = "another"
+				}
+				if i > 0 {
+					callbacks := []string{b.server.HangingURL()}
+					if i == 1 {
+						callbacks = append(b.urls(1), callbacks...)
+					}
+					if err := hanging.Create(ctx, callbacks...); err != nil {
+						return err
+					}
+				}
+				return b.steadily(ctx, p, hanging, pick(b.run, 12*time.Second, 6*time.Second))
+			})
+			if err != nil {
+				return err
+			}
+			p99[i] = append(p99[i], inMS(b.server.Latencies().Percentile(99)))
+		}
+	}
+	alone := median(p99[0], asIs)
+	for i, name := range names {
+		b.figure("hub", fmt.Sprintf("at %d/s, p99 %s", brokerRate, name), median(p99[i], asIs), "ms", nil)
+		if i > 0 {
+			b.figure("hub", "p99 "+name+", of that alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
+		}
+	}
+	return nil
+}
+
+// steadily broadcasts brokerRate messages a second by p, and by hanging if that is another channel.
+// The first two seconds are not counted.
+func (b *brokering) steadily(ctx context.Context, p, hanging *receivers.Producer, lasts time.Duration) error {
+	const settle = 2 * time.Second
+	arrivals := load.Poisson(brokerRate, rand.New(rand.NewPCG(b.Seed, 2)))
+	var times []time.Duration
+	counted := 0
+	for at := arrivals(); at < lasts; at = arrivals() {
+		times = append(times, at)
+		if at >= settle {
+			counted++
+		}
+	}
+	all, began := b.server.Expect(counted), time.Now()
+	g, gctx := errgroup.WithContext(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for _, at := range times {
+		timer.Reset(time.Until(began.Add(at)))
+		select {
+		case <-timer.C:
+		case <-gctx.Done():
+			return g.Wait()
+		}
+		g.Go(func() error {
+			if hanging.Channel != p.Channel {
+				if err := hanging.SendUncounted(gctx, b.newMessage()); err != nil {
+					return err
+				}
+			}
+			if at < settle {
+				return p.SendUncounted(gctx, b.newMessage())
+			}
+			return p.Send(gctx, b.server, began.Add(at), b.newMessage())
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return await(ctx, all)
+}
+
+// memory measures by how much the heap is larger after all messages were delivered than before.
+func (b *brokering) memory(ctx context.Context) error {
+	return b.atBroker(ctx, b.urls(1), func(p *receivers.Producer) error {
+		before := heapInUse()
+		for range pick(b.run, 8, 2) {
+			if _, err := b.drainHub(ctx, p, 16, 1); err != nil {
+				return err
+			}
+		}
+		b.server.Expect(0)
+		grown := float64(max(heapInUse(), before)-before) / (1 << 20)
+		b.figure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pick(b.run, 8, 2)*b.events), grown, "MB", figure.AtMost(100))
+		return nil
+	})
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// drainHub broadcasts all messages, each producer one after the other, and returns when n consumers
+// have got them.
+func (b *brokering) drainHub(ctx context.Context, p *receivers.Producer, producers, n int) (time.Duration, error) {
+	return b.drainBy(ctx, producers, n, func(ctx context.Context, due time.Time) error {
+		return p.Send(ctx, b.server, due, b.newMessage())
+	})
+}
+
+// drainRelay does the same with a relay.
+func (b *brokering) drainRelay(ctx context.Context, producers, n int) (took time.Duration, err error) {
+	relay, err := receivers.StartRelay(ctx, b.urls(n), pushWorkers)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, relay.Close(ctx)) }()
+	sender := b.sender(relay.URL())
+	return b.drainBy(ctx, producers, n, func(ctx context.Context, due time.Time) error {
+		return sender.Send(ctx, b.server, due, b.newMessage())
+	})
+}
+
+func (b *brokering) drainBy(ctx context.Context, producers, n int, send func(context.Context, time.Time) error) (time.Duration, error) {
+	all := b.server.Expect(n * b.events)
+	began := time.Now()
+	g, gctx := errgroup.WithContext(ctx)
+	var sent atomic.Int64
+	for range producers {
+		g.Go(func() error {
+			for sent.Add(1) <= int64(b.events) {
+				if err := send(gctx, time.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	if err == nil {
+		err = await(ctx, all)
+	}
+	return time.Since(began), err
+}
+
+// atBroker calls measure with a producer at a new hub, whose channel has consumers at callbacks.
+func (b *brokering) atBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
+	return b.atHub(ctx, nil, func(url string) error {
+		p := &receivers.Producer{Client: b.client, URL: url, Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
+		if err := p.Create(ctx, callbacks...); err != nil {
+			return err
+		}
+		return measure(p)
+	})
+}
+
+func (b *brokering) newMessage() string { return strconv.FormatInt(b.messages.Add(1), 10) }
