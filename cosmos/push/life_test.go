@@ -95,6 +95,7 @@ func (l *life) loads(s *Store) (err error) {
 }
 
 func (l *life) settles(s *Store) error {
+	l.cursor.Mark(l.clock.now)
 	version, err := s.Settle(context.Background(), l.id, l.version, l.cursor.Settlement())
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable:

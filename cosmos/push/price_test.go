@@ -166,6 +166,45 @@ func TestADelivery_CostsWhatItMay(t *testing.T) {
 	}
 }
 
+// A broadcast is one append; each consumer pays for its settlement, with the marks of its cursor.
+func TestABroadcast_CostsWhatItMay(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		id        string
+		consumers int
+		atOnce    int
+		rounds    int
+		limitRU   float64 // of a delivery
+	}{
+		{"alone", "", 1, 1, 64, 30},
+		{"alone, with an id of the producer", "id", 1, 1, 64, 40},
+		{"alone to five", "", 5, 1, 64, 18},
+		{"50 at a time to five", "", 5, 50, 20, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBill(t)
+			b.owner.KeepsMarks, b.version, b.cursor = true, "", nil
+			require.NoError(t, b.loads(b.node))
+			for i := range tc.rounds {
+				id := tc.id
+				if id != "" {
+					id = fmt.Sprint(id, i)
+				}
+				b.append(tc.atOnce, id)
+				b.take()
+				require.Equal(t, tc.atOnce, b.settle(200))
+				b.clock.now = b.clock.now.Add(17 * time.Second)
+			}
+			require.Len(t, b.cursor.Standing().Marks, domain.MaxMarks)
+			b.expire()
+			for _, shared := range []string{"append", "expire"} {
+				b.steps[shared] /= float64(tc.consumers)
+			}
+			require.LessOrEqual(t, b.total(tc.atOnce*tc.rounds), tc.limitRU)
+		})
+	}
+}
+
 func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
 	b := newBill(t)
 	price := func(status int) float64 {
