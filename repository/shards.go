@@ -56,11 +56,13 @@ type Nodes interface {
 	// stored nothing for NodeRetention is forgotten.
 	Beat(ctx context.Context, n Node) error
 
-	// Nodes returns the last beat of each node, and the assignment.
+	// Nodes returns the last beat of each node, and the assignment. A node whose last beat cannot
+	// be read is missing until it has stored the next one.
 	Nodes(ctx context.Context) ([]Node, Assignment, error)
 
 	// Assign replaces the assignment that has the version of a by one with the owners of a and
-	// the next version. It fails with Conflict if the assignment has another version.
+	// the next version, or an assignment that cannot be read, whatever its version. It fails with
+	// Conflict if the assignment has another version.
 	Assign(ctx context.Context, a Assignment) error
 
 	// Leave removes a node that ends. Its shards remain assigned to it.
@@ -93,4 +95,7 @@ type Signal struct {
 type Assignment struct {
 	Owners  [ShardCount]string // incarnations; "": no node
 	Version int64              // 0: no assignment is stored; its owners are empty
+	// Damage says why what is stored cannot be read; nil: it can be. With it, Version is 0. The
+	// caller assigns the shards again, by what it has read before.
+	Damage error
 }

@@ -44,7 +44,9 @@
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
 //	        minutes after the last beat
-//	assignment  the incarnation that serves each shard
+//	assignment  the incarnation that serves each shard. One that cannot be read is replaced by
+//	        what a node has read before, and a node that cannot be read is removed, each If-Match;
+//	        what a newer version has stored is left alone
 //
 // A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the
 // next segment after 2 GB. Heads are never removed: the last segment is found by halving.

@@ -56,6 +56,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Store {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	s := &Store{account: db, content: content, opts: opts}
 	s.streams, s.cursors = container(db, streamsContainer), container(db, cursorsContainer)
 	s.client = client.New(db, client.Options{

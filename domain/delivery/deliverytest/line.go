@@ -175,6 +175,13 @@ func (w *World) loaded(id domain.CursorID, incarnation string) {
 	w.owners[id] = incarnation
 }
 
+// Loads returns how many loads of cursors there were, those that failed included.
+func (w *World) Loads() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.loadCount
+}
+
 func (w *World) takeoversOf(r *Receiver) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
