@@ -22,8 +22,8 @@ func ShardOf(id domain.CursorID) int {
 // Shards lists the cursors, so that a node that knows nothing finds whatever waits.
 type Shards interface {
 	// Cursors returns the entries of all cursors of a shard. An entry may be that of a cursor
-	// that was never created. It fails with Damaged if some entries cannot be read, and returns
-	// the others nevertheless.
+	// that was never created. It fails with Damaged or NewerFormat if some entries cannot be read,
+	// and returns the others nevertheless.
 	Cursors(ctx context.Context, shard int) ([]ShardEntry, error)
 
 	// AddReplay adds a request to the entry of a cursor as [domain.ReplayRequests.Add] does, and

@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // The kinds of documents of a cursor. Kind.Name is the member kind, too.
@@ -227,6 +228,18 @@ type entryDoc struct {
 }
 
 func (*entryDoc) DocumentKind() client.DocumentKind { return entryDocument }
+
+// entry returns what d stores.
+func (d *entryDoc) entry() (repository.ShardEntry, error) {
+	var p parser
+	e := repository.ShardEntry{
+		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due), Requested: d.requested(),
+	}
+	if p.err != nil {
+		return e, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return e, nil
+}
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 

@@ -33,8 +33,8 @@ func (e *Engine) look(ctx context.Context) {
 	}
 }
 
-// serveShard serves the cursors of a shard whose entries can be read. A damaged entry is
-// logged and is no failure: to read it again does not help.
+// serveShard serves the cursors of a shard whose entries can be read. An entry that is damaged, or
+// of a newer format, is logged and is no failure: to read it again does not help.
 func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	entries, err := e.Shards.Cursors(ctx, shard)
 	if err != nil {
@@ -43,10 +43,12 @@ func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	for _, entry := range entries {
 		e.serve(entry)
 	}
-	if domain.KindOf(err) == domain.Damaged {
+	switch domain.KindOf(err) {
+	case domain.Damaged, domain.NewerFormat:
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // minLook is the time between a look and another one before Options.Look has passed.
