@@ -222,7 +222,9 @@ func (s *Standing) isSuspect(e EntryID) bool {
 	return s.isCareful() || s.Caution != nil && slices.Contains(s.Caution.Suspects, e)
 }
 
-// beCareful notes everything that the owner before may have been calling with.
+// beCareful notes everything that the owner before may have been calling with. What an earlier
+// owner may have called with remains under suspicion until it is settled: another cause may have
+// ended the owner before.
 func (c *Cursor) beCareful() {
 	s := &c.standing
 	limit := max(s.Limit, 1)
@@ -232,6 +234,16 @@ func (c *Cursor) beCareful() {
 	}
 	for i := range caution.Fresh {
 		caution.Fresh[i] = limit
+	}
+	if before, noted := s.Caution, caution.Suspects; before != nil {
+		for _, e := range before.Suspects {
+			if c.isOutstanding(e) && !slices.Contains(noted, e) {
+				caution.Suspects = append(caution.Suspects, e)
+			}
+		}
+		for i, n := range before.Fresh {
+			caution.Fresh[i] = max(caution.Fresh[i], n)
+		}
 	}
 	s.Caution, c.claimed = caution, false
 }
