@@ -46,6 +46,9 @@ type ShardEntry struct {
 	// Requested is the number of the last request to replay, so that an owner finds one of which
 	// no signal came.
 	Requested int
+	// Changes is another number after each change of the subscription of the cursor that
+	// [Definitions] has stored, so that an owner finds one of which no signal came.
+	Changes int64
 }
 
 // Nodes keeps which nodes are alive, and which of them serves each shard. That spares work and

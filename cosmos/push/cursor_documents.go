@@ -222,6 +222,7 @@ type entryDoc struct {
 	Due          int64  `json:"due,omitempty"`
 	// Replays are the last requests to replay, in the order of their numbers.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
+	Changes int64              `json:"changes,omitempty"` // of the subscription
 	client.Document
 
 	etag azcore.ETag
@@ -233,7 +234,8 @@ func (*entryDoc) DocumentKind() client.DocumentKind { return entryDocument }
 func (d *entryDoc) entry() (repository.ShardEntry, error) {
 	var p parser
 	e := repository.ShardEntry{
-		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due), Requested: d.requested(),
+		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
+		Requested: d.requested(), Changes: d.Changes,
 	}
 	if p.err != nil {
 		return e, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)

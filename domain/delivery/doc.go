@@ -8,8 +8,8 @@
 //	                                 └── another owner └── retry due ◀─┘
 //
 //	wake    what this process publishes wakes its cursors at once, and is taken from memory.
-//	        What other nodes publish wakes them within a second, by a signal, and is found by
-//	        looking every 30 seconds if the signal is lost
+//	        What other nodes publish, and changes of receivers, wake them within a second, by a
+//	        signal, and are found by looking every 30 seconds if the signal is lost
 //	load    proves the cursor. From then on, settlements of earlier owners are refused
 //	take    in memory. A crash loses nothing: the next owner takes again
 //	worker  see below

@@ -42,12 +42,24 @@ func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	}
 	for _, entry := range entries {
 		e.serve(entry)
+		e.followChanges(entry)
 	}
 	switch domain.KindOf(err) {
 	case domain.Damaged, domain.NewerFormat:
 		return nil
 	default:
 		return err
+	}
+}
+
+// followChanges has the receiver of a cursor found again if the entry says that it has changed since
+// the last look: the signal may have been lost with the node that stored the change.
+func (e *Engine) followChanges(entry repository.ShardEntry) {
+	e.mu.Lock()
+	s := e.services[entry.Cursor]
+	e.mu.Unlock()
+	if s != nil && s.noted.Swap(entry.Changes) != entry.Changes {
+		s.post(func(in *inbox) { in.changed = true })
 	}
 }
 

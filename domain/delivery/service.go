@@ -59,6 +59,7 @@ type service struct {
 
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read
+	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
 	walk       *walk           // of the replay that runs; nil: nothing was read for it
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 

@@ -15,6 +15,7 @@ type loadResult struct {
 	version  repository.CursorVersion
 	requests []replayRequest
 	hasRead  bool // requests are those of the store
+	isAnew   bool // the receiver was to be found again
 	err      error
 }
 
@@ -28,7 +29,8 @@ func (s *service) load() {
 	}
 	s.loading, s.wanted = true, false
 	receiver := s.receiver
-	if s.changed {
+	isAnew := s.changed
+	if isAnew {
 		receiver, s.changed = nil, false
 	}
 	s.engine.store.run(func() {
@@ -37,6 +39,7 @@ func (s *service) load() {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
+		r.isAnew = isAnew
 		s.post(func(in *inbox) { in.loaded = r })
 	})
 }
@@ -81,7 +84,7 @@ func (s *service) finishLoad(r *loadResult) {
 		return
 	case r.err != nil:
 		s.engine.warn(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))
-		s.wanted = true
+		s.wanted, s.changed = true, s.changed || r.isAnew
 		s.pause()
 		return
 	}

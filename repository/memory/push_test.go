@@ -12,7 +12,7 @@ func TestPushConformance(t *testing.T) {
 		cursors := memory.NewCursors(o.Clock)
 		return repositorytest.PushStores{
 			Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock), Cursors: cursors, Shards: cursors,
-			Definitions: memory.NewDefinitions(), Nodes: memory.NewNodes(o.Clock),
+			Definitions: memory.NewDefinitions().NoteIn(cursors), Nodes: memory.NewNodes(o.Clock),
 		}
 	})
 }

@@ -188,6 +188,22 @@ func (w *World) takeoversOf(r *Receiver) int {
 	return w.takeovers[r.ID]
 }
 
+// lineShards have the changes of receivers in the entries of their cursors.
+type lineShards struct {
+	repository.Shards
+	world *World
+}
+
+func (s lineShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+	entries, err := s.Shards.Cursors(ctx, shard)
+	s.world.mu.Lock()
+	defer s.world.mu.Unlock()
+	for i := range entries {
+		entries[i].Changes += s.world.changes[entries[i].Cursor]
+	}
+	return entries, err
+}
+
 type lineNodes struct {
 	nodes repository.Nodes
 	line  *line
