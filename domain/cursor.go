@@ -212,6 +212,8 @@ type Cursor struct {
 	changes   map[EntryID]change    // of retry documents, since the last settlement
 	held      map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
 	claimed   bool                  // the claim is stored
+	latest    time.Time             // by the clock of the owner, so far; without a monotonic reading
+	ahead     time.Time             // the last one that is stored of those that were bounded
 	writing   *writing              // the settlement that is being stored
 }
 
@@ -233,25 +235,16 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
 		postponed: make(map[EntryID]time.Time),
 	}
-	latest := now.Add(o.Policy.Longest())
 	var digest uint64
 	for _, r := range stored {
 		digest += r.digest()
-		if r.Due.After(latest) { // the clock of the node that stored it was ahead
-			r.Due = latest
-		}
 		c.retries.put(r)
 	}
 	if len(stored) != s.Retries || digest != s.Digest {
 		return nil, ErrIncomplete
 	}
 	st := &c.standing
-	if latest := now.Add(st.HoldFor); st.HoldFor > 0 && st.Hold.After(latest) { // as with due times
-		st.Hold = latest
-	}
-	if latest := now.Add(o.Policy.BreakFor); st.BreakerTo.After(latest) {
-		st.BreakerTo = latest
-	}
+	c.boundTimes(now)
 	if st.By != "" && st.By != o.Incarnation && !st.Released {
 		c.beCareful()
 	}

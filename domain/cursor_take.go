@@ -94,6 +94,7 @@ type Call struct {
 // Next returns the delivery to call next: one that was taken or, if there is none, the retry
 // that has been due the longest. It returns false if nothing may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
+	c.observe(now)
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
 		return Call{}, false
 	}

@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func (c *cursorTest) store() domain.Settlement {
 
 func (c *cursorTest) apply(s domain.Settlement) {
 	c.standing = s.Standing
-	for _, r := range append(s.Create, s.Replace...) {
+	for _, r := range slices.Concat(s.Create, s.Replace, s.Put) {
 		delete(c.retries, r.EntryID)
 		if !r.Dead {
 			c.retries[r.EntryID] = r
@@ -146,6 +147,63 @@ func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	c.load("b")
 	c.now = c.now.Add(2 * time.Hour)
 	require.False(t, c.isIdle())
+}
+
+// A clock that was an hour ahead when a delivery failed is set right, while the owner runs or while
+// there is none.
+func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
+	for _, isLoaded := range []bool{true, false} {
+		for _, isReplayed := range []bool{true, false} {
+			c := newCursorTest(t, 1)
+			c.owner.Policy.Max = 24 * time.Hour
+			c.load("a")
+			c.takes(1)
+			c.now = c.now.Add(time.Hour)
+			c.answers(c.begins(), domain.Answer{Status: 500, Took: time.Second})
+			c.store()
+			wait := time.Minute
+			if isReplayed {
+				c.load("a")
+				c.now = c.now.Add(2 * time.Minute)
+				c.answers(c.begins(), domain.Answer{Status: 200})
+				c.store()
+				p := domain.Position{}
+				require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: p}}, nil, c.now))
+				c.store()
+				wait = 0
+			}
+			require.Equal(t, isReplayed, !c.isIdle())
+			c.now = c.now.Add(-50 * time.Minute)
+			if isLoaded {
+				c.load("a")
+			}
+			if wait > 0 {
+				require.True(t, c.isIdle())
+				require.Equal(t, c.now.Add(wait), c.EarliestDue())
+				c.now = c.now.Add(wait - time.Second)
+				require.True(t, c.isIdle(), "P8: no attempt before its delay has passed")
+				c.now = c.now.Add(time.Second)
+			}
+			require.False(t, c.isIdle())
+		}
+	}
+}
+
+// The attempts of a sound clock keep their times, also with an owner whose clock is a little behind.
+func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(2)
+	for range 2 {
+		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.store()
+		c.now = c.now.Add(7 * time.Second)
+	}
+	for range 3 {
+		c.load("b")
+		require.True(t, c.isIdle())
+		require.Equal(t, published.Add(time.Minute), c.EarliestDue())
+		c.now = c.now.Add(10 * time.Second)
+	}
 }
 
 func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {

@@ -32,6 +32,7 @@ type service struct {
 	resume   time.Time // nothing is loaded or settled before it; on the monotonic clock
 	failures int       // of the store, in a row
 	due      time.Time // of the first retry, while the cursor is forgotten
+	forgot   time.Time // when that was, by the clock that stamps attempts, without its monotonic reading
 
 	loading     bool
 	settling    bool          // a settlement is being stored, or the cursor is being retired
@@ -335,7 +336,7 @@ func (s *service) forget(now time.Time) {
 	if s.quiet.IsZero() {
 		s.quiet = time.Now()
 	}
-	if s.leaving || !s.current || !s.dirty.IsZero() {
+	if s.leaving || !s.current || !s.dirty.IsZero() || s.cursor.HasBounded(now) {
 		return
 	}
 	due := s.cursor.EarliestDue()
@@ -346,6 +347,6 @@ func (s *service) forget(now time.Time) {
 	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || standing.IsReplaying() && standing.State == domain.Active || s.isBehind(&standing) && standing.State == domain.Active {
 		return
 	}
-	s.due = due
+	s.due, s.forgot = due, now.Round(0)
 	s.cursor, s.receiver, s.current, s.fetched, s.wanted = nil, nil, false, nil, false
 }

@@ -22,7 +22,8 @@ type loadResult struct {
 // load loads the cursor, if that is wanted or a retry is due. A settlement that is under way
 // ends before.
 func (s *service) load() {
-	isDue := !s.due.IsZero() && !s.due.After(s.engine.opts.Clock())
+	now := s.engine.opts.Clock()
+	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // the clock was set back
 	isNeeded := s.wanted || isDue || s.cursor != nil
 	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil || !s.engine.mayLoad(s.shard) {
 		return
