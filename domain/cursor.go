@@ -112,8 +112,9 @@ type Standing struct {
 	Followed int     // number of the last [ReplayRequest] that was followed
 	Replay   *Replay // that runs, or the last one
 
-	Recent  []Attempt // the last ones, up to [MaxRecent]
-	Unknown []byte    // what the store keeps for a newer version
+	Recent   []Attempt // the last ones, up to [MaxRecent]
+	Expiries []Expiry  // the last ones, up to [MaxExpiries]
+	Unknown  []byte    // what the store keeps for a newer version
 }
 
 // reasonGone is stored: it distinguishes this pause from that of an owner.
@@ -134,7 +135,7 @@ const (
 // Clone returns a copy of s that shares nothing that changes.
 func (s *Standing) Clone() Standing {
 	c := *s
-	c.At, c.Open, c.Recent = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent)
+	c.At, c.Open, c.Recent, c.Expiries = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent), slices.Clone(s.Expiries)
 	if s.Caution != nil {
 		caution := *s.Caution
 		caution.Suspects = slices.Clone(caution.Suspects)

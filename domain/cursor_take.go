@@ -37,10 +37,14 @@ func (c *Cursor) removeTold(isRemoved func(Outcome) bool) (removed []Outcome) {
 }
 
 // Skip moves the cursor to p. The entries before it are gone from the stream.
-func (c *Cursor) Skip(p Position) {
-	n := p.Number - c.Position(p.Priority).Number
+func (c *Cursor) Skip(p Position, now time.Time) {
+	from := c.Position(p.Priority).EntryID
+	n := p.Number - from.Number
 	if n < 0 {
 		return
+	}
+	if n > 0 {
+		c.standing.addExpiry(from, p.Number, now)
 	}
 	c.standing.Counters.Triggered += n
 	c.standing.Counters.Expired += n

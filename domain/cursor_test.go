@@ -130,11 +130,43 @@ func TestACursor_CountsWhatIsGoneFromItsStream(t *testing.T) {
 	c.takes(2)
 	p := c.Position(0)
 	p.Number += 40
-	c.Skip(p)
+	c.Skip(p, c.now)
 	c.store()
 	require.EqualValues(t, 42, c.standing.Counters.Triggered)
 	require.EqualValues(t, 40, c.standing.Counters.Expired)
 	require.Equal(t, p, c.Position(0))
+	require.Equal(t, []domain.Expiry{{From: domain.EntryID{Number: 2}, To: 42, At: c.now}}, c.standing.Expiries)
+}
+
+func TestExpiries_AreOneForEachRange(t *testing.T) {
+	c := newCursorTest(t, 5)
+	skips := func(priority int, n int64) {
+		p := c.Position(priority)
+		p.Number += n
+		c.Skip(p, c.now)
+		c.store()
+	}
+	skips(0, 3)
+	skips(1, 5)
+	c.now = c.now.Add(time.Hour)
+	skips(0, 4) // right behind the first ones
+	skips(0, 0)
+	require.Equal(t, []domain.Expiry{
+		{From: domain.EntryID{}, To: 7, At: c.now},
+		{From: domain.EntryID{Priority: 1}, To: 5, At: c.now.Add(-time.Hour)},
+	}, c.standing.Expiries)
+	require.EqualValues(t, 7, c.standing.Expiries[0].Count())
+	require.Equal(t, &c.standing.Expiries[1], c.standing.Expiry(domain.EntryID{Priority: 1, Number: 4}))
+	require.Nil(t, c.standing.Expiry(domain.EntryID{Priority: 1, Number: 5}))
+
+	for range domain.MaxExpiries + 3 {
+		c.takes(1)
+		c.answers(c.begins(), domain.Answer{Status: 200})
+		skips(0, 2)
+	}
+	require.Len(t, c.standing.Expiries, domain.MaxExpiries)
+	require.EqualValues(t, 7+5+2*(domain.MaxExpiries+3), c.standing.Counters.Expired, "the counter has all")
+	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest ones are dropped")
 }
 
 func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {

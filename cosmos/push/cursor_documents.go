@@ -80,7 +80,8 @@ type cursorDoc struct {
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
-	Recent []string `json:"recent,omitempty"`
+	Recent   []string `json:"recent,omitempty"`
+	Expiries []string `json:"expiries,omitempty"` // first entry, number behind the last one, and time
 
 	Retired bool  `json:"retired,omitempty"` // it is closed, empty, and in no shard
 	TTL     int64 `json:"ttl,omitempty"`     // seconds; of a retired one
@@ -120,6 +121,10 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	for i := range s.Recent {
 		d.Recent = append(d.Recent, attemptText(&s.Recent[i]))
 	}
+	for i := range s.Expiries {
+		x := &s.Expiries[i]
+		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, micros(x.At)))
+	}
 	d.setReplay(s)
 	d.Unknown = s.Unknown
 	return d
@@ -138,7 +143,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 		Retries: d.Retries, Listed: fromMicros(d.Listed),
 		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), HoldFor: time.Duration(d.HoldFor) * time.Microsecond, Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
 		By: d.By, Limit: d.Limit, Released: d.Released,
-		Recent: parseAll(&p, d.Recent, parseAttempt), Unknown: d.Unknown,
+		Recent: parseAll(&p, d.Recent, parseAttempt), Expiries: parseAll(&p, d.Expiries, parseExpiry), Unknown: d.Unknown,
 	}
 	if d.Digest != "" {
 		s.Digest = parse(&p, d.Digest, func(s string) (uint64, error) { return strconv.ParseUint(s, 16, 64) })
@@ -297,6 +302,25 @@ func parseClaim(text string) (*domain.Claim, error) {
 	}
 	n, err := strconv.Atoi(parts[1])
 	return &domain.Claim{Entry: e, Count: n, By: parts[2]}, err
+}
+
+// parseExpiry reads what makeCursorDoc has written.
+func parseExpiry(text string) (domain.Expiry, error) {
+	parts := strings.Split(text, " ")
+	if len(parts) != 3 {
+		return domain.Expiry{}, fmt.Errorf("expiry: want entry, number and time, got %q", domain.Clip(text))
+	}
+	from, err := parseEntryID(parts[0])
+	if err != nil {
+		return domain.Expiry{}, fmt.Errorf("expiry: %w", err)
+	}
+	var n [2]int64
+	for i := range n {
+		if n[i], err = strconv.ParseInt(parts[1+i], 10, 64); err != nil {
+			return domain.Expiry{}, fmt.Errorf("expiry: %w", err)
+		}
+	}
+	return domain.Expiry{From: from, To: n[0], At: fromMicros(n[1])}, nil
 }
 
 // attemptText returns an attempt as its entry, number, beginning and duration in

@@ -29,6 +29,10 @@ type Query struct {
 type Page struct {
 	Deliveries []Delivery
 	Next       string // "": there are no more
+
+	// Expired are the last ranges of messages that were removed before the subscription came to
+	// them. They are on the first page of all deliveries, and of dead letters.
+	Expired []domain.Expiry
 }
 
 // List returns a page of the deliveries of a subscription that are stored: those that failed or
@@ -52,6 +56,9 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 		}
 	}
 	page := m.page()
+	if q.Page == "" && (q.State == "" || q.State == Dead) {
+		page.Expired = n.standing.Expiries
+	}
 	entries := s.newEntryReader(n)
 	for i := range page.Deliveries {
 		if d := &page.Deliveries[i]; d.Event == nil {
