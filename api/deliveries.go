@@ -49,7 +49,8 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Deliveries []messageDeliveryDocument `json:"deliveries"`
 		Next       string                    `json:"next,omitempty"`
-	}{make([]messageDeliveryDocument, len(page.Deliveries)), page.Next}
+		Expired    []expiryDocument          `json:"expired,omitempty"`
+	}{make([]messageDeliveryDocument, len(page.Deliveries)), page.Next, documentsOfExpiries(page.Expired)}
 	for i := range page.Deliveries {
 		answer.Deliveries[i] = documentOfListedDelivery(&page.Deliveries[i])
 	}

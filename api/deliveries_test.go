@@ -124,6 +124,23 @@ func TestDeliveries_AreListedShownAndExplained(t *testing.T) {
 	f.logs.wait(t, `"delivery":"`+id(7)+`.0.2"`)
 }
 
+func TestDeliveries_AreListedWithTheRangesThatHaveExpired(t *testing.T) {
+	p, with := withDeliveries(t)
+	f := serve(t, with)
+	f.do("PUT", subscriptions+"/"+id(7), `{"callback_url":"https://example.org/"}`).wants(201)
+	cursor, err := domain.ParseSubscriptionID(id(7))
+	require.NoError(t, err)
+	c, version, err := p.cursors.Load(t.Context(), cursor.Cursor(), domain.Owner{Incarnation: "i", Limit: 8}, func() time.Time { return p.now })
+	require.NoError(t, err)
+	c.Skip(domain.Position{EntryID: domain.EntryID{Priority: 2, Number: 40}}, p.now)
+	_, err = p.cursors.Settle(t.Context(), cursor.Cursor(), version, c.Settlement())
+	require.NoError(t, err)
+	require.JSONEq(t, `{"deliveries":[],"expired":[{"priority":2,"from":0,"to":40,"count":40,"at":"2030-01-01T12:00:00Z",
+		"reason":"their retention had passed before the subscription came to them"}]}`,
+		f.do("GET", deliveries+"?subscription="+id(7)+"&state=dead", "").wants(200).body)
+	require.Equal(t, "expired", decoded(t, f.do("GET", deliveries+"/"+id(7)+".2.39", "").wants(200).body)["state"])
+}
+
 func TestDeliveries_AreReadByTheirOwnerAndOperatorsAlone(t *testing.T) {
 	p, with := withDeliveries(t)
 	f := serve(t, with)

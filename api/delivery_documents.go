@@ -70,6 +70,25 @@ func documentOfListedDelivery(d *inspect.Delivery) messageDeliveryDocument {
 	return doc
 }
 
+// An expiryDocument is a range of messages that have expired.
+type expiryDocument struct {
+	Priority int       `json:"priority"`
+	From     int64     `json:"from"`
+	To       int64     `json:"to"`
+	Count    int64     `json:"count"`
+	At       time.Time `json:"at"`
+	Reason   string    `json:"reason"`
+}
+
+func documentsOfExpiries(all []domain.Expiry) []expiryDocument {
+	docs := make([]expiryDocument, len(all))
+	for i := range all {
+		x := &all[i]
+		docs[i] = expiryDocument{x.From.Priority, x.From.Number, x.To, x.Count(), x.At.UTC(), x.Reason()}
+	}
+	return docs
+}
+
 type explanationDocument struct {
 	Delivery     messageDeliveryDocument `json:"delivery"`
 	Cause        string                  `json:"cause"`

@@ -462,12 +462,12 @@ func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
 
 func TestNewerMailboxes_AreRememberedWithinABound(t *testing.T) {
 	v := newVersions(t)
-	for i := range 2 * maxNewerMailboxes {
+	for i := range 2 * client.MaxNewerSubjects {
 		v.node.newer.Newer(fmt.Sprint(i), headID, domain.Errorf(domain.NewerFormat, "newer"))
 	}
 	names, n := v.node.NewerFormats(3)
 	require.Equal(t, []string{"0", "1", "10"}, names)
-	require.Equal(t, maxNewerMailboxes, n)
+	require.Equal(t, client.MaxNewerSubjects, n)
 }
 
 func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {

@@ -66,7 +66,7 @@ type Repository struct {
 	writers *writers
 	hints   *hints
 	known   *known
-	newer   *newerMailboxes
+	newer   *client.NewerFormats
 	inFront *alarm
 
 	lostPages *alarm
@@ -116,10 +116,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 		opts.Clock = time.Now
 	}
 	r := &Repository{db: openContainers(db), content: content, opts: opts, metrics: newMetrics(opts.Registerer)}
-	r.newer = &newerMailboxes{
-		logger: opts.Logger, refused: r.metrics.refusedFormats, reported: r.metrics.newerMailboxes,
-		documents: make(map[string]string),
-	}
+	r.newer = newNewerMailboxes(&opts, r.metrics)
 	r.inFront = newAlarm(opts.Logger, r.metrics.inFront, "a gate is in front of its head: events may be lost", whatToDoInFront)
 	r.lostPages = newAlarm(opts.Logger, r.metrics.lostPages, "a page is lost, and its cabinet waits", whatToDoLost)
 	r.client = client.New(db, client.Options{

@@ -112,9 +112,10 @@ type Standing struct {
 	Followed int     // number of the last [ReplayRequest] that was followed
 	Replay   *Replay // that runs, or the last one
 
-	Recent  []Attempt // the last ones, up to [MaxRecent]
-	Marks   []Mark    // in the order of their times, up to [MaxMarks]
-	Unknown []byte    // what the store keeps for a newer version
+	Recent   []Attempt // the last ones, up to [MaxRecent]
+	Marks    []Mark    // in the order of their times, up to [MaxMarks]
+	Expiries []Expiry  // the last ones, up to [MaxExpiries]
+	Unknown  []byte    // what the store keeps for a newer version
 }
 
 // reasonGone is stored: it distinguishes this pause from that of an owner.
@@ -135,7 +136,7 @@ const (
 // Clone returns a copy of s that shares nothing that changes.
 func (s *Standing) Clone() Standing {
 	c := *s
-	c.At, c.Open, c.Recent = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent)
+	c.At, c.Open, c.Recent, c.Expiries = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent), slices.Clone(s.Expiries)
 	c.Marks = slices.Clone(s.Marks)
 	if s.Caution != nil {
 		caution := *s.Caution
@@ -215,6 +216,8 @@ type Cursor struct {
 	changes   map[EntryID]change    // of retry documents, since the last settlement
 	held      map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
 	claimed   bool                  // the claim is stored
+	latest    time.Time             // by the clock of the owner, so far; without a monotonic reading
+	ahead     time.Time             // the last one that is stored of those that were bounded
 	writing   *writing              // the settlement that is being stored
 }
 
@@ -236,25 +239,16 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
 		postponed: make(map[EntryID]time.Time),
 	}
-	latest := now.Add(o.Policy.Longest())
 	var digest uint64
 	for _, r := range stored {
 		digest += r.digest()
-		if r.Due.After(latest) { // the clock of the node that stored it was ahead
-			r.Due = latest
-		}
 		c.retries.put(r)
 	}
 	if len(stored) != s.Retries || digest != s.Digest {
 		return nil, ErrIncomplete
 	}
 	st := &c.standing
-	if latest := now.Add(st.HoldFor); st.HoldFor > 0 && st.Hold.After(latest) { // as with due times
-		st.Hold = latest
-	}
-	if latest := now.Add(o.Policy.BreakFor); st.BreakerTo.After(latest) {
-		st.BreakerTo = latest
-	}
+	c.boundTimes(now)
 	if st.By != "" && st.By != o.Incarnation && !st.Released {
 		c.beCareful()
 	}

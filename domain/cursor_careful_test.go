@@ -80,3 +80,76 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	require.NotNil(t, c.standing.Caution)
 	require.EqualValues(t, 2, c.standing.Counters.Delivered)
 }
+
+// a ends while it calls with a delivery. b ends of another cause, before the delivery was due again.
+func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
+	c := newCursorTest(t, 1)
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.now = c.now.Add(time.Minute)
+	c.answers(c.begins(), domain.Answer{Status: 500}) // so that another one is due before it
+	c.store()
+	suspect := domain.EntryID{}
+	c.load("b") // a may have called with it: its clock may have been ahead
+	require.True(t, c.EndCaution(c.now))
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	require.True(t, c.retries[domain.EntryID{Number: 1}].Due.Before(c.retries[suspect].Due))
+
+	c.load("c") // b has ended
+	c.EndCaution(c.now)
+	for c.standing.Retries > 0 {
+		c.now = c.now.Add(time.Second)
+		call, ok := c.Next(c.now)
+		if !ok {
+			continue
+		}
+		if call.EntryID == suspect {
+			require.True(t, call.Claim, "it is claimed before it is called")
+		}
+		if call.Claim {
+			c.store()
+			call, ok = c.Next(c.now)
+			require.True(t, ok)
+		}
+		c.Begin(call)
+		c.answers(call, domain.Answer{Status: 200})
+		c.store()
+	}
+}
+
+// a may have called with three fresh deliveries at a time, b with one.
+func TestFreshSuspects_AreNotForgottenWhenAnotherOwnerEnds(t *testing.T) {
+	c := newCursorTest(t, 3)
+	c.owner.Limit = 1
+	c.load("b")
+	require.Equal(t, 3, c.standing.Caution.Fresh[0])
+	c.takes(1)
+	c.store()
+	call := c.begins()
+	c.answers(call, domain.Answer{Status: 200})
+	c.store()
+	require.Equal(t, 2, c.standing.Caution.Fresh[0], "one was delivered")
+	c.load("c")
+	require.Equal(t, 2, c.standing.Caution.Fresh[0])
+}
+
+func TestASuspectThatHasEnded_IsForgotten(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(2)
+	c.store()
+	for i := range 5 {
+		c.load("b" + strconv.Itoa(i))
+		require.Len(t, c.standing.Caution.Suspects, 2, "they are noted once")
+	}
+	call, ok := c.Next(c.now)
+	require.True(t, ok)
+	require.True(t, call.Claim)
+	c.store()
+	c.answers(c.begins(), domain.Answer{Status: 200})
+	c.store()
+	c.load("c")
+	require.Len(t, c.standing.Caution.Suspects, 1)
+}

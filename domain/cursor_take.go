@@ -37,10 +37,14 @@ func (c *Cursor) removeTold(isRemoved func(Outcome) bool) (removed []Outcome) {
 }
 
 // Skip moves the cursor to p. The entries before it are gone from the stream.
-func (c *Cursor) Skip(p Position) {
-	n := p.Number - c.Position(p.Priority).Number
+func (c *Cursor) Skip(p Position, now time.Time) {
+	from := c.Position(p.Priority).EntryID
+	n := p.Number - from.Number
 	if n < 0 {
 		return
+	}
+	if n > 0 {
+		c.standing.addExpiry(from, p.Number, now)
 	}
 	c.standing.Counters.Triggered += n
 	c.standing.Counters.Expired += n
@@ -94,6 +98,7 @@ type Call struct {
 // Next returns the delivery to call next: one that was taken or, if there is none, the retry
 // that has been due the longest. It returns false if nothing may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
+	c.observe(now)
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
 		return Call{}, false
 	}
@@ -222,7 +227,9 @@ func (s *Standing) isSuspect(e EntryID) bool {
 	return s.isCareful() || s.Caution != nil && slices.Contains(s.Caution.Suspects, e)
 }
 
-// beCareful notes everything that the owner before may have been calling with.
+// beCareful notes everything that the owner before may have been calling with. What an earlier
+// owner may have called with remains under suspicion until it is settled: another cause may have
+// ended the owner before.
 func (c *Cursor) beCareful() {
 	s := &c.standing
 	limit := max(s.Limit, 1)
@@ -232,6 +239,16 @@ func (c *Cursor) beCareful() {
 	}
 	for i := range caution.Fresh {
 		caution.Fresh[i] = limit
+	}
+	if before, noted := s.Caution, caution.Suspects; before != nil {
+		for _, e := range before.Suspects {
+			if c.isOutstanding(e) && !slices.Contains(noted, e) {
+				caution.Suspects = append(caution.Suspects, e)
+			}
+		}
+		for i, n := range before.Fresh {
+			caution.Fresh[i] = max(caution.Fresh[i], n)
+		}
 	}
 	s.Caution, c.claimed = caution, false
 }

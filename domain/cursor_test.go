@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func (c *cursorTest) store() domain.Settlement {
 
 func (c *cursorTest) apply(s domain.Settlement) {
 	c.standing = s.Standing
-	for _, r := range append(s.Create, s.Replace...) {
+	for _, r := range slices.Concat(s.Create, s.Replace, s.Put) {
 		delete(c.retries, r.EntryID)
 		if !r.Dead {
 			c.retries[r.EntryID] = r
@@ -129,11 +130,43 @@ func TestACursor_CountsWhatIsGoneFromItsStream(t *testing.T) {
 	c.takes(2)
 	p := c.Position(0)
 	p.Number += 40
-	c.Skip(p)
+	c.Skip(p, c.now)
 	c.store()
 	require.EqualValues(t, 42, c.standing.Counters.Triggered)
 	require.EqualValues(t, 40, c.standing.Counters.Expired)
 	require.Equal(t, p, c.Position(0))
+	require.Equal(t, []domain.Expiry{{From: domain.EntryID{Number: 2}, To: 42, At: c.now}}, c.standing.Expiries)
+}
+
+func TestExpiries_AreOneForEachRange(t *testing.T) {
+	c := newCursorTest(t, 5)
+	skips := func(priority int, n int64) {
+		p := c.Position(priority)
+		p.Number += n
+		c.Skip(p, c.now)
+		c.store()
+	}
+	skips(0, 3)
+	skips(1, 5)
+	c.now = c.now.Add(time.Hour)
+	skips(0, 4) // right behind the first ones
+	skips(0, 0)
+	require.Equal(t, []domain.Expiry{
+		{From: domain.EntryID{}, To: 7, At: c.now},
+		{From: domain.EntryID{Priority: 1}, To: 5, At: c.now.Add(-time.Hour)},
+	}, c.standing.Expiries)
+	require.EqualValues(t, 7, c.standing.Expiries[0].Count())
+	require.Equal(t, &c.standing.Expiries[1], c.standing.Expiry(domain.EntryID{Priority: 1, Number: 4}))
+	require.Nil(t, c.standing.Expiry(domain.EntryID{Priority: 1, Number: 5}))
+
+	for range domain.MaxExpiries + 3 {
+		c.takes(1)
+		c.answers(c.begins(), domain.Answer{Status: 200})
+		skips(0, 2)
+	}
+	require.Len(t, c.standing.Expiries, domain.MaxExpiries)
+	require.EqualValues(t, 7+5+2*(domain.MaxExpiries+3), c.standing.Counters.Expired, "the counter has all")
+	require.Nil(t, c.standing.Expiry(domain.EntryID{}), "the oldest ones are dropped")
 }
 
 func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
@@ -146,6 +179,63 @@ func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	c.load("b")
 	c.now = c.now.Add(2 * time.Hour)
 	require.False(t, c.isIdle())
+}
+
+// A clock that was an hour ahead when a delivery failed is set right, while the owner runs or while
+// there is none.
+func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
+	for _, isLoaded := range []bool{true, false} {
+		for _, isReplayed := range []bool{true, false} {
+			c := newCursorTest(t, 1)
+			c.owner.Policy.Max = 24 * time.Hour
+			c.load("a")
+			c.takes(1)
+			c.now = c.now.Add(time.Hour)
+			c.answers(c.begins(), domain.Answer{Status: 500, Took: time.Second})
+			c.store()
+			wait := time.Minute
+			if isReplayed {
+				c.load("a")
+				c.now = c.now.Add(2 * time.Minute)
+				c.answers(c.begins(), domain.Answer{Status: 200})
+				c.store()
+				p := domain.Position{}
+				require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: p}}, nil, c.now))
+				c.store()
+				wait = 0
+			}
+			require.Equal(t, isReplayed, !c.isIdle())
+			c.now = c.now.Add(-50 * time.Minute)
+			if isLoaded {
+				c.load("a")
+			}
+			if wait > 0 {
+				require.True(t, c.isIdle())
+				require.Equal(t, c.now.Add(wait), c.EarliestDue())
+				c.now = c.now.Add(wait - time.Second)
+				require.True(t, c.isIdle(), "P8: no attempt before its delay has passed")
+				c.now = c.now.Add(time.Second)
+			}
+			require.False(t, c.isIdle())
+		}
+	}
+}
+
+// The attempts of a sound clock keep their times, also with an owner whose clock is a little behind.
+func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
+	c := newCursorTest(t, 2)
+	c.takes(2)
+	for range 2 {
+		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.store()
+		c.now = c.now.Add(7 * time.Second)
+	}
+	for range 3 {
+		c.load("b")
+		require.True(t, c.isIdle())
+		require.Equal(t, published.Add(time.Minute), c.EarliestDue())
+		c.now = c.now.Add(10 * time.Second)
+	}
 }
 
 func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {

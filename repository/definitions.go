@@ -10,6 +10,9 @@ import (
 
 // Definitions keeps the definitions of subscriptions. Any node may call any method at any
 // time. After an Uncertain failure, a call may be repeated with the same arguments.
+//
+// Each change, and the deletion, of a subscription is noted in [ShardEntry.Changes] of its
+// cursor, if there is one. A crash or a failure after the change may leave it unnoted.
 type Definitions interface {
 	// CreateSubscription stores d, whose Version is ignored, and returns it with its version. If
 	// its owner has a subscription with its id, that one is returned as it is, and created is

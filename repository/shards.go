@@ -22,8 +22,8 @@ func ShardOf(id domain.CursorID) int {
 // Shards lists the cursors, so that a node that knows nothing finds whatever waits.
 type Shards interface {
 	// Cursors returns the entries of all cursors of a shard. An entry may be that of a cursor
-	// that was never created. It fails with Damaged if some entries cannot be read, and returns
-	// the others nevertheless.
+	// that was never created. It fails with Damaged or NewerFormat if some entries cannot be read,
+	// and returns the others nevertheless.
 	Cursors(ctx context.Context, shard int) ([]ShardEntry, error)
 
 	// AddReplay adds a request to the entry of a cursor as [domain.ReplayRequests.Add] does, and
@@ -46,6 +46,9 @@ type ShardEntry struct {
 	// Requested is the number of the last request to replay, so that an owner finds one of which
 	// no signal came.
 	Requested int
+	// Changes is another number after each change of the subscription of the cursor that
+	// [Definitions] has stored, so that an owner finds one of which no signal came.
+	Changes int64
 }
 
 // Nodes keeps which nodes are alive, and which of them serves each shard. That spares work and
@@ -56,11 +59,13 @@ type Nodes interface {
 	// stored nothing for NodeRetention is forgotten.
 	Beat(ctx context.Context, n Node) error
 
-	// Nodes returns the last beat of each node, and the assignment.
+	// Nodes returns the last beat of each node, and the assignment. A node whose last beat cannot
+	// be read is missing until it has stored the next one.
 	Nodes(ctx context.Context) ([]Node, Assignment, error)
 
 	// Assign replaces the assignment that has the version of a by one with the owners of a and
-	// the next version. It fails with Conflict if the assignment has another version.
+	// the next version, or an assignment that cannot be read, whatever its version. It fails with
+	// Conflict if the assignment has another version.
 	Assign(ctx context.Context, a Assignment) error
 
 	// Leave removes a node that ends. Its shards remain assigned to it.
@@ -93,4 +98,7 @@ type Signal struct {
 type Assignment struct {
 	Owners  [ShardCount]string // incarnations; "": no node
 	Version int64              // 0: no assignment is stored; its owners are empty
+	// Damage says why what is stored cannot be read; nil: it can be. With it, Version is 0. The
+	// caller assigns the shards again, by what it has read before.
+	Damage error
 }

@@ -107,7 +107,7 @@ func Encode(doc any) []byte {
 func (c *Call) Decode(doc []byte, key string, into any) error {
 	err := json.Unmarshal(doc, into, jsonOptions)
 	if err != nil {
-		err = domain.Errorf(domain.Damaged, "decode a document of partition %s: %w", key, err)
+		err = domain.Errorf(domain.Damaged, "decode document %q of partition %s: %w", idOf(doc), key, err)
 	}
 	s, ok := into.(stored)
 	if !ok {
@@ -130,7 +130,7 @@ func (c *Call) Decode(doc []byte, key string, into any) error {
 	}
 	if v, ok := into.(validator); ok {
 		if err := v.Validate(); err != nil {
-			return domain.Errorf(domain.Damaged, "a document of partition %s: %w", key, err)
+			return domain.Errorf(domain.Damaged, "document %q of partition %s: %w", idOf(doc), key, err)
 		}
 	}
 	return nil
@@ -154,6 +154,15 @@ func idOf(doc []byte) string {
 	}
 	_ = json.Unmarshal(doc, &named, jsonOptions)
 	return named.ID
+}
+
+// modifiedOf returns when a document that may not be of this version was stored last, in seconds.
+func modifiedOf(doc []byte) int64 {
+	var stamped struct {
+		Timestamp int64 `json:"_ts"`
+	}
+	_ = json.Unmarshal(doc, &stamped, jsonOptions)
+	return stamped.Timestamp
 }
 
 // NewPatch returns a patch without operations. It applies to a document that meets all

@@ -92,19 +92,39 @@ func (q *Query) SkipDamage(err error) bool {
 
 // All returns all remaining documents of the query, decoded.
 func All[T any](ctx context.Context, q *Query) ([]*T, error) {
-	var found []*T
+	found, unreadable, err := AllReadable[T](ctx, q)
+	if err == nil && len(unreadable) > 0 {
+		err = unreadable[0].Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// An Unreadable is a document that this version cannot read.
+type Unreadable struct {
+	ID       string
+	Modified int64 // seconds
+	Err      error // Damaged or NewerFormat
+}
+
+// AllReadable returns all remaining documents of the query, decoded, but for those that cannot
+// be read. It is for documents of which each one is of use without the others.
+func AllReadable[T any](ctx context.Context, q *Query) (found []*T, unreadable []Unreadable, err error) {
 	for !q.IsDone() {
 		items, err := q.Next(ctx, 1000)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, item := range items {
 			t := new(T)
 			if err := q.Decode(item, t); err != nil {
-				return nil, err
+				unreadable = append(unreadable, Unreadable{idOf(item), modifiedOf(item), err})
+				continue
 			}
 			found = append(found, t)
 		}
 	}
-	return found, nil
+	return found, unreadable, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // The kinds of documents of a cursor. Kind.Name is the member kind, too.
@@ -79,8 +80,9 @@ type cursorDoc struct {
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
-	Recent []string `json:"recent,omitempty"`
-	Marks  []string `json:"marks,omitempty"` // microseconds, and a number for each priority
+	Recent   []string `json:"recent,omitempty"`
+	Marks    []string `json:"marks,omitempty"`    // microseconds, and a number for each priority
+	Expiries []string `json:"expiries,omitempty"` // first entry, number behind the last one, and time
 
 	Retired bool  `json:"retired,omitempty"` // it is closed, empty, and in no shard
 	TTL     int64 `json:"ttl,omitempty"`     // seconds; of a retired one
@@ -123,6 +125,10 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	for i := range s.Marks {
 		d.Marks = append(d.Marks, markText(&s.Marks[i]))
 	}
+	for i := range s.Expiries {
+		x := &s.Expiries[i]
+		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, micros(x.At)))
+	}
 	d.setReplay(s)
 	d.Unknown = s.Unknown
 	return d
@@ -141,7 +147,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 		Retries: d.Retries, Listed: fromMicros(d.Listed),
 		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), HoldFor: time.Duration(d.HoldFor) * time.Microsecond, Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
 		By: d.By, Limit: d.Limit, Released: d.Released,
-		Recent: parseAll(&p, d.Recent, parseAttempt), Marks: parseAll(&p, d.Marks, parseMark), Unknown: d.Unknown,
+		Recent: parseAll(&p, d.Recent, parseAttempt), Marks: parseAll(&p, d.Marks, parseMark), Expiries: parseAll(&p, d.Expiries, parseExpiry), Unknown: d.Unknown,
 	}
 	if d.Digest != "" {
 		s.Digest = parse(&p, d.Digest, func(s string) (uint64, error) { return strconv.ParseUint(s, 16, 64) })
@@ -225,12 +231,26 @@ type entryDoc struct {
 	Due          int64  `json:"due,omitempty"`
 	// Replays are the last requests to replay, in the order of their numbers.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
+	Changes int64              `json:"changes,omitempty"` // of the subscription
 	client.Document
 
 	etag azcore.ETag
 }
 
 func (*entryDoc) DocumentKind() client.DocumentKind { return entryDocument }
+
+// entry returns what d stores.
+func (d *entryDoc) entry() (repository.ShardEntry, error) {
+	var p parser
+	e := repository.ShardEntry{
+		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
+		Requested: d.requested(), Changes: d.Changes,
+	}
+	if p.err != nil {
+		return e, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return e, nil
+}
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 
@@ -286,6 +306,25 @@ func parseClaim(text string) (*domain.Claim, error) {
 	}
 	n, err := strconv.Atoi(parts[1])
 	return &domain.Claim{Entry: e, Count: n, By: parts[2]}, err
+}
+
+// parseExpiry reads what makeCursorDoc has written.
+func parseExpiry(text string) (domain.Expiry, error) {
+	parts := strings.Split(text, " ")
+	if len(parts) != 3 {
+		return domain.Expiry{}, fmt.Errorf("expiry: want entry, number and time, got %q", domain.Clip(text))
+	}
+	from, err := parseEntryID(parts[0])
+	if err != nil {
+		return domain.Expiry{}, fmt.Errorf("expiry: %w", err)
+	}
+	var n [2]int64
+	for i := range n {
+		if n[i], err = strconv.ParseInt(parts[1+i], 10, 64); err != nil {
+			return domain.Expiry{}, fmt.Errorf("expiry: %w", err)
+		}
+	}
+	return domain.Expiry{From: from, To: n[0], At: fromMicros(n[1])}, nil
 }
 
 // attemptText returns an attempt as its entry, number, beginning and duration in

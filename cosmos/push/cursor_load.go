@@ -1,7 +1,6 @@
 package push
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,18 +147,20 @@ func (s *Store) Standing(ctx context.Context, id domain.CursorID) (domain.Standi
 // Cursors implements [repository.Shards].
 func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
 	c := s.client.Begin("read shard")
-	docs, err := client.All[entryDoc](ctx, c.Query(s.cursors, shardKey(shard), "SELECT * FROM c"))
+	docs, unreadable, err := client.AllReadable[entryDoc](ctx, c.Query(s.cursors, shardKey(shard), "SELECT * FROM c"))
 	entries := make([]repository.ShardEntry, 0, len(docs))
 	for _, d := range docs {
-		var p parser
-		entry := repository.ShardEntry{
-			Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due), Requested: d.requested(),
-		}
-		if p.err != nil {
-			err = cmp.Or(err, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err))
+		entry, damage := d.entry()
+		if damage != nil {
+			unreadable = append(unreadable, client.Unreadable{ID: d.ID, Err: damage})
 			continue
 		}
 		entries = append(entries, entry)
+	}
+	for _, u := range unreadable {
+		if err == nil || domain.KindOf(err) == domain.NewerFormat { // damage is reported first
+			err = u.Err
+		}
 	}
 	return entries, c.Outcome(fmt.Sprintf("read shard %d", shard), err)
 }

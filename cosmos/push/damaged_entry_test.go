@@ -20,6 +20,7 @@ func TestADamagedEntryOfAShard_HidesNoOther(t *testing.T) {
 		_, err := node.client.Begin("test").Put(t.Context(), node.cursors, doc.PartitionKey, doc.ID, "", doc)
 		require.NoError(t, err)
 	}
+	node.overwrite(t, shardKey(shard), "0", map[string]any{"kind": "entry", "stream": 7})
 	entries, err := node.Cursors(t.Context(), shard)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 	require.ErrorContains(t, err, "document ")

@@ -117,6 +117,9 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 		version = repository.DefinitionVersion(etag)
 		return err
 	})
+	if err == nil {
+		s.noteChange(ctx, c, d.ID)
+	}
 	return version, c.Outcome("replace subscription "+d.ID.String(), err)
 }
 
@@ -199,6 +202,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			return nil
 		case !doc.isLive():
 			s.release(ctx, c, owner, id)
+			s.noteChange(ctx, c, id)
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case version != "" && doc.etag != azcore.ETag(version):
 			return s.changed(c, &misses)
@@ -217,6 +221,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 	})
 	if err == nil {
 		s.release(ctx, c, owner, id)
+		s.noteChange(ctx, c, id)
 	}
 	return c.Outcome("delete subscription "+id.String(), err)
 }
@@ -236,4 +241,15 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 		}
 		return s.writeOwner(ctx, c, list)
 	})
+}
+
+// noteChange has the entry of the cursor say that the subscription has changed. Each look at the
+// shard reads the entry, so the owner finds the change although no signal reaches it. A failure
+// leaves what a crash leaves; the change that is noted twice costs the owner a load.
+func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.SubscriptionID) {
+	ops := client.NewPatch(entryDocument)
+	ops.AppendIncrement("/changes", 1)
+	// A crash before this write leaves a change that the owner finds by a signal, or when it loads
+	// the cursor. Without a cursor there is no entry, and nothing to note.
+	_ = c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id.Cursor())), id.Cursor().String(), ops, &entryDoc{})
 }

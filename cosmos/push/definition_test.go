@@ -324,9 +324,15 @@ func TestSubscriptions_CostWhatTheyMay(t *testing.T) {
 	price("create the second", 20, create)
 	price("create again", 2, func() error { _, _, err := s.CreateSubscription(t.Context(), d); return err })
 	price("read", 2, func() error { _, err := s.Subscription(t.Context(), d.ID); return err })
-	price("replace", 13, func() (err error) { d.Version, err = s.ReplaceSubscription(t.Context(), d); return err })
+	replace := func() (err error) { d.Version, err = s.ReplaceSubscription(t.Context(), d); return err }
+	price("replace one without a cursor", 15, replace)
+	look := func() error { _, err := s.Cursors(t.Context(), repository.ShardOf(d.ID.Cursor())); return err }
+	require.NoError(t, s.Create(t.Context(), d.ID.Cursor(), domain.Standing{Stream: repositorytest.NewStream()}))
+	price("look at its shard", 3.3, look)
+	price("replace, and note that", 24, replace)
+	price("look at its shard after that", 3.3, look)
 	price("list", 6, func() error { _, err := s.Subscriptions(t.Context(), owner); return err })
-	price("delete", 25, func() error { return s.DeleteSubscription(t.Context(), owner, d.ID, "") })
+	price("delete, and note that", 36, func() error { return s.DeleteSubscription(t.Context(), owner, d.ID, "") })
 	for range domain.MaxSubscriptions - 2 {
 		require.NoError(t, create())
 	}

@@ -38,7 +38,8 @@
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry. It
-//	        has the last requests to replay; the cursor has the number of the last one followed
+//	        has the last requests to replay; the cursor has the number of the last one followed.
+//	        It counts the changes of the subscription, so that a look at the shard finds them
 //	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
 //	        which is removed after the cursor; or which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
@@ -49,7 +50,9 @@
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
 //	        minutes after the last beat
-//	assignment  the incarnation that serves each shard
+//	assignment  the incarnation that serves each shard. One that cannot be read is replaced by
+//	        what a node has read before, and a node that cannot be read is removed, each If-Match;
+//	        what a newer version has stored is left alone
 //
 // A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the
 // next segment after 2 GB. Heads are never removed: the last segment is found by halving.
@@ -115,8 +118,11 @@
 //	        crash leaves a reservation without a subscription; a repeated call uses it
 //	create  create the definition, or replace the refused one that was read before the
 //	        reservation, If-Match. A crash leaves a subscription that its owner can list
+//	replace replace the definition, If-Match, by a changed one
 //	delete  replace the definition, If-Match, by one that says so. A crash leaves a
 //	        reservation, as does a failure of the next step
+//	note    count the change in the entry of the cursor. A crash before, or a failure, leaves a
+//	        change that the owner finds by its signal, or when it loads the cursor
 //	release replace the owner's document, If-Match, without the reservation
 //
 // A creation of an owner with as many reservations as it may have reads the definition of
@@ -152,6 +158,10 @@
 //	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
 //	a beat with a lower number changes nothing      TestConformance
 //	the assignment is replaced by its version       TestConformance, TestNodesOverABrokenLine_ShareTheShards
+//	damaged documents of nodes are replaced         TestDamagedDocumentsOfNodes_StopNoDelivery
+//	a damaged assignment is replaced by one node    TestADamagedAssignment_IsReplacedByOneNode
+//	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopTheirCursorsAlone
+//	a change is noted in the entry of the cursor    TestConformance
 //	the price of a beat and of a look               TestANode_CostsWhatItMay
 //	the price of each step                          TestADelivery_CostsWhatItMay, TestAFailedAttempt_CostsWhatItMay
 //	the price of a subscription                     TestSubscriptions_CostWhatTheyMay

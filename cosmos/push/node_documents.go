@@ -43,13 +43,24 @@ type nodeDoc struct {
 	Version int64             `json:"version,omitempty"`
 	Owners  map[string]string `json:"owners,omitempty"` // by incarnation: a bit for each shard, as 16 hexadecimal digits
 	client.Document
+
+	node       repository.Node       // parsed
+	assignment repository.Assignment // parsed
 }
 
 func (d *nodeDoc) DocumentKind() client.DocumentKind {
-	if d.Kind == assignmentDocument.Name {
+	if d.ID == assignmentID {
 		return assignmentDocument
 	}
 	return nodeDocument
+}
+
+// Validate parses a document that was read.
+func (d *nodeDoc) Validate() error {
+	if d.ID == assignmentID {
+		return d.parseAssignment()
+	}
+	return d.parseNode()
 }
 
 func makeNodeDoc(n *repository.Node) *nodeDoc {
@@ -60,13 +71,13 @@ func makeNodeDoc(n *repository.Node) *nodeDoc {
 	}
 }
 
-func (d *nodeDoc) node() (repository.Node, error) {
-	var p parser
-	n := repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled, Awaits: d.Awaits}
-	if p.err != nil {
-		return n, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+func (d *nodeDoc) parseNode() error {
+	if d.ID != nodeID(d.Incarnation) || d.Beat < 1 {
+		return fmt.Errorf("want a beat of the node in the id, got %d of %q", d.Beat, domain.Clip(d.Incarnation))
 	}
-	return n, nil
+	var p parser
+	d.node = repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled, Awaits: d.Awaits}
+	return p.err
 }
 
 // signalTexts returns each signal as its stream, a space and its cursor.
@@ -115,16 +126,19 @@ func makeAssignmentDoc(a *repository.Assignment, writeID string) *nodeDoc {
 	return d
 }
 
-func (d *nodeDoc) assignment() (repository.Assignment, error) {
-	a := repository.Assignment{Version: d.Version}
+func (d *nodeDoc) parseAssignment() error {
+	if d.Version < 1 {
+		return fmt.Errorf("want a version above 0, got %d", d.Version)
+	}
+	d.assignment = repository.Assignment{Version: d.Version}
 	for owner, text := range d.Owners {
 		mask, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
-			return a, domain.Errorf(domain.Damaged, "document %s of %s: owner %q: %w", d.ID, d.PartitionKey, domain.Clip(owner), err)
+			return fmt.Errorf("owner %q: %w", domain.Clip(owner), err)
 		}
 		for ; mask != 0; mask &= mask - 1 {
-			a.Owners[bits.TrailingZeros64(mask)] = owner
+			d.assignment.Owners[bits.TrailingZeros64(mask)] = owner
 		}
 	}
-	return a, nil
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
@@ -23,13 +24,8 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 		// A crash after this write leaves a node that seems to be alive for a while.
 		err := c.Patch(ctx, s.cursors, nodesKey, doc.ID, ops, &nodeDoc{})
 		switch {
-		case client.StatusOf(err) == http.StatusPreconditionFailed:
-			var stored nodeDoc
-			_, err = c.Read(ctx, s.cursors, nodesKey, doc.ID, &stored)
-			if client.IsNotFound(err) || err == nil && stored.Beat < n.Beat { // a stale read, or a refusal without a cause
-				err = client.ErrStale
-			}
-			return err
+		case client.StatusOf(err) == http.StatusPreconditionFailed, domain.KindOf(err) == domain.Damaged:
+			err = s.compareBeat(ctx, c, doc)
 		case client.IsNotFound(err):
 			if _, err = c.Put(ctx, s.cursors, nodesKey, doc.ID, "", doc); client.IsRefused(err) {
 				err = client.ErrStale
@@ -40,25 +36,73 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 	return c.Outcome("store that node "+n.Incarnation+" is alive", err)
 }
 
+// compareBeat returns nil if a beat that was refused, or a later one, is stored. It replaces a
+// document that cannot be read: no other node stores beats in it.
+func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) error {
+	var stored nodeDoc
+	etag, err := c.Read(ctx, s.cursors, nodesKey, beat.ID, &stored)
+	switch {
+	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // a stale read, or a refusal without a cause
+		return client.ErrStale
+	case domain.KindOf(err) == domain.Damaged:
+		damage := err
+		// A crash after this write leaves a beat like any other.
+		if _, err = c.Put(ctx, s.cursors, nodesKey, beat.ID, etag, beat); client.IsRefused(err) {
+			return client.ErrStale
+		}
+		if err == nil {
+			s.logRepair(ctx, "replaced by a new one", damage)
+		}
+	}
+	return err
+}
+
+// logRepair logs what was done about a document of nodes that could not be read.
+func (s *Store) logRepair(ctx context.Context, what string, damage error) {
+	s.opts.Logger.WarnContext(ctx, "what a node had stored could not be read, and was "+what, "error", damage)
+}
+
 // Nodes implements [repository.Nodes].
 func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assignment, error) {
 	c := s.client.Begin("read nodes")
 	var nodes []repository.Node
 	var assignment repository.Assignment
-	docs, err := client.All[nodeDoc](ctx, c.Query(s.cursors, nodesKey, "SELECT * FROM c"))
+	docs, unreadable, err := client.AllReadable[nodeDoc](ctx, c.Query(s.cursors, nodesKey, "SELECT * FROM c"))
 	for _, d := range docs {
-		if err != nil {
-			break
-		}
 		if d.ID == assignmentID {
-			assignment, err = d.assignment()
-			continue
+			assignment = d.assignment
+		} else {
+			nodes = append(nodes, d.node)
 		}
-		var n repository.Node
-		n, err = d.node()
-		nodes = append(nodes, n)
+	}
+	for _, u := range unreadable {
+		isNewer := domain.KindOf(u.Err) == domain.NewerFormat
+		switch {
+		case u.ID == assignmentID && isNewer:
+			err = u.Err
+		case u.ID == assignmentID:
+			assignment.Damage = u.Err
+		case isNewer: // it is alive while it stores beats
+			nodes = append(nodes, repository.Node{Incarnation: strings.TrimPrefix(u.ID, nodeID("")), Beat: u.Modified})
+		default:
+			s.removeDamaged(ctx, c, u.ID)
+		}
 	}
 	return nodes, assignment, c.Outcome("read the nodes", err)
+}
+
+// removeDamaged removes the document of a node that cannot be read, unless it has changed since.
+// A failure leaves it to the next look.
+func (s *Store) removeDamaged(ctx context.Context, c *client.Call, id string) {
+	etag, damage := c.Read(ctx, s.cursors, nodesKey, id, &nodeDoc{})
+	if domain.KindOf(damage) != domain.Damaged {
+		return
+	}
+	// A crash after this write leaves a node that seems to have ended until it stores its next
+	// beat.
+	if err := c.Delete(ctx, s.cursors, nodesKey, id, etag); err == nil {
+		s.logRepair(ctx, "removed; a node that is alive stores it again", damage)
+	}
 }
 
 // Assign implements [repository.Nodes].
@@ -69,8 +113,8 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 		stored := &nodeDoc{}
 		etag, err := c.Read(ctx, s.cursors, nodesKey, assignmentID, stored)
 		switch {
-		case client.IsNotFound(err) && a.Version == 0:
-			stored, etag = &nodeDoc{}, ""
+		case client.IsNotFound(err) && a.Version == 0, domain.KindOf(err) == domain.Damaged:
+			stored = &nodeDoc{} // the etag is that of what cannot be read
 		case client.IsNotFound(err):
 			return domain.Errorf(domain.Conflict, "there is no assignment")
 		case err != nil:

@@ -10,7 +10,6 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
-	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -118,8 +117,7 @@ func TestAnAssignmentOfANewerVersion_KeepsItsMembers(t *testing.T) {
 	require.JSONEq(t, `{"zones":["a"]}`, string(doc.Unknown))
 
 	doc.Owners = map[string]string{"a": "all"}
-	_, err = doc.assignment()
-	require.Equal(t, domain.Damaged, domain.KindOf(err))
+	require.ErrorContains(t, doc.Validate(), "owner \"a\"")
 	for _, text := range []string{"", " ", "topic|a", "queue|a ", "topic|a |shard"} {
 		_, err := parseSignal(text)
 		require.Error(t, err, text)

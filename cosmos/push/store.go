@@ -57,10 +57,11 @@ func New(db *client.Database, content repository.Content, opts Options) *Store {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	s := &Store{account: db, content: content, opts: opts}
 	s.streams, s.cursors = container(db, streamsContainer), container(db, cursorsContainer)
 	s.client = client.New(db, client.Options{
-		Containers: Containers(), Retries: opts.Retries,
+		Containers: Containers(), Retries: opts.Retries, Formats: newNewerDocuments(&opts),
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
 	})
 	s.appenders.store = s

@@ -8,8 +8,8 @@
 //	                                 └── another owner └── retry due ◀─┘
 //
 //	wake    what this process publishes wakes its cursors at once, and is taken from memory.
-//	        What other nodes publish wakes them within a second, by a signal, and is found by
-//	        looking every 30 seconds if the signal is lost
+//	        What other nodes publish, and changes of receivers, wake them within a second, by a
+//	        signal, and are found by looking every 30 seconds if the signal is lost
 //	load    proves the cursor. From then on, settlements of earlier owners are refused
 //	take    in memory. A crash loses nothing: the next owner takes again
 //	worker  see below
@@ -35,6 +35,10 @@
 //	dies     the others take its shards after 10 seconds. Its cursors are served carefully
 //	pauses   begins no call and loads no cursor once its last confirmed beat is 6 seconds old,
 //	         until it has stored another one and read the assignment after that
+//	is blind does not beat once it has not been able to read the others for 6 seconds
+//
+// An assignment that is damaged is replaced by what a node has read before. One that is older
+// than the last one for 10 seconds was removed or restored by hand, and is followed.
 //
 // Each beat carries the last signals: streams that were appended to, new cursors, receivers that
 // have changed. A Save signals the data of its actor only if another node announces, by its

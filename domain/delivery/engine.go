@@ -312,6 +312,7 @@ func (e *Engine) serve(entry repository.ShardEntry) {
 		}
 	}
 	s = &service{engine: e, id: entry.Cursor, shard: shard, topic: t, wanted: true}
+	s.noted.Store(entry.Changes)
 	e.services[entry.Cursor] = s
 	t.mu.Lock()
 	t.services[s] = struct{}{}

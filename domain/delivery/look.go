@@ -33,8 +33,8 @@ func (e *Engine) look(ctx context.Context) {
 	}
 }
 
-// serveShard serves the cursors of a shard whose entries can be read. A damaged entry is
-// logged and is no failure: to read it again does not help.
+// serveShard serves the cursors of a shard whose entries can be read. An entry that is damaged, or
+// of a newer format, is logged and is no failure: to read it again does not help.
 func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	entries, err := e.Shards.Cursors(ctx, shard)
 	if err != nil {
@@ -42,11 +42,25 @@ func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	}
 	for _, entry := range entries {
 		e.serve(entry)
+		e.followChanges(entry)
 	}
-	if domain.KindOf(err) == domain.Damaged {
+	switch domain.KindOf(err) {
+	case domain.Damaged, domain.NewerFormat:
 		return nil
+	default:
+		return err
 	}
-	return err
+}
+
+// followChanges has the receiver of a cursor found again if the entry says that it has changed since
+// the last look: the signal may have been lost with the node that stored the change.
+func (e *Engine) followChanges(entry repository.ShardEntry) {
+	e.mu.Lock()
+	s := e.services[entry.Cursor]
+	e.mu.Unlock()
+	if s != nil && s.noted.Swap(entry.Changes) != entry.Changes {
+		s.post(func(in *inbox) { in.changed = true })
+	}
 }
 
 // minLook is the time between a look and another one before Options.Look has passed.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -31,8 +32,10 @@ type membership struct {
 	begun     time.Time // when the last beat began that was stored
 	seen      map[string]*sighting
 	last      repository.Assignment // the newest that was read
+	older     time.Time             // since when reads show an older one; zero: they do not
 	isShared  bool                  // another node is alive
 	failures  int                   // in a row
+	blind     time.Time             // since when no look has succeeded; zero: the last one has
 	releasing map[int]time.Time     // shards whose cursors are being released, since when
 
 	mu        sync.Mutex
@@ -150,8 +153,7 @@ func (m *membership) hasUnsent() bool {
 
 // round beats if that is due, and looks at the other nodes.
 func (m *membership) round(ctx context.Context) error {
-	since := time.Since(m.begun)
-	if m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery {
+	if m.isBeatDue() {
 		if err := m.store(ctx); err != nil {
 			return err
 		}
@@ -164,6 +166,16 @@ func (m *membership) round(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isBeatDue reports whether a beat is to be stored. It is not while no look has succeeded for
+// lapseAfter: the node calls nothing, so others have to take its shards.
+func (m *membership) isBeatDue() bool {
+	if !m.blind.IsZero() && time.Since(m.blind) >= lapseAfter {
+		return false
+	}
+	since := time.Since(m.begun)
+	return m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery
 }
 
 // maxAssigns is how often a round begins again because another node has replaced the
@@ -196,15 +208,37 @@ func (m *membership) look(ctx context.Context) (again bool, err error) {
 	now := time.Now() // what is read is not older, however long this takes
 	nodes, assignment, err := m.engine.Nodes.Nodes(ctx)
 	if err != nil {
+		if m.blind.IsZero() {
+			m.blind = now
+		}
 		return false, err
 	}
-	if assignment.Version < m.last.Version {
-		assignment = m.last // it is a stale read
-	}
-	m.last = assignment
+	m.blind = time.Time{}
+	assignment = m.newest(now, assignment)
 	m.observe(now, time.Now(), nodes, &assignment)
 	m.follow(&assignment)
 	return m.reassign(ctx, now, assignment)
+}
+
+// newest returns the assignment to follow: the one that was read, or the last one if that is newer
+// or what was read is damaged. An older one is a stale read, unless it is still there after
+// deadAfter: then it was removed or restored by hand.
+func (m *membership) newest(now time.Time, read repository.Assignment) repository.Assignment {
+	if read.Damage != nil {
+		kept := m.last
+		kept.Damage = read.Damage
+		return kept
+	}
+	if read.Version >= m.last.Version {
+		m.older = time.Time{}
+	} else if m.older.IsZero() {
+		m.older = now
+	}
+	if !m.older.IsZero() && now.Sub(m.older) < deadAfter {
+		return m.last
+	}
+	m.last, m.older = read, time.Time{}
+	return read
 }
 
 // observe notes which nodes have moved, and handles their signals. What was read is not older
@@ -299,6 +333,7 @@ func (m *membership) reassign(ctx context.Context, now time.Time, assignment rep
 	}
 	a := allocate(m.self, alive, &assignment.Owners, func(owner string) bool { return m.seen[owner].isAlive(now) })
 	next := assignment
+	next.Damage = nil
 	for _, shard := range a.take {
 		next.Owners[shard] = m.self
 	}
@@ -308,12 +343,16 @@ func (m *membership) reassign(ctx context.Context, now time.Time, assignment rep
 			next.Owners[shard] = ""
 		}
 	}
-	if next.Owners == assignment.Owners {
+	if next.Owners == assignment.Owners && assignment.Damage == nil {
 		return false, nil
 	}
 	err = m.engine.Nodes.Assign(ctx, next)
-	if domain.KindOf(err) == domain.Conflict {
+	switch {
+	case domain.KindOf(err) == domain.Conflict:
 		err = nil
+	case err == nil && assignment.Damage != nil:
+		m.engine.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the assignment of shards could not be read, and was replaced",
+			slog.String("error", assignment.Damage.Error()))
 	}
 	return err == nil, err
 }

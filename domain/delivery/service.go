@@ -32,6 +32,7 @@ type service struct {
 	resume   time.Time // nothing is loaded or settled before it; on the monotonic clock
 	failures int       // of the store, in a row
 	due      time.Time // of the first retry, while the cursor is forgotten
+	forgot   time.Time // when that was, by the clock that stamps attempts, without its monotonic reading
 
 	loading     bool
 	settling    bool          // a settlement is being stored, or the cursor is being retired
@@ -59,6 +60,7 @@ type service struct {
 
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read
+	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
 	walk       *walk           // of the replay that runs; nil: nothing was read for it
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 
@@ -334,7 +336,7 @@ func (s *service) forget(now time.Time) {
 	if s.quiet.IsZero() {
 		s.quiet = time.Now()
 	}
-	if s.leaving || !s.current || !s.dirty.IsZero() {
+	if s.leaving || !s.current || !s.dirty.IsZero() || s.cursor.HasBounded(now) {
 		return
 	}
 	due := s.cursor.EarliestDue()
@@ -345,6 +347,6 @@ func (s *service) forget(now time.Time) {
 	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || standing.IsReplaying() && standing.State == domain.Active || s.isBehind(&standing) && standing.State == domain.Active {
 		return
 	}
-	s.due = due
+	s.due, s.forgot = due, now.Round(0)
 	s.cursor, s.receiver, s.current, s.fetched, s.wanted = nil, nil, false, nil, false
 }

@@ -236,7 +236,7 @@ const maxFetched = 4
 // skip moves the cursor past entries that have expired.
 func (s *service) skip(start domain.Position) {
 	if s.cursor.Position(start.Priority).Number < start.Number {
-		s.cursor.Skip(start)
+		s.cursor.Skip(start, s.engine.opts.Clock())
 		s.urgent = true
 		s.markDirty()
 	}

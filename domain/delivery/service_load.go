@@ -15,20 +15,23 @@ type loadResult struct {
 	version  repository.CursorVersion
 	requests []replayRequest
 	hasRead  bool // requests are those of the store
+	isAnew   bool // the receiver was to be found again
 	err      error
 }
 
 // load loads the cursor, if that is wanted or a retry is due. A settlement that is under way
 // ends before.
 func (s *service) load() {
-	isDue := !s.due.IsZero() && !s.due.After(s.engine.opts.Clock())
+	now := s.engine.opts.Clock()
+	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // the clock was set back
 	isNeeded := s.wanted || isDue || s.cursor != nil
 	if s.loading || s.settling || !isNeeded || s.leaving && s.cursor == nil || !s.engine.mayLoad(s.shard) {
 		return
 	}
 	s.loading, s.wanted = true, false
 	receiver := s.receiver
-	if s.changed {
+	isAnew := s.changed
+	if isAnew {
 		receiver, s.changed = nil, false
 	}
 	s.engine.store.run(func() {
@@ -37,6 +40,7 @@ func (s *service) load() {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
+		r.isAnew = isAnew
 		s.post(func(in *inbox) { in.loaded = r })
 	})
 }
@@ -82,7 +86,7 @@ func (s *service) finishLoad(r *loadResult) {
 		return
 	case r.err != nil:
 		s.engine.warn(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))
-		s.wanted = true
+		s.wanted, s.changed = true, s.changed || r.isAnew
 		s.pause()
 		return
 	}

@@ -34,7 +34,7 @@ type Delivery struct {
 	Attempts int              // calls of which the result is known
 	History  []domain.Attempt // the last ones
 	Due      time.Time        // of the next attempt; zero: no such time
-	Reason   string           // of a dead letter
+	Reason   string           // of a dead letter, or of one that has expired
 
 	Published time.Time // zero: not known
 	Event     *Event    // nil: it was not read, or is gone

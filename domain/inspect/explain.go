@@ -87,6 +87,9 @@ func (s *Service) Explain(ctx context.Context, reader Reader, id domain.Delivery
 	case Expired:
 		x.Cause = CauseExpired
 		x.say("The message was removed from its topic, because its retention had passed, before the subscription came to it. It is not delivered.")
+		if r := n.standing.Expiry(id.Entry); r != nil {
+			x.say("The subscription passed it at %s: %s of its priority, from number %d on, had expired.", textOf(r.At), countOf(r.Count(), "message"), r.From.Number)
+		}
 	default:
 		x.Cause = CauseUnknown
 		x.say("The subscription has passed the message, and nothing more is stored of its delivery. The last %d attempts of a subscription are stored, and a dead letter for %d days.", domain.MaxRecent, int(repository.DeadLetterRetention.Hours()/24))

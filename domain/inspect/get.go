@@ -72,6 +72,11 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 // getEnded returns the delivery of an entry that is behind the cursor, and of which no retry is
 // stored.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
+	if x := n.standing.Expiry(id.Entry); x != nil {
+		d := n.newDelivery(n.nearTaken(id.Entry), Expired)
+		d.Reason = x.Reason()
+		return &d, nil
+	}
 	d, isDelivered := n.fromRecent(id.Entry)
 	e, err := s.searchEntry(ctx, n, id.Entry)
 	if err != nil {

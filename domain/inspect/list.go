@@ -23,10 +23,16 @@ type Query struct {
 	Page         string // Page.Next of the page before; "": the first one
 }
 
-// A Page is some deliveries, in the order of their entries.
+// A Page is some deliveries, in the order of their entries. It may have fewer than were asked for,
+// or none, although there are more: what the store reads for a page is limited, and a filter may
+// let little of it pass.
 type Page struct {
 	Deliveries []Delivery
 	Next       string // "": there are no more
+
+	// Expired are the last ranges of messages that were removed before the subscription came to
+	// them. They are on the first page of all deliveries, and of dead letters.
+	Expired []domain.Expiry
 }
 
 // List returns a page of the deliveries of a subscription that are stored: those that failed or
@@ -50,6 +56,9 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 		}
 	}
 	page := m.page()
+	if q.Page == "" && (q.State == "" || q.State == Dead) {
+		page.Expired = n.standing.Expiries
+	}
 	entries := s.newEntryReader(n)
 	for i := range page.Deliveries {
 		if d := &page.Deliveries[i]; d.Event == nil {
@@ -61,8 +70,8 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	return page, nil
 }
 
-// check returns the entry that the page is behind.
-func (q *Query) check() (after domain.EntryID, err error) {
+// check returns the position of the entry that the page is behind.
+func (q *Query) check() (after domain.Position, err error) {
 	q.Size = cmp.Or(q.Size, defaultPage)
 	if q.Size < 1 || q.Size > MaxPage {
 		return after, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
@@ -71,13 +80,13 @@ func (q *Query) check() (after domain.EntryID, err error) {
 		return after, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Clip(string(q.State)))
 	}
 	if q.Page == "" {
-		return domain.EntryID{Number: -1}, nil
+		return domain.Position{EntryID: domain.EntryID{Number: -1}}, nil
 	}
 	text, err := base64.RawURLEncoding.DecodeString(q.Page)
 	if err == nil {
-		var at domain.Position
-		at, err = domain.ParsePosition(string(text) + ".0.0")
-		after = at.EntryID
+		if after, err = domain.ParsePosition(string(text)); err != nil {
+			after, err = domain.ParsePosition(string(text) + ".0.0") // of an earlier version
+		}
 	}
 	if err != nil {
 		return after, domain.Errorf(domain.Invalid, "page: want what next of the page before says, got %q", domain.Clip(q.Page))
@@ -89,14 +98,15 @@ func (q *Query) check() (after domain.EntryID, err error) {
 // one, the later source is right. Each source adds its first ones, size of them if it has more: so
 // the first size of all are complete.
 type merge struct {
-	after domain.EntryID
+	after domain.Position
 	size  int
 	found map[domain.EntryID]Delivery
-	isCut bool // a source has added size deliveries, and may have more
+	isCut bool             // a source has added size deliveries, and may have more
+	until *domain.Position // a source has looked no further; nil: each one has
 }
 
 func (m *merge) add(d Delivery) {
-	if domain.CompareEntries(d.ID.Entry, m.after) > 0 {
+	if domain.CompareEntries(d.ID.Entry, m.after.EntryID) > 0 {
 		m.found[d.ID.Entry] = d
 	}
 }
@@ -104,19 +114,26 @@ func (m *merge) add(d Delivery) {
 func (m *merge) page() *Page {
 	p := &Page{Deliveries: make([]Delivery, 0, len(m.found))}
 	for _, d := range m.found {
-		p.Deliveries = append(p.Deliveries, d)
+		if m.until == nil || domain.CompareEntries(d.ID.Entry, m.until.EntryID) < 0 {
+			p.Deliveries = append(p.Deliveries, d)
+		}
 	}
 	slices.SortFunc(p.Deliveries, func(a, b Delivery) int { return domain.CompareEntries(a.ID.Entry, b.ID.Entry) })
 	n := min(m.size, len(p.Deliveries))
-	if n > 0 && (len(p.Deliveries) > m.size || m.isCut) {
+	switch {
+	case len(p.Deliveries) > m.size, n == m.size && m.isCut:
 		p.Deliveries = p.Deliveries[:n]
-		p.Next = nextPage(p.Deliveries[n-1].ID.Entry)
+		p.Next = nextPage(p.Deliveries[n-1].position)
+	case m.until != nil:
+		last := *m.until
+		last.Number--
+		p.Next = nextPage(last)
 	}
 	return p
 }
 
-// nextPage returns the token of the page behind an entry.
-func nextPage(after domain.EntryID) string {
+// nextPage returns the token of the page behind the entry at a position.
+func nextPage(after domain.Position) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(after.String()))
 }
 
@@ -135,7 +152,7 @@ func (s *Service) addDead(ctx context.Context, n *snapshot, m *merge, state Stat
 }
 
 func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Context, domain.CursorID, domain.EntryID, int) ([]domain.Retry, error)) error {
-	found, err := read(ctx, n.definition.ID.Cursor(), m.after, m.size)
+	found, err := read(ctx, n.definition.ID.Cursor(), m.after.EntryID, m.size)
 	if err != nil && domain.KindOf(err) != domain.NotFound { // a subscription without a cursor has none
 		return err
 	}
@@ -168,7 +185,7 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addFresh adds what was not taken and passes the filter.
+// addFresh adds what was not taken and passes the filter. It looks at about maxLooked entries.
 func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
@@ -177,14 +194,18 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	if err != nil {
 		return err
 	}
-	added := 0
+	added, looked := 0, 0
 	for priority := m.after.Priority; priority < domain.Priorities; priority++ {
 		at := n.standing.Position(priority)
 		limit := min(end[priority], at.Number+nearEntries)
 		if priority == m.after.Priority {
-			at.Number = max(at.Number, m.after.Number+1)
+			at = behind(at, m.after)
 		}
 		for at.Number < limit {
+			if looked >= maxLooked && at.Number > 0 {
+				m.until = &at
+				return nil
+			}
 			found, err := s.ports.Streams.Read(ctx, n.stream, at, int(min(readAhead, limit-at.Number)))
 			if err != nil {
 				return err
@@ -192,6 +213,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 			if len(found.Entries) == 0 {
 				break // they have expired, or are not visible yet
 			}
+			looked += len(found.Entries)
 			for i := range found.Entries {
 				e := &found.Entries[i]
 				at = e.Position.Next()
@@ -209,4 +231,17 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 		}
 	}
 	return nil
+}
+
+// behind returns the first position behind the entry at after that is not before at. It believes
+// no page before that of at: a stream would be read from there on.
+func behind(at, after domain.Position) domain.Position {
+	if at.Number > after.Number {
+		return at
+	}
+	if cmp.Or(cmp.Compare(after.Segment, at.Segment), cmp.Compare(after.Page, at.Page)) > 0 {
+		at.Segment, at.Page = after.Segment, after.Page
+	}
+	at.Number = after.Number + 1
+	return at
 }

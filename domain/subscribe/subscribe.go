@@ -282,6 +282,7 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 		return nil, err
 	}
 	if d.Paused && isPaused {
+		s.notifyChange(id, nil) // a crash may have ended the call that has paused it
 		return view(d), nil
 	}
 	d.Paused = isPaused

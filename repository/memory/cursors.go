@@ -199,3 +199,15 @@ func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEnt
 	defer s.mu.Unlock()
 	return slices.Clone(s.shards[shard]), nil
 }
+
+// noteChange notes a change of the subscription of a cursor.
+func (s *Cursors) noteChange(id domain.CursorID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shard := s.shards[repository.ShardOf(id)]
+	for i := range shard {
+		if shard[i].Cursor == id {
+			shard[i].Changes++
+		}
+	}
+}

@@ -17,6 +17,7 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
+	cursors *Cursors // where changes are noted; nil: nowhere
 }
 
 var _ repository.Definitions = (*Definitions)(nil)
@@ -24,6 +25,18 @@ var _ repository.Definitions = (*Definitions)(nil)
 // NewDefinitions returns an empty Definitions.
 func NewDefinitions() *Definitions {
 	return &Definitions{all: make(map[domain.SubscriptionID]*repository.Definition)}
+}
+
+// NoteIn has changes noted in the entries of cursors. It returns s.
+func (s *Definitions) NoteIn(cursors *Cursors) *Definitions {
+	s.cursors = cursors
+	return s
+}
+
+func (s *Definitions) noteChange(id domain.SubscriptionID) {
+	if s.cursors != nil {
+		s.cursors.noteChange(id.Cursor())
+	}
 }
 
 func (s *Definitions) nextVersion() repository.DefinitionVersion {
@@ -96,6 +109,7 @@ func (s *Definitions) ReplaceSubscription(ctx context.Context, d *repository.Def
 	created := stored.Created
 	*stored = *d.Clone()
 	stored.Created, stored.Version = created, s.nextVersion()
+	s.noteChange(d.ID)
 	return stored.Version, nil
 }
 
@@ -133,5 +147,6 @@ func (s *Definitions) DeleteSubscription(ctx context.Context, owner domain.Actor
 		return err
 	}
 	s.all[id] = nil
+	s.noteChange(id)
 	return nil
 }

@@ -12,7 +12,7 @@ func TestPushConformance(t *testing.T) {
 		cursors := memory.NewCursors(o.Clock)
 		return repositorytest.PushStores{
 			Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock), Cursors: cursors, Shards: cursors,
-			Definitions: memory.NewDefinitions(), Parties: memory.NewParties(), Nodes: memory.NewNodes(o.Clock),
+			Definitions: memory.NewDefinitions().NoteIn(cursors), Parties: memory.NewParties(), Nodes: memory.NewNodes(o.Clock),
 		}
 	})
 }

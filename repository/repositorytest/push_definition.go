@@ -52,7 +52,46 @@ func (f *pushFixture) fails(kind domain.Kind, err error) {
 	require.Equal(f, kind, domain.KindOf(err), "%v", err)
 }
 
+// changesOf returns what the entry of the cursor of a subscription says of its changes.
+func (f *pushFixture) changesOf(id domain.SubscriptionID) int64 {
+	f.Helper()
+	entries, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id.Cursor()))
+	require.NoError(f, err)
+	for _, e := range entries {
+		if e.Cursor == id.Cursor() {
+			return e.Changes
+		}
+	}
+	require.Fail(f, "the cursor has no entry")
+	return 0
+}
+
 var definitionRules = []pushRule{
+	{"AChangeIsNotedInTheEntryOfTheCursor", func(f *pushFixture) {
+		d := f.subscribes(NewDefinition(NewActor()))
+		other := f.subscribes(NewDefinition(d.Owner))
+		for _, id := range []domain.SubscriptionID{d.ID, other.ID} {
+			require.NoError(f, f.Cursors.Create(f.ctx, id.Cursor(), domain.Standing{Stream: f.stream}))
+		}
+		before, ofOther := f.changesOf(d.ID), f.changesOf(other.ID)
+		changes := func(err error) {
+			f.Helper()
+			require.NoError(f, err)
+			now := f.changesOf(d.ID)
+			require.NotEqual(f, before, now)
+			before = now
+		}
+		var err error
+		d.Paused = true
+		d.Version, err = f.Definitions.ReplaceSubscription(f.ctx, d)
+		changes(err)
+		_, err = f.Definitions.Subscription(f.ctx, d.ID)
+		require.NoError(f, err)
+		require.Equal(f, before, f.changesOf(d.ID), "a read changes nothing")
+		changes(f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
+		require.Equal(f, ofOther, f.changesOf(other.ID))
+		f.fails(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
+	}},
 	{"WhatIsCreatedIsReadAndListed", func(f *pushFixture) {
 		a, b := NewActor(), NewActor()
 		f.listed(a)

@@ -175,10 +175,33 @@ func (w *World) loaded(id domain.CursorID, incarnation string) {
 	w.owners[id] = incarnation
 }
 
+// Loads returns how many loads of cursors there were, those that failed included.
+func (w *World) Loads() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.loadCount
+}
+
 func (w *World) takeoversOf(r *Receiver) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.takeovers[r.ID]
+}
+
+// lineShards have the changes of receivers in the entries of their cursors.
+type lineShards struct {
+	repository.Shards
+	world *World
+}
+
+func (s lineShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+	entries, err := s.Shards.Cursors(ctx, shard)
+	s.world.mu.Lock()
+	defer s.world.mu.Unlock()
+	for i := range entries {
+		entries[i].Changes += s.world.changes[entries[i].Cursor]
+	}
+	return entries, err
 }
 
 type lineNodes struct {

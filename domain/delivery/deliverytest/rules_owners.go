@@ -75,6 +75,51 @@ var ownerRules = []rule{
 		require.Len(w, published, 2)
 		require.True(w, published[0].Equal(published[1]), published)
 	}},
+	{"AChangeWithoutASignalIsFoundByALook", func(w *World) {
+		paused := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
+		idle := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
+		removed := w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: Status(500)})
+		n := w.Start(delivery.Options{})
+		w.Publish(n, 1)
+		<-time.After(time.Second)
+		w.Change(nil, paused, true)
+		w.Note(paused)
+		w.Remove(removed)
+		w.Note(removed)
+		<-time.After(31 * time.Second)
+		calls := len(removed.Calls())
+		loads := w.Loads()
+		w.Publish(n, 1)
+		<-time.After(time.Hour)
+		require.Len(w, paused.Calls(), 1)
+		require.Len(w, removed.Calls(), calls)
+		require.Len(w, idle.Calls(), 2)
+		require.LessOrEqual(w, w.Loads(), loads+1, "what has not changed is not loaded again")
+		w.Change(nil, paused, false) // the cursor is forgotten meanwhile
+		w.Note(paused)
+		<-time.After(31 * time.Second)
+		require.Len(w, paused.Calls(), 2)
+		n.Stop()
+		require.Equal(w, domain.Closed, w.Standing(removed).State)
+	}},
+	{"AChangeIsNotLostByALoadThatFails", func(w *World) {
+		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
+		n := w.Start(delivery.Options{Look: time.Hour})
+		synctest.Wait()
+		n.line.mu.Lock()
+		n.line.fault = func() (before, after error) { return domain.Errorf(domain.Busy, "the store is throttled"), nil }
+		n.line.mu.Unlock()
+		w.Change(n, r, true)
+		<-time.After(5 * time.Second)
+		n.line.mu.Lock()
+		n.line.fault = nil
+		n.line.mu.Unlock()
+		<-time.After(time.Minute)
+		w.Publish(n, 1)
+		<-time.After(time.Minute)
+		require.Empty(w, r.Calls())
+		n.Stop()
+	}},
 	{"AChangeDuringALoadIsNotLost", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})

@@ -36,6 +36,7 @@ type World struct {
 	takeovers map[domain.CursorID]int    // loads by another node than before
 	loadCount int                        // loads of any cursor, also those that failed
 	requests  int                        // to replay
+	changes   map[domain.CursorID]int64  // that the entries of cursors say
 }
 
 // A Clock is that of the bubble, with an error that a test sets.
@@ -50,6 +51,7 @@ func (c *Clock) Set(d time.Duration) { c.ahead.Store(int64(d)) }
 // NewWorld returns a World without receivers.
 func NewWorld(t testing.TB, open func(clock *Clock) repositorytest.PushStores) *World {
 	w := &World{TB: t, Clock: &Clock{}, Stream: repositorytest.NewStream(), open: open}
+	w.changes = make(map[domain.CursorID]int64)
 	w.receivers, w.owners, w.takeovers = make(map[domain.CursorID]*Receiver), make(map[domain.CursorID]string), make(map[domain.CursorID]int)
 	w.Stores = open(w.Clock)
 	return w
@@ -151,6 +153,13 @@ func (w *World) Change(n *Node, r *Receiver, isPaused bool) {
 	}
 }
 
+// Note has the entry of a receiver's cursor say that the receiver has changed.
+func (w *World) Note(r *Receiver) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changes[r.ID]++
+}
+
 // Remove deletes a receiver.
 func (w *World) Remove(r *Receiver) {
 	w.mu.Lock()
@@ -219,7 +228,7 @@ func (w *World) Start(opts delivery.Options) *Node {
 	n.incarnation = opts.Incarnation
 	ports := delivery.Ports{
 		Streams: lineStreams{w.Stores.Streams, n.line}, Cursors: lineCursors{w.Stores.Cursors, n.line, w},
-		Shards: w.Stores.Shards, Receivers: w, Caller: lineCaller{w, n},
+		Shards: lineShards{w.Stores.Shards, w}, Receivers: w, Caller: lineCaller{w, n},
 	}
 	if w.Shared {
 		ports.Nodes = lineNodes{w.Stores.Nodes, n.line}

@@ -1,0 +1,87 @@
+package client
+
+import (
+	"cmp"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// MaxNewerSubjects is the limit for the subjects that a [NewerFormats] remembers and logs.
+const MaxNewerSubjects = 1000
+
+// NewerFormatsOptions are those of a NewerFormats.
+type NewerFormatsOptions struct {
+	// SubjectOf returns what a node leaves alone because of a document, such as a mailbox.
+	SubjectOf func(partitionKey, id string) string
+	Name      string             // of a subject, in the log: mailbox
+	Logger    *slog.Logger       // default: none
+	Refused   prometheus.Counter // documents; nil: they are not counted
+	Reported  prometheus.Gauge   // subjects
+}
+
+// A NewerFormats remembers and logs what a node leaves to newer versions. Format numbers never
+// go down, so a subject stays in it until the process ends, unless a document of it turns out to
+// have a known format: then it was restored. It is a [FormatObserver], and safe for concurrent
+// use.
+type NewerFormats struct {
+	opts    NewerFormatsOptions
+	present atomic.Bool // documents is not empty
+
+	mu        sync.Mutex
+	documents map[string]string // by subject: the id of the document that was seen last
+}
+
+// NewNewerFormats returns a NewerFormats that remembers nothing.
+func NewNewerFormats(opts NewerFormatsOptions) *NewerFormats {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	return &NewerFormats{opts: opts, documents: make(map[string]string)}
+}
+
+// Newer implements [FormatObserver]. It logs the first document of each subject.
+func (n *NewerFormats) Newer(partitionKey, id string, err error) {
+	subject := n.opts.SubjectOf(partitionKey, id)
+	if n.opts.Refused != nil {
+		n.opts.Refused.Inc()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, known := n.documents[subject]
+	if !known && len(n.documents) == MaxNewerSubjects {
+		return
+	}
+	n.documents[subject] = id
+	n.present.Store(true)
+	n.opts.Reported.Set(float64(len(n.documents)))
+	if !known {
+		n.opts.Logger.Error("a "+n.opts.Name+" was written by a newer version; this node leaves it alone", n.opts.Name, subject, "error", err)
+	}
+}
+
+// Known implements [FormatObserver].
+func (n *NewerFormats) Known(partitionKey string, id func() string) {
+	if !n.present.Load() {
+		return
+	}
+	document := id()
+	subject := n.opts.SubjectOf(partitionKey, document)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if seen, ok := n.documents[subject]; ok && seen == document {
+		delete(n.documents, subject)
+		n.present.Store(len(n.documents) > 0)
+		n.opts.Reported.Set(float64(len(n.documents)))
+	}
+}
+
+// List returns up to limit of the subjects, in order, and how many there are.
+func (n *NewerFormats) List(limit int) ([]string, int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := slices.Sorted(maps.Keys(n.documents))
+	return all[:min(limit, len(all))], len(all)
+}

@@ -1,0 +1,48 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// An Expiry is the dead letter of consecutive messages that were removed from the stream, because
+// their retention had passed, before the cursor took them.
+type Expiry struct {
+	From EntryID   // the first one
+	To   int64     // the number behind the last one
+	At   time.Time // when the cursor passed them
+}
+
+// MaxExpiries is the limit for the expiries in a Standing. The oldest ones are dropped: Counters
+// has the sum of all.
+const MaxExpiries = 8
+
+// Count returns how many messages have expired.
+func (x *Expiry) Count() int64 { return x.To - x.From.Number }
+
+// Reason says why the messages are not delivered.
+func (x *Expiry) Reason() string {
+	return "their retention had passed before the subscription came to them"
+}
+
+// Expiry returns the expiry that includes an entry, nil if none is stored.
+func (s *Standing) Expiry(e EntryID) *Expiry {
+	for i := range s.Expiries {
+		if x := &s.Expiries[i]; x.From.Priority == e.Priority && x.From.Number <= e.Number && e.Number < x.To {
+			return x
+		}
+	}
+	return nil
+}
+
+// addExpiry notes that the entries from the position of a priority to number to have expired.
+func (s *Standing) addExpiry(from EntryID, to int64, now time.Time) {
+	for i := range s.Expiries {
+		if x := &s.Expiries[i]; x.From.Priority == from.Priority && x.To == from.Number {
+			x.To, x.At = to, now
+			return
+		}
+	}
+	s.Expiries = append(s.Expiries, Expiry{From: from, To: to, At: now})
+	s.Expiries = slices.Delete(s.Expiries, 0, max(len(s.Expiries)-MaxExpiries, 0))
+}

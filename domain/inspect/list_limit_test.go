@@ -1,0 +1,97 @@
+package inspect_test
+
+import (
+	"context"
+	"encoding/base64"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// countedStreams count the entries that are read.
+type countedStreams struct {
+	repository.Streams
+	entries int
+	from    []domain.Position
+}
+
+func (s *countedStreams) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
+	found, err := s.Streams.Read(ctx, stream, from, limit)
+	s.entries += len(found.Entries)
+	s.from = append(s.from, from)
+	return found, err
+}
+
+// newBacklogWorld returns a world in which 500 events of each priority wait. Every 50th is of
+// type b, the others are of type a.
+func newBacklogWorld(t *testing.T, filter string) (*world, *countedStreams) {
+	t.Helper()
+	w := newWorld(t, filter)
+	streams := &countedStreams{Streams: w.streams}
+	w.Service = inspect.New(inspect.Ports{Definitions: w.definitions, Cursors: w.cursors, Streams: streams, Receivers: w, Caller: w}, inspect.Options{})
+	for p := range domain.Priorities {
+		for range 10 {
+			messages := make([]domain.Message, 50)
+			for i := range messages {
+				messages[i] = domain.Message{Priority: p, Attributes: map[string]string{"type": "a"}}
+			}
+			messages[7].Attributes["type"] = "b"
+			_, err := w.streams.Append(t.Context(), w.stream(), messages)
+			require.NoError(t, err)
+		}
+	}
+	return w, streams
+}
+
+func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
+	for filter, want := range map[string]int{"type == 'c'": 0, "type == 'b'": 100, "": 5000} {
+		w, streams := newBacklogWorld(t, filter)
+		pages, seen := 0, make(map[domain.DeliveryID]bool)
+		q := inspect.Query{Subscription: w.id, Size: 7}
+		for isLast := false; !isLast; isLast = q.Page == "" {
+			streams.entries = 0
+			page, err := w.List(t.Context(), w.reader, q)
+			require.NoError(t, err)
+			require.LessOrEqual(t, streams.entries, 1100)
+			for i := range page.Deliveries {
+				require.False(t, seen[page.Deliveries[i].ID], "no delivery is in two pages")
+				seen[page.Deliveries[i].ID] = true
+			}
+			q.Page = page.Next
+			pages++
+		}
+		require.Len(t, seen, want, filter)
+		require.GreaterOrEqual(t, pages, 5)
+	}
+}
+
+// What failed is listed in order with what waits, although a page ends where no more was read.
+func TestAPageThatIsCut_LeavesOutWhatIsBehindIt(t *testing.T) {
+	w, _ := newBacklogWorld(t, "type == 'b'")
+	w.calls(domain.Answer{Status: 500}) // the first event of priority 9
+	states := w.list(inspect.Query{Size: 100})
+	require.Len(t, states, 101, "the one that failed does not pass the filter")
+	require.Equal(t, "9.0 retrying", states[90])
+	require.Len(t, w.list(inspect.Query{State: inspect.Waiting}), 100)
+}
+
+// A page is that of a reader, who may say anything in its token.
+func TestATokenOfAnEarlierPageOfTheStream_IsNotReadFromThere(t *testing.T) {
+	w, streams := newBacklogWorld(t, "")
+	w.calls(domain.Answer{Status: 200})
+	standing, err := w.cursors.Standing(t.Context(), w.id.Cursor())
+	require.NoError(t, err)
+	at := standing.Position(9)
+	for _, token := range []string{"9.100.0.0", "9.100"} {
+		streams.from = nil
+		_, err = w.List(t.Context(), w.reader, inspect.Query{Subscription: w.id, Page: base64.RawURLEncoding.EncodeToString([]byte(token))})
+		require.NoError(t, err)
+		require.NotEmpty(t, streams.from)
+		require.EqualValues(t, 101, streams.from[0].Number)
+		require.Equal(t, []int{at.Segment, at.Page}, []int{streams.from[0].Segment, streams.from[0].Page})
+	}
+}

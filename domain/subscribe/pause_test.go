@@ -1,0 +1,23 @@
+package subscribe_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// The first call may have ended before the engine was told.
+func TestAPauseThatIsRepeated_IsToldAgain(t *testing.T) {
+	told := 0
+	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { told++ }})
+	s, err := w.Create(t.Context(), w.draft())
+	require.NoError(t, err)
+	for i := range 2 {
+		_, err = w.SetPaused(t.Context(), w.owner, s.ID, true)
+		require.NoError(t, err)
+		require.Equal(t, i+1, told)
+	}
+}
