@@ -255,7 +255,7 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		w.savedSmall = time.Now()
 		done, w.batch = append(done, w.batch...), nil
 	}
-	w.index.storeFilter(w.r, w.head)
+	w.index.storeFilters(w.r, w.head)
 	w.reserved, w.yields = following, wanted
 	w.complete(done, nil)
 	return nil
