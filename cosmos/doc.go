@@ -31,8 +31,9 @@
 //	+-------------------+
 //
 //	head    numbers reserved and visible; the intent of the Save in flight; for each
-//	        cabinet its last drawer, the fill of that drawer, its retention, and its
-//	        tail: the newest events, which are not in a page yet
+//	        cabinet its last drawer, the fill of that drawer, its retention, its front: an
+//	        event that was the first to wait, and its tail: the newest events, which are
+//	        not in a page yet
 //	gate    the open bundle; for each cabinet the position behind the last acknowledged
 //	        event; the subscriptions that are told of a Dequeue. One for each group
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
@@ -68,8 +69,8 @@
 //	reserve  store the payloads, then replace the head: the intent
 //	insert   create the pages
 //	count    raise the counts of drawers, or create them
-//	point    create or raise entries for drawers in which no event waited; those of new
-//	         drawers are written beside the counts
+//	point    create entries for new drawers, beside the counts. For others in which no
+//	         event waited, the commit notes fronts, or entries are raised
 //	commit   replace the head: all events are visible, together. Under load the same
 //	         write reserves for the Saves that have gathered
 //	claim    mark the intent as aborted: its owner's commit is refused
