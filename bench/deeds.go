@@ -104,6 +104,15 @@ func median[T any](values []T, of func(T) float64) float64 {
 	return found[len(found)/2]
 }
 
+// mean returns the mean of values, by what of counts.
+func mean[T any](values []T, of func(T) float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += of(v)
+	}
+	return sum / float64(len(values))
+}
+
 func milliseconds(c cost) float64 { return float64(c.took.Microseconds()) / 1000 }
 func seconds(c cost) float64      { return c.took.Seconds() }
 func units(c cost) float64        { return c.Units }

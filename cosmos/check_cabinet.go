@@ -152,6 +152,22 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	}
 }
 
+// front compares the front of the cabinet, if it is just behind the gate, with the first event
+// that waits.
+func (s *scan) front() {
+	stated := s.last.frontBehind(s.at)
+	if stated == 0 {
+		return
+	}
+	at := slices.IndexFunc(s.seen, func(d *drawerSeen) bool { return d.next > 0 })
+	if at < 0 || s.seen[at].next == stated {
+		return
+	}
+	s.l.found("H4", headWrong, "front of "+s.name, func(ctx context.Context, c *call) error {
+		return c.dropFront(ctx, s.l.recipient, nameOf(s.cabinet))
+	}, "the head says that the first event that waits has number %d, and it has %d", stated, s.seen[at].next)
+}
+
 // whole holds what was read of all drawers to the head and the gate.
 func (s *scan) whole() {
 	var last domain.Sequence
@@ -167,6 +183,7 @@ func (s *scan) whole() {
 		waiting += d.waiting
 		bundled += d.bundled
 	}
+	s.front()
 	isInFront := s.at.isInFront(s.last) // which is reported separately
 	// The numbers of a head that was raised above a gate are those of events that are lost.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence

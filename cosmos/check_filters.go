@@ -42,7 +42,7 @@ func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64)
 			keys[i] = at.keyOf(hash, 0)
 		}
 		right := &blockFilterDoc{
-			ID: at.id(), PartitionKey: cabinetKey(s.cabinet), Until: at.end(), Drawer: d.id, Count: d.limit, Sealed: d.sealed,
+			ID: at.id(), PartitionKey: cabinetKey(s.cabinet), Until: at.end(), Drawer: d.id, Count: d.paged, Sealed: d.sealed,
 			Fingerprints: newFingerprintSet(at, keys).encode(), Document: doc.Document,
 		}
 		_, err := c.Put(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.id(), etag, right)

@@ -321,6 +321,7 @@ func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
 		switch where := "entry " + d.id; {
 		case e == nil: // the small Saves of a drawer write none
 		case e.NextSequence < d.next && d.id == s.last.Drawer: // events were taken from the tail
+		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // no Save raises it then
 		case e.NextSequence < d.next:
 			l.found("H10", entryLow, where, replace(container, key, want.replacing(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:

@@ -15,8 +15,9 @@ import (
 
 // Entries are hints of which the choice of a Peek needs one for each cabinet, the smallest.
 // An entry is written with the first events of a drawer that are not in a tail. It stays when
-// the last of them is acknowledged, and is raised by the next Save, which costs less than to
-// delete and create it; it is deleted when the gate leaves the drawer.
+// the last of them is acknowledged. The next Save notes in the head what waits then, see
+// front.go, or raises the entry, which costs less than to delete and create it; it is deleted
+// when the gate leaves the drawer.
 //
 // Each entry that a query reads is paid for, and each query, too. So a query for the smallest
 // entry of one cabinet is best for few cabinets and for those with many drawers, and one

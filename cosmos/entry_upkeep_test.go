@@ -87,6 +87,8 @@ func TestEntries_CostATenthOfAnEventsLife(t *testing.T) {
 		{"batches of 125 of three kinds, fetched at once", tails, 40, 125, 3, 1, false},
 		{"batches of 75 of three kinds, fetched at once", tails, 20, 75, 3, 1, false},
 		{"batches of 250 of two kinds, fetched at once", tails, 20, 250, 2, 1, false},
+		{"batches of 250 of ten kinds, fetched at once", tails, 20, 250, 10, 1, false},
+		{"batches of 250 of ten kinds, fetched by 4", tails, 20, 250, 10, 4, false},
 		{"batches of 125 of three kinds, fetched by 10", tails, 40, 125, 3, 10, false},
 		{"batches of 125 of ten kinds, fetched by 10", tails, 40, 125, 10, 10, false},
 		{"batches of 125 of three kinds in small drawers, fetched by 40", small, 80, 125, 3, 40, false},

@@ -53,6 +53,7 @@ type received struct {
 	Sequence domain.Sequence       `json:"sequence"`         // of the last event
 	Total    int64                 `json:"total"`            // events ever
 	Marks    []mark                `json:"marks,omitempty"`  // when they were saved, in order
+	Front    front                 `json:"front,omitzero"`   // an event that was the first to wait when it was saved
 	Unknown  client.UnknownMembers `json:",embed"`
 
 	// RemovedOrdinal and RemovedTotal of the head when the cabinet was new. Its drawers have
@@ -110,8 +111,9 @@ func (h *head) reserve(p *plan) *head {
 	return c
 }
 
-// commit returns h with the events of its intent visible.
-func (h *head) commit() *head {
+// commit returns h with the events of its intent visible. The first events of those of its
+// parts for which isFront is true become the fronts of their cabinets; nil: none.
+func (h *head) commit(isFront []bool) *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
 	if c.Wanted == "" { // else who is waiting may be who was undone, and needs the time
@@ -121,10 +123,14 @@ func (h *head) commit() *head {
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
 		before := c.cabinet(p.Cabinet)
+		if isFront != nil && isFront[i] {
+			before.Front = front{before.Total + 1, int64(p.First)}
+		}
 		c.Cabinets[p.Cabinet] = received{
 			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
 			Marks:   before.marked(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Front:   before.Front,
 			Unknown: before.Unknown,
 
 			BaseOrdinal: before.BaseOrdinal, BaseTotal: before.BaseTotal, Raise: before.Raise,

@@ -27,7 +27,7 @@ func transitionHead() *head {
 func TestHeadTransitions_LeaveTheReceiver(t *testing.T) {
 	for name, transition := range map[string]func(*head) *head{
 		"reserve":      func(h *head) *head { return h.reserve(&plan{intent: &intent{ID: "next", Last: 20}}) },
-		"commit":       (*head).commit,
+		"commit":       func(h *head) *head { return h.commit(nil) },
 		"claim":        (*head).claim,
 		"clear":        (*head).clear,
 		"markWanted":   func(h *head) *head { return h.markWanted("p") },
@@ -41,7 +41,7 @@ func TestHeadTransitions_LeaveTheReceiver(t *testing.T) {
 }
 
 func TestHeadCommit_MakesTheIntentVisible(t *testing.T) {
-	next := transitionHead().commit()
+	next := transitionHead().commit(nil)
 	assert.Nil(t, next.Intent)
 	assert.Equal(t, domain.Sequence(13), next.Watermark)
 	assert.Equal(t, received{
@@ -53,7 +53,7 @@ func TestHeadCommit_MakesTheIntentVisible(t *testing.T) {
 func TestHeadCommit_KeepsTheLeaseWhileAnotherProcessWaits(t *testing.T) {
 	wanted := transitionHead().markWanted("p")
 	assert.Equal(t, "p", wanted.Wanted)
-	next := wanted.commit()
+	next := wanted.commit(nil)
 	assert.Equal(t, 1, next.Undone, "the process that waits may be the one that was rolled back")
 	assert.Empty(t, next.Wanted)
 }
@@ -73,7 +73,7 @@ func TestHeadIntentStands_UntilItIsClaimedOrReplaced(t *testing.T) {
 	assert.True(t, h.intentStands(h.markWanted("p")))
 	assert.False(t, h.intentStands(h.claim()))
 	assert.False(t, h.claim().intentStands(h), "its own claim is not one that can be committed")
-	assert.False(t, h.intentStands(h.commit()))
+	assert.False(t, h.intentStands(h.commit(nil)))
 	other := h.reserve(&plan{intent: &intent{ID: "other"}})
 	assert.False(t, h.intentStands(other))
 }
@@ -92,5 +92,5 @@ func TestHeadIsFilling_OnlyCabinetsOfTheIntent(t *testing.T) {
 	h := transitionHead()
 	assert.True(t, h.isFilling("c"))
 	assert.False(t, h.isFilling("d"))
-	assert.False(t, h.commit().isFilling("c"))
+	assert.False(t, h.commit(nil).isFilling("c"))
 }

@@ -197,7 +197,7 @@ func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate
 }
 
 // choose returns the run of the candidate whose first event has the smallest
-// sequence number. The catalog says which that seems to be; the cabinet itself
+// sequence number. The head or the catalog says which that seems to be; the cabinet itself
 // has the last word, and an entry that turns out to be missing or too low is
 // mended on the way.
 func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error) {
@@ -211,20 +211,21 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 		}
 		return cand.run, cand.lost
 	}
-	if err := c.readEntries(ctx, slices.DeleteFunc(slices.Clone(candidates), (*candidate).isInTail)); err != nil {
+	var others []*candidate // whose first events the head does not tell
+	for _, cand := range candidates {
+		if err := cand.lookInHead(); err != nil {
+			return nil, err
+		}
+		if cand.first == 0 {
+			others = append(others, cand)
+		}
+	}
+	if err := c.readEntries(ctx, others); err != nil {
 		return nil, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
-	for _, cand := range candidates {
-		if cand.isInTail() {
-			first, err := cand.firstOfTail()
-			if err != nil {
-				return nil, err
-			}
-			cand.first = first
-			continue
-		}
+	for _, cand := range others {
 		if cand.believesEntry() {
 			cand.first = cand.entry.NextSequence
 			continue
@@ -270,6 +271,15 @@ func isInTail(last received, at position) bool {
 
 // isInTail reports whether the candidate's first event is in the tail.
 func (cand *candidate) isInTail() bool { return isInTail(cand.last, cand.at) }
+
+// lookInHead sets first if the head tells it.
+func (cand *candidate) lookInHead() (err error) {
+	cand.first = cand.last.frontBehind(cand.at)
+	if cand.isInTail() {
+		cand.first, err = cand.firstOfTail()
+	}
+	return err
+}
 
 // firstOfTail returns the number of the first event of the tail that waits.
 func (cand *candidate) firstOfTail() (domain.Sequence, error) {
@@ -321,10 +331,10 @@ func (cand *candidate) lookAndMend(ctx context.Context, c *call) error {
 	return nil
 }
 
-// mend makes the candidate's entry point at its first event, which has been read. An event
-// of the tail needs none.
+// mend makes the candidate's entry point at its first event, which has been read. One that the
+// head tells needs none.
 func (cand *candidate) mend(ctx context.Context, c *call) {
-	if cand.isInTail() {
+	if cand.isInTail() || cand.last.frontBehind(cand.at) > 0 {
 		return
 	}
 	if cand.entry == nil || cand.entry.NextSequence < cand.first {

@@ -28,7 +28,7 @@ func kindsOf(actor domain.ActorID, kinds int) []domain.Event {
 // by a node that knows it and by nodes that do not.
 func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	for _, tc := range []struct{ kinds, batches, tails int }{
-		{5, 20, 24}, {10, 20, 24}, {10, 20, 0}, {40, 10, 24}, {100, 5, 24}, {100, 5, 0}, {999, 1, 24}, {999, 3, 0}, {999, 20, 24},
+		{3, 150, 24}, {4, 150, 24}, {5, 20, 24}, {10, 20, 24}, {10, 20, 0}, {40, 10, 24}, {100, 5, 24}, {100, 5, 0}, {999, 1, 24}, {999, 3, 0}, {999, 20, 24},
 	} {
 		if testing.Short() && tc.kinds > 100 {
 			continue
@@ -212,4 +212,29 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	for _, d := range drawers {
 		require.LessOrEqual(t, d.count, pages[d.drawer], "it is replaced")
 	}
+}
+
+// The filter of a recipient covers the small drawers. One that has outgrown it is in it with the
+// few events of former times.
+func TestADrawerThatHasOutgrownTheFilterOfItsRecipient_IsKnownByItsOwn(t *testing.T) {
+	const kinds = 9
+	r := newRig(t, embedded.Options{Pessimistic: true})
+	actor := repositorytest.NewActor()
+	opts := Options{TailEvents: 24, SweepEvery: -1}
+	node := r.node(opts, true)
+	for range 120 {
+		var events []domain.Event
+		for range 24 {
+			events = append(events, kindsOf(actor, kinds)...)
+		}
+		_, err := node.Save(t.Context(), actor, events)
+		require.NoError(t, err)
+		node.Settle(t.Context(), actor)
+	}
+	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), actor)
+	require.NoError(t, err)
+	require.NotEmpty(t, drawers)
+	cost := r.costOfSave(r.node(opts, false), actor)
+	t.Logf("%d requests, %.1f RU", cost.requests, cost.units)
+	require.LessOrEqual(t, cost.units, 20.0*kinds, "a filter and a few pages of each, rather than 100 pages")
 }

@@ -41,7 +41,7 @@ type Options struct {
 	// serve a recipient once one of its cabinets was removed.
 	KeepCabinets bool
 	// Unfiltered is how many cabinets a node that does not know a recipient reads one by one
-	// rather than the filter of the recipient. Default 4, negative: none.
+	// rather than the filter of the recipient. Default 2, negative: none.
 	Unfiltered int
 	SweepEvery time.Duration // how often one of the nodes sweeps; default 1 h, negative: only when Sweep is called
 	// SweepUnits is how many request units a second the sweeps that Run starts spend, at most;
@@ -93,7 +93,7 @@ const DefaultTailEvents = 24
 const DefaultSweepUnits = 1_000
 
 // defaultUnfiltered cabinets cost as much to read one by one as the filter of their recipient.
-const defaultUnfiltered = 4
+const defaultUnfiltered = 2
 
 // maxTailEvents leaves room below what a reader takes for damage.
 const maxTailEvents = 200

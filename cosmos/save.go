@@ -213,7 +213,7 @@ func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) erro
 func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.batch = nil
-	next := w.head.commit()
+	next := w.head.commit(p.fronts)
 	var following, appended *plan
 	if !wanted && !w.alone {
 		w.take()
@@ -242,7 +242,7 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 			}
 		}
 		wanted, following, appended = w.head.Wanted != "", nil, nil
-		err = w.writeHead(ctx, c, w.head.commit())
+		err = w.writeHead(ctx, c, w.head.commit(p.fronts))
 	}
 	if err != nil {
 		w.batch = append(done, w.batch...)
@@ -255,7 +255,7 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		w.savedSmall = time.Now()
 		done, w.batch = append(done, w.batch...), nil
 	}
-	w.index.storeFilter(w.r, w.head)
+	w.index.storeFilters(w.r, w.head)
 	w.reserved, w.yields = following, wanted
 	w.complete(done, nil)
 	return nil
@@ -317,8 +317,9 @@ func (w *writer) carryOut(ctx context.Context, c *call, p *plan) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	p.fronts = w.frontsOf(wasEmpty)
 	for i := range wasEmpty {
-		wasEmpty[i] = wasEmpty[i] || p.intent.Parts[i].New && !begun[i]
+		wasEmpty[i] = wasEmpty[i] && !p.isFront(i) || p.intent.Parts[i].New && !begun[i]
 	}
 	return w.point(ctx, c, p, wasEmpty)
 }

@@ -97,19 +97,31 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 		}
 	}
 	inTail := max(0, cab.last.Fill-max(before, cab.last.inPages()))
-	cab.open.unread += costOfPages(read.pagesRead, cab.open.fill-before-inTail) + costOfTail(inTail)
-	cab.storeFilter(c.r)
+	unread := costOfPages(read.pagesRead, cab.open.fill-before-inTail)
+	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // they were tails
+		unread *= smallSaves
+	}
+	cab.open.unread += unread + costOfTail(inTail)
+	cab.storeFilter(c.r, cab.last)
 	return nil
 }
 
-// storeFilter has the filter of the drawer that is being filled stored, if too much of the
-// drawer is not in the stored one.
-func (cab *cabinetIndex) storeFilter(r *Repository) {
-	if cab.open.unread < maxUnread || cab.open.hasLost {
+// storeFilter has the filter of the drawer that is being filled stored, if too many of its
+// pages are not in the stored one. A head states last. The filter covers no slot of the tail: a
+// failover may lose the head with the tail and not the filter, and other events come into these
+// slots.
+func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
+	if cab.open.drawer != last.Drawer || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return
 	}
-	cab.open.unread = 0
-	r.hints.leaveFilter(cab.cabinet, cab.open.drawerFilter(), cab.open.stored)
+	inTail := costOfTail(last.tailLen())
+	if cab.open.unread-inTail < maxUnread {
+		return
+	}
+	cab.open.unread = inTail
+	f := cab.open.drawerFilter()
+	f.count = last.inPages()
+	r.hints.leaveFilter(cab.cabinet, f, cab.open.stored)
 }
 
 // add adds the events of a part that has been committed. If its drawer is new, the one
@@ -135,18 +147,15 @@ func (cab *cabinetIndex) add(r *Repository, part *part, events []numbered, inTai
 	}
 	cab.last = last
 	if cab.open.misfit != "" { // not before: an old head makes every filter a misfit
-		cab.open.stored = &storedFilter{etag: cab.open.misfit}
-		cab.open.misfit, cab.open.unread = "", maxUnread
+		cab.open.stored = &storedFilter{etag: cab.open.misfit, count: -1}
+		cab.open.misfit, cab.open.unread = "", cab.open.unread+maxUnread
 	}
 	for _, e := range events {
 		cab.open.add(e.ID, e.digest)
 	}
 	if inTail {
-		cab.open.unread += costOfTail(part.Count)
+		cab.open.unread += costOfTail(part.Count) + costOfSmaller
 	} else {
 		cab.open.unread += costOfPages(1, part.Count)
-	}
-	if cab.open.fill < r.opts.DrawerCapacity { // else it is stored when the drawer is left, which is soon
-		cab.storeFilter(r)
 	}
 }

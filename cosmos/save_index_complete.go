@@ -52,7 +52,7 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 			continue
 		}
 		known := openDrawer{drawer: e.drawer, ordinal: e.ordinal, stored: &storedFilter{}}
-		known.begin(f, e.limit)
+		known.begin(f, e.limit, e.limit)
 		if cab.left.drawer == e.drawer && cab.left.fill > known.fill {
 			known = cab.left
 		}

@@ -19,8 +19,8 @@ type openDrawer struct {
 	filter  *fingerprintSet // nil if from is 0
 	ids     map[domain.EventID]domain.Digest
 	stored  *storedFilter
-	misfit  azcore.ETag // of a stored filter that cannot be used and is to be replaced
-	unread  int         // costOfPages of what is not in the stored filter
+	misfit  azcore.ETag // of a stored filter that is to be replaced
+	unread  int         // costOfPages of what is not in the stored filter, small Saves counted more
 }
 
 // A node that does not know a recipient reads the stored filter of the drawer and the pages
@@ -39,17 +39,32 @@ const costOfPage = 400
 // of some 24.
 func costOfTail(events int) int { return costOfPages(0, events) + events*costOfPage/24 }
 
+// A small Save costs a third of any other, so a cold one may read a third as many pages. Where
+// Saves of one event follow each other, each counts as three.
+const (
+	smallSaves    = 3
+	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // is added for each small Save
+	fewSmallPages = maxUnread / costOfPage / smallSaves
+)
+
 // begin adopts the stored filter of the drawer, which may be nil. One that covers more
 // than the slots below limit, which a head or the drawer knows, is not used: the head is an
-// old one, or a newer one was lost in a failover and its slots have other events now.
-func (o *openDrawer) begin(f *readFilter, limit int) {
+// old one, or a newer one was lost in a failover and its slots have other events now. The slots
+// from inPages on are in a tail. Older versions store filters that cover some of them; these are
+// replaced.
+func (o *openDrawer) begin(f *readFilter, limit, inPages int) {
 	o.looked = true
 	switch {
 	case f == nil:
 	case f.doc.Drawer != o.drawer || f.doc.Count < 0 || f.doc.Count > limit:
 		o.misfit = f.doc.ETag
 	default:
-		o.filter, o.from, o.fill = f.set, f.doc.Count, f.doc.Count
+		if f.doc.Count > inPages {
+			o.misfit = f.doc.ETag
+		}
+		if covered := min(f.doc.Count, inPages); covered > o.fill {
+			o.filter, o.from, o.fill = f.set, covered, covered
+		}
 		o.stored.etag, o.stored.count, o.stored.sealed = f.doc.ETag, f.doc.Count, f.doc.Sealed
 	}
 }

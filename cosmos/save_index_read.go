@@ -166,7 +166,7 @@ func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) er
 			f := found[at]
 			switch {
 			case at == open && cab.open.drawer != "" && !cab.open.looked:
-				cab.open.begin(f, cab.last.Fill)
+				cab.open.begin(f, cab.last.Fill, cab.last.inPages())
 			case f != nil && (at.level > 0 || f.doc.Sealed):
 				cab.admit(at, &residentFilter{set: f.set})
 			default:

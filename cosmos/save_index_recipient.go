@@ -52,9 +52,16 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	}
 	for i := range drawers {
 		cab := unread[drawers[i].drawer]
-		if cab != nil && !cab.open.adopt(&drawers[i], cab.last.inPages()) {
-			x.replaceFilter = true
+		if cab == nil {
+			continue
 		}
+		inPages := cab.last.inPages()
+		if !cab.open.adopt(&drawers[i], inPages) {
+			x.replaceFilter = true
+			continue
+		}
+		// A drawer that has outgrown the filter has one of its own, which covers more.
+		cab.open.looked = inPages-cab.open.fill <= fewSmallPages*max(c.r.opts.TailEvents, 1)
 	}
 	return nil
 }
@@ -66,7 +73,6 @@ func (o *openDrawer) adopt(d *filteredDrawer, limit int) bool {
 	if d.count > limit {
 		return false
 	}
-	o.looked = true
 	if d.count <= o.fill {
 		return true
 	}
@@ -128,9 +134,21 @@ func (s *storedRecipientFilter) lacking(parts []filterPart) int {
 	return n
 }
 
+// storeFilters has the filters of drawers and that of the recipient stored, if the stored ones
+// lack too many pages. h is the head as a Save has just written it: the index knows some cabinets
+// as of an older one.
+func (x *index) storeFilters(r *Repository, h *head) {
+	for name, last := range h.Cabinets {
+		// That of a full drawer is stored when the drawer is left, which is soon.
+		if cab := x.cabinets[name]; cab != nil && last.Fill < r.opts.DrawerCapacity {
+			cab.storeFilter(r, last)
+		}
+	}
+	x.storeFilter(r, h)
+}
+
 // storeFilter has the filter of the recipient stored, if the stored one lacks the pages of too
-// many cabinets. h is the head as a Save has just written it: the index knows some cabinets as
-// of an older one.
+// many cabinets.
 func (x *index) storeFilter(r *Repository, h *head) {
 	var parts []filterPart
 	for name, last := range h.Cabinets {

@@ -10,6 +10,7 @@ type plan struct {
 	events [][]numbered // of each part
 
 	batches func() []pageBatch // its pages, which are cut and encoded once
+	fronts  []bool             // parts whose first events the head notes as fronts; nil: none
 }
 
 // planSave gives events, which are in order and new to the recipient, their

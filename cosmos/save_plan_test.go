@@ -38,7 +38,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	assert.Equal(t, domain.Sequence(90), reserved.Watermark)
 	assert.Nil(t, h.Intent, "the head that was read is left as it is")
 
-	committed := reserved.commit()
+	committed := reserved.commit(nil)
 	assert.Equal(t, domain.Sequence(106), committed.Watermark)
 	assert.Nil(t, committed.Intent)
 	assert.Equal(t, received{Drawer: "new4", Fill: 1, Ordinal: 6, Sequence: 106, Total: 45}, committed.Cabinets[a])

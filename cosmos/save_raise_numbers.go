@@ -22,6 +22,7 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName
 			return err
 		}
 		last := next.cabinet(name)
+		last.Front = front{} // it may count lost events
 		at = last.sinceBase(at)
 		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.floor(name), at)
 		if err != nil {

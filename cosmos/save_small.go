@@ -162,7 +162,7 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 	w.objects = nil
 	w.yields, w.savedSmall = wanted, time.Now()
 	w.index.add(w.r, p, true)
-	w.index.storeFilter(w.r, w.head)
+	w.index.storeFilters(w.r, w.head)
 	w.complete(w.batch, nil)
 	w.batch = nil
 	return nil
