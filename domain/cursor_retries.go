@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"time"
 )
 
-// retries are the deliveries of a cursor that failed: those that wait, in the order of their
-// due times, and those that are called.
+// retries are the deliveries of a cursor that failed: those that wait, for each priority in the
+// order of their due times, and those that are called.
 type retries struct {
 	all    map[EntryID]*waitingRetry
-	due    dueHeap
+	due    *[Priorities]dueHeap // nil: there was no retry
 	digest uint64
+	turn   PriorityTurn // of those that are due
 }
 
 type waitingRetry struct {
@@ -30,15 +32,43 @@ func (r *retries) get(e EntryID) *Retry {
 
 // first returns the retry that is due first and not called, or nil.
 func (r *retries) first() *Retry {
-	if len(r.due) == 0 {
+	var first *waitingRetry
+	for _, h := range r.heaps() {
+		if len(h) > 0 && (first == nil || compareDue(h[0], first) < 0) {
+			first = h[0]
+		}
+	}
+	if first == nil {
 		return nil
 	}
-	return &r.due[0].Retry
+	return &first.Retry
+}
+
+// next returns the retry to call next, of those that are due and not called, or nil.
+func (r *retries) next(now time.Time) *Retry {
+	var due PrioritySet
+	for p, h := range r.heaps() {
+		if len(h) > 0 && !h[0].Due.After(now) {
+			due.Add(p)
+		}
+	}
+	if due.IsEmpty() {
+		return nil
+	}
+	return &r.due[r.turn.Next(due)][0].Retry
+}
+
+// heaps returns the retries that are not called, by their priorities.
+func (r *retries) heaps() []dueHeap {
+	if r.due == nil {
+		return nil
+	}
+	return r.due[:]
 }
 
 // earliest returns up to n of the retries that are not called, in the order of their due times.
 func (r *retries) earliest(n int) []EntryID {
-	due := slices.Clone(r.due)
+	due := slices.Concat(r.heaps()...)
 	slices.SortFunc(due, compareDue)
 	var ids []EntryID
 	for _, w := range due[:min(n, len(due))] {
@@ -52,11 +82,11 @@ func (r *retries) put(retry Retry) {
 	r.remove(retry.EntryID, false)
 	w := &waitingRetry{Retry: retry}
 	if r.all == nil {
-		r.all = make(map[EntryID]*waitingRetry)
+		r.all, r.due = make(map[EntryID]*waitingRetry), new([Priorities]dueHeap)
 	}
 	r.all[retry.EntryID] = w
 	r.digest += retry.digest()
-	heap.Push(&r.due, w)
+	heap.Push(&r.due[retry.Priority], w)
 }
 
 // remove removes a retry. If it is called, it remains and is not found by first.
@@ -66,7 +96,7 @@ func (r *retries) remove(e EntryID, called bool) {
 		return
 	}
 	if w.index >= 0 {
-		heap.Remove(&r.due, w.index)
+		heap.Remove(&r.due[e.Priority], w.index)
 	}
 	if !called {
 		r.digest -= w.digest()

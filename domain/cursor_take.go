@@ -95,8 +95,9 @@ type Call struct {
 	Claim bool
 }
 
-// Next returns the delivery to call next: one that was taken or, if there is none, the retry
-// that has been due the longest. It returns false if nothing may be called now.
+// Next returns the delivery to call next: one that was taken or, if there is none, a retry that is
+// due. Of several, the priority goes first whose turn it is, and of that the one that was taken
+// first, or has been due the longest. It returns false if nothing may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
 	c.observe(now)
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
@@ -127,21 +128,32 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 			return call, true
 		}
 	}
-	for _, p := range s.Open {
-		if _, called := c.calls[p.EntryID]; !called && !c.isHeld(p.EntryID) && !c.isPostponed(p.EntryID, now) {
-			return Call{Position: p}, true
-		}
+	if p, ok := c.nextOpen(now); ok {
+		return Call{Position: p}, true
 	}
-	r := c.retries.first()
+	r := c.retries.next(now)
 	if s.isCareful() {
 		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
 			r = suspect
 		} // a cursor that is full takes nothing fresh, so any retry is called, one at a time
 	}
-	if r == nil || r.Due.After(now) || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
+	if r == nil || c.isCallingClaimed() && s.isSuspect(r.EntryID) {
 		return Call{}, false
 	}
 	return callOf(r), true
+}
+
+// nextOpen returns the first delivery of the highest priority that was taken and may be called.
+func (c *Cursor) nextOpen(now time.Time) (next Position, ok bool) {
+	for _, p := range c.standing.Open {
+		if ok && p.Priority <= next.Priority {
+			continue
+		}
+		if _, called := c.calls[p.EntryID]; !called && !c.isHeld(p.EntryID) && !c.isPostponed(p.EntryID, now) {
+			next, ok = p, true
+		}
+	}
+	return next, ok
 }
 
 func callOf(r *Retry) Call {
@@ -186,7 +198,10 @@ func (c *Cursor) outstanding(e EntryID) (Call, bool) {
 func (c *Cursor) Begin(call Call) {
 	c.calls[call.EntryID] = call.Attempts
 	delete(c.postponed, call.EntryID)
-	c.retries.remove(call.EntryID, true)
+	if c.retries.get(call.EntryID) != nil {
+		c.retries.remove(call.EntryID, true)
+		c.retries.turn.Pick()
+	}
 }
 
 // EarliestDue returns when the next retry is due, or when the hold or the breaker ends if

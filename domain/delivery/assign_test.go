@@ -54,11 +54,12 @@ func TestFewWorkers_GoToLongQueuesMoreOften(t *testing.T) {
 // A dispatcherTest has cursors that are offered again after each call.
 type dispatcherTest struct {
 	*dispatcher
-	granted []*permit
+	granted    []*permit
+	priorities map[*service]int // of those that are offered again with another one than 0
 }
 
 func newDispatcherTest(workers, queues int) *dispatcherTest {
-	d := &dispatcherTest{}
+	d := &dispatcherTest{priorities: make(map[*service]int)}
 	d.dispatcher = newDispatcher(workers, queues, rand.New(rand.NewPCG(uint64(workers), uint64(queues))).Uint64,
 		func(p *permit) { d.granted = append(d.granted, p) })
 	return d
@@ -68,7 +69,7 @@ func newDispatcherTest(workers, queues int) *dispatcherTest {
 func (d *dispatcherTest) next() *permit {
 	p := d.granted[0]
 	d.granted = d.granted[1:]
-	d.offer(p.service, p.queue)
+	d.offer(p.service, p.queue, d.priorities[p.service])
 	d.release(p)
 	return p
 }
@@ -82,7 +83,7 @@ func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
 		d := newDispatcherTest(workers, queues)
 		for q := range queues {
 			for range 1 + 100*(q%2) {
-				d.offer(&service{}, q)
+				d.offer(&service{}, q, 0)
 			}
 		}
 		runs := (queues + workers - 1) / workers
@@ -104,7 +105,7 @@ func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 	for range 100 {
 		s := &service{}
 		last[s] = 0
-		d.offer(s, 0)
+		d.offer(s, 0, 0)
 	}
 	for i := range 5000 {
 		s := d.next().service
@@ -116,13 +117,13 @@ func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 	d := newDispatcherTest(4, 3)
 	for range 100 {
-		d.offer(&service{}, 2)
+		d.offer(&service{}, 2, 0)
 	}
 	require.Len(t, d.granted, 2, "two are left to the other queues")
-	d.offer(&service{}, 0)
-	d.offer(&service{}, 1)
+	d.offer(&service{}, 0, 0)
+	d.offer(&service{}, 1, 0)
 	require.Len(t, d.granted, 4)
-	d.offer(&service{}, 0)
+	d.offer(&service{}, 0, 0)
 	require.Len(t, d.granted, 4)
 }
 
@@ -130,11 +131,11 @@ func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
-		d.offer(newSuspect(), 0)
+		d.offer(newSuspect(), 0, 0)
 	}
 	require.Len(t, d.granted, 4)
 	for range 100 {
-		d.offer(&service{}, 0)
+		d.offer(&service{}, 0, 0)
 	}
 	require.Len(t, d.granted, 8)
 	for range 1000 {
@@ -153,11 +154,11 @@ func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 // P11
 func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 	d := newDispatcherTest(2, 1)
-	d.offer(newSuspect(), 0)
-	d.offer(&service{}, 0)
+	d.offer(newSuspect(), 0, 0)
+	d.offer(&service{}, 0, 0)
 	require.Len(t, d.granted, 2)
 	s := &service{}
-	d.offer(s, 0)
+	d.offer(s, 0, 0)
 	d.setSuspect(s, true) // it was offered as a healthy one
 	healthy := d.granted[1]
 	d.release(healthy)
@@ -170,7 +171,7 @@ func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 func TestCallsThatHang_LeaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
-		d.offer(&service{}, 0)
+		d.offer(&service{}, 0, 0)
 	}
 	for calls := 8; calls < 40; calls += 4 {
 		require.Len(t, d.granted, calls)

@@ -1,11 +1,14 @@
 package delivery
 
 import (
-	"slices"
+	"container/list"
 	"sync"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
-// A dispatcher gives the workers to the cursors that have something to call.
+// A dispatcher gives the workers to the cursors that have something to call, those first whose
+// delivery has the highest priority.
 type dispatcher struct {
 	workers int
 	random  func() uint64
@@ -15,17 +18,44 @@ type dispatcher struct {
 	healthy  int // permits of receivers that are no suspects
 	suspects int // permits of suspects, and calls that have taken long
 	queues   []queue
-	idle     int   // queues without a permit
-	plan     []int // the queues of the next picks
-	rotation int   // the queue that is the next one in rotation
+	idle     int // queues without a permit
+	turn     domain.PriorityTurn
+	plans    [domain.Priorities]plan
 	closed   bool
+}
+
+// A plan is that of a run, for the deliveries of a priority.
+type plan struct {
+	queues   []int // of the next picks
+	rotation int   // the queue that is the next one in rotation
 }
 
 // A queue has the cursors with a delivery that failed as many times as its number.
 type queue struct {
-	running int           // permits
-	ready   [2][]*service // in turn: healthy receivers, and suspects
-	last    int           // of ready, that was picked from
+	running int                 // permits
+	ready   [2]readyList        // healthy receivers, and suspects
+	last    int                 // of ready, that was picked from
+	turn    domain.PriorityTurn // when no other queue may be served
+}
+
+// A readyList has cursors, those of each priority in turn.
+type readyList struct {
+	cursors [domain.Priorities]list.List // of *service
+	waiting domain.PrioritySet           // priorities that have cursors
+}
+
+func (r *readyList) add(s *service, priority int) *list.Element {
+	r.waiting.Add(priority)
+	return r.cursors[priority].PushBack(s)
+}
+
+func (r *readyList) remove(o *offer) {
+	cursors := &r.cursors[o.priority]
+	cursors.Remove(o.element)
+	o.element = nil
+	if cursors.Len() == 0 {
+		r.waiting.Remove(o.priority)
+	}
 }
 
 // A permit is the right of a cursor to one call. A worker serves it, unless more than half of
@@ -37,12 +67,18 @@ type permit struct {
 	ended   bool // guarded by dispatcher.mu
 }
 
-// An offered cursor is in up to two queues: that of its fresh deliveries, and that of its
-// next retry. dispatcher.mu guards its offers.
+// The offers of a cursor are up to two: one for its fresh deliveries, and one for its next retry.
+// dispatcher.mu guards them.
 type offers struct {
-	queued  [2]bool
-	queues  [2]int // of those that are queued
-	suspect bool   // a call takes long, or the last one failed or took long
+	bySlot  [2]offer
+	suspect bool // a call takes long, or the last one failed or took long
+}
+
+// An offer is the place of a cursor in a queue.
+type offer struct {
+	element  *list.Element // nil: the cursor is not offered
+	queue    int
+	priority int // of the delivery that would be called
 }
 
 func newDispatcher(workers, queues int, random func() uint64, grant func(*permit)) *dispatcher {
@@ -63,14 +99,18 @@ func (o *offers) kind() int {
 	return 0
 }
 
-// offer puts a cursor at the end of a queue, unless it is offered already.
-func (d *dispatcher) offer(s *service, queue int) {
+// offer puts a cursor at the end of a queue, behind those whose deliveries have the same priority,
+// unless it is offered with that priority already.
+func (d *dispatcher) offer(s *service, queue, priority int) {
 	d.mu.Lock()
-	o := &s.offers
-	if slot := slotOf(queue); !o.queued[slot] && !d.closed {
-		o.queued[slot], o.queues[slot] = true, queue
-		ready := &d.queues[queue].ready[o.kind()]
-		*ready = append(*ready, s)
+	o := &s.offers.bySlot[slotOf(queue)]
+	if !d.closed && (o.element == nil || o.priority != priority) {
+		kind := s.offers.kind()
+		if o.element != nil {
+			d.queues[o.queue].ready[kind].remove(o)
+		}
+		o.queue, o.priority = queue, priority
+		o.element = d.queues[queue].ready[kind].add(s, priority)
 	}
 	granted := d.pick()
 	d.mu.Unlock()
@@ -98,14 +138,14 @@ func (d *dispatcher) moveOffers(s *service, suspect bool) {
 	}
 	before := o.kind()
 	o.suspect = suspect
-	for slot, isQueued := range o.queued {
-		if !isQueued || d.closed {
+	for slot := range o.bySlot {
+		one := &o.bySlot[slot]
+		if one.element == nil || d.closed {
 			continue
 		}
-		ready := &d.queues[o.queues[slot]].ready
-		i := slices.Index(ready[before], s)
-		ready[before] = slices.Delete(ready[before], i, i+1)
-		ready[o.kind()] = append(ready[o.kind()], s)
+		ready := &d.queues[one.queue].ready
+		ready[before].remove(one)
+		one.element = ready[o.kind()].add(s, one.priority)
 	}
 }
 
@@ -157,7 +197,7 @@ func (d *dispatcher) close() {
 	defer d.mu.Unlock()
 	d.closed = true
 	for q := range d.queues {
-		d.queues[q].ready = [2][]*service{}
+		d.queues[q].ready = [2]readyList{}
 	}
 }
 
@@ -171,17 +211,15 @@ func (d *dispatcher) send(all []*permit) {
 func (d *dispatcher) pick() []*permit {
 	var all []*permit
 	for d.free() > 0 && !d.closed {
-		q, ok := d.nextQueue()
+		q, priority, ok := d.nextQueue()
 		if !ok {
 			break
 		}
-		kind := d.kindToPick(q)
+		kind := d.kindToPick(q, priority)
 		chosen := &d.queues[q]
-		s := chosen.ready[kind][0]
-		chosen.ready[kind][0] = nil
-		chosen.ready[kind] = chosen.ready[kind][1:]
+		s := chosen.ready[kind].cursors[priority].Front().Value.(*service)
+		chosen.ready[kind].remove(&s.offers.bySlot[slotOf(q)])
 		chosen.last = kind
-		s.offers.queued[slotOf(q)] = false
 		if chosen.running++; chosen.running == 1 {
 			d.idle--
 		}
@@ -196,78 +234,93 @@ func (d *dispatcher) pick() []*permit {
 	return all
 }
 
-// nextQueue returns the queue to serve next, according to the plan of the run. It returns false
-// if no queue may be served. A run has two plans, the second of which is the next run's.
-func (d *dispatcher) nextQueue() (int, bool) {
-	switch q, n := d.servable(); n {
-	case 0:
-		return 0, false
-	case 1:
-		return q, true // no other one is passed over
+// nextQueue returns the queue to serve next and the priority of the delivery: that whose turn it
+// is, in a queue according to the plan of its run. It returns false if no queue may be served. A
+// run has two plans, the second of which is the next run's.
+func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
+	queue, n, waiting := d.servable()
+	if n == 0 {
+		return 0, 0, false
 	}
+	if n == 1 { // no other one is passed over
+		turn := &d.queues[queue].turn
+		priority = turn.Next(waiting)
+		turn.Pick()
+		return queue, priority, true
+	}
+	priority = d.turn.Next(waiting)
+	d.turn.Pick()
+	plan := &d.plans[priority]
 	for range 2 {
-		for i, q := range d.plan {
-			if d.mayServe(q) {
-				d.plan = d.plan[i+1:]
-				return q, true
+		for i, q := range plan.queues {
+			if d.servableIn(q).Has(priority) {
+				plan.queues = plan.queues[i+1:]
+				return q, priority, true
 			}
 		}
-		d.planRun()
+		d.planRun(priority)
 	}
 	// Queues that were not drawn.
 	for i := range d.queues {
-		if q := (d.rotation + i) % len(d.queues); d.mayServe(q) {
-			return q, true
+		if q := (plan.rotation + i) % len(d.queues); d.servableIn(q).Has(priority) {
+			return q, priority, true
 		}
 	}
-	return 0, false
+	return 0, 0, false
 }
 
-// servable returns how many queues may be served, and one of them.
-func (d *dispatcher) servable() (queue, n int) {
+// servable returns how many queues may be served, one of them, and the priorities of all.
+func (d *dispatcher) servable() (queue, n int, waiting domain.PrioritySet) {
 	for q := range d.queues {
-		if d.mayServe(q) {
+		if set := d.servableIn(q); !set.IsEmpty() {
 			queue = q
 			n++
+			waiting |= set
 		}
 	}
-	return queue, n
+	return queue, n, waiting
 }
 
-// planRun plans the next run: the next queues in rotation, as many as there are workers, and
-// then the queues that are assigned by their lengths.
-func (d *dispatcher) planRun() {
+// planRun plans the next run of a priority: the next queues in rotation, as many as there are
+// workers, and then the queues that are assigned by their lengths.
+func (d *dispatcher) planRun(priority int) {
 	lengths := make([]int, len(d.queues))
 	for q := range d.queues {
-		lengths[q] = len(d.queues[q].ready[0]) + len(d.queues[q].ready[1])
+		for kind := range d.queues[q].ready {
+			lengths[q] += d.queues[q].ready[kind].cursors[priority].Len()
+		}
 	}
-	d.plan = nil
+	plan := &d.plans[priority]
+	plan.queues = nil
 	for range min(d.workers, len(d.queues)) {
-		d.plan = append(d.plan, d.rotation)
-		d.rotation = (d.rotation + 1) % len(d.queues)
+		plan.queues = append(plan.queues, plan.rotation)
+		plan.rotation = (plan.rotation + 1) % len(d.queues)
 	}
-	d.plan = append(d.plan, assignWorkers(d.workers, lengths, d.random)...)
+	plan.queues = append(plan.queues, assignWorkers(d.workers, lengths, d.random)...)
 }
 
-// mayServe reports whether a queue has a cursor that may get a worker.
-func (d *dispatcher) mayServe(q int) bool {
-	if d.kindToPick(q) < 0 {
-		return false
+// servableIn returns the priorities of a queue of which a cursor may get a worker.
+func (d *dispatcher) servableIn(q int) domain.PrioritySet {
+	one := &d.queues[q]
+	waiting := one.ready[0].waiting
+	if d.suspects < d.maxSuspects() {
+		waiting |= one.ready[1].waiting
 	}
-	if d.queues[q].running == 0 || d.workers < len(d.queues) {
-		return true
+	if one.running == 0 || d.workers < len(d.queues) || d.free() > d.idle {
+		return waiting
 	}
-	return d.free() > d.idle
+	return 0
 }
 
-// kindToPick returns whether a healthy cursor of a queue or a suspect is the next one; -1 if
-// there is none.
-func (d *dispatcher) kindToPick(q int) int {
+// kindToPick returns whether a healthy cursor of a queue or a suspect is the next one that may be
+// served with a priority.
+func (d *dispatcher) kindToPick(q, priority int) int {
+	one := &d.queues[q]
 	for i := range 2 {
-		kind := (d.queues[q].last + 1 + i) % 2
-		if len(d.queues[q].ready[kind]) > 0 && (kind == 0 || d.suspects < d.maxSuspects()) {
+		kind := (one.last + 1 + i) % 2
+		if one.ready[kind].waiting.Has(priority) && (kind == 0 || d.suspects < d.maxSuspects()) {
 			return kind
 		}
 	}
-	return -1
+	return 0
 }

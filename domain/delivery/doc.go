@@ -54,6 +54,11 @@
 // passed over for more than queues / workers runs. In a queue, cursors go in turn, with one
 // call each.
 //
+// If deliveries of several priorities wait, the highest priority goes first: among the queues and
+// cursors that may get a worker, by what each would call next, and within a cursor. Each eighth
+// pick is the lowest priority; one in 64 is a priority between them, if there is any. So none waits
+// for ever. The workers that are reserved for queues, and the limit for suspects, remain.
+//
 // Receivers whose last call failed, or took more than two seconds, are suspects: they have at
 // most half of the workers. A receiver becomes a suspect as soon as a call has taken two
 // seconds. Calls of suspects beyond that half need no worker. So a receiver that hangs keeps

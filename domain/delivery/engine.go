@@ -274,12 +274,22 @@ func (e *Engine) Changed(id domain.CursorID) {
 }
 
 func (e *Engine) receiverChanged(id domain.CursorID) {
-	e.mu.Lock()
-	s := e.services[id]
-	e.mu.Unlock()
-	if s != nil {
+	if s := e.serviceOf(id); s != nil {
 		s.post(func(in *inbox) { in.changed = true })
 	}
+}
+
+// IsCalling reports whether this process calls the receiver of a cursor with an entry.
+func (e *Engine) IsCalling(id domain.CursorID, entry domain.EntryID) bool {
+	s := e.serviceOf(id)
+	return s != nil && s.isCalling(entry)
+}
+
+// serviceOf returns the service of a cursor, nil if it is not served.
+func (e *Engine) serviceOf(id domain.CursorID) *service {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.services[id]
 }
 
 func (e *Engine) topicOf(stream domain.StreamName) *topic {

@@ -85,15 +85,7 @@ func (s *service) newWalk(r *domain.Replay) *walk {
 }
 
 // hasFresh reports whether the stream is known to have entries that were not taken.
-func (s *service) hasFresh() bool {
-	end, _ := s.topic.ends()
-	for p := range domain.Priorities {
-		if end[p] > s.cursor.Position(p).Number {
-			return true
-		}
-	}
-	return false
-}
+func (s *service) hasFresh() bool { return !s.waiting().IsEmpty() }
 
 // step handles the next entry of a replay. It returns false if it has to wait.
 func (s *service) step(r *domain.Replay, now time.Time) bool {

@@ -18,10 +18,11 @@ type service struct {
 	topic  *topic
 	offers offers
 
-	mu     sync.Mutex
-	inbox  inbox
-	active bool // a goroutine handles events
-	timer  *time.Timer
+	mu      sync.Mutex
+	inbox   inbox
+	active  bool // a goroutine handles events
+	timer   *time.Timer
+	calling map[domain.EntryID]struct{} // calls under way
 
 	// The rest belongs to that goroutine.
 	wanted   bool // the cursor is to be loaded
@@ -35,21 +36,21 @@ type service struct {
 	forgot   time.Time // when that was, by the clock that stamps attempts, without its monotonic reading
 
 	loading     bool
-	settling    bool          // a settlement is being stored, or the cursor is being retired
-	underway    int           // calls
-	picks       int           // of fresh entries
-	changed     bool          // the receiver is to be found again
-	dirty       time.Time     // since when there is something to settle; zero: there is not
-	urgent      bool          // it is not to wait for the result of a call
-	filtered    int           // entries since the last settlement
-	settleTook  time.Duration // the last time
-	settledAt   time.Time     // the end of the last settlement
-	hasOffered  bool          // there is something to call
-	isGathering bool          // results wait for those of other calls
-	refusals    int           // permits in a row that were not used
-	offerAfter  time.Time     // the cursor is not offered before it
-	careful     bool          // the cursor is served carefully, or was until now
-	retaking    bool          // entries that were taken before the cursor was loaded again
+	settling    bool                // a settlement is being stored, or the cursor is being retired
+	underway    int                 // calls
+	turn        domain.PriorityTurn // of the deliveries in queue 0
+	changed     bool                // the receiver is to be found again
+	dirty       time.Time           // since when there is something to settle; zero: there is not
+	urgent      bool                // it is not to wait for the result of a call
+	filtered    int                 // entries since the last settlement
+	settleTook  time.Duration       // the last time
+	settledAt   time.Time           // the end of the last settlement
+	hasOffered  bool                // there is something to call
+	isGathering bool                // results wait for those of other calls
+	refusals    int                 // permits in a row that were not used
+	offerAfter  time.Time           // the cursor is not offered before it
+	careful     bool                // the cursor is served carefully, or was until now
+	retaking    bool                // entries that were taken before the cursor was loaded again
 
 	unread map[domain.EntryID]int // how often in a row the message of a delivery could not be read
 

@@ -10,9 +10,6 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lowestFirst is how often, in fresh entries, the lowest priority goes first.
-const lowestFirst = 8
-
 // choose offers the cursor to the queues in which it has something to call.
 func (s *service) choose() {
 	if s.leaving || s.retaking || time.Now().Before(s.offerAfter) || !s.engine.mayCall(s.shard) {
@@ -24,63 +21,101 @@ func (s *service) choose() {
 	}
 	now, d := s.engine.opts.Clock(), s.engine.dispatcher
 	call, ok := s.cursor.Next(now)
-	switch {
-	case ok && call.Claim:
+	if ok && call.Claim {
 		s.urgent = true
 		s.markDirty()
 		return
-	case ok && s.entry(call.Position) == nil:
+	}
+	hasEntry := ok && s.entry(call.Position) != nil
+	if ok && !hasEntry {
 		s.fetch(call.Position, false)
-	case ok:
-		s.offer(d.queueOf(call.Attempts))
 	}
-	if ok && call.Attempts == 0 {
-		return // it was taken, and goes first
+	isFirst := ok && d.queueOf(call.Attempts) == 0 // it goes before fresh ones of its priority
+	switch waiting := s.waiting(); {
+	case isFirst && (waiting.IsEmpty() || waiting.Highest() <= call.Priority):
+		if hasEntry {
+			s.offer(0, call.Priority)
+		}
+		return
+	case hasEntry && !isFirst:
+		s.offer(d.queueOf(call.Attempts), call.Priority)
 	}
-	e, isWaiting := s.fresh(now)
-	if e != nil {
-		s.offer(0)
-	} else if !isWaiting && s.careful && s.cursor.EndCaution(now) {
+	f := s.fresh(now)
+	switch {
+	case f.entry != nil:
+		s.offer(0, f.highest)
+	case isFirst && hasEntry:
+		s.offer(0, call.Priority)
+	case !isFirst && !f.isWaiting && s.careful && s.cursor.EndCaution(now):
 		s.careful = false
 		s.choose() // a retry may be due that was not to be called
 	}
 }
 
-func (s *service) offer(queue int) {
+func (s *service) offer(queue, priority int) {
 	s.hasOffered = true
-	s.engine.dispatcher.offer(s, queue)
+	s.engine.dispatcher.offer(s, queue, priority)
 }
 
-// fresh returns the next entry of the stream that may be taken and passes the filter. It takes
-// those that do not. isWaiting reports that there may be one that was not read yet.
-func (s *service) fresh(now time.Time) (next *repository.Entry, isWaiting bool) {
+// waiting returns the priorities of which the stream is known to have entries that were not taken.
+func (s *service) waiting() domain.PrioritySet {
+	var waiting domain.PrioritySet
 	end, _ := s.topic.ends()
-	for i := range domain.Priorities {
-		p := domain.Priorities - 1 - i
-		if s.picks%lowestFirst == lowestFirst-1 {
-			p = i
-		}
-		for {
-			at := s.cursor.Position(p)
-			if at.Number >= end[p] || !s.cursor.CanTake(p, now) {
-				break
-			}
-			e := s.entry(at)
-			if e == nil {
-				s.fetch(at, true)
-				return nil, true
-			}
-			if s.matches(e) {
-				return e, false
-			}
-			s.take(e, false)
-			if s.filtered++; s.filtered >= maxFiltered { // they are settled, and others are served
-				s.wake()
-				return nil, true
-			}
+	for p := range domain.Priorities {
+		if end[p] > s.cursor.Position(p).Number {
+			waiting.Add(p)
 		}
 	}
-	return nil, false
+	return waiting
+}
+
+// A freshEntry is what the stream has that may be taken.
+type freshEntry struct {
+	entry     *repository.Entry // passes the filter; nil: there is none
+	highest   int               // the highest priority that waits
+	isWaiting bool              // there may be an entry that was not read yet
+}
+
+// fresh returns the next entry of the stream that may be taken and passes the filter, of the
+// priority whose turn it is. It takes those that do not pass.
+func (s *service) fresh(now time.Time) freshEntry {
+	waiting := s.waiting()
+	if waiting.IsEmpty() {
+		return freshEntry{}
+	}
+	highest := waiting.Highest()
+	for !waiting.IsEmpty() {
+		p := s.turn.Next(waiting)
+		if e, isWaiting := s.freshOf(p, now); e != nil || isWaiting {
+			return freshEntry{e, highest, isWaiting}
+		}
+		waiting.Remove(p)
+	}
+	return freshEntry{}
+}
+
+// freshOf is fresh for one priority.
+func (s *service) freshOf(priority int, now time.Time) (next *repository.Entry, isWaiting bool) {
+	end, _ := s.topic.ends()
+	for {
+		at := s.cursor.Position(priority)
+		if at.Number >= end[priority] || !s.cursor.CanTake(priority, now) {
+			return nil, false
+		}
+		e := s.entry(at)
+		if e == nil {
+			s.fetch(at, true)
+			return nil, true
+		}
+		if s.matches(e) {
+			return e, false
+		}
+		s.take(e, false)
+		if s.filtered++; s.filtered >= maxFiltered { // they are settled, and others are served
+			s.wake()
+			return nil, true
+		}
+	}
 }
 
 func (s *service) matches(e *repository.Entry) bool {
@@ -102,10 +137,9 @@ func (s *service) begin(p *permit) bool {
 	}
 	now := s.engine.opts.Clock()
 	call, ok := s.cursor.Next(now)
-	if p.queue == 0 && (!ok || call.Attempts > 0) {
-		if e, _ := s.fresh(now); e != nil {
-			s.take(e, true)
-			s.picks++
+	if p.queue == 0 && (!ok || s.isFreshFirst(&call)) {
+		if f := s.fresh(now); f.entry != nil {
+			s.take(f.entry, true)
 			call, ok = s.cursor.Next(now)
 		}
 	}
@@ -117,17 +151,53 @@ func (s *service) begin(p *permit) bool {
 		return false
 	}
 	delete(s.fetched, call.EntryID)
+	if p.queue == 0 {
+		s.turn.Pick()
+	}
 	s.cursor.Begin(call)
 	s.underway++
+	s.noteCall(call.EntryID)
 	receiver := s.receiver
 	s.engine.spawn(func() {
 		slow := time.AfterFunc(slowCall, func() { s.engine.dispatcher.slow(p) })
 		o := s.engine.call(s.id, receiver, e, call)
 		slow.Stop()
 		o.permit = p
-		s.post(func(in *inbox) { in.outcomes = append(in.outcomes, o) })
+		s.post(func(in *inbox) {
+			in.outcomes = append(in.outcomes, o)
+			delete(s.calling, call.EntryID)
+		})
 	})
 	return true
+}
+
+// isFreshFirst reports whether a fresh delivery goes before a call in queue 0: the call is that of a
+// later queue, or it is the turn of another priority.
+func (s *service) isFreshFirst(call *domain.Call) bool {
+	if s.engine.dispatcher.queueOf(call.Attempts) > 0 {
+		return true
+	}
+	waiting := s.waiting()
+	waiting.Add(call.Priority)
+	return s.turn.Next(waiting) != call.Priority
+}
+
+// noteCall notes that a call begins.
+func (s *service) noteCall(e domain.EntryID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calling == nil {
+		s.calling = make(map[domain.EntryID]struct{})
+	}
+	s.calling[e] = struct{}{}
+}
+
+// isCalling reports whether a call with an entry is under way.
+func (s *service) isCalling(e domain.EntryID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, isCalling := s.calling[e]
+	return isCalling
 }
 
 // postpone has a delivery wait whose message could not be read.

@@ -47,6 +47,22 @@ var receiverRules = []rule{
 		require.Equal(w, 3, r.Most())
 		n.Stop()
 	}},
+	{"ACallIsKnownWhileItIsUnderWay", func(w *World) {
+		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, 5 * time.Second}, 2), Answer: After(time.Second, 500)})
+		other := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
+		n := w.Start(delivery.Options{})
+		w.Publish(n, 1)
+		<-time.After(time.Second / 2)
+		require.True(w, n.IsCalling(r.ID, domain.EntryID{}))
+		require.False(w, n.IsCalling(r.ID, domain.EntryID{Number: 1}))
+		require.False(w, n.IsCalling(other.ID, domain.EntryID{}), "its call has ended")
+		<-time.After(time.Second)
+		require.False(w, n.IsCalling(r.ID, domain.EntryID{}))
+		<-time.After(5 * time.Second) // the next attempt
+		require.True(w, n.IsCalling(r.ID, domain.EntryID{}))
+		n.Stop()
+		require.False(w, n.IsCalling(r.ID, domain.EntryID{}))
+	}},
 	{"RetryAfterHoldsTheReceiver", func(w *World) {
 		start := time.Now()
 		until := start.Add(10 * time.Minute)

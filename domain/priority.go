@@ -1,0 +1,63 @@
+package domain
+
+import "math/bits"
+
+// A PrioritySet is a set of priorities.
+type PrioritySet uint16
+
+// Add adds a priority.
+func (s *PrioritySet) Add(priority int) { *s |= 1 << priority }
+
+// Remove removes a priority.
+func (s *PrioritySet) Remove(priority int) { *s &^= 1 << priority }
+
+// Has reports whether a priority is in s.
+func (s PrioritySet) Has(priority int) bool { return s&(1<<priority) != 0 }
+
+// IsEmpty reports whether s has no priority.
+func (s PrioritySet) IsEmpty() bool { return s == 0 }
+
+// HasSeveral reports whether s has more than one priority.
+func (s PrioritySet) HasSeveral() bool { return s&(s-1) != 0 }
+
+// Highest returns the highest priority of s, which is not empty.
+func (s PrioritySet) Highest() int { return bits.Len16(uint16(s)) - 1 }
+
+// Lowest returns the lowest priority of s, which is not empty.
+func (s PrioritySet) Lowest() int { return bits.TrailingZeros16(uint16(s)) }
+
+// A PriorityTurn says which of the priorities that wait is picked next: the highest one. Each
+// eighth pick is the lowest one, so that it is not delayed for ever; and one of the eighth picks in
+// eight is one between them in rotation, if there is any. The zero value is the turn before the
+// first pick.
+type PriorityTurn struct{ picks uint }
+
+const (
+	lowestEvery = 8
+	middleEvery = 8 * lowestEvery
+)
+
+// Next returns the priority to pick, of those that wait. At least one does.
+func (t *PriorityTurn) Next(waiting PrioritySet) int {
+	if !waiting.HasSeveral() || t.picks%lowestEvery != lowestEvery-1 {
+		return waiting.Highest()
+	}
+	lowest := waiting.Lowest()
+	if t.picks%middleEvery != middleEvery-1 {
+		return lowest
+	}
+	middle := waiting
+	middle.Remove(waiting.Highest())
+	middle.Remove(lowest)
+	if middle.IsEmpty() {
+		return lowest
+	}
+	first := t.picks / middleEvery % Priorities
+	if rest := middle >> first << first; !rest.IsEmpty() {
+		return rest.Lowest()
+	}
+	return middle.Lowest()
+}
+
+// Pick notes that a priority was picked.
+func (t *PriorityTurn) Pick() { t.picks++ }
