@@ -70,27 +70,37 @@ const sealedPrefix = "a1"
 
 // Seal seals the secret of a subscription. It cannot be opened as that of another one.
 func (k *Keyring) Seal(id domain.SubscriptionID, owner domain.ActorID, secret string) string {
-	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret), sealedFor(id, owner)) //nolint:gosec // nil: it makes a random nonce
+	return k.seal(secret, sealedFor(id, owner))
+}
+
+// seal seals a text, so that only the same purpose opens it.
+func (k *Keyring) seal(text string, purpose []byte) string {
+	sealed := k.keys[k.first].Seal(nil, nil, []byte(text), purpose) //nolint:gosec // nil: it makes a random nonce
 	return strings.Join([]string{sealedPrefix, k.first, base64.RawURLEncoding.EncodeToString(sealed)}, ".")
 }
 
 // Open returns the secret of a subscription. It fails with Unavailable if the Keyring lacks
 // the key, and with Damaged if the secret was not sealed by it for the subscription.
 func (k *Keyring) Open(id domain.SubscriptionID, owner domain.ActorID, sealed string) (string, error) {
+	return k.open("secret", id, sealed, sealedFor(id, owner))
+}
+
+// open returns a text that was sealed with purpose; what names it in an error.
+func (k *Keyring) open(what string, id domain.SubscriptionID, sealed string, purpose []byte) (string, error) {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 3 || parts[0] != sealedPrefix {
-		return "", domain.Errorf(domain.Damaged, "the secret of subscription %s is not sealed in a known form", id)
+		return "", domain.Errorf(domain.Damaged, "the %s of subscription %s is not sealed in a known form", what, id)
 	}
 	key, ok := k.keys[parts[1]]
 	if !ok {
-		return "", domain.Errorf(domain.Unavailable, "the secret of subscription %s was sealed by key %s, which this node does not have", id, domain.Clip(parts[1]))
+		return "", domain.Errorf(domain.Unavailable, "the %s of subscription %s was sealed by key %s, which this node does not have", what, id, domain.Clip(parts[1]))
 	}
 	text, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err == nil {
-		text, err = key.Open(nil, nil, text, sealedFor(id, owner))
+		text, err = key.Open(nil, nil, text, purpose)
 	}
 	if err != nil {
-		return "", domain.Errorf(domain.Damaged, "the secret of subscription %s cannot be opened", id)
+		return "", domain.Errorf(domain.Damaged, "the %s of subscription %s cannot be opened", what, id)
 	}
 	return string(text), nil
 }
