@@ -88,6 +88,12 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/outcome"},
+		may:      []string{"domain", "domain/filter", "domain/publish", "domain/subscribe", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/subscribe"},
 		may:      []string{"domain", "domain/filter", "repository"},
 		tests:    rulesAndOracle,
@@ -167,7 +173,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/hub", "domain/inspect", "domain/publish", "domain/replay", "domain/subscribe", "api/internal/cloudevent", "api/internal/eventjson"},
+		may:      []string{"domain", "domain/hub", "domain/inspect", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "api/internal/cloudevent", "api/internal/eventjson"},
 		tests:    rulesAndOracle,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
