@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/api/internal/cloudevent"
@@ -55,6 +56,7 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	messages, isBatch, release, err := s.readEvents(w, r)
+	release = sync.OnceFunc(release)
 	defer release()
 	if err != nil {
 		return err
@@ -71,7 +73,13 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	if len(published.Conflicts) > 0 {
 		return differingEvents(answer, published.Conflicts, isBatch)
 	}
-	writeJSON(w, http.StatusAccepted, answer)
+	wait := s.beginWait(r, stream, messages, published.Awaited)
+	if wait == nil {
+		writeJSON(w, http.StatusAccepted, answer)
+		return nil
+	}
+	release() // the wait does not need the events
+	writeOutcomes(w, answer, s.outcomes(r.Context(), wait))
 	return nil
 }
 

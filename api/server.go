@@ -12,6 +12,7 @@ import (
 
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/domain/outcome"
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -25,6 +26,7 @@ type Options struct {
 	Subscriptions *subscribe.Service          // default: the hub has no store for them, and their routes say so
 	Replays       *replay.Service             // default: the same
 	Events        *publish.Service            // default: the same
+	Outcomes      *outcome.Service            // default: no sender of events waits
 	Deliveries    *inspect.Service            // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
 	Logger        *slog.Logger                // default: discards

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -15,6 +16,12 @@ const maxDraft = 128 << 10
 
 // jmespathType is the only type of an attachment.
 const jmespathType = "jmespath"
+
+// How deliveries are made.
+const (
+	asyncDelivery = "async" // the sender of an event does not wait
+	syncDelivery  = "sync"
+)
 
 // readDraft reads the subscription in the body of a request. Its owner is the actor.
 func readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Draft, error) {
@@ -91,6 +98,19 @@ func (d *draftDecoder) decode(text []byte) (err error) {
 		case name == "hmac_secret_key":
 			d.draft.Secret = new(string)
 			d.text(pointer, value, d.draft.Secret)
+		case name == "delivery":
+			d.delivery(pointer, value)
+		case name == "max_rate":
+			d.rate(pointer, value)
+		case name == "max_concurrency":
+			d.concurrency(pointer, value)
+		case name == "headers":
+			d.draft.Headers = make(map[string]string)
+			nested(d.members(pointer, value, func(name, pointer string, value []byte) {
+				var header string
+				d.text(pointer, value, &header)
+				d.draft.Headers[name] = header
+			}))
 		case name == "form_fields":
 			d.draft.FormFields = make(map[string]string)
 			nested(d.members(pointer, value, func(name, pointer string, value []byte) {
@@ -106,13 +126,35 @@ func (d *draftDecoder) decode(text []byte) (err error) {
 		case name == "es_query":
 			d.report(pointer, "queries of Elasticsearch are not supported; use jmespath_query")
 		default:
-			d.report(pointer, "unknown field; known are attachments, callback_url, encoding, form_fields, hmac_key_id, hmac_secret_key, jmespath_query, method, payload_form_field, topic")
+			d.report(pointer, "unknown field; known are attachments, callback_url, delivery, encoding, form_fields, headers, hmac_key_id, hmac_secret_key, jmespath_query, max_concurrency, max_rate, method, payload_form_field, topic")
 		}
 	}))
 	if err == nil && !hasURL {
 		d.report("/callback_url", "missing")
 	}
 	return err
+}
+
+func (d *draftDecoder) delivery(pointer string, value []byte) {
+	switch string(value) {
+	case `"` + asyncDelivery + `"`:
+	case `"` + syncDelivery + `"`:
+		d.draft.IsSync = true
+	default:
+		d.report(pointer, "want "+asyncDelivery+" or "+syncDelivery)
+	}
+}
+
+func (d *draftDecoder) rate(pointer string, value []byte) {
+	if json.Unmarshal(value, &d.draft.MaxRate) != nil || d.draft.MaxRate <= 0 {
+		d.report(pointer, fmt.Sprintf("want %v to %v calls per second", domain.MinCallRate, domain.MaxCallRate))
+	}
+}
+
+func (d *draftDecoder) concurrency(pointer string, value []byte) {
+	if json.Unmarshal(value, &d.draft.MaxConcurrency) != nil || d.draft.MaxConcurrency < 1 {
+		d.report(pointer, fmt.Sprintf("want 1 to %d calls at the same time", domain.MaxConcurrency))
+	}
 }
 
 func (d *draftDecoder) attachment(name, pointer string, value []byte) error {

@@ -26,8 +26,9 @@ func (s *Server) requireSubscriptions(next http.Handler) http.Handler {
 	})
 }
 
-// A subscriptionDocument is what an owner gets to see of a subscription. The secret is not in
-// it.
+// A subscriptionDocument is what an owner gets to see of a subscription. The secret and the values of
+// headers are not in it. Members that older clients do not know are there only if they are set: a
+// client refuses to replace a subscription of which it would remove something.
 type subscriptionDocument struct {
 	UUID             string                        `json:"uuid"`
 	Owner            string                        `json:"owner"`
@@ -40,6 +41,10 @@ type subscriptionDocument struct {
 	HMACKeyID        string                        `json:"hmac_key_id,omitempty"`
 	Query            string                        `json:"jmespath_query,omitempty"`
 	Attachments      map[string]attachmentDocument `json:"attachments,omitempty"`
+	HeaderNames      []string                      `json:"header_names,omitempty"`
+	DeliveryMode     string                        `json:"delivery_mode,omitempty"`
+	MaxRate          float64                       `json:"max_rate,omitempty"`
+	MaxConcurrency   int                           `json:"max_concurrency,omitempty"`
 	Signed           bool                          `json:"signed"`
 	Paused           bool                          `json:"paused"`
 	Created          time.Time                     `json:"created"`
@@ -67,7 +72,11 @@ func documentOfSubscription(s *subscribe.Subscription) subscriptionDocument {
 	d := subscriptionDocument{
 		UUID: s.ID.String(), Owner: s.Owner.String(), Topic: s.Topic, CallbackURL: s.CallbackURL, Method: s.Method, Encoding: s.Encoding,
 		FormFields: s.FormFields, PayloadFormField: s.PayloadFormField, HMACKeyID: s.HMACKeyID, Query: s.Filter,
+		HeaderNames: s.HeaderNames, MaxRate: s.MaxRate, MaxConcurrency: s.MaxConcurrency,
 		Signed: s.IsSigned, Paused: s.IsPaused, Created: s.Created,
+	}
+	if s.IsSync {
+		d.DeliveryMode = syncDelivery
 	}
 	if d.FormFields == nil {
 		d.FormFields = map[string]string{}

@@ -35,7 +35,15 @@ const (
 // fullDraft has every field there is.
 const fullDraft = `{"topic":"orders","callback_url":"https://example.org/hook","method":"PUT","encoding":"multipart/form-data",
 	"form_fields":{"a":"b"},"payload_form_field":"data","hmac_key_id":"my key","hmac_secret_key":"` + hidden + `",
-	"jmespath_query":"type == 'made'","attachments":{"n":{"type":"jmespath","expression":"n"}}}`
+	"jmespath_query":"type == 'made'","attachments":{"n":{"type":"jmespath","expression":"n"}},
+	"delivery":"sync","max_rate":2.5,"max_concurrency":3,"headers":{"X-Key":"` + hidden + `","X-Also":"b"}}`
+
+// shownDraft are the members of fullDraft that answers do not have, by their values there.
+var shownDraft = map[string]map[string]any{
+	"hmac_secret_key": {"signed": true},
+	"delivery":        {"delivery_mode": "sync"},
+	"headers":         {"header_names": []any{"X-Also", "X-Key"}},
+}
 
 func decoded(t *testing.T, text string) map[string]any {
 	t.Helper()
@@ -56,9 +64,14 @@ func TestASubscription_IsCreatedListedPausedAndDeleted(t *testing.T) {
 		require.Equal(t, true, one["signed"])
 		require.Equal(t, "my key", one["hmac_key_id"])
 		for name, want := range decoded(t, fullDraft) {
-			if name != "hmac_secret_key" {
-				require.Equal(t, want, one[name], name)
+			if shown, isHidden := shownDraft[name]; isHidden {
+				require.NotContains(t, one, name)
+				for name, want := range shown {
+					require.Equal(t, want, one[name], name)
+				}
+				continue
 			}
+			require.Equal(t, want, one[name], name)
 		}
 		shown := decoded(t, f.do("GET", path, "").wants(200).body)
 		require.Equal(t, "active", shown["delivery"].(map[string]any)["state"])
@@ -116,6 +129,17 @@ func TestABadSubscription_IsNamedByItsPointer(t *testing.T) {
 		`"attachments":{"_x":{"type":"jmespath","expression":"a"}}`:        "/attachments/_x",
 		`"attachments":{"a":{"type":"jmespath","expression":"a","x":"y"}}`: "/attachments/a/x",
 		`"method":"PUT","method":"PUT"`:                                    "/method",
+		`"delivery":"fast"`:                                                "/delivery",
+		`"delivery":null`:                                                  "/delivery",
+		`"delivery":"sync","topic":"data-available"`:                       "/delivery",
+		`"max_rate":0`:          "/max_rate",
+		`"max_rate":"5"`:        "/max_rate",
+		`"max_rate":1e9`:        "/max_rate",
+		`"max_concurrency":1.5`: "/max_concurrency",
+		`"max_concurrency":65`:  "/max_concurrency",
+		`"headers":[]`:          "/headers",
+		`"headers":{"X-A":1}`:   "/headers/X-A",
+		`"headers":{"X-A":"` + hidden + `","X-A":"b"}`: "/headers/X-A",
 	} {
 		if !strings.HasPrefix(body, "{") {
 			body = `{"callback_url":"https://example.org/",` + body + `}`

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"container/heap"
 	"math"
 	"time"
 )
@@ -34,7 +33,7 @@ func (c *Cursor) boundTimes(now time.Time) {
 	for _, w := range c.retries.all {
 		c.bound(&w.Due, now.Add(min(w.delay(), longest)))
 	}
-	heap.Init(&c.retries.due)
+	c.retries.reorder()
 	s := &c.standing
 	if s.HoldFor > 0 {
 		c.bound(&s.Hold, now.Add(s.HoldFor))

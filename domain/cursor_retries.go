@@ -77,6 +77,13 @@ func (r *retries) earliest(n int) []EntryID {
 	return ids
 }
 
+// reorder restores the order of the retries after their due times were changed.
+func (r *retries) reorder() {
+	for p := range r.heaps() {
+		heap.Init(&r.due[p])
+	}
+}
+
 // put adds a retry, or replaces it.
 func (r *retries) put(retry Retry) {
 	r.remove(retry.EntryID, false)

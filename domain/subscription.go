@@ -21,6 +21,10 @@ type Subscription struct {
 	HMACKeyID        string            // "": that of the subscription
 	Filter           string            // "": all messages
 	Attachments      map[string]string // expressions by their names
+
+	IsSync         bool    // the sender of a message waits for its only attempt
+	MaxRate        float64 // limit for the calls of a second; 0: none
+	MaxConcurrency int     // limit for the calls under way; 0: that of the hub
 }
 
 // A SubscriptionID names a subscription. It is a UUID that no other subscription of any owner
@@ -40,6 +44,16 @@ func (id SubscriptionID) String() string { return formatUUID(id) }
 // Cursor returns the id of the cursor of the subscription.
 func (id SubscriptionID) Cursor() CursorID { return CursorID{"s|" + id.String()} }
 
+// SubscriptionOf returns the subscription of a cursor. It fails with Invalid if the cursor is that
+// of another receiver.
+func SubscriptionOf(cursor CursorID) (SubscriptionID, error) {
+	text, ok := strings.CutPrefix(cursor.s, "s|")
+	if !ok {
+		return SubscriptionID{}, Errorf(Invalid, "cursor %s is not that of a subscription", cursor)
+	}
+	return ParseSubscriptionID(text)
+}
+
 // The encodings of a call.
 const (
 	JSONEncoding = "application/json"
@@ -55,6 +69,14 @@ const (
 
 	// MaxSubscriptions is the limit of those of one owner.
 	MaxSubscriptions = 100
+
+	// MaxSync is the limit of those of one topic whose deliveries are sync. A few more may be
+	// created at the same time.
+	MaxSync = 16
+
+	// The bounds of a MaxRate.
+	MinCallRate = 0.01
+	MaxCallRate = 1000
 
 	// DefaultTopic is that of a subscription that names none.
 	DefaultTopic = "events"
@@ -109,6 +131,9 @@ func (s *Subscription) Check() error {
 	if s.Method != "POST" && s.Method != "PUT" {
 		return Errorf(Invalid, "/method: want POST or PUT, got %q", Clip(s.Method))
 	}
+	if err := s.checkCalls(); err != nil {
+		return err
+	}
 	switch s.Encoding {
 	case JSONEncoding:
 		if len(s.FormFields) > 0 {
@@ -150,6 +175,19 @@ func (s *Subscription) Check() error {
 		case n == 0 || n > MaxExpression:
 			return Errorf(Invalid, "/attachments/%s/expression: want 1 to %d bytes, got %d", pointer(name), MaxExpression, n)
 		}
+	}
+	return nil
+}
+
+// checkCalls refuses limits out of bounds, and a sender that waits where the hub is the sender.
+func (s *Subscription) checkCalls() error {
+	switch {
+	case s.IsSync && IsReservedTopic(s.Topic):
+		return Errorf(Invalid, "/delivery: want async: only the hub publishes to %s, and it waits for no receiver", s.Topic)
+	case s.MaxRate != 0 && !(s.MaxRate >= MinCallRate && s.MaxRate <= MaxCallRate): // NaN included
+		return Errorf(Invalid, "/max_rate: want %v to %v calls per second, got %v", MinCallRate, MaxCallRate, s.MaxRate)
+	case s.MaxConcurrency < 0 || s.MaxConcurrency > MaxConcurrency:
+		return Errorf(Invalid, "/max_concurrency: want 1 to %d, got %d", MaxConcurrency, s.MaxConcurrency)
 	}
 	return nil
 }
@@ -196,6 +234,7 @@ func (s *Subscription) Clone() Subscription {
 func (s *Subscription) IsEqual(o *Subscription) bool {
 	return s.Owner == o.Owner && s.Topic == o.Topic && s.CallbackURL == o.CallbackURL && s.Method == o.Method &&
 		s.Encoding == o.Encoding && s.PayloadFormField == o.PayloadFormField && s.HMACKeyID == o.HMACKeyID &&
+		s.IsSync == o.IsSync && s.MaxRate == o.MaxRate && s.MaxConcurrency == o.MaxConcurrency &&
 		s.Filter == o.Filter && maps.Equal(s.FormFields, o.FormFields) && maps.Equal(s.Attachments, o.Attachments)
 }
 

@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,6 +43,16 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 		{"a long filter", func(s *domain.Subscription) { s.Filter = strings.Repeat("a", domain.MaxExpression+1) }, "/jmespath_query: want at most"},
 		{"a reserved attachment", func(s *domain.Subscription) { s.Attachments = map[string]string{"_errors": "a"} }, "/attachments/_errors: want a name"},
 		{"an attachment without expression", func(s *domain.Subscription) { s.Attachments = map[string]string{"a/b": ""} }, "/attachments/a~1b/expression: want"},
+		{"sync for what the hub publishes", func(s *domain.Subscription) { s.IsSync, s.Topic = true, domain.DataTopic }, "/delivery: want async"},
+		{"sync", func(s *domain.Subscription) { s.IsSync, s.MaxRate, s.MaxConcurrency = true, domain.MinCallRate, 1 }, ""},
+		{"the highest limits", func(s *domain.Subscription) {
+			s.MaxRate, s.MaxConcurrency = domain.MaxCallRate, domain.MaxConcurrency
+		}, ""},
+		{"a low rate", func(s *domain.Subscription) { s.MaxRate = domain.MinCallRate / 2 }, "/max_rate: want 0.01 to 1000 calls"},
+		{"a high rate", func(s *domain.Subscription) { s.MaxRate = domain.MaxCallRate + 1 }, "/max_rate: want"},
+		{"a rate that is no number", func(s *domain.Subscription) { s.MaxRate = math.NaN() }, "/max_rate: want"},
+		{"much concurrency", func(s *domain.Subscription) { s.MaxConcurrency = domain.MaxConcurrency + 1 }, "/max_concurrency: want 1 to 64"},
+		{"negative concurrency", func(s *domain.Subscription) { s.MaxConcurrency = -1 }, "/max_concurrency: want"},
 		{"a key with a line end", func(s *domain.Subscription) { s.HMACKeyID = "a\r\nb" }, "/hmac_key_id: want no control characters"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -76,6 +87,9 @@ func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
 		func(s *domain.Subscription) { s.HMACKeyID = "x" },
 		func(s *domain.Subscription) { s.Filter = "x" },
 		func(s *domain.Subscription) { s.Attachments["a"] = "x" },
+		func(s *domain.Subscription) { s.IsSync = true },
+		func(s *domain.Subscription) { s.MaxRate = 1 },
+		func(s *domain.Subscription) { s.MaxConcurrency = 1 },
 	}
 	require.Len(t, changes, reflect.TypeFor[domain.Subscription]().NumField())
 	for i, change := range changes {
@@ -93,6 +107,15 @@ func TestASubscriptionID_IsAUUIDAndNamesACursor(t *testing.T) {
 	cursor, err := domain.ParseCursorID(id.Cursor().String())
 	require.NoError(t, err)
 	require.Equal(t, id.Cursor(), cursor)
+	again, err := domain.SubscriptionOf(cursor)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	for _, other := range []string{"c|channel|consumer", "s|mine"} {
+		cursor, err := domain.ParseCursorID(other)
+		require.NoError(t, err)
+		_, err = domain.SubscriptionOf(cursor)
+		require.Equal(t, domain.Invalid, domain.KindOf(err), other)
+	}
 	_, err = domain.ParseSubscriptionID("mine")
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }

@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -49,16 +50,32 @@ type Definition struct {
 	// PreviousUntil. "": there is none.
 	Previous      string
 	PreviousUntil time.Time
-	Paused        bool // by the owner
-	Resumed       int  // how often, by the owner
-	Created       time.Time
-	Version       DefinitionVersion
+	// Headers are those of the owner for each call, sealed. "": there are none. HeaderNames are
+	// their names, in order.
+	Headers     string
+	HeaderNames []string
+	// Rotation is the one by which the hub has made Secret. It is zero if the owner has chosen the
+	// secret.
+	Rotation Rotation
+
+	Paused  bool // by the owner
+	Resumed int  // how often, by the owner
+	Created time.Time
+	Version DefinitionVersion
+}
+
+// A Rotation is a replacement of a secret by one that the hub has made, so that a request which is
+// repeated is recognized.
+type Rotation struct {
+	From DefinitionVersion // that was replaced
+	At   time.Time
 }
 
 // Clone returns a copy that shares nothing with d.
 func (d *Definition) Clone() *Definition {
 	c := *d
 	c.Subscription = d.Subscription.Clone()
+	c.HeaderNames = slices.Clone(d.HeaderNames)
 	return &c
 }
 

@@ -37,6 +37,16 @@ type Streams interface {
 	// NotFound if the stream was sent none with the ID, or longer ago than IDRetention.
 	Find(ctx context.Context, stream domain.StreamName, id string) (domain.Position, error)
 
+	// AddSync has the stream list a cursor as sync: each Append that begins after the call has
+	// returned returns it. It may be repeated.
+	AddSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error
+
+	// RemoveSync ends what AddSync has begun. It may be repeated.
+	RemoveSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error
+
+	// Sync returns the cursors that the stream lists as sync. It may be a stale read.
+	Sync(ctx context.Context, stream domain.StreamName) ([]domain.CursorID, error)
+
 	// End returns the positions behind the last entries. A cursor that begins there takes
 	// all that is appended after the call began.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
@@ -53,6 +63,9 @@ type Appended struct {
 	Position  domain.Position // of the message; of the first one with its ID if it was not appended
 	Outcome   AppendOutcome
 	Published time.Time // that of its Entry; zero if it was not appended
+	// Sync are the cursors that the stream lists as sync. For a message that was appended now, they
+	// are those at the moment of the append; else they may be those of a moment before.
+	Sync []domain.CursorID
 }
 
 // An AppendOutcome is how the append of a message ended.

@@ -13,10 +13,11 @@ import (
 const (
 	MaxHeaders     = 16
 	MaxHeaderValue = 1 << 10 // bytes
+	MaxHeaderBytes = 8 << 10 // of all names and values together
 )
 
 // reserved are headers that the hub or the protocol sets. Authorization is not among them: the
-// hub replaces it for receivers with an HMAC key.
+// hub sets it for receivers with an HMAC key alone.
 var reserved = []string{
 	"Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Digest",
 	"Expect", "Host", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
@@ -31,6 +32,7 @@ func CheckHeaders(headers map[string]string) error {
 	if n := len(headers); n > MaxHeaders {
 		return domain.Errorf(domain.Invalid, "/headers: want at most %d, got %d", MaxHeaders, n)
 	}
+	size, seen := 0, make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		pointer := "/headers/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -43,7 +45,14 @@ func CheckHeaders(headers map[string]string) error {
 			return domain.Errorf(domain.Invalid, "%s: want at most %d bytes, got %d", pointer, MaxHeaderValue, len(value))
 		case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c > '~' }):
 			return domain.Errorf(domain.Invalid, "%s: want printable ASCII characters", pointer)
+		case seen[canonical]:
+			return domain.Errorf(domain.Invalid, "%s: it is there twice, in other letters", pointer)
 		}
+		seen[canonical] = true
+		size += len(name) + len(headers[name])
+	}
+	if size > MaxHeaderBytes {
+		return domain.Errorf(domain.Invalid, "/headers: want at most %d bytes of names and values, got %d", MaxHeaderBytes, size)
 	}
 	return nil
 }

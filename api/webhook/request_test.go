@@ -112,7 +112,13 @@ func TestHeadersOfAUser_DoNotReplaceOurs(t *testing.T) {
 	for i := range webhook.MaxHeaders + 1 {
 		many["X-"+strings.Repeat("a", i+1)] = ""
 	}
-	require.ErrorContains(t, webhook.CheckHeaders(many), "/headers: want at most")
+	require.ErrorContains(t, webhook.CheckHeaders(many), "/headers: want at most 16")
+	clear(many)
+	for i := range 8 {
+		many["X-"+strings.Repeat("a", i+1)] = strings.Repeat("v", webhook.MaxHeaderValue)
+	}
+	require.ErrorContains(t, webhook.CheckHeaders(many), "/headers: want at most 8192 bytes")
+	require.ErrorContains(t, webhook.CheckHeaders(map[string]string{"X-Mine": "1", "x-mine": "2"}), "/headers/x-mine: it is there twice")
 
 	d.Secrets = []webhook.Secret{secret(t, oldSecret)}
 	r := sent(t, d)

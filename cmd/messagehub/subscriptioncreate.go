@@ -6,11 +6,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/filter"
 )
@@ -51,6 +54,9 @@ type draftFlags struct {
 	draft       domain.Subscription
 	formFields  []string
 	attachments []string
+	delivery    string
+	headers     []string
+	headerFile  string
 	sign        signFlags
 }
 
@@ -65,16 +71,23 @@ func (d *draftFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.draft.PayloadFormField, "payload-form-field", "payload", "`NAME` of the field with the message")
 	f.StringArrayVar(&d.attachments, "attachment", nil, "`NAME=EXPRESSION` of what is added to calls; may be given more than once")
 	f.StringVar(&d.draft.HMACKeyID, "hmac-key-id", "", "`ID` of the key in the Authorization header")
+	f.StringVar(&d.delivery, "delivery", "async", "`MODE`; with sync, senders wait for the only attempt")
+	f.Float64Var(&d.draft.MaxRate, "max-rate", 0, "at most `N` calls per second; 0: no limit")
+	f.IntVar(&d.draft.MaxConcurrency, "max-concurrency", 0, "at most `N` calls at the same time; 0: as the hub says")
+	f.StringArrayVar(&d.headers, "header", nil, "`NAME: VALUE` of a header of calls; may be given more than once; other users of the machine can read it")
+	f.StringVar(&d.headerFile, "header-file", "", "headers of calls in `FILE`, each a line NAME: VALUE; kept if none are named")
 	d.sign.addFlags(f)
 }
 
 // flagsOfPointers are the flags for the members of a subscription, where they differ.
-var flagsOfPointers = map[string]string{"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret"}
+var flagsOfPointers = map[string]string{
+	"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret", "headers": "header",
+}
 
 // read checks the flags as the hub would.
-func (d *draftFlags) read() (id domain.SubscriptionID, secret *string, err error) {
+func (d *draftFlags) read() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
 	if d.draft.CallbackURL == "" {
-		return id, nil, errors.New("--callback-url is missing; say what the hub is to call")
+		return id, hidden, errors.New("--callback-url is missing; say what the hub is to call")
 	}
 	if d.id == "" {
 		id, err = newSubscriptionID()
@@ -82,15 +95,21 @@ func (d *draftFlags) read() (id domain.SubscriptionID, secret *string, err error
 		err = fmt.Errorf("--id: %w", err)
 	}
 	if err != nil {
-		return id, nil, err
+		return id, hidden, err
 	}
 	if d.draft.FormFields, err = parsePairs("--form-field", d.formFields); err != nil {
-		return id, nil, err
+		return id, hidden, err
 	}
 	if d.draft.Attachments, err = parsePairs("--attachment", d.attachments); err != nil {
-		return id, nil, err
+		return id, hidden, err
 	}
-	if err := checkDraft(&d.draft); err != nil {
+	if d.draft.IsSync = d.delivery == "sync"; !d.draft.IsSync && d.delivery != "async" {
+		return id, hidden, fmt.Errorf("--delivery: want async or sync, got %q", domain.Clip(d.delivery))
+	}
+	if hidden.Headers, err = d.readHeaders(); err != nil {
+		return id, hidden, err
+	}
+	if err := checkDraft(&d.draft, hidden.Headers); err != nil {
 		pointer, detail, _ := strings.Cut(err.Error(), ": ")
 		name, rest, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 		flag := flagsOfPointers[name]
@@ -100,16 +119,46 @@ func (d *draftFlags) read() (id domain.SubscriptionID, secret *string, err error
 		if rest != "" {
 			flag += " " + strings.TrimSuffix(rest, "/expression")
 		}
-		return id, nil, fmt.Errorf("--%s: %s", flag, detail)
+		return id, hidden, fmt.Errorf("--%s: %s", flag, detail)
 	}
-	secret, err = d.sign.read()
-	return id, secret, err
+	hidden.Secret, err = d.sign.read()
+	return id, hidden, err
+}
+
+// readHeaders returns the headers that are named, nil if none are.
+func (d *draftFlags) readHeaders() (map[string]string, error) {
+	texts := d.headers
+	if d.headerFile != "" {
+		lines, err := readSecretFile(d.headerFile)
+		if err != nil {
+			return nil, fmt.Errorf("--header-file: %w", err)
+		}
+		texts = slices.Concat(texts, lines)
+	}
+	if len(texts) == 0 {
+		return nil, nil //nolint:nilnil // no header is named
+	}
+	all := make(map[string]string, len(texts))
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, ":")
+		switch _, twice := all[name]; {
+		case !ok || name == "":
+			return nil, errors.New("--header: want NAME: VALUE") // the text may be a secret
+		case twice:
+			return nil, fmt.Errorf("--header: %s is there twice", domain.Clip(name))
+		}
+		all[name] = strings.TrimSpace(value)
+	}
+	return all, nil
 }
 
 // checkDraft returns an error that begins with a JSON pointer if a hub would refuse d.
-func checkDraft(d *domain.Subscription) error {
+func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
+		return err
+	}
+	if err := webhook.CheckHeaders(headers); err != nil {
 		return err
 	}
 	_, _, err := filter.CompileSubscription(d)
@@ -150,13 +199,13 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 			return p.usage("%w", err)
 		}
 		defer hub.Close()
-		id, secret, err := d.read()
+		id, hidden, err := d.read()
 		if err != nil {
 			return p.usage("%w", err)
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
 		defer cancel()
-		_, created, err := hub.PutSubscription(ctx, s.a.actor, id, &d.draft, secret)
+		_, created, err := hub.PutSubscription(ctx, s.a.actor, id, &d.draft, hidden)
 		if err != nil {
 			return explainRefusal(err)
 		}

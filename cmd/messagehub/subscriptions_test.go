@@ -54,11 +54,14 @@ func subscriptions(t *testing.T, url, name string, args ...string) result {
 
 func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {
 	url, _ := subscriptionHub(t)
+	headerFile := filepath.Join(t.TempDir(), "headers")
+	require.NoError(t, os.WriteFile(headerFile, []byte("# of the gateway\nX-Also:hush\n"), 0o600))
 	require.Equal(t, result{0, actorA + " has no subscriptions\n", ""}, subscriptions(t, url, "list"))
 	full := []string{
 		"--id", subscriptionA, "--callback-url", "https://example.org/hook", "--topic", "orders", "--filter", "type == 'made'", "--method", "PUT",
 		"--encoding", "multipart/form-data", "--form-field", "a=b=c", "--payload-form-field", "data", "--attachment", "size=data.size",
-		"--secret", "hush", "--hmac-key-id", "mine",
+		"--secret", "hush", "--hmac-key-id", "mine", "--delivery", "sync", "--max-rate", "2.5", "--max-concurrency", "3",
+		"--header", "X-Key: hush: hush", "--header-file", headerFile,
 	}
 	require.Equal(t, result{0, "created " + subscriptionA + "\n", ""}, subscriptions(t, url, "create", full...))
 	require.Equal(t, result{0, "replaced " + subscriptionA + "\n", ""}, subscriptions(t, url, "create", full...))
@@ -68,9 +71,12 @@ func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {
 		"subscription      " + subscriptionA, "owner             " + actorA, "state             active", "topic             orders",
 		"calls             PUT https://example.org/hook", "encoding          multipart/form-data", "form field        a=b=c", "message in field  data",
 		"signed            yes", "HMAC key id       mine", "filter            type == 'made'", "attachment        size=data.size", "created           20",
+		"header            X-Also\n", "header            X-Key\n", "delivery          sync", "at most           2.5 calls per second",
+		"at most           3 calls at the same time",
 	} {
 		require.Contains(t, got.out, want)
 	}
+	require.NotContains(t, got.out, "not known here")
 	require.NotContains(t, got.out, "hush")
 	var shown map[string]any
 	require.NoError(t, json.Unmarshal([]byte(subscriptions(t, url, "show", "--json", subscriptionA).out), &shown))
@@ -104,6 +110,33 @@ func TestSubscriptionsRotate_ReplacesTheSecretAlone(t *testing.T) {
 	require.Equal(t, result{0, "", "replaced the secret of " + subscriptionA + "\n"}, subscriptions(t, url, "rotate", subscriptionA, "--secret-file", file))
 }
 
+func TestSubscriptionsSync_KnowsLimitsHeadersAndDelivery(t *testing.T) {
+	url, changes := subscriptionHub(t)
+	text := "actor: " + actorA + "\nsubscriptions:\n  - uuid: " + subscriptionA + "\n    callback_url: https://example.org/a\n" +
+		"    delivery: sync\n    max_rate: 0.5\n    max_concurrency: 2\n"
+	file := syncFile(t, text+"    headers_file: {X-Key: hook.key}\n")
+	require.Equal(t, 0, syncSubscriptions(t, url, file).status)
+	shown := subscriptions(t, url, "show", subscriptionA).out
+	require.Contains(t, shown, "header        X-Key\n")
+	require.Contains(t, shown, "at most       0.5 calls per second\n")
+	require.NotContains(t, shown, "hush")
+	*changes = nil
+	require.Equal(t, result{0, "keep             " + subscriptionA + "  https://example.org/a\n" +
+		"    its headers are sent: only the hub can compare their values\n0 changes made\n", ""}, syncSubscriptions(t, url, file))
+	require.Equal(t, []string{"PUT " + subscriptionA}, *changes)
+	exported := subscriptions(t, url, "export")
+	require.Equal(t, 0, exported.status)
+	require.Empty(t, exported.err)
+	*changes = nil
+	require.Contains(t, syncSubscriptions(t, url, syncFile(t, exported.out)).out, "0 changes made\n")
+	require.Empty(t, *changes, "what the file does not name is kept")
+	require.Contains(t, subscriptions(t, url, "show", subscriptionA).out, "header        X-Key\n")
+	file = syncFile(t, strings.Replace(text, "0.5", "7", 1)+"    headers: {}\n")
+	require.Equal(t, result{0, "update           " + subscriptionA + "  https://example.org/a\n" +
+		"    max_rate: 0.5 → 7\n    headers: X-Key → nothing\n1 change made\n", ""}, syncSubscriptions(t, url, file))
+	require.NotContains(t, subscriptions(t, url, "show", subscriptionA).out, "X-Key")
+}
+
 // A hub of a later version shows members that this one does not know.
 func TestSubscriptionsShow_NamesWhatItDoesNotKnow(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,6 +165,13 @@ func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--form-field", "a=b", "--form-field", "a=c"}, "--form-field: a is there twice"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--form-field", "a=b"}, "--form-field: only multipart/form-data has fields"},
 		{[]string{"create", "--actor", "a", "--callback-url", url, "--secret", "a", "--secret-file", "b"}, "--secret and --secret-file: want one of them"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--delivery", "fast"}, `--delivery: want async or sync, got "fast"`},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--delivery", "sync", "--topic", "data-available"}, "--delivery: want async: only the hub publishes to data-available, and it waits for no receiver"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--max-rate", "-1"}, "--max-rate: want 0.01 to 1000 calls per second, got -1"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--max-concurrency", "65"}, "--max-concurrency: want 1 to 64, got 65"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "hush"}, "--header: want NAME: VALUE"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "X-A: a", "--header", "X-A: b"}, "--header: X-A is there twice"},
+		{[]string{"create", "--actor", "a", "--callback-url", url, "--header", "Host: hush"}, "--header Host: the hub sets it"},
 		{[]string{"sync"}, "want one FILE"},
 	} {
 		got := messagehub(t, "", append([]string{"subscriptions"}, tc.args...)...)

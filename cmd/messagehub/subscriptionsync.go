@@ -37,9 +37,11 @@ func (p *process) subscriptionsSync() *cobra.Command {
 			"      callback_url: https://example.org/hook\n" +
 			"      jmespath_query: type == 'made'\n" +
 			"      hmac_secret_key_file: hook.key                # or hmac_secret_key_env: NAME; kept if not there\n" +
+			"      headers_file: {X-Api-Key: api.key}            # or headers_env, headers; kept if not there\n" +
+			"      max_rate: 5                                   # calls per second; no limit if not there\n" +
 			"      paused: false\n\n" +
-			"Further members: topic, method, encoding, form_fields, payload_form_field, hmac_key_id, attachments\n" +
-			"and hmac_secret_key, as in the HTTP API. Files are looked for beside FILE.yaml.",
+			"Further members: topic, method, encoding, form_fields, payload_form_field, hmac_key_id, attachments,\n" +
+			"hmac_secret_key, delivery and max_concurrency, as in the HTTP API. Files are looked for beside FILE.yaml.",
 		Example: "  messagehub subscriptions sync subscriptions.yaml --dry-run\n" +
 			"  messagehub subscriptions sync subscriptions.yaml --prune",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -79,7 +81,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 func (p *process) subscriptionsExport() *cobra.Command {
 	s := &subscriptionsCommand{p: p}
 	return s.command("export", "Print the subscriptions of an actor as a file for sync",
-		"The file has no secrets: the hub never returns them. Those that the hub has are kept by sync.",
+		"The file has no secrets and no headers: the hub never returns them. Those that the hub has are kept by sync.",
 		func(ctx context.Context, _ domain.SubscriptionID) error {
 			all, err := s.hub.Subscriptions(ctx, s.a.actor)
 			if err != nil {
@@ -153,7 +155,8 @@ func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step 
 	switch step.Action {
 	case subscriptionfile.Create, subscriptionfile.Update, subscriptionfile.Keep:
 		if step.Sends {
-			_, _, err = hub.PutSubscription(ctx, s.a.actor, step.ID, &step.Entry.Draft, step.Entry.Secret)
+			hidden := hubclient.Hidden{Secret: step.Entry.Secret, Headers: step.Entry.Headers}
+			_, _, err = hub.PutSubscription(ctx, s.a.actor, step.ID, &step.Entry.Draft, hidden)
 		}
 	case subscriptionfile.Pause, subscriptionfile.Resume:
 		_, err = hub.SetPaused(ctx, s.a.actor, step.ID, step.Action == subscriptionfile.Pause)
@@ -170,7 +173,13 @@ func (s *syncCommand) show(step *subscriptionfile.Step) {
 	for _, why := range step.Why {
 		fmt.Fprintf(s.p.out, "    %s\n", terminal.Clip(terminal.Printable(why), 200))
 	}
-	if step.Sends && step.Action == subscriptionfile.Keep {
+	if !step.Sends || step.Action != subscriptionfile.Keep {
+		return
+	}
+	if step.Entry.Secret != nil {
 		fmt.Fprintln(s.p.out, "    its key is sent: only the hub can compare it")
+	}
+	if len(step.Entry.Headers) > 0 {
+		fmt.Fprintln(s.p.out, "    its headers are sent: only the hub can compare their values")
 	}
 }

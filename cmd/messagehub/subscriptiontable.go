@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -68,6 +69,18 @@ func (p *process) showSubscription(s *hubclient.Subscription) error {
 	line("filter", s.Filter)
 	for _, name := range slices.Sorted(maps.Keys(s.Attachments)) {
 		line("attachment", name+"="+s.Attachments[name])
+	}
+	for _, name := range s.HeaderNames {
+		line("header", name)
+	}
+	if s.IsSync {
+		line("delivery", "sync: senders wait for the only attempt")
+	}
+	if s.MaxRate > 0 {
+		line("at most", strconv.FormatFloat(s.MaxRate, 'f', -1, 64)+" calls per second")
+	}
+	if s.MaxConcurrency > 0 {
+		line("at most", strconv.Itoa(s.MaxConcurrency)+" calls at the same time")
 	}
 	if d := s.Delivery; d != nil {
 		if !d.Until.IsZero() {

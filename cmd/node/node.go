@@ -171,6 +171,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
 		Events:     n.push.events,
+		Outcomes:   n.push.outcomes,
 		Deliveries: n.push.deliveries,
 
 		AdminToken: n.adminToken(&cfg).Reveal(),

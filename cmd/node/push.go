@@ -19,6 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/domain/outcome"
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -33,6 +34,7 @@ type push struct {
 	subscriptions *subscribe.Service
 	replays       *replay.Service
 	events        *publish.Service
+	outcomes      *outcome.Service
 	deliveries    *inspect.Service
 	broker        *broker.Service
 
@@ -83,7 +85,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Streams: streams, Cursors: documents, Shards: documents,
 		Caller: newMeteredCaller(&caller{p.client, s.content, clock, cfg.Broker.TokenHeader}, metrics),
 	}
-	subscribers := newReceivers(cfg, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics)
+	subscribers := newReceivers(cfg, streams, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics)
 	consumers := &callees{others: subscribers, policy: domain.BrokerPolicy(cfg.Broker.RetryDelay, cfg.Broker.MaxRetry)}
 	ports.Receivers = consumers
 	if !cfg.Embedded() { // a data folder has one node
@@ -105,8 +107,11 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	consumers.broker = p.broker
 	p.replays = replay.New(replay.Ports{Definitions: documents, Streams: streams, Cursors: documents, Shards: documents}, replay.Options{Changed: p.engine.Changed})
 	p.events = publish.New(streams, p.engine.Published)
+	p.outcomes = outcome.New(outcome.Ports{
+		Definitions: documents, Cursors: documents, Streams: streams, Settled: p.engine.Settled, Clock: clock,
+	})
 	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents, Dequeues: s}, keys, subscribe.Options{
-		CheckURL: p.client.CheckURL, CheckSecret: checkSecret,
+		CheckURL: p.client.CheckURL, CheckSecret: checkSecret, CheckHeaders: checkHeaders,
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
 	p.deliveries = inspect.New(inspect.Ports{

@@ -54,7 +54,7 @@ func (c *caller) send(ctx context.Context, r *delivery.Receiver, m *domain.Messa
 	secrets, key := t.signersAt(c.clock())
 	result, err := c.client.Send(ctx, &webhook.Delivery{
 		ID: id, Attempts: attempts, Subscription: t.subscription, Settings: &r.Subscription,
-		Message: m, Attachments: attachments,
+		Message: m, Attachments: attachments, Headers: t.headers,
 		Secrets: secrets, HMACKey: key,
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 		keys *subscribe.Keyring
 		want domain.Kind
 	}{{"another key", keyring(), domain.Unavailable}, {"no key", nil, domain.Unavailable}} {
-		r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, tc.keys, time.Now, prometheus.NewRegistry())
+		r := newReceivers(&cfg, nil, &subscribe.Dequeues{Definitions: definitions}, tc.keys, time.Now, prometheus.NewRegistry())
 		for _, id := range []domain.CursorID{keyed, standard} {
 			_, err := r.Receiver(ctx, id)
 			require.Equal(t, tc.want, domain.KindOf(err), tc.name)
@@ -55,7 +55,7 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 		_, err = r.Receiver(ctx, unsigned)
 		require.NoError(t, err, tc.name)
 	}
-	r := newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, sealed, time.Now, prometheus.NewRegistry())
+	r := newReceivers(&cfg, nil, &subscribe.Dequeues{Definitions: definitions}, sealed, time.Now, prometheus.NewRegistry())
 	found, err := r.Receiver(ctx, keyed)
 	require.NoError(t, err)
 	secrets, key := found.Target.(*target).signersAt(time.Now())
@@ -83,7 +83,7 @@ func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	service := func(keys ...[]byte) (*subscribe.Service, *receivers) {
 		keyring, err := subscribe.NewKeyring(keys...)
 		require.NoError(t, err)
-		return subscribe.New(ports, keyring, subscribe.Options{Clock: clock, Grace: time.Hour}), newReceivers(&cfg, &subscribe.Dequeues{Definitions: definitions}, keyring, clock, prometheus.NewRegistry())
+		return subscribe.New(ports, keyring, subscribe.Options{Clock: clock, Grace: time.Hour}), newReceivers(&cfg, nil, &subscribe.Dequeues{Definitions: definitions}, keyring, clock, prometheus.NewRegistry())
 	}
 	owner, err := domain.ParseActorID("owner")
 	require.NoError(t, err)
@@ -145,4 +145,64 @@ func opened(t *testing.T, k *subscribe.Keyring, sealed string) string {
 	text, err := k.Open(domain.SubscriptionID{1}, domain.ActorID{}, sealed)
 	require.NoError(t, err)
 	return text
+}
+
+func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
+	definitions, streams, ctx := memory.NewDefinitions(), memory.NewStreams(time.Hour, time.Now), t.Context()
+	keys, err := subscribe.NewKeyring(subscribe.NewKey())
+	require.NoError(t, err)
+	s := subscribe.New(subscribe.Ports{
+		Definitions: definitions, Streams: streams, Cursors: memory.NewCursors(time.Now), Dequeues: memory.New(memory.Options{}),
+	}, keys, subscribe.Options{CheckHeaders: checkHeaders})
+	owner, err := domain.ParseActorID("owner")
+	require.NoError(t, err)
+	cfg := config.Default()
+	r := newReceivers(&cfg, streams, &subscribe.Dequeues{Definitions: definitions}, keys, time.Now, prometheus.NewRegistry())
+	d := subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}}
+	created, err := s.Create(ctx, d)
+	require.NoError(t, err)
+	found, err := r.Receiver(ctx, created.ID.Cursor())
+	require.NoError(t, err)
+	require.Equal(t, cfg.Push.Concurrency, found.Concurrency)
+	require.Zero(t, found.MaxRate)
+	require.Greater(t, found.Policy.Attempts, 1)
+	require.Empty(t, found.Target.(*target).headers)
+
+	d.MaxRate, d.MaxConcurrency, d.IsSync, d.Headers = 0.5, 3, true, map[string]string{"Authorization": "Bearer x"}
+	created, err = s.Create(ctx, d)
+	require.NoError(t, err)
+	stream, err := domain.ParseTopic(domain.DefaultTopic)
+	require.NoError(t, err)
+	require.NoError(t, streams.RemoveSync(ctx, stream, created.ID.Cursor()), "as a crash may leave it")
+	found, err = r.Receiver(ctx, created.ID.Cursor())
+	require.NoError(t, err)
+	require.Equal(t, 3, found.Concurrency)
+	require.InDelta(t, 0.5, found.MaxRate, 0)
+	require.Equal(t, 1, found.Policy.Attempts, "a delivery that is sync has no retry")
+	require.Equal(t, d.Headers, found.Target.(*target).headers)
+	listed, err := streams.Sync(ctx, stream)
+	require.NoError(t, err)
+	require.Equal(t, []domain.CursorID{created.ID.Cursor()}, listed)
+	d.MaxConcurrency = domain.MaxConcurrency
+	_, _, err = s.Put(ctx, created.ID, d, subscribe.Match{})
+	require.NoError(t, err)
+	found, err = r.Receiver(ctx, created.ID.Cursor())
+	require.NoError(t, err)
+	require.Equal(t, cfg.Push.Concurrency, found.Concurrency, "the limit of the hub is one, too")
+
+	keyless := newReceivers(&cfg, streams, &subscribe.Dequeues{Definitions: definitions}, nil, time.Now, prometheus.NewRegistry())
+	_, err = keyless.Receiver(ctx, created.ID.Cursor())
+	require.Equal(t, domain.Unavailable, domain.KindOf(err), "calls would lack a header")
+
+	// The HMAC key of a subscription signs in the header Authorization.
+	key, shared := "a key", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32))
+	d.Secret = &key
+	_, err = s.Create(ctx, d)
+	require.ErrorContains(t, err, "/headers/Authorization: the hub sets it")
+	d.Secret = &shared
+	_, err = s.Create(ctx, d)
+	require.NoError(t, err)
+	d.Headers = map[string]string{"Host": "x"}
+	_, err = s.Create(ctx, d)
+	require.ErrorContains(t, err, "/headers/Host: the hub sets it")
 }

@@ -20,15 +20,17 @@ import (
 // receivers find the receivers of cursors among the subscriptions.
 type receivers struct {
 	definitions repository.Definitions
+	streams     repository.Streams
 	dequeues    *subscribe.Dequeues
 	keys        *subscribe.Keyring
 	policy      domain.Policy
+	concurrency int
 	clock       func() time.Time
 	failures    prometheus.Counter // of filters
 }
 
-func newReceivers(cfg *config.Config, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, clock func() time.Time, metrics prometheus.Registerer) *receivers {
-	return &receivers{dequeues.Definitions, dequeues, keys, policyOf(&cfg.Push), clock, promauto.With(metrics).NewCounter(prometheus.CounterOpts{
+func newReceivers(cfg *config.Config, streams repository.Streams, dequeues *subscribe.Dequeues, keys *subscribe.Keyring, clock func() time.Time, metrics prometheus.Registerer) *receivers {
+	return &receivers{dequeues.Definitions, streams, dequeues, keys, policyOf(&cfg.Push), cfg.Push.Concurrency, clock, promauto.With(metrics).NewCounter(prometheus.CounterOpts{
 		Name: "messagehub_push_filter_failures_total",
 		Help: "Events that a subscription did not get because its filter failed on them.",
 	})}
@@ -39,7 +41,8 @@ type target struct {
 	subscription string // its id
 	stream       domain.StreamName
 	attachments  filter.Attachments
-	signers      []signer // the newest first
+	signers      []signer          // the newest first
+	headers      map[string]string // of the owner
 }
 
 // A signer is a secret of a subscription.
@@ -66,7 +69,7 @@ func (t *target) signersAt(now time.Time) (secrets []webhook.Secret, key webhook
 
 // Receiver implements [delivery.Receivers].
 func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
-	id, err := domain.ParseSubscriptionID(strings.TrimPrefix(cursor.String(), "s|"))
+	id, err := domain.SubscriptionOf(cursor)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
@@ -75,6 +78,9 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		return delivery.Receiver{}, err
 	}
 	if err := r.dequeues.Request(ctx, d); err != nil {
+		return delivery.Receiver{}, err
+	}
+	if err := subscribe.ListSync(ctx, r.streams, d); err != nil {
 		return delivery.Receiver{}, err
 	}
 	stream, err := d.Stream()
@@ -89,7 +95,19 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 	if t.signers, err = r.signers(d); err != nil {
 		return delivery.Receiver{}, err
 	}
-	found := delivery.Receiver{Subscription: d.Subscription, Policy: r.policy, IsPaused: d.Paused, Resumed: d.Resumed, Target: t}
+	if t.headers, err = r.headers(d); err != nil {
+		return delivery.Receiver{}, err
+	}
+	found := delivery.Receiver{
+		Subscription: d.Subscription, Policy: r.policy, IsPaused: d.Paused, Resumed: d.Resumed, Target: t,
+		MaxRate: d.MaxRate, Concurrency: r.concurrency,
+	}
+	if d.MaxConcurrency > 0 {
+		found.Concurrency = min(found.Concurrency, d.MaxConcurrency)
+	}
+	if d.IsSync {
+		found.Policy.Attempts = 1 // the sender of the message knows the outcome
+	}
 	if _, isData := stream.DataActor(); isData {
 		// One call at a time says all: what comes meanwhile goes with the next one.
 		found.Concurrency, found.Policy = 1, dataPolicyOf(r.policy)
@@ -158,6 +176,14 @@ func (r *receivers) signers(d *repository.Definition) ([]signer, error) {
 	return all, nil
 }
 
+// headers returns the headers that the owner of a subscription has chosen.
+func (r *receivers) headers(d *repository.Definition) (map[string]string, error) {
+	if d.Headers != "" && r.keys == nil {
+		return nil, domain.Errorf(domain.Unavailable, "the headers of subscription %s are sealed, and this node has no key; set push.secret-key", d.ID)
+	}
+	return r.keys.OpenHeaders(d)
+}
+
 // isStandardSecret reports whether a secret is one of Standard Webhooks. Any other is the key
 // of the Authorization header.
 func isStandardSecret(text string) bool {
@@ -171,4 +197,17 @@ func checkSecret(text string) error {
 	}
 	_, err := webhook.ParseSecret(text)
 	return err
+}
+
+// checkHeaders refuses headers that calls cannot have, among them Authorization if the hub sets it.
+func checkHeaders(headers map[string]string, secret string) error {
+	if err := webhook.CheckHeaders(headers); err != nil {
+		return err
+	}
+	for name := range headers {
+		if strings.EqualFold(name, "Authorization") && secret != "" && !isStandardSecret(secret) {
+			return domain.Errorf(domain.Invalid, "/headers/%s: the hub sets it, with an HMAC by hmac_secret_key", name)
+		}
+	}
+	return nil
 }

@@ -53,6 +53,13 @@ type definitionDoc struct {
 	Secret           string            `json:"secret,omitempty"`         // sealed
 	Previous         string            `json:"previousSecret,omitempty"` // sealed
 	PreviousUntil    int64             `json:"previousUntil,omitempty"`  // microseconds
+	Headers          string            `json:"headers,omitempty"`        // sealed
+	HeaderNames      []string          `json:"headerNames,omitempty"`
+	RotatedFrom      string            `json:"rotatedFrom,omitempty"` // version
+	RotatedAt        int64             `json:"rotatedAt,omitempty"`   // microseconds
+	IsSync           bool              `json:"sync,omitempty"`
+	MaxRate          float64           `json:"maxRate,omitempty"` // calls per second
+	MaxConcurrency   int               `json:"maxConcurrency,omitempty"`
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
@@ -73,7 +80,10 @@ func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
 	d.FormFields, d.PayloadFormField, d.HMACKeyID = from.FormFields, from.PayloadFormField, from.HMACKeyID
 	d.Filter, d.Attachments, d.Paused, d.Resumed = from.Filter, from.Attachments, from.Paused, from.Resumed
+	d.IsSync, d.MaxRate, d.MaxConcurrency = from.IsSync, from.MaxRate, from.MaxConcurrency
 	d.Secret, d.Previous, d.PreviousUntil = from.Secret, from.Previous, micros(from.PreviousUntil)
+	d.Headers, d.HeaderNames = from.Headers, from.HeaderNames
+	d.RotatedFrom, d.RotatedAt = string(from.Rotation.From), micros(from.Rotation.At)
 }
 
 func (d *definitionDoc) definition() (*repository.Definition, error) {
@@ -83,9 +93,11 @@ func (d *definitionDoc) definition() (*repository.Definition, error) {
 		Subscription: domain.Subscription{
 			Owner: parse(&p, d.Owner, domain.ParseActorID), Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method,
 			Encoding: d.Encoding, FormFields: d.FormFields, PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID,
-			Filter: d.Filter, Attachments: d.Attachments,
+			Filter: d.Filter, Attachments: d.Attachments, IsSync: d.IsSync, MaxRate: d.MaxRate, MaxConcurrency: d.MaxConcurrency,
 		},
-		Secret: d.Secret, Previous: d.Previous, PreviousUntil: fromMicros(d.PreviousUntil),
+		Headers: d.Headers, HeaderNames: d.HeaderNames,
+		Rotation: repository.Rotation{From: repository.DefinitionVersion(d.RotatedFrom), At: fromMicros(d.RotatedAt)},
+		Secret:   d.Secret, Previous: d.Previous, PreviousUntil: fromMicros(d.PreviousUntil),
 		Paused: d.Paused, Resumed: d.Resumed, Created: fromMicros(d.Created), Version: repository.DefinitionVersion(d.etag),
 	}
 	if p.err != nil {

@@ -30,7 +30,8 @@
 //	   payloads above 16 KB
 //
 //	head    for each priority the number of the page that is being filled and its entries so
-//	        far. Sealed by the last append of its segment
+//	        far; the cursors that are sync, so that each append knows for whom its sender waits.
+//	        Sealed by the last append of its segment
 //	page    up to 256 KB of entries, removed when the retention has passed
 //	id      position and digest of a message whose sender chose its id; removed after 24 hours
 //	cursor  the first position of each priority that was not taken; what is open; counters;
@@ -125,6 +126,18 @@
 //	        change that the owner finds by its signal, or when it loads the cursor
 //	release replace the owner's document, If-Match, without the reservation
 //
+// A subscription whose deliveries are sync is listed in the head of its topic:
+//
+//	list    after its cursor was created, replace the head, If-Match. An append replaces the
+//	        head, too, so one that begins afterwards has the list, and a head that continues
+//	        the stream in another segment takes it over. A crash before leaves a subscription
+//	        for which no sender waits, until its owner repeats the request or a node serves it
+//	unlist  after it was deleted or is not sync any more. A crash before leaves a cursor that
+//	        is listed by mistake, until a sender would wait for it (package outcome)
+//
+// A topic without such subscriptions has the same documents and requests as before. A node of an
+// older version keeps the list, but for that of a head which it makes itself.
+//
 // A creation of an owner with as many reservations as it may have reads the definition of
 // each. Those without a subscription are freed, after a few pauses for nodes that are about to
 // create it. Before, the definition is made to say that the reservation with this number was
@@ -152,6 +165,8 @@
 //	reservations without a subscription are freed   TestACrashAnywhere_TakesNothingFromTheLimit
 //	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
 //	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
+//	a list of sync cursors is replaced If-Match     TestConformance, TestTwoNodesThatListCursors_LoseNone
+//	a list goes on in the next segment              TestConformanceWithSmallSegments
 //	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
 //	a new cursor keeps an entry that is there       TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing

@@ -57,6 +57,7 @@ type appendRound struct {
 	pending   []pendingMessage
 	tried     [][]domain.Position // where the pending messages were to be, at each attempt
 	searched  int                 // the segment before which ids were searched, plus one
+	sync      []domain.CursorID   // of the head that the messages were appended to
 }
 
 type pendingMessage struct {
@@ -134,6 +135,9 @@ func (a *appender) round(ctx context.Context) {
 	}
 	err = c.Outcome("append to "+a.stream.String(), err)
 	for _, call := range r.calls {
+		for i := range call.appended {
+			call.appended[i].Sync = r.sync
+		}
 		a.leader.Complete(call, err)
 	}
 }
@@ -154,6 +158,7 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 			return err
 		}
 	}
+	r.sync = base.sync // if the head is an old one, it is not replaced
 	if done, err := a.isAppended(ctx, c, r, base); done || err != nil {
 		return err
 	}

@@ -34,13 +34,28 @@ type head struct {
 	Sealed       bool   `json:"sealed,omitempty"`
 	// Priorities has those that have entries in this segment or an earlier one.
 	Priorities map[string]*tail `json:"priorities"`
+	Sync       []string         `json:"sync,omitempty"` // cursors that the sender of a message waits for
 	client.Document
 
 	segment int
 	etag    azcore.ETag
+	sync    []domain.CursorID // Sync, parsed; it is replaced and not changed
 }
 
 func (*head) DocumentKind() client.DocumentKind { return headDocument }
+
+// Validate parses the cursors of a head that was read.
+func (h *head) Validate() (err error) {
+	h.sync = nil
+	for _, text := range h.Sync {
+		id, err := domain.ParseCursorID(text)
+		if err != nil {
+			return fmt.Errorf("sync: %w", err)
+		}
+		h.sync = append(h.sync, id)
+	}
+	return nil
+}
 
 // A tail is the newest entries of a priority, which will be in its next page.
 type tail struct {

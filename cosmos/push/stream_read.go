@@ -71,6 +71,7 @@ func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.S
 	h := &head{
 		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
 		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*tail),
+		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change any more
 	}
 	for name, t := range sealed.Priorities {
 		h.Priorities[name] = &tail{First: t.next()}

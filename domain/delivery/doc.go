@@ -65,6 +65,16 @@
 // its own concurrency of workers at most, and receivers that begin to hang at the same time
 // delay the others for two seconds, or a little longer if there are very many.
 //
+// A receiver may have a limit for its calls in a second. It holds the cursor, which is not offered
+// meanwhile: it waits without a worker and without a goroutine, and other cursors are not delayed.
+// Retries and replays count, and so do calls that fail.
+//
+// # Senders that wait
+//
+// A sender may wait for the outcomes of its messages: see package outcome, which reads what is
+// stored, whichever node serves the cursor. [Engine.Settled] notifies it of the settlements of this
+// node.
+//
 // # Memory
 //
 // Entries of streams are in memory within one limit for all streams, [Options.Window]. An idle

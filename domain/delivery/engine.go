@@ -75,12 +75,13 @@ func backoff(failures int, random func() uint64) time.Duration {
 // An Engine calls receivers. It is safe for concurrent use.
 type Engine struct {
 	Ports
-	opts       Options
-	dispatcher *dispatcher
-	window     *window
-	store      *pool       // of loads and reads
-	members    *membership // nil: the shards are not shared
-	lookNow    chan struct{}
+	opts        Options
+	dispatcher  *dispatcher
+	window      *window
+	store       *pool       // of loads and reads
+	members     *membership // nil: the shards are not shared
+	settlements settlements
+	lookNow     chan struct{}
 
 	mu       sync.Mutex
 	running  sync.WaitGroup  // goroutines

@@ -29,6 +29,7 @@ type Receiver struct {
 	Subscription domain.Subscription
 	Policy       domain.Policy
 	Concurrency  int                          // limit for the calls under way; 0: that of the engine
+	MaxRate      float64                      // limit for the calls of a second; 0: none
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it
 	KeepsMarks   bool                         // the cursor keeps marks of how far it has come; see domain.Mark

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -63,6 +65,7 @@ type service struct {
 	requested  atomic.Int64    // number of the last request that was read
 	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
 	walk       *walk           // of the replay that runs; nil: nothing was read for it
+	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 
 	cancelled bool // all deliveries, because the receiver was deleted
@@ -260,6 +263,7 @@ func (s *service) setTimer() {
 	until(time.Until(s.resume))
 	until(time.Until(s.fetchAfter))
 	until(time.Until(s.offerAfter))
+	until(s.waitForToken())
 	if s.walk != nil {
 		until(time.Until(s.walk.after))
 	}

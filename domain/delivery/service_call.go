@@ -19,6 +19,9 @@ func (s *service) choose() {
 		s.cancel()
 		return
 	}
+	if s.waitForToken() > 0 {
+		return
+	}
 	now, d := s.engine.opts.Clock(), s.engine.dispatcher
 	call, ok := s.cursor.Next(now)
 	if ok && call.Claim {
@@ -132,7 +135,7 @@ func (s *service) take(e *repository.Entry, matches bool) {
 
 // begin begins a call. It returns false if nothing may be called any more.
 func (s *service) begin(p *permit) bool {
-	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) {
+	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) || s.waitForToken() > 0 {
 		return false
 	}
 	now := s.engine.opts.Clock()
@@ -155,6 +158,7 @@ func (s *service) begin(p *permit) bool {
 		s.turn.Pick()
 	}
 	s.cursor.Begin(call)
+	s.takeToken()
 	s.underway++
 	s.noteCall(call.EntryID)
 	receiver := s.receiver

@@ -29,6 +29,14 @@ type Result struct {
 	Accepted   int
 	Duplicates int   // sent before, with the same content
 	Conflicts  []int // indexes of those that were sent before with other content
+	Awaited    []Awaited
+}
+
+// Awaited is a message that is appended, now or before, to a stream that lists cursors as sync: its
+// sender may wait for them.
+type Awaited struct {
+	Index int // of the message
+	repository.Appended
 }
 
 // Publish appends messages, which have passed their Check, in their order. If it fails, the
@@ -55,6 +63,9 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 				r.Duplicates++
 			case repository.AppendConflict:
 				r.Conflicts = append(r.Conflicts, begin+i)
+			}
+			if len(a.Sync) > 0 && a.Outcome != repository.AppendConflict {
+				r.Awaited = append(r.Awaited, Awaited{begin + i, a})
 			}
 		}
 		s.appended(stream, part, appended)

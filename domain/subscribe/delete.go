@@ -17,7 +17,9 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	switch {
 	case err == nil:
 		isRequest = d.Topic == domain.DequeuedTopic
-		err = s.delete(ctx, d, m)
+		if err = s.delete(ctx, d, m); err == nil && d.IsSync {
+			err = s.unlist(ctx, d) // a crash before leaves a cursor that a sender removes from the list
+		}
 	case domain.KindOf(err) == domain.NotFound: // perhaps its deletion was cut off
 		isRequest = true
 		err = s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")

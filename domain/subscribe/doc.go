@@ -5,5 +5,6 @@
 // stream. A crash between them leaves a subscription without a cursor, which is not served
 // until its owner repeats the request.
 //
-// Secrets are sealed before they are stored, and no result of this package has one.
+// Secrets and headers are sealed before they are stored. No result of this package has one, except
+// that a rotation returns the secret that the hub has made.
 package subscribe

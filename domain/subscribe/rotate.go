@@ -15,11 +15,20 @@ import (
 // sharedPrefix begins the shared secrets of Standard Webhooks.
 const sharedPrefix = "whsec_"
 
+// RepeatTime is how long a rotation to a secret that the hub makes may be repeated.
+const RepeatTime = 10 * time.Minute
+
 // Rotate gives a subscription of owner another secret: the one of wanted or, if that is nil, a
 // new one, which it returns. The secret before remains live for Options.Grace; one that was
-// live besides is dropped. To rotate to the secret that is there changes nothing, so a call
-// with a wanted secret may be repeated. It fails with NotFound if there is no subscription, with
-// [ErrChanged], and with Conflict if the subscription changes meanwhile.
+// live besides is dropped.
+//
+// A call may be repeated. To rotate to the secret that is there changes nothing. Without a wanted
+// secret, a call within [RepeatTime] returns the one that was made, and changes nothing: if it has
+// the Match of the first call, or none. So a new call in this time has a Match of the version that
+// is there.
+//
+// It fails with NotFound if there is no subscription, with [ErrChanged], and with Conflict if the
+// subscription changes meanwhile.
 func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, wanted *string, m Match) (*Subscription, string, error) {
 	const where = "/hmac_secret_key"
 	if wanted != nil && *wanted == "" {
@@ -39,8 +48,14 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if wanted != nil && subtle.ConstantTimeCompare([]byte(current), []byte(*wanted)) == 1 {
 		return view(d), "", nil
 	}
+	if wanted == nil && s.isRepeated(d, &m) {
+		return view(d), current, nil
+	}
 	if !m.permits(d.Version) {
 		return nil, "", newChangedError()
+	}
+	if err := s.checkKeptHeaders(d, wanted); err != nil {
+		return nil, "", err
 	}
 	made := ""
 	if wanted == nil {
@@ -57,6 +72,10 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if d.Secret != "" && s.opts.Grace > 0 {
 		d.Previous, d.PreviousUntil = d.Secret, s.opts.Clock().UTC().Add(s.opts.Grace).Truncate(time.Microsecond)
 	}
+	d.Rotation = repository.Rotation{}
+	if made != "" {
+		d.Rotation = repository.Rotation{From: d.Version, At: s.opts.Clock().UTC().Truncate(time.Microsecond)}
+	}
 	d.Secret = s.keys.Seal(id, owner, *wanted)
 	d.Version, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
 	s.notifyChange(id, err)
@@ -64,6 +83,31 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 		return nil, "", m.outcome(err)
 	}
 	return view(d), made, nil
+}
+
+// isRepeated reports whether a rotation to a secret that the hub makes is the one that has made
+// the secret of d: its answer may have been lost.
+func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
+	at := d.Rotation.At
+	if since := s.opts.Clock().Sub(at); at.IsZero() || since < 0 || since >= RepeatTime {
+		return false
+	}
+	if len(m.Versions) == 0 {
+		return true
+	}
+	return !m.permits(d.Version) && m.permits(d.Rotation.From)
+}
+
+// checkKeptHeaders checks the headers of a subscription against another secret.
+func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) error {
+	if wanted == nil || s.keys == nil {
+		return nil
+	}
+	headers, err := s.keys.OpenHeaders(d)
+	if err != nil {
+		return nil //nolint:nilerr // where both set a header, a call has that of the hub
+	}
+	return s.checkHeaders(headers, *wanted)
 }
 
 // open returns the secret of a subscription, "" if it has none.

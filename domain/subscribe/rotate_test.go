@@ -50,6 +50,7 @@ func TestARotation_KeepsTheSecretBeforeForAWhile(t *testing.T) {
 	first := rotate(nil)
 	require.Equal(t, []string{first}, w.secrets(t, s.ID), "there was none before")
 	require.True(t, strings.HasPrefix(first, "whsec_"))
+	now = now.Add(subscribe.RepeatTime)
 	second := rotate(nil)
 	require.Equal(t, []string{second, first}, w.secrets(t, s.ID))
 	found, err := w.Get(t.Context(), w.owner, s.ID)
@@ -107,6 +108,54 @@ func TestARotation_RefusesWhatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = keyless.Rotate(t.Context(), w.owner, unsigned.ID, nil, subscribe.Match{})
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
+}
+
+// The answer to a rotation may be lost, and the receiver has the secret before. A repetition does not
+// end that one.
+func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := newWorld(t, subscribe.Options{Grace: time.Hour, Clock: func() time.Time { return now }})
+	d := w.draft()
+	held := "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	d.Secret = &held
+	s, err := w.Create(t.Context(), d)
+	require.NoError(t, err)
+	rotate := func(m subscribe.Match) (version, made string) {
+		t.Helper()
+		found, made, err := w.Rotate(t.Context(), w.owner, s.ID, nil, m)
+		require.NoError(t, err)
+		return found.Version, made
+	}
+	first := subscribe.Match{Versions: []string{s.Version}}
+	version, lost := rotate(first)
+	for _, m := range []subscribe.Match{first, {}, {Exists: true}} {
+		now = now.Add(time.Minute)
+		again, made := rotate(m)
+		require.Equal(t, lost, made)
+		require.Equal(t, version, again)
+		require.Equal(t, []string{lost, held}, w.secrets(t, s.ID))
+	}
+	// A pause in between changes the version, and not the secret.
+	paused, err := w.SetPaused(t.Context(), w.owner, s.ID, true)
+	require.NoError(t, err)
+	_, made := rotate(first)
+	require.Equal(t, lost, made)
+	// Another rotation names the version that is there, or comes later.
+	_, next := rotate(subscribe.Match{Versions: []string{paused.Version}})
+	require.Equal(t, []string{next, lost}, w.secrets(t, s.ID))
+	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, first)
+	require.ErrorIs(t, err, subscribe.ErrChanged)
+	now = now.Add(subscribe.RepeatTime)
+	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, subscribe.Match{Versions: []string{paused.Version}})
+	require.ErrorIs(t, err, subscribe.ErrChanged, "it is too late for a repetition")
+	_, last := rotate(subscribe.Match{})
+	require.Equal(t, []string{last, next}, w.secrets(t, s.ID))
+	// A secret that its owner has chosen is returned to no one.
+	_, made, err = w.Rotate(t.Context(), w.owner, s.ID, &held, subscribe.Match{})
+	require.NoError(t, err)
+	require.Empty(t, made)
+	_, made = rotate(subscribe.Match{})
+	require.NotEqual(t, held, made)
 }
 
 // What is meant for a version that is not there any more changes nothing.

@@ -33,6 +33,10 @@ type Options struct {
 	// CheckSecret returns an Invalid error that does not repeat the secret unless calls can be
 	// signed with it. Default: they can with any.
 	CheckSecret func(secret string) error
+	// CheckHeaders returns an Invalid error that begins with the JSON pointer of a header, and does
+	// not repeat its value, unless calls can have the headers. secret is that of the calls, "" if
+	// they are not signed. Default: they can have any.
+	CheckHeaders func(headers map[string]string, secret string) error
 	// Created is called after the cursor of a subscription was created, and Changed after a
 	// subscription was replaced, paused, resumed or deleted. Default: nothing is called.
 	Created func(domain.CursorID, domain.StreamName)
@@ -56,6 +60,9 @@ func New(ports Ports, keys *Keyring, opts Options) *Service {
 	}
 	if opts.CheckSecret == nil {
 		opts.CheckSecret = func(string) error { return nil }
+	}
+	if opts.CheckHeaders == nil {
+		opts.CheckHeaders = func(map[string]string, string) error { return nil }
 	}
 	if opts.Created == nil {
 		opts.Created = func(domain.CursorID, domain.StreamName) {}
@@ -83,18 +90,20 @@ func newID() (id domain.SubscriptionID) {
 // A Draft is what an owner asks for.
 type Draft struct {
 	domain.Subscription
-	Secret *string // nil: the one that is there, if any; "": none
+	Secret  *string           // nil: the one that is there, if any; "": none
+	Headers map[string]string // of each call; nil: those that are there, if any; empty: none
 }
 
-// A Subscription is what an owner gets to see of one. It has no secret.
+// A Subscription is what an owner gets to see of one. It has no secret, and no value of a header.
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	IsSigned bool // calls are
-	IsPaused bool
-	Created  time.Time
-	Version  string    // another one after each change by the owner
-	Delivery *Delivery // only of Get
+	HeaderNames []string // in order
+	IsSigned    bool     // calls are
+	IsPaused    bool
+	Created     time.Time
+	Version     string    // another one after each change by the owner
+	Delivery    *Delivery // only of Get
 
 	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It is
 	// zero if there is none.
@@ -103,7 +112,7 @@ type Subscription struct {
 
 func view(d *repository.Definition) *Subscription {
 	return &Subscription{
-		ID: d.ID, Subscription: d.Subscription, IsSigned: d.Secret != "", IsPaused: d.Paused, Created: d.Created,
+		ID: d.ID, Subscription: d.Subscription, HeaderNames: d.HeaderNames, IsSigned: d.Secret != "", IsPaused: d.Paused, Created: d.Created,
 		Version: string(d.Version), PreviousUntil: d.PreviousUntil,
 	}
 }
@@ -115,6 +124,9 @@ func (s *Service) check(ctx context.Context, d *Draft) error {
 		return err
 	}
 	if err := s.checkSecret(d.Secret); err != nil {
+		return err
+	}
+	if err := s.checkHeaders(d.Headers, textOf(d.Secret)); err != nil {
 		return err
 	}
 	if _, _, err := filter.CompileSubscription(&d.Subscription); err != nil {
@@ -157,22 +169,31 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	if d.Secret != nil && *d.Secret != "" {
 		wanted.Secret = s.keys.Seal(id, d.Owner, *d.Secret)
 	}
+	s.sealHeaders(wanted, d.Headers)
+	if err := s.checkSync(ctx, wanted); err != nil {
+		return nil, false, err
+	}
 	found, created, err := s.create(ctx, wanted, &m)
 	if err != nil {
 		return nil, false, err
 	}
+	wasSync := found.IsSync
 	if !created {
-		found, err = s.replace(ctx, found, wanted, d.Secret, &m)
+		found, err = s.replace(ctx, found, wanted, &d, &m)
 		s.notifyChange(id, err)
 		if err != nil {
 			return nil, false, err
 		}
 	}
-	// A crash leaves a subscription that is called for nothing until it is put again, or served.
+	// A crash leaves a subscription that is called for nothing, or of which no sender knows that it is
+	// sync, until it is put again or served.
 	if err := s.dequeues().Request(ctx, found); err != nil {
 		return nil, false, err
 	}
 	if err := s.createCursor(ctx, found); err != nil {
+		return nil, false, err
+	}
+	if err := s.list(ctx, found, wasSync); err != nil {
 		return nil, false, err
 	}
 	return view(found), created, nil
@@ -191,13 +212,13 @@ func (s *Service) create(ctx context.Context, wanted *repository.Definition, m *
 	return found, false, err
 }
 
-// replace stores wanted instead of found, unless it is the same.
-func (s *Service) replace(ctx context.Context, found, wanted *repository.Definition, secret *string, m *Match) (*repository.Definition, error) {
+// replace stores wanted instead of found, unless it is the same. draft is what wanted was made of.
+func (s *Service) replace(ctx context.Context, found, wanted *repository.Definition, draft *Draft, m *Match) (*repository.Definition, error) {
 	if found.Topic != wanted.Topic {
 		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
 	}
 	same, keepsSecret := found.IsEqual(&wanted.Subscription), false
-	switch {
+	switch secret := draft.Secret; {
 	case secret == nil:
 		keepsSecret = true
 	case *secret == "":
@@ -209,14 +230,21 @@ func (s *Service) replace(ctx context.Context, found, wanted *repository.Definit
 		keepsSecret = err == nil && subtle.ConstantTimeCompare([]byte(now), []byte(*secret)) == 1
 		same = same && keepsSecret
 	}
-	if same {
+	keepsHeaders := draft.Headers == nil || s.hasHeaders(found, draft.Headers)
+	if same && keepsHeaders {
 		return found, nil
 	}
 	if !m.permits(found.Version) {
 		return nil, newChangedError()
 	}
 	if keepsSecret {
-		wanted.Secret, wanted.Previous, wanted.PreviousUntil = found.Secret, found.Previous, found.PreviousUntil
+		wanted.Secret, wanted.Previous, wanted.PreviousUntil, wanted.Rotation = found.Secret, found.Previous, found.PreviousUntil, found.Rotation
+	}
+	if keepsHeaders {
+		wanted.Headers, wanted.HeaderNames = found.Headers, found.HeaderNames
+	}
+	if err := s.checkTogether(wanted, draft); err != nil {
+		return nil, err
 	}
 	wanted.Paused, wanted.Resumed, wanted.Created, wanted.Version = found.Paused, found.Resumed, found.Created, found.Version
 	version, err := s.ports.Definitions.ReplaceSubscription(ctx, wanted)

@@ -26,6 +26,7 @@ type stream struct {
 	entries [domain.Priorities][]repository.Entry // those that are retained
 	numbers [domain.Priorities]int64              // of the next entry
 	ids     map[string]sentID
+	sync    []domain.CursorID
 }
 
 type sentID struct {
@@ -87,7 +88,46 @@ func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages [
 		st.entries[m.Priority] = append(st.entries[m.Priority], repository.Entry{Message: m, Position: p, Published: now})
 		appended[i].Position, appended[i].Published = p, now
 	}
+	for i := range appended {
+		appended[i].Sync = st.sync
+	}
 	return appended, nil
+}
+
+// AddSync implements [repository.Streams].
+func (s *Streams) AddSync(ctx context.Context, name domain.StreamName, id domain.CursorID) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("add sync: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stream(name, s.clock())
+	if !slices.Contains(st.sync, id) {
+		st.sync = append(slices.Clip(st.sync), id) // callers have the slice
+	}
+	return nil
+}
+
+// Sync implements [repository.Streams].
+func (s *Streams) Sync(ctx context.Context, name domain.StreamName) ([]domain.CursorID, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("sync: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stream(name, s.clock()).sync, nil
+}
+
+// RemoveSync implements [repository.Streams].
+func (s *Streams) RemoveSync(ctx context.Context, name domain.StreamName, id domain.CursorID) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("remove sync: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stream(name, s.clock())
+	st.sync = slices.DeleteFunc(slices.Clone(st.sync), func(listed domain.CursorID) bool { return listed == id })
+	return nil
 }
 
 // Read implements [repository.Streams].

@@ -349,6 +349,42 @@ var streamRules = []pushRule{
 		}
 		require.Len(f, next, callers)
 	}},
+	{"AnAppendReturnsTheCursorsThatAreListedAsSync", func(f *pushFixture) {
+		require.Empty(f, f.append(Messages(1)...)[0].Sync)
+		a, b := NewCursorID(), NewCursorID()
+		for range 2 { // it may be repeated
+			require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, a))
+		}
+		require.Equal(f, []domain.CursorID{a}, f.append(Messages(1)...)[0].Sync)
+		require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, b))
+		for range 5 { // they are listed in each segment
+			for _, appended := range f.append(Messages(3)...) {
+				require.Equal(f, []domain.CursorID{a, b}, appended.Sync)
+			}
+		}
+		listed, err := f.Streams.Sync(f.ctx, f.stream)
+		require.NoError(f, err)
+		require.Equal(f, []domain.CursorID{a, b}, listed)
+		for range 2 {
+			require.NoError(f, f.Streams.RemoveSync(f.ctx, f.stream, a))
+		}
+		require.Equal(f, []domain.CursorID{b}, f.append(Messages(1)...)[0].Sync)
+		require.Len(f, f.readAll(domain.Position{}), 18)
+	}},
+	{"AStreamWithoutEntriesListsCursors", func(f *pushFixture) {
+		listed, err := f.Streams.Sync(f.ctx, f.stream)
+		require.NoError(f, err)
+		require.Empty(f, listed)
+		require.NoError(f, f.Streams.RemoveSync(f.ctx, f.stream, f.id))
+		require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, f.id))
+		m := Messages(1)
+		m[0].ID = "mine"
+		for _, outcome := range []repository.AppendOutcome{repository.AppendedNow, repository.AppendDuplicate} {
+			appended := f.append(m...)[0]
+			require.Equal(f, outcome, appended.Outcome)
+			require.Equal(f, []domain.CursorID{f.id}, appended.Sync)
+		}
+	}},
 	{"TheEndIsWhereTheNextEntryWillBe", func(f *pushFixture) {
 		messages := Messages(9)
 		messages[8].Priority = 3

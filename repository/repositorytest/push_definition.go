@@ -96,6 +96,8 @@ var definitionRules = []pushRule{
 		a, b := NewActor(), NewActor()
 		f.listed(a)
 		d := NewDefinition(a)
+		d.IsSync, d.MaxRate, d.MaxConcurrency = true, 2.5, 3
+		d.Headers, d.HeaderNames = "sealed, too", []string{"X-A", "X-B"}
 		first := f.subscribes(d)
 		want := d.Clone()
 		want.Version = first.Version
@@ -140,6 +142,8 @@ var definitionRules = []pushRule{
 		second.Paused, second.Secret, second.FormFields, second.Encoding = true, "", nil, domain.JSONEncoding
 		second.Created = second.Created.Add(time.Hour)
 		second.Previous, second.PreviousUntil = first.Secret, second.Created
+		second.Rotation = repository.Rotation{From: first.Version, At: first.Created}
+		second.Headers, second.HeaderNames, second.MaxRate = "sealed", []string{"X"}, 7
 		version, err := f.Definitions.ReplaceSubscription(f.ctx, second)
 		require.NoError(f, err)
 		require.NotEqual(f, first.Version, version)

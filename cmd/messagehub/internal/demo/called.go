@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -58,7 +59,7 @@ func (a *calledActor) subscribe(ctx context.Context) error {
 	_, _ = rand.Read(a.subscription[:])
 	_, _, err = a.hub.PutSubscription(ctx, a.actor, a.subscription, &domain.Subscription{
 		Topic: domain.DataTopic, CallbackURL: "http://" + listener.Addr().String() + "/", Method: http.MethodPost, Encoding: domain.JSONEncoding,
-	}, &text)
+	}, hubclient.Hidden{Secret: &text})
 	return err
 }
 

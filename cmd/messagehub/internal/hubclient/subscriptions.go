@@ -13,9 +13,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Subscription is one as a hub shows it. The hub does not show its secret.
+// A Subscription is one as a hub shows it. The hub shows neither its secret nor the values of its
+// headers.
 type Subscription struct {
 	domain.Subscription
+	HeaderNames []string
 
 	ID      domain.SubscriptionID
 	Signed  bool // it has a secret
@@ -43,11 +45,8 @@ type Delivery struct {
 	Expired   int64     `json:"expired"`
 }
 
-// subscriptionJSON is a subscription in the words of the hub. Its drafts have neither state nor
-// id.
+// subscriptionJSON has what a draft and a subscription that the hub shows have in common.
 type subscriptionJSON struct {
-	UUID             string                    `json:"uuid,omitempty"`
-	Owner            string                    `json:"owner,omitempty"`
 	Topic            string                    `json:"topic"`
 	CallbackURL      string                    `json:"callback_url"`
 	Method           string                    `json:"method"`
@@ -55,14 +54,36 @@ type subscriptionJSON struct {
 	FormFields       map[string]string         `json:"form_fields,omitempty"`
 	PayloadFormField string                    `json:"payload_form_field"`
 	HMACKeyID        string                    `json:"hmac_key_id,omitempty"`
-	HMACSecretKey    *string                   `json:"hmac_secret_key,omitempty"`
 	Query            string                    `json:"jmespath_query,omitempty"`
 	Attachments      map[string]attachmentJSON `json:"attachments,omitempty"`
-	Signed           bool                      `json:"signed,omitempty"`
-	Paused           bool                      `json:"paused,omitempty"`
-	Created          *time.Time                `json:"created,omitempty"`
-	Delivery         *Delivery                 `json:"delivery,omitempty"`
+	MaxRate          float64                   `json:"max_rate,omitempty"`
+	MaxConcurrency   int                       `json:"max_concurrency,omitempty"`
 }
+
+// A shownJSON is a subscription that the hub shows. It names the mode of delivery in another member
+// than a draft does.
+type shownJSON struct {
+	subscriptionJSON
+	UUID         string     `json:"uuid"`
+	Owner        string     `json:"owner"`
+	HeaderNames  []string   `json:"header_names"`
+	DeliveryMode string     `json:"delivery_mode"`
+	Signed       bool       `json:"signed"`
+	Paused       bool       `json:"paused"`
+	Created      *time.Time `json:"created"`
+	Delivery     *Delivery  `json:"delivery"`
+}
+
+// A draftJSON is a subscription that is to be stored.
+type draftJSON struct {
+	subscriptionJSON
+	HMACSecretKey *string            `json:"hmac_secret_key,omitempty"`
+	Headers       *map[string]string `json:"headers,omitempty"`
+	Delivery      string             `json:"delivery,omitempty"`
+}
+
+// syncDelivery is the mode of delivery that is not the default.
+const syncDelivery = "sync"
 
 type attachmentJSON struct {
 	Type       string `json:"type"`
@@ -72,12 +93,13 @@ type attachmentJSON struct {
 // knownMembers are those of a subscription that this version reads.
 var knownMembers = []string{
 	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
-	"jmespath_query", "attachments", "signed", "paused", "created", "delivery", "previous_secret_until",
+	"jmespath_query", "attachments", "signed", "paused", "created", "delivery", "previous_secret_until", "header_names", "delivery_mode",
+	"max_rate", "max_concurrency",
 }
 
 // UnmarshalJSON reads the answer of a hub.
 func (s *Subscription) UnmarshalJSON(text []byte) error {
-	var d subscriptionJSON
+	var d shownJSON
 	if err := json.Unmarshal(text, &d); err != nil {
 		return err
 	}
@@ -94,10 +116,11 @@ func (s *Subscription) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*s = Subscription{
-		ID: id, Signed: d.Signed, Paused: d.Paused, Text: slices.Clone(text),
+		ID: id, HeaderNames: d.HeaderNames, Signed: d.Signed, Paused: d.Paused, Text: slices.Clone(text),
 		Subscription: domain.Subscription{
 			Owner: owner, Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
 			PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, Filter: d.Query,
+			IsSync: d.DeliveryMode == syncDelivery, MaxRate: d.MaxRate, MaxConcurrency: d.MaxConcurrency,
 		},
 	}
 	s.Delivery = d.Delivery
@@ -134,12 +157,27 @@ func (c *Client) Subscription(ctx context.Context, actor string, id domain.Subsc
 	return &s, err
 }
 
+// Hidden is what the hub does not show of a subscription.
+type Hidden struct {
+	Secret  *string           // nil keeps the one that is there; "" removes it
+	Headers map[string]string // nil keeps those that are there; an empty map removes them
+}
+
 // PutSubscription stores a subscription of an actor under an id, or replaces it; created says
-// which. A nil secret keeps the one that is there, and "" removes it. The call may be repeated.
-func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.SubscriptionID, d *domain.Subscription, secret *string) (s *Subscription, created bool, err error) {
-	draft := subscriptionJSON{
-		Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
-		PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, HMACSecretKey: secret, Query: d.Filter,
+// which. The call may be repeated.
+func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.SubscriptionID, d *domain.Subscription, h Hidden) (s *Subscription, created bool, err error) {
+	draft := draftJSON{
+		subscriptionJSON: subscriptionJSON{
+			Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
+			PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, Query: d.Filter, MaxRate: d.MaxRate, MaxConcurrency: d.MaxConcurrency,
+		},
+		HMACSecretKey: h.Secret,
+	}
+	if d.IsSync {
+		draft.Delivery = syncDelivery
+	}
+	if h.Headers != nil {
+		draft.Headers = &h.Headers
 	}
 	for name, expression := range d.Attachments {
 		if draft.Attachments == nil {

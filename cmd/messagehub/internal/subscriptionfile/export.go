@@ -25,6 +25,9 @@ type exportedEntry struct {
 	HMACKeyID        string                        `yaml:"hmac_key_id,omitempty"`
 	Query            string                        `yaml:"jmespath_query,omitempty"`
 	Attachments      map[string]exportedAttachment `yaml:"attachments,omitempty"`
+	Delivery         string                        `yaml:"delivery,omitempty"`
+	MaxRate          float64                       `yaml:"max_rate,omitempty"`
+	MaxConcurrency   int                           `yaml:"max_concurrency,omitempty"`
 	Paused           bool                          `yaml:"paused"`
 }
 
@@ -33,14 +36,18 @@ type exportedAttachment struct {
 	Expression string `yaml:"expression"`
 }
 
-// Export writes the subscriptions of an actor as a file that Parse reads. No hub shows secrets,
-// so the file has none; without one, those that a hub has are kept.
+// Export writes the subscriptions of an actor as a file that Parse reads. No hub shows secrets and
+// values of headers, so the file has none; without them, those that a hub has are kept.
 func Export(w io.Writer, actor string, stored []*hubclient.Subscription) error {
 	f := exportedFile{Actor: actor, Subscriptions: make([]exportedEntry, len(stored))}
 	for i, s := range stored {
 		e := exportedEntry{
 			UUID: s.ID.String(), Topic: s.Topic, CallbackURL: s.CallbackURL, Method: s.Method, Encoding: s.Encoding, FormFields: s.FormFields,
 			PayloadFormField: s.PayloadFormField, HMACKeyID: s.HMACKeyID, Query: s.Filter, Paused: s.Paused,
+			MaxRate: s.MaxRate, MaxConcurrency: s.MaxConcurrency,
+		}
+		if s.IsSync {
+			e.Delivery = syncDelivery
 		}
 		for name, expression := range s.Attachments {
 			if e.Attachments == nil {

@@ -10,9 +10,10 @@
 //	    hmac_secret_key_file: hook.key
 //	    paused: false
 //
-// The members are those of the HTTP API, and three more: paused, hmac_secret_key_file and
-// hmac_secret_key_env, so that the file holds no secret. A file is checked as a whole: nothing
-// is done unless all of it is valid.
+// The members are those of the HTTP API, and more: paused, and so that the file holds no secret,
+// hmac_secret_key_file, hmac_secret_key_env, headers_file and headers_env, the last two with the
+// names of files and variables by those of headers. A file is checked as a whole: nothing is done
+// unless all of it is valid.
 package subscriptionfile
 
 import (
@@ -20,11 +21,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/filter"
 )
@@ -41,11 +44,13 @@ type Entry struct {
 	Draft  domain.Subscription // without an owner
 	Secret *string             // nil: the one that is there is kept; "": it is removed
 	Paused *bool               // nil: as it is
+	// Headers are those of calls. Nil: those that are there are kept; empty: they are removed.
+	Headers map[string]string
 
 	line int
 }
 
-// A Source returns the text of an HMAC key that a file names.
+// A Source returns the text of an HMAC key or a header that a file names.
 type Source struct {
 	File     func(name string) (string, error)
 	Variable func(name string) string
@@ -196,6 +201,10 @@ func (p *parser) entry(n *yaml.Node) {
 			e.Secret = &value
 		}
 	}
+	headers := func(name string, read func(text string) (string, error)) func(*yaml.Node) {
+		return func(n *yaml.Node) { p.headers(name, n, read, &e) }
+	}
+	text := func(text string) (string, error) { return text, nil }
 	d := &e.Draft
 	p.members("an entry of subscriptions", n, map[string]func(*yaml.Node){
 		"uuid": p.text("uuid", &id), "topic": p.text("topic", &d.Topic), "callback_url": p.text("callback_url", &d.CallbackURL),
@@ -203,14 +212,28 @@ func (p *parser) entry(n *yaml.Node) {
 		"payload_form_field": p.text("payload_form_field", &d.PayloadFormField), "hmac_key_id": p.text("hmac_key_id", &d.HMACKeyID),
 		"form_fields":          func(n *yaml.Node) { d.FormFields = p.texts("form_fields", n) },
 		"attachments":          func(n *yaml.Node) { d.Attachments = p.attachments(n) },
-		"hmac_secret_key":      secret("hmac_secret_key", func(text string) (string, error) { return text, nil }),
+		"hmac_secret_key":      secret("hmac_secret_key", text),
 		"hmac_secret_key_file": secret("hmac_secret_key_file", p.source.File),
-		"hmac_secret_key_env": secret("hmac_secret_key_env", func(name string) (string, error) {
-			if value := p.source.Variable(name); value != "" {
-				return value, nil
+		"hmac_secret_key_env":  secret("hmac_secret_key_env", p.variable),
+		"headers":              headers("headers", text),
+		"headers_file":         headers("headers_file", p.source.File),
+		"headers_env":          headers("headers_env", p.variable),
+		"delivery": func(n *yaml.Node) {
+			mode := resolve(n).Value
+			if d.IsSync = mode == syncDelivery; !d.IsSync && mode != asyncDelivery {
+				p.report(n, "delivery: want %s or %s", asyncDelivery, syncDelivery)
 			}
-			return "", fmt.Errorf("the variable %s is not set", domain.Clip(name))
-		}),
+		},
+		"max_rate": func(n *yaml.Node) {
+			if n.Decode(&d.MaxRate) != nil || d.MaxRate <= 0 {
+				p.report(n, "max_rate: want %v to %v calls per second", domain.MinCallRate, domain.MaxCallRate)
+			}
+		},
+		"max_concurrency": func(n *yaml.Node) {
+			if n.Decode(&d.MaxConcurrency) != nil || d.MaxConcurrency < 1 {
+				p.report(n, "max_concurrency: want 1 to %d calls at the same time", domain.MaxConcurrency)
+			}
+		},
 		"paused": func(n *yaml.Node) {
 			var is bool
 			if err := n.Decode(&is); err != nil {
@@ -228,6 +251,38 @@ func (p *parser) entry(n *yaml.Node) {
 	p.checkEntry(n, id, &e)
 }
 
+// The modes of delivery.
+const (
+	asyncDelivery = "async"
+	syncDelivery  = "sync"
+)
+
+// variable returns the text of a variable of the environment.
+func (p *parser) variable(name string) (string, error) {
+	if value := p.source.Variable(name); value != "" {
+		return value, nil
+	}
+	return "", fmt.Errorf("the variable %s is not set", domain.Clip(name))
+}
+
+// headers adds headers to an entry. read returns the value of what the file says of one.
+func (p *parser) headers(where string, n *yaml.Node, read func(text string) (string, error), e *Entry) {
+	texts := p.texts(where, n)
+	if e.Headers == nil {
+		e.Headers = make(map[string]string)
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if _, twice := e.Headers[name]; twice {
+			p.report(n, "%s: %s is there twice", where, domain.Clip(name))
+		}
+		value, err := read(texts[name])
+		if err != nil {
+			p.report(n, "%s %s: %v", where, domain.Clip(name), err)
+		}
+		e.Headers[name] = value
+	}
+}
+
 func (p *parser) checkEntry(n *yaml.Node, id string, e *Entry) {
 	var err error
 	if id == "" {
@@ -242,6 +297,9 @@ func (p *parser) checkEntry(n *yaml.Node, id string, e *Entry) {
 	e.Draft.SetDefaults()
 	if err = e.Draft.Check(); err == nil {
 		_, _, err = filter.CompileSubscription(&e.Draft)
+	}
+	if err == nil {
+		err = webhook.CheckHeaders(e.Headers)
 	}
 	if err != nil {
 		p.report(n, "%s", strings.TrimPrefix(err.Error(), "/"))

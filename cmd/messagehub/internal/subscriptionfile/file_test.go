@@ -55,6 +55,12 @@ subscriptions:
     hmac_secret_key_file: hook.key
     jmespath_query: type == 'made'
     attachments: {size: {type: jmespath, expression: data.size}, same: {type: jmespath, expression: *text}}
+    delivery: sync
+    max_rate: 0.5
+    max_concurrency: 3
+    headers: {X-A: a}
+    headers_file: {X-B: hook.key}
+    headers_env: {X-C: KEY}
     paused: true
   - {uuid: `+second+`, callback_url: "https://example.org/", hmac_secret_key_env: KEY}
 `)
@@ -66,14 +72,16 @@ subscriptions:
 	require.Equal(t, domain.Subscription{
 		Topic: "orders", CallbackURL: "https://example.org/hook", Method: "PUT", Encoding: domain.FormEncoding,
 		FormFields: map[string]string{"a": "1", "b": "two"}, PayloadFormField: "data", HMACKeyID: "mine", Filter: "type == 'made'",
-		Attachments: map[string]string{"size": "data.size", "same": "two"},
+		Attachments: map[string]string{"size": "data.size", "same": "two"}, IsSync: true, MaxRate: 0.5, MaxConcurrency: 3,
 	}, e.Draft)
+	require.Equal(t, map[string]string{"X-A": "a", "X-B": hidden, "X-C": hidden}, e.Headers)
 	require.Equal(t, hidden, *e.Secret)
 	require.True(t, *e.Paused)
 	e = f.Subscriptions[1]
 	require.Equal(t, "POST", e.Draft.Method)
 	require.Equal(t, hidden, *e.Secret)
 	require.Nil(t, e.Paused)
+	require.Nil(t, e.Headers)
 }
 
 func TestParse_NamesEachFaultByItsLine(t *testing.T) {
@@ -105,6 +113,14 @@ func TestParse_NamesEachFaultByItsLine(t *testing.T) {
 		entry("    attachments: {a: {type: jmespath, expression: a, b: c}}"):    `f.yaml line 4: "b": unknown; known are expression, type`,
 		entry("    attachments: {_a: {type: jmespath, expression: a}}"):         "f.yaml line 2: attachments/_a: want a name that does not begin with _",
 		entry("    paused: maybe"):                                              "f.yaml line 4: paused: want true or false",
+		entry("    delivery: fast"):                                             "f.yaml line 4: delivery: want async or sync",
+		entry("    max_rate: 0"):                                                "f.yaml line 4: max_rate: want 0.01 to 1000 calls per second",
+		entry("    max_rate: 2000"):                                             "f.yaml line 2: max_rate: want 0.01 to 1000 calls per second, got 2000",
+		entry("    max_concurrency: [1]"):                                       "f.yaml line 4: max_concurrency: want 1 to 64 calls at the same time",
+		entry("    headers: {Host: " + hidden + "}"):                            "f.yaml line 2: headers/Host: the hub sets it",
+		entry("    headers: {X-A: a}\n    headers_env: {X-A: KEY}"):             "f.yaml line 5: headers_env: X-A is there twice",
+		entry("    headers_env: {X-A: NONE}"):                                   "f.yaml line 4: headers_env X-A: the variable NONE is not set",
+		entry("    headers_file: {X-A: none}"):                                  "f.yaml line 4: headers_file X-A: no such file",
 		entry("    hmac_secret_key_env: NONE"):                                  "f.yaml line 4: hmac_secret_key_env: the variable NONE is not set",
 		entry("    hmac_secret_key_file: none"):                                 "f.yaml line 4: hmac_secret_key_file: no such file",
 		entry("    hmac_secret_key_env: KEY\n    hmac_secret_key: " + hidden):   "f.yaml line 2: want one of hmac_secret_key_env and hmac_secret_key",

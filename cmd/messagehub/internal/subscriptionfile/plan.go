@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
@@ -35,7 +36,7 @@ type Step struct {
 	Entry *Entry // of Create, Update and Keep
 
 	// Sends reports whether the hub is asked to store Entry. It is also asked to if only the
-	// secret may differ: no hub shows it, so only the hub can compare it.
+	// secret or the values of headers may differ: no hub shows them, so only the hub can compare them.
 	Sends bool
 }
 
@@ -94,10 +95,13 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 		if hasKey && !s.Signed {
 			step.Why = append(step.Why, "hmac_secret_key is added")
 		}
+		if want := slices.Sorted(maps.Keys(e.Headers)); e.Headers != nil && !slices.Equal(want, s.HeaderNames) {
+			step.Why = append(step.Why, change("headers", strings.Join(s.HeaderNames, " "), strings.Join(want, " ")))
+		}
 		if len(step.Why) > 0 {
 			step.Action = Update
 		}
-		step.Sends = len(step.Why) > 0 || hasKey
+		step.Sends = len(step.Why) > 0 || hasKey || len(e.Headers) > 0
 		if step.Sends && len(s.Unknown) > 0 {
 			return nil, fmt.Errorf("the hub has %s of it, which this version would remove; use a newer messagehub", strings.Join(s.Unknown, ", "))
 		}
@@ -127,12 +131,34 @@ func differences(is, want *domain.Subscription) []string {
 		{"hmac_key_id", is.HMACKeyID, want.HMACKeyID},
 		{"jmespath_query", is.Filter, want.Filter},
 		{"attachments", join(is.Attachments), join(want.Attachments)},
+		{"delivery", modeOf(is), modeOf(want)},
+		{"max_rate", limitOf(is.MaxRate), limitOf(want.MaxRate)},
+		{"max_concurrency", limitOf(float64(is.MaxConcurrency)), limitOf(float64(want.MaxConcurrency))},
 	} {
 		if member.is != member.want {
-			all = append(all, fmt.Sprintf("%s: %s → %s", member.name, textOrNothing(member.is), textOrNothing(member.want)))
+			all = append(all, change(member.name, member.is, member.want))
 		}
 	}
 	return all
+}
+
+func change(name, is, want string) string {
+	return fmt.Sprintf("%s: %s → %s", name, textOrNothing(is), textOrNothing(want))
+}
+
+func modeOf(s *domain.Subscription) string {
+	if s.IsSync {
+		return syncDelivery
+	}
+	return asyncDelivery
+}
+
+// limitOf returns a limit as text, "" if there is none.
+func limitOf(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 func join(values map[string]string) string {

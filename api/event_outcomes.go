@@ -1,0 +1,67 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/outcome"
+	"github.com/messagehub/messagehub/domain/publish"
+)
+
+// outcomesDocument is the answer to events of which subscriptions are called while the sender waits.
+type outcomesDocument struct {
+	counts
+	Outcomes []outcomeDocument `json:"outcomes"`
+}
+
+type outcomeDocument struct {
+	Event        int    `json:"event"` // index in the request
+	Subscription string `json:"subscription"`
+	State        string `json:"state"`
+	Status       int    `json:"status,omitempty"`
+}
+
+// beginWait returns the wait of a sender, nil if it does not wait: no subscription is sync, the
+// sender prefers that, or it has sent too many events.
+func (s *Server) beginWait(r *http.Request, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *outcome.Wait {
+	if s.opts.Outcomes == nil || len(awaited) == 0 || len(messages) > outcome.MaxMessages || prefersAsync(r.Header) {
+		return nil
+	}
+	return s.opts.Outcomes.Begin(r.Context(), stream, messages, awaited)
+}
+
+// prefersAsync reports whether a request has the preference respond-async of RFC 7240.
+func prefersAsync(h http.Header) bool {
+	for _, line := range h.Values("Prefer") {
+		for preference := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(preference, ";")
+			if strings.EqualFold(strings.TrimSpace(name), "respond-async") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// outcomes returns the outcomes of events, once they are known, or the server drains.
+func (s *Server) outcomes(ctx context.Context, wait *outcome.Wait) []outcome.Outcome {
+	paceOf(ctx).allow(outcome.MaxWait)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's
+	return wait.Outcomes(waiting)
+}
+
+// writeOutcomes answers 200, or 202 if some outcomes are not known yet.
+func writeOutcomes(w http.ResponseWriter, answer counts, all []outcome.Outcome) {
+	document, status := outcomesDocument{answer, make([]outcomeDocument, len(all))}, http.StatusOK
+	for i, o := range all {
+		document.Outcomes[i] = outcomeDocument{o.Message, o.Subscription.String(), string(o.State), o.Status}
+		if o.State == outcome.Pending {
+			status = http.StatusAccepted
+		}
+	}
+	writeJSON(w, status, document)
+}

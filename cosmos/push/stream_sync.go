@@ -1,0 +1,71 @@
+package push
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// AddSync implements [repository.Streams].
+func (s *Store) AddSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error {
+	return s.changeSync(ctx, "add sync", stream, func(listed []domain.CursorID) []domain.CursorID {
+		if slices.Contains(listed, id) {
+			return listed
+		}
+		return append(slices.Clip(listed), id)
+	})
+}
+
+// RemoveSync implements [repository.Streams].
+func (s *Store) RemoveSync(ctx context.Context, stream domain.StreamName, id domain.CursorID) error {
+	return s.changeSync(ctx, "remove sync", stream, func(listed []domain.CursorID) []domain.CursorID {
+		return slices.DeleteFunc(slices.Clone(listed), func(l domain.CursorID) bool { return l == id })
+	})
+}
+
+// Sync implements [repository.Streams].
+func (s *Store) Sync(ctx context.Context, stream domain.StreamName) ([]domain.CursorID, error) {
+	c := s.client.Begin("read sync")
+	var listed []domain.CursorID
+	err := c.Retry(ctx, func() error {
+		h, err := s.lastHead(ctx, c, stream)
+		if err == nil && h != nil {
+			listed = h.sync
+		}
+		return err
+	})
+	return listed, c.Outcome("read sync of "+stream.String(), err)
+}
+
+// changeSync replaces the cursors that the head of a stream lists as sync. Each append replaces the
+// head, too, If-Match: so one that begins afterwards has the list. If the outcome of the write is
+// ambiguous, the head is read again: what it lists counts, and not who has written it.
+func (s *Store) changeSync(ctx context.Context, what string, stream domain.StreamName, change func([]domain.CursorID) []domain.CursorID) error {
+	c := s.client.Begin(what)
+	err := c.Retry(ctx, func() error {
+		h, err := s.currentHead(ctx, c, stream)
+		for err == nil && h.Sealed {
+			h, err = s.openSegment(ctx, c, stream, h)
+		}
+		if err != nil {
+			return err
+		}
+		next := change(h.sync)
+		if slices.Equal(next, h.sync) && !s.account.ReadsMayBeStale() {
+			return nil // else the head may be an old one, and only a write tells
+		}
+		h.sync, h.Sync, h.WriteID = next, nil, s.client.NewID()
+		for _, id := range next {
+			h.Sync = append(h.Sync, id.String())
+		}
+		// A crash after this write leaves a cursor that is listed, or is not any more.
+		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		return err
+	})
+	return c.Outcome(what+" of "+stream.String(), err)
+}

@@ -1,0 +1,38 @@
+package delivery
+
+import (
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// settlements notifies callers of what this node stores.
+type settlements struct {
+	mu      sync.Mutex
+	awaited map[domain.CursorID]chan struct{} // closed by the next settlement
+}
+
+// Settled returns a channel that is closed when this node has stored the next settlement of a
+// cursor. Another node may serve it, so the caller looks at what is stored from time to time.
+func (e *Engine) Settled(id domain.CursorID) <-chan struct{} {
+	s := &e.settlements
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.awaited[id] == nil {
+		if s.awaited == nil {
+			s.awaited = make(map[domain.CursorID]chan struct{})
+		}
+		s.awaited[id] = make(chan struct{})
+	}
+	return s.awaited[id]
+}
+
+// notify closes the channel of a cursor, if a caller has asked for it.
+func (s *settlements) notify(id domain.CursorID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if settled := s.awaited[id]; settled != nil {
+		close(settled)
+		delete(s.awaited, id)
+	}
+}

@@ -1,0 +1,152 @@
+package outcome
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/filter"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// lookEvery is how often a cursor is read of which this node stores no settlement.
+const lookEvery = 250 * time.Millisecond
+
+// A cursorWait waits until a cursor has settled the messages of a sender.
+type cursorWait struct {
+	service      *Service
+	id           domain.CursorID
+	subscription domain.SubscriptionID
+	definition   *repository.Definition // nil: it could not be read
+	filter       *filter.Expression     // nil: every message
+	open         []*openDelivery
+}
+
+// An openDelivery is one of which the outcome is not known.
+type openDelivery struct {
+	repository.Appended
+	outcome *Outcome
+	misses  int // looks in a row that found the delivery ended, and not how
+}
+
+// letsPass reports whether the filter lets a message pass.
+func (c *cursorWait) letsPass(m *domain.Message) bool {
+	if c.filter == nil {
+		return true
+	}
+	passes, err := c.filter.Matches(filter.MetadataOf(m))
+	return passes && err == nil
+}
+
+// run looks at the cursor until all outcomes are known, none will be in time, or ctx ends.
+func (c *cursorWait) run(ctx context.Context) {
+	if len(c.open) == 0 {
+		return
+	}
+	l := c.service.looks.join(c.id)
+	defer c.service.looks.leave(l)
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	var seen *look
+	for hasSettled := true; ; {
+		settled := c.service.ports.Settled(c.id) // before the read, so that none is missed
+		seen = l.next(ctx, seen, hasSettled)
+		if c.observe(ctx, seen) {
+			return
+		}
+		timer.Reset(lookEvery)
+		select {
+		case <-ctx.Done():
+			return
+		case <-settled:
+			hasSettled = true
+		case <-timer.C:
+			hasSettled = false
+		}
+	}
+}
+
+// observe notes the outcomes that a look shows. It reports whether the wait has ended.
+func (c *cursorWait) observe(ctx context.Context, l *look) bool {
+	switch domain.KindOf(l.err) {
+	case domain.Damaged, domain.NewerFormat:
+		return true
+	}
+	if l.err != nil {
+		return false // it may be there at the next look
+	}
+	c.open = slices.DeleteFunc(c.open, func(d *openDelivery) bool { return c.isKnown(ctx, d, &l.standing) })
+	return len(c.open) == 0 || !c.mayBeCalled(ctx, &l.standing)
+}
+
+// mayBeCalled reports whether the receiver may be called before ctx ends.
+func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
+	now := c.service.ports.Clock()
+	switch d := subscribe.DeliveryOf(c.definition, s, now); d.State {
+	case subscribe.DeliveryPaused, subscribe.DeliveryGone, subscribe.DeliveryClosed:
+		return false
+	default:
+		end, hasEnd := ctx.Deadline()
+		return !hasEnd || d.Until.Sub(now) < time.Until(end)
+	}
+}
+
+// isKnown reports whether the outcome of a delivery is known, and notes it.
+func (c *cursorWait) isKnown(ctx context.Context, d *openDelivery, s *domain.Standing) bool {
+	e := d.Position.EntryID
+	isOpen := slices.ContainsFunc(s.Open, func(p domain.Position) bool { return p.EntryID == e })
+	if e.Number >= s.Position(e.Priority).Number || isOpen {
+		return false
+	}
+	last := lastAttempt(s.Recent, e)
+	if last != nil && isSuccess(last) {
+		return d.end(Delivered, last.Status)
+	}
+	r, err := c.service.ports.Cursors.Retry(ctx, c.id, e)
+	switch {
+	case err == nil && r.Dead:
+		last = lastAttempt(r.History, e)
+		return d.end(Failed, statusOf(last))
+	case err == nil, domain.KindOf(err) != domain.NotFound:
+		return false // it waits for another attempt, of before it was sync; or it was not read
+	case last != nil:
+		return d.end(Failed, last.Status) // its dead letter is gone
+	case d.Outcome != repository.AppendedNow || d.Published.Before(c.definition.Created):
+		return d.end(Unknown, 0)
+	}
+	// It has ended, without a dead letter, and further attempts have followed. Where reads may be
+	// stale, one that finds no dead letter is not enough.
+	if d.misses++; d.misses < 2 {
+		return false
+	}
+	return d.end(Delivered, 0)
+}
+
+func (d *openDelivery) end(state State, status int) bool {
+	d.outcome.State, d.outcome.Status = state, status
+	return true
+}
+
+// lastAttempt returns the last attempt of an entry, or nil.
+func lastAttempt(all []domain.Attempt, e domain.EntryID) *domain.Attempt {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Entry == e {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// isSuccess reports whether an attempt ended a delivery of a subscription.
+func isSuccess(a *domain.Attempt) bool {
+	return a.Error == "" && (&domain.Policy{}).IsSuccess(domain.Answer{Status: a.Status})
+}
+
+func statusOf(a *domain.Attempt) int {
+	if a == nil {
+		return 0
+	}
+	return a.Status
+}

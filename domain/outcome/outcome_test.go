@@ -1,0 +1,212 @@
+package outcome_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/outcome"
+	"github.com/messagehub/messagehub/domain/subscribe"
+)
+
+// in runs a test in a bubble.
+func in(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
+}
+
+func ok(status int) domain.Answer { return domain.Answer{Status: status} }
+
+func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
+	for _, isLocal := range []bool{true, false} {
+		in(t, func(w *world) {
+			all, some := w.subscribes(""), w.subscribes("type == 'b'")
+			wait, _ := w.publishes("a", "b", "c")
+			after(time.Second, func() { all.answers(isLocal, ok(204), ok(500), domain.Answer{Error: "no connection"}) })
+			after(2*time.Second, func() { some.answers(isLocal, ok(200)) })
+			got, took := w.ends(wait)
+			require.Equal(w, []outcome.Outcome{
+				{Message: 0, Subscription: all.id, State: outcome.Delivered, Status: 204}, {Message: 0, Subscription: some.id, State: outcome.Filtered},
+				{Message: 1, Subscription: all.id, State: outcome.Failed, Status: 500}, {Message: 1, Subscription: some.id, State: outcome.Delivered, Status: 200},
+				{Message: 2, Subscription: all.id, State: outcome.Failed}, {Message: 2, Subscription: some.id, State: outcome.Filtered},
+			}, got)
+			delay := 260 * time.Millisecond // of a look, if another node calls
+			if isLocal {
+				delay = 10 * time.Millisecond
+			}
+			require.InDelta(w, 2*time.Second, took, float64(delay))
+		})
+	}
+}
+
+func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
+	in(t, func(w *world) {
+		r, hanging := w.subscribes(""), w.subscribes("")
+		wait, _ := w.publishes("a", "b")
+		after(time.Second, func() { r.answers(false, ok(200)) })
+		got, took := w.ends(wait)
+		require.Equal(w, outcome.MaxWait, took)
+		require.Equal(w, []outcome.Outcome{
+			{Message: 0, Subscription: r.id, State: outcome.Delivered, Status: 200}, {Message: 0, Subscription: hanging.id, State: outcome.Pending},
+			{Message: 1, Subscription: r.id, State: outcome.Pending}, {Message: 1, Subscription: hanging.id, State: outcome.Pending},
+		}, got)
+		wait, _ = w.publishes("c")
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		require.Equal(w, outcome.Pending, wait.Outcomes(ctx)[0].State)
+	})
+}
+
+func TestASender_DoesNotWaitForWhatWillNotBeInTime(t *testing.T) {
+	for name, prepare := range map[string]func(w *world, r *receiver){
+		"paused by its owner": func(w *world, r *receiver) {
+			_, err := w.subscribe.SetPaused(w.Context(), r.owner, r.id, true)
+			require.NoError(w, err)
+		},
+		"paused after 410": func(w *world, r *receiver) {
+			w.publishes("before")
+			r.answers(false, ok(410))
+		},
+		"held for a minute": func(w *world, r *receiver) {
+			w.publishes("before")
+			r.answers(false, domain.Answer{Status: 429, RetryAfter: time.Minute})
+		},
+		"a cursor that cannot be read": func(w *world, _ *receiver) {
+			w.cursors.fail(domain.Errorf(domain.Damaged, "damaged"))
+		},
+	} {
+		in(t, func(w *world) {
+			r := w.subscribes("")
+			prepare(w, r)
+			wait, _ := w.publishes("a")
+			got, took := w.ends(wait)
+			require.Equal(w, []outcome.Outcome{{Subscription: r.id, State: outcome.Pending}}, got, name)
+			require.Less(w, took, time.Second, name)
+		})
+	}
+}
+
+func TestASenderWaits_UntilAHoldEndsAndTheStoreIsBack(t *testing.T) {
+	in(t, func(w *world) {
+		r := w.subscribes("")
+		w.publishes("before")
+		r.answers(false, domain.Answer{Status: 429, RetryAfter: 3 * time.Second})
+		w.cursors.fail(domain.Errorf(domain.Unavailable, "not reached"))
+		after(2*time.Second, func() { w.cursors.fail(nil) })
+		wait, _ := w.publishes("a")
+		after(4*time.Second, func() { r.answers(false, ok(200)) })
+		got, took := w.ends(wait)
+		require.Equal(w, outcome.Delivered, got[0].State)
+		require.Less(w, took, 5*time.Second)
+	})
+}
+
+func TestASenderThatRepeatsAMessage_KnowsWhatIsStoredOfIt(t *testing.T) {
+	in(t, func(w *world) {
+		r := w.subscribes("")
+		w.publishes("old", "failed", "delivered")
+		answers := []domain.Answer{ok(200), ok(500), ok(201)}
+		for i := range domain.MaxRecent - 2 {
+			w.publishes(fmt.Sprint(i))
+			answers = append(answers, ok(200))
+		}
+		r.answers(false, answers...)
+		wait, published := w.publishes("old", "failed", "delivered")
+		require.Equal(w, 3, published.Duplicates)
+		got, took := w.ends(wait)
+		require.Less(w, took, time.Second)
+		require.Equal(w, []outcome.Outcome{
+			{Message: 0, Subscription: r.id, State: outcome.Unknown},
+			{Message: 1, Subscription: r.id, State: outcome.Failed, Status: 500},
+			{Message: 2, Subscription: r.id, State: outcome.Delivered, Status: 201},
+		}, got)
+	})
+}
+
+// Only the last attempts are stored. Without a dead letter, a delivery that has ended has succeeded;
+// one look is not enough to know that there is none.
+func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
+	in(t, func(w *world) {
+		r := w.subscribes("")
+		wait, _ := w.publishes("a")
+		answers := []domain.Answer{ok(200)}
+		for i := range domain.MaxRecent {
+			w.publishes(fmt.Sprint(i))
+			answers = append(answers, ok(200))
+		}
+		r.answers(false, answers...)
+		got, took := w.ends(wait)
+		require.Equal(w, []outcome.Outcome{{Subscription: r.id, State: outcome.Delivered}}, got)
+		require.Greater(w, took, 200*time.Millisecond)
+	})
+}
+
+// A delivery that failed before its subscription was sync may wait for another attempt.
+func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
+	in(t, func(w *world) {
+		r := w.subscribes("")
+		r.policy = domain.QueuePolicy([]time.Duration{0, time.Hour}, 2)
+		wait, _ := w.publishes("a")
+		r.answers(false, ok(500))
+		got, _ := w.ends(wait)
+		require.Equal(w, outcome.Pending, got[0].State)
+	})
+}
+
+// A crash between two steps leaves a cursor that is listed and should not be.
+func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
+	in(t, func(w *world) {
+		wait, _ := w.publishes("a")
+		require.Nil(w, wait, "no subscription is sync")
+		deleted, replaced, kept := w.subscribes(""), w.subscribes(""), w.subscribes("")
+		require.NoError(w, w.definitions.DeleteSubscription(w.Context(), deleted.owner, deleted.id, ""))
+		d, err := w.definitions.Subscription(w.Context(), replaced.id)
+		require.NoError(w, err)
+		d.IsSync = false
+		_, err = w.definitions.ReplaceSubscription(w.Context(), d)
+		require.NoError(w, err)
+		wait, published := w.publishes("b")
+		require.Len(w, published.Awaited[0].Sync, 3)
+		after(time.Second, func() { kept.answers(false, ok(200)) })
+		got, _ := w.ends(wait)
+		require.Equal(w, []outcome.Outcome{{Subscription: kept.id, State: outcome.Delivered, Status: 200}}, got)
+		_, published = w.publishes("c")
+		require.Equal(w, []domain.CursorID{kept.id.Cursor()}, published.Awaited[0].Sync)
+
+		// Its owner repeats what was cut off.
+		_, _, err = w.subscribe.Put(w.Context(), replaced.id, subscribe.Draft{Subscription: domain.Subscription{
+			Owner: replaced.owner, CallbackURL: "https://example.org/", IsSync: true,
+		}}, subscribe.Match{})
+		require.NoError(w, err)
+		_, published = w.publishes("d")
+		require.Len(w, published.Awaited[0].Sync, 2)
+	})
+}
+
+func TestSendersThatWaitForACursor_ShareItsReads(t *testing.T) {
+	in(t, func(w *world) {
+		r := w.subscribes("")
+		var g sync.WaitGroup
+		const senders = 200
+		answers := make([]domain.Answer, senders)
+		for i := range senders {
+			answers[i] = ok(200)
+			wait, _ := w.publishes(fmt.Sprint(i))
+			g.Go(func() {
+				<-time.After(time.Duration(i) * time.Millisecond)
+				if got := wait.Outcomes(w.Context()); got[0].State != outcome.Delivered {
+					w.Errorf("sender %d: %v", i, got)
+				}
+			})
+		}
+		after(5*time.Second, func() { r.answers(true, answers...) })
+		g.Wait()
+		require.Less(w, w.cursors.reads, 300, "for 200 senders that wait for 5 seconds")
+	})
+}

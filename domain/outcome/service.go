@@ -1,0 +1,155 @@
+package outcome
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/filter"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// MaxWait is the limit for the time that a sender waits.
+const MaxWait = 10 * time.Second
+
+// MaxMessages is the limit for the messages of a call that are waited for.
+const MaxMessages = repository.MaxAppend
+
+// A State says what became of a message for a subscription.
+type State string
+
+// The states of a message.
+const (
+	Delivered State = "delivered" // the receiver has accepted it
+	Failed    State = "failed"    // the only attempt has failed; it is a dead letter
+	Filtered  State = "filtered"  // the filter does not let it pass
+	Pending   State = "pending"   // it is not known yet
+	Unknown   State = "unknown"   // it was sent before and has ended, and it is not stored any more how
+)
+
+// An Outcome is what became of a message for a subscription.
+type Outcome struct {
+	Message      int // index of the message in the call
+	Subscription domain.SubscriptionID
+	State        State
+	Status       int // that the receiver has answered; 0: it has not, or it is not stored any more
+}
+
+// Ports are what a Service needs.
+type Ports struct {
+	Definitions repository.Definitions
+	Cursors     repository.Cursors
+	Streams     repository.Streams
+	// Settled returns a channel that is closed when this node has stored the next settlement of a
+	// cursor.
+	Settled func(domain.CursorID) <-chan struct{}
+	Clock   func() time.Time
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	looks looks
+}
+
+// New returns a Service.
+func New(ports Ports) *Service {
+	s := &Service{ports: ports}
+	s.looks.read = ports.Cursors.Standing
+	return s
+}
+
+// A Wait is that of a sender. It holds no message.
+type Wait struct {
+	service *Service
+	all     []*Outcome
+	cursors []*cursorWait
+}
+
+// Begin returns the wait for messages that were published, nil if no subscription is sync.
+func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages []domain.Message, awaited []publish.Awaited) *Wait {
+	byCursor := make(map[domain.CursorID]*cursorWait)
+	w := &Wait{service: s}
+	for _, a := range awaited {
+		for _, id := range a.Sync {
+			c, isKnown := byCursor[id]
+			if !isKnown {
+				c = s.newCursorWait(ctx, stream, id)
+				byCursor[id] = c
+				if c != nil {
+					w.cursors = append(w.cursors, c)
+				}
+			}
+			if c == nil {
+				continue
+			}
+			o := &Outcome{Message: a.Index, Subscription: c.subscription, State: Pending}
+			w.all = append(w.all, o)
+			switch {
+			case !c.letsPass(&messages[a.Index]):
+				o.State = Filtered
+			case c.definition != nil:
+				c.open = append(c.open, &openDelivery{outcome: o, Appended: a.Appended})
+			}
+		}
+	}
+	if len(w.all) == 0 {
+		return nil
+	}
+	return w
+}
+
+// newCursorWait returns the wait for a cursor without messages, nil if it is listed by mistake. If
+// its subscription cannot be read, the wait has no definition.
+func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, id domain.CursorID) *cursorWait {
+	c := &cursorWait{service: s, id: id}
+	subscription, err := domain.SubscriptionOf(id)
+	if err != nil {
+		return nil
+	}
+	c.subscription = subscription
+	d, err := s.ports.Definitions.Subscription(ctx, subscription)
+	switch {
+	case domain.KindOf(err) == domain.NotFound, err == nil && !d.IsSync:
+		s.removeMistake(ctx, stream, subscription)
+		return nil
+	case err != nil:
+		return c
+	}
+	if c.filter, _, err = filter.CompileSubscription(&d.Subscription); err == nil {
+		c.definition = d
+	}
+	return c
+}
+
+// removeMistake has a stream not list a subscription. If that fails, the next sender repeats it.
+func (s *Service) removeMistake(ctx context.Context, stream domain.StreamName, id domain.SubscriptionID) {
+	if s.ports.Streams.RemoveSync(ctx, stream, id.Cursor()) != nil {
+		return
+	}
+	// Its owner may have made it sync meanwhile.
+	if d, err := s.ports.Definitions.Subscription(ctx, id); err == nil {
+		_ = subscribe.ListSync(ctx, s.ports.Streams, d)
+	}
+}
+
+// Outcomes returns the outcomes of all messages, once they are known or ctx ends, in the order of
+// the messages. Those that will not be known before MaxWait are not waited for, as those of a
+// subscription that is paused.
+func (w *Wait) Outcomes(ctx context.Context) []Outcome {
+	ctx, cancel := context.WithTimeout(ctx, MaxWait)
+	defer cancel()
+	var g sync.WaitGroup
+	for _, c := range w.cursors {
+		g.Go(func() { c.run(ctx) })
+	}
+	g.Wait()
+	all := make([]Outcome, len(w.all))
+	for i, o := range w.all {
+		all[i] = *o
+	}
+	return all
+}

@@ -1,0 +1,95 @@
+package subscribe
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// checkHeaders returns an Invalid error that begins with a JSON pointer unless calls that are signed
+// with secret can have the headers.
+func (s *Service) checkHeaders(headers map[string]string, secret string) error {
+	switch {
+	case len(headers) == 0:
+		return nil
+	case s.keys == nil:
+		return domain.Errorf(domain.Invalid, "/headers: this hub has no key to seal their values; its operator can set push.secret-key")
+	}
+	return s.opts.CheckHeaders(headers, secret)
+}
+
+// checkTogether checks headers against a secret of which one is new, and the other is that of the
+// subscription that is replaced. If that one cannot be opened, the check is left out: where both
+// set a header, a call has that of the hub.
+func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) error {
+	headers, secret := draft.Headers, textOf(draft.Secret)
+	if s.keys == nil || (headers == nil) == (draft.Secret == nil) {
+		return nil // both are new, and were checked, or neither is
+	}
+	var err error
+	if headers == nil {
+		headers, err = s.keys.OpenHeaders(wanted)
+	} else {
+		secret, err = s.open(wanted)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	return s.checkHeaders(headers, secret)
+}
+
+// sealHeaders stores headers in a definition.
+func (s *Service) sealHeaders(d *repository.Definition, headers map[string]string) {
+	if len(headers) > 0 {
+		d.Headers, d.HeaderNames = s.keys.sealHeaders(d.ID, d.Owner, headers), slices.Sorted(maps.Keys(headers))
+	}
+}
+
+// hasHeaders reports whether a definition has headers, and no others.
+func (s *Service) hasHeaders(d *repository.Definition, headers map[string]string) bool {
+	if d.Headers == "" || len(headers) == 0 || s.keys == nil {
+		return d.Headers == "" && len(headers) == 0
+	}
+	stored, err := s.keys.OpenHeaders(d)
+	return err == nil && maps.Equal(stored, headers)
+}
+
+func textOf(secret *string) string {
+	if secret == nil {
+		return ""
+	}
+	return *secret
+}
+
+// sealHeaders seals the headers of a subscription. They cannot be opened as those of another one,
+// or as a secret.
+func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, headers map[string]string) string {
+	text, err := json.Marshal(headers)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return k.SealFor(headersFor(id, owner), string(text))
+}
+
+// OpenHeaders returns the headers of a subscription, nil if it has none. It fails as
+// [Keyring.Open] does.
+func (k *Keyring) OpenHeaders(d *repository.Definition) (headers map[string]string, err error) {
+	if d.Headers == "" {
+		return nil, nil //nolint:nilnil // no headers are no map
+	}
+	text, err := k.OpenFor(headersFor(d.ID, d.Owner), d.Headers)
+	if err != nil {
+		return nil, domain.Errorf(domain.KindOf(err), "headers of subscription %s: %w", d.ID, err)
+	}
+	if err := json.Unmarshal([]byte(text), &headers); err != nil {
+		return nil, domain.Errorf(domain.Damaged, "the headers of subscription %s are not readable", d.ID)
+	}
+	return headers, nil
+}
+
+func headersFor(id domain.SubscriptionID, owner domain.ActorID) string {
+	return sealedFor(id, owner) + "|headers"
+}

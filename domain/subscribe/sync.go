@@ -1,0 +1,57 @@
+package subscribe
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// ListSync has the stream of a subscription list its cursor as sync, if its deliveries are. It may
+// be repeated, which lists what a crash has left out. A cursor that is listed and should not be is
+// found, and removed, by the next sender that would wait for it.
+func ListSync(ctx context.Context, streams repository.Streams, d *repository.Definition) error {
+	if !d.IsSync {
+		return nil
+	}
+	stream, err := d.Stream()
+	if err != nil {
+		return err
+	}
+	return streams.AddSync(ctx, stream, d.ID.Cursor())
+}
+
+// checkSync returns an Invalid error if the topic of a subscription has too many others whose
+// deliveries are sync.
+func (s *Service) checkSync(ctx context.Context, d *repository.Definition) error {
+	if !d.IsSync {
+		return nil
+	}
+	stream, err := d.Stream()
+	if err != nil {
+		return err
+	}
+	listed, err := s.ports.Streams.Sync(ctx, stream)
+	if err != nil || len(listed) < domain.MaxSync || slices.Contains(listed, d.ID.Cursor()) {
+		return err
+	}
+	return domain.Errorf(domain.Invalid, "/delivery: want async: %d subscriptions of the topic are sync, which is the limit", domain.MaxSync)
+}
+
+// list has the stream list the cursor of a subscription, or list it no more.
+func (s *Service) list(ctx context.Context, d *repository.Definition, wasSync bool) error {
+	if d.IsSync || !wasSync {
+		return ListSync(ctx, s.ports.Streams, d)
+	}
+	return s.unlist(ctx, d)
+}
+
+// unlist has the stream of a subscription not list its cursor.
+func (s *Service) unlist(ctx context.Context, d *repository.Definition) error {
+	stream, err := d.Stream()
+	if err != nil {
+		return err
+	}
+	return s.ports.Streams.RemoveSync(ctx, stream, d.ID.Cursor())
+}
