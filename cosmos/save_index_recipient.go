@@ -12,7 +12,7 @@ import (
 // unfilteredLimit returns how many cabinets of a recipient may have pages that its stored
 // filter does not cover. A head with more cabinets costs more to write, so that more of them
 // may be read at three times the price of a warm Save.
-func (r *Repository) unfilteredLimit(cabinets int) int { return r.opts.Unfiltered + cabinets/16 }
+func (r *Repository) unfilteredLimit(cabinets int) int { return r.opts.Unfiltered + cabinets/32 }
 
 // filterLimit returns how many bytes the filter of a recipient with some cabinets may take:
 // with few cabinets what 16 requests cost, with many about as much as the head.
