@@ -112,6 +112,9 @@ type Standing struct {
 	Followed int     // number of the last [ReplayRequest] that was followed
 	Replay   *Replay // that runs, or the last one
 
+	Held     *HeldBundle // nil: none
+	Dequeued []string    // the last bundles that were dequeued, up to [MaxDequeued]
+
 	Recent  []Attempt // the last ones, up to [MaxRecent]
 	Marks   []Mark    // in the order of their times, up to [MaxMarks]
 	Unknown []byte    // what the store keeps for a newer version
@@ -136,7 +139,7 @@ const (
 func (s *Standing) Clone() Standing {
 	c := *s
 	c.At, c.Open, c.Recent = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent)
-	c.Marks = slices.Clone(s.Marks)
+	c.Marks, c.Dequeued = slices.Clone(s.Marks), slices.Clone(s.Dequeued)
 	if s.Caution != nil {
 		caution := *s.Caution
 		caution.Suspects = slices.Clone(caution.Suspects)
@@ -154,7 +157,13 @@ func (s *Standing) Clone() Standing {
 }
 
 // Outstanding returns how many deliveries have begun and not ended.
-func (s *Standing) Outstanding() int { return len(s.Open) + s.Retries }
+func (s *Standing) Outstanding() int {
+	n := len(s.Open) + s.Retries
+	if s.Held != nil {
+		n += len(s.Held.Taken)
+	}
+	return n
+}
 
 // Position returns the first position of a priority that was not taken.
 func (s *Standing) Position(priority int) Position {
@@ -255,6 +264,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	if latest := now.Add(o.Policy.BreakFor); st.BreakerTo.After(latest) {
 		st.BreakerTo = latest
 	}
+	c.holdRetries()
 	if st.By != "" && st.By != o.Incarnation && !st.Released {
 		c.beCareful()
 	}

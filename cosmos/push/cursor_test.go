@@ -70,8 +70,10 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 			ID: "r", Number: 12, ReplayRange: domain.ReplayRange{From: now, To: now.Add(time.Hour), Filter: "a", OnlyDead: true, Rate: 14},
 			State: domain.ReplayStopped, At: at(3), End: [domain.Priorities]int64{3: 15, 9: 16}, Seen: 17, Matched: 18, Skipped: 19,
 		},
-		Recent:  []domain.Attempt{{Entry: at(6).EntryID, Number: 2, Began: now, Took: 3000, Status: 500, Error: "it has words"}},
-		Unknown: []byte(`{"newer":[1]}`),
+		Held:     &domain.HeldBundle{ID: "b", Taken: []domain.Position{at(5)}, Retries: []domain.Position{at(1), at(2)}},
+		Dequeued: []string{"y", "z"},
+		Recent:   []domain.Attempt{{Entry: at(6).EntryID, Number: 2, Began: now, Took: 3000, Status: 500, Error: "it has words"}},
+		Unknown:  []byte(`{"newer":[1]}`),
 	}
 	var d cursorDoc
 	c := client.New(nil, client.Options{}).Begin("test")

@@ -81,6 +81,7 @@ type Engine struct {
 	store      *pool       // of loads and reads
 	members    *membership // nil: the shards are not shared
 	lookNow    chan struct{}
+	watches    watches
 
 	mu       sync.Mutex
 	running  sync.WaitGroup  // goroutines
