@@ -112,6 +112,9 @@ type Standing struct {
 	Followed int     // number of the last [ReplayRequest] that was followed
 	Replay   *Replay // that runs, or the last one
 
+	Held     *HeldBundle // nil: none
+	Dequeued []string    // the last bundles that were dequeued, up to [MaxDequeued]
+
 	Recent   []Attempt // the last ones, up to [MaxRecent]
 	Marks    []Mark    // in the order of their times, up to [MaxMarks]
 	Expiries []Expiry  // the last ones, up to [MaxExpiries]
@@ -137,7 +140,7 @@ const (
 func (s *Standing) Clone() Standing {
 	c := *s
 	c.At, c.Open, c.Recent, c.Expiries = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent), slices.Clone(s.Expiries)
-	c.Marks = slices.Clone(s.Marks)
+	c.Marks, c.Dequeued = slices.Clone(s.Marks), slices.Clone(s.Dequeued)
 	if s.Caution != nil {
 		caution := *s.Caution
 		caution.Suspects = slices.Clone(caution.Suspects)
@@ -155,7 +158,13 @@ func (s *Standing) Clone() Standing {
 }
 
 // Outstanding returns how many deliveries have begun and not ended.
-func (s *Standing) Outstanding() int { return len(s.Open) + s.Retries }
+func (s *Standing) Outstanding() int {
+	n := len(s.Open) + s.Retries
+	if s.Held != nil {
+		n += len(s.Held.Taken)
+	}
+	return n
+}
 
 // Position returns the first position of a priority that was not taken.
 func (s *Standing) Position(priority int) Position {
@@ -249,6 +258,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	}
 	st := &c.standing
 	c.boundTimes(now)
+	c.holdRetries()
 	if st.By != "" && st.By != o.Incarnation && !st.Released {
 		c.beCareful()
 	}

@@ -37,8 +37,10 @@ type cursorModel struct {
 	dueOf     map[domain.EntryID]time.Time
 	listed    time.Time // of the entry of the shard
 	requests  domain.ReplayRequests
-	replayed  int // deliveries that were made again
-	revived   int // of them, dead letters
+	replayed  int                    // deliveries that were made again
+	revived   int                    // of them, dead letters
+	handed    map[domain.EntryID]int // the version that has the delivery in a bundle first
+	dequeued  int                    // deliveries
 }
 
 type version struct {
@@ -68,7 +70,7 @@ func newCursorModel(t *rapid.T) *cursorModel {
 		policy:    domain.Policy{Attempts: 3, First: 10 * time.Second, Max: 15 * time.Second},
 		versions:  []version{{standing: domain.Standing{Stream: stream}, retries: map[domain.EntryID]domain.Retry{}, dead: map[domain.EntryID]domain.Retry{}}},
 		delivered: map[domain.EntryID]int{}, called: map[domain.EntryID]int{},
-		dueOf:  map[domain.EntryID]time.Time{},
+		dueOf: map[domain.EntryID]time.Time{}, handed: map[domain.EntryID]int{},
 		poison: domain.EntryID{Number: -1},
 	}
 	if rapid.IntRange(0, 3).Draw(t, "breaker") == 0 {
@@ -191,6 +193,7 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 	require.LessOrEqual(m.t, len(s.Create)+len(s.Replace)+len(s.Put)+len(s.Delete), domain.MaxConcurrency+1)
 	m.versions = append(m.versions, v)
 	n.version = len(m.versions) - 1
+	m.checkBundle(n, before)
 	m.check(before)
 	if rapid.IntRange(0, 7).Draw(m.t, "reply lost") == 0 {
 		n.before, n.cursor = firstCursor(n.cursor, n.before), nil // it has to be loaded again
@@ -261,6 +264,9 @@ func (m *cursorModel) call(n *modelNode) {
 	for _, other := range n.calls {
 		require.NotEqual(m.t, other.EntryID, call.EntryID, "a delivery is called once at a time")
 	}
+	if first, ok := m.handed[call.EntryID]; ok {
+		require.Less(m.t, n.version, first, "P15: %v was handed out, and is not called", call.EntryID)
+	}
 	n.cursor.Begin(call)
 	require.LessOrEqual(m.t, n.cursor.InFlight(), m.limit, "P5: calls under way, or not stored")
 	m.called[call.EntryID]++
@@ -311,14 +317,14 @@ func (m *cursorModel) check(before *version) {
 	v := m.current()
 	s := &v.standing
 	n := s.Counters
-	require.EqualValues(m.t, n.Triggered, n.Delivered+n.Errored+n.Cancelled+n.Expired+int64(len(s.Open)+len(v.retries)), "P2")
+	require.EqualValues(m.t, n.Triggered, n.Delivered+n.Errored+n.Cancelled+n.Expired+int64(len(s.Open)+len(heldTaken(s))+len(v.retries)), "P2")
 	require.Equal(m.t, len(v.retries), s.Retries, "P6")
 	require.LessOrEqual(m.t, len(s.Open), 2*m.limit+1)
 	accepted := 0
 	for range m.delivered {
 		accepted++
 	}
-	require.LessOrEqual(m.t, int(n.Delivered), accepted+m.replayed, "P4: delivered is what the receiver has accepted")
+	require.LessOrEqual(m.t, int(n.Delivered), accepted+m.dequeued+m.replayed, "P4: delivered is what the receiver has accepted")
 	require.EqualValues(m.t, len(v.dead)+m.revived, n.Errored)
 	for _, e := range m.stream {
 		require.LessOrEqual(m.t, v.places(e), 1, "P3: %v", e)
@@ -348,7 +354,7 @@ func (v *version) places(e domain.EntryID) int {
 	if e.Number >= v.standing.Position(e.Priority).Number {
 		n++
 	}
-	for _, p := range v.standing.Open {
+	for _, p := range slices.Concat(v.standing.Open, heldTaken(&v.standing)) {
 		if p.EntryID == e {
 			n++
 		}
@@ -376,6 +382,7 @@ func (m *cursorModel) finish() {
 				m.load(n)
 				continue
 			}
+			m.dequeueBundle()
 			m.follow(n)
 			for p := range domain.Priorities {
 				m.take(n, p)
@@ -411,6 +418,7 @@ func (m *cursorModel) finish() {
 	}
 	require.LessOrEqual(m.t, m.calls-int(v.standing.Counters.Attempts), m.limit*m.upsets, "P5: calls without a trace")
 	require.Equal(m.t, len(m.requests), v.standing.Followed, "every request is followed")
+	require.Nil(m.t, v.standing.Held, "the last bundle is dequeued")
 	if r := v.standing.Replay; r != nil {
 		require.NotEqual(m.t, domain.ReplayRunning, r.State, "a replay comes to its end")
 	}
@@ -433,7 +441,7 @@ func checkCursorModel(t *rapid.T) {
 	m := newCursorModel(t)
 	for range rapid.IntRange(10, 120).Draw(t, "steps") {
 		n := m.nodes[rapid.IntRange(0, len(m.nodes)-1).Draw(t, "node")]
-		op := rapid.IntRange(0, 13).Draw(t, "operation")
+		op := rapid.IntRange(0, 14).Draw(t, "operation")
 		switch {
 		case op == 0 && len(m.stream) < 12:
 			m.publish()
@@ -447,6 +455,8 @@ func checkCursorModel(t *rapid.T) {
 			m.load(n)
 		case op == 11:
 			m.request()
+		case op == 14:
+			m.requestBundle()
 		case op == 12:
 			m.follow(n)
 		case op == 13:

@@ -8,7 +8,7 @@ import "time"
 func (c *Cursor) Postpone(e EntryID, until time.Time) {
 	delete(c.calls, e)
 	c.postponed[e] = until
-	if w := c.retries.all[e]; w != nil && w.index < 0 {
+	if w := c.retries.all[e]; w != nil && w.index < 0 && !c.standing.Held.Has(e) {
 		r := w.Retry
 		if r.Due.Before(until) {
 			r.Due = until // in memory alone

@@ -27,7 +27,7 @@ type change struct {
 // result of a call from before a replay is dropped, too.
 func (c *Cursor) Settle(o Outcome) {
 	delete(c.calls, o.Entry)
-	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 && !c.isHeld(o.Entry) {
+	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 && !c.isHeld(o.Entry) && !c.standing.Held.Has(o.Entry) {
 		c.retries.put(r.Retry) // it waits again, unless what follows changes that
 	}
 	c.apply(o)
@@ -44,8 +44,8 @@ func (c *Cursor) apply(o Outcome) {
 	}
 	r := c.retries.get(o.Entry)
 	i := s.indexOpen(o.Entry)
-	if r == nil && i < 0 {
-		return // it has ended
+	if r == nil && i < 0 || s.Held.Has(o.Entry) {
+		return // it has ended, or another owner has handed it out
 	}
 	failed, replay := 0, 0
 	if r != nil {
@@ -210,6 +210,10 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	}
 	limit = max(limit-len(c.changes), 0)
 	cancelled := 0
+	if s.Held != nil { // its retries are among the others
+		s.Counters.Cancelled += int64(len(s.Held.Taken))
+		s.Held = nil
+	}
 	for ; len(s.Open) > 0 && cancelled < limit; cancelled++ {
 		c.end(s.Open[0].EntryID, nil)
 	}

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A ReplayRequest asks for deliveries that have ended to be made again. It has one of Delivery,
-// Range and Stop. Any node stores it beside the cursor, and the owner of the cursor follows it.
+// A ReplayRequest asks for deliveries that have ended to be made again, or for deliveries that its
+// consumer fetches instead of being called. It has one of the members behind Number. Any node
+// stores it beside the cursor, and the owner of the cursor follows it.
 type ReplayRequest struct {
 	ID     string // no other request has it
 	Number int    // 1 for the first request of the cursor, without gaps
@@ -14,7 +15,12 @@ type ReplayRequest struct {
 	Delivery *ReplayDelivery
 	Range    *ReplayRange
 	Stop     string // the ID of the request of a range
+	Peek     *PeekRequest
+	Dequeue  string // the ID of the bundle
 }
+
+// IsOfDoor reports whether r is that of a consumer which fetches deliveries.
+func (r *ReplayRequest) IsOfDoor() bool { return r.Peek != nil || r.Dequeue != "" }
 
 // A ReplayDelivery is a delivery to be made again.
 type ReplayDelivery struct {
@@ -83,7 +89,7 @@ func (q ReplayRequests) Add(followed int, r ReplayRequest) (ReplayRequests, erro
 		}
 	}
 	if len(kept) >= MaxReplayRequests {
-		return nil, Errorf(Busy, "%d replays are requested that have not begun", len(kept))
+		return nil, Errorf(Busy, "%d requests to the cursor wait for its owner", len(kept))
 	}
 	return append(kept, r), nil
 }
@@ -184,6 +190,15 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 	if s.IsReplaying() && r.Stop == s.Replay.ID {
 		s.Replay.State = ReplayStopped
 	}
+	if r.Peek != nil && s.State != Closed && s.Held == nil {
+		c.handOut(r.ID, r.Peek)
+	}
+	if s.Held != nil && r.Dequeue == s.Held.ID {
+		if c.changing()+len(s.Held.Retries) > MaxHeld {
+			return false
+		}
+		c.dequeue()
+	}
 	s.Followed = r.Number
 	return true
 }
@@ -280,15 +295,20 @@ func (s *Standing) hasReplayed(e EntryID) bool {
 // hasRoomForReplay reports whether one more delivery fits into the retries, and its document into
 // a settlement, with the results of all calls.
 func (c *Cursor) hasRoomForReplay() bool {
-	changes := len(c.changes)
+	return c.retries.len() < MaxRetries && c.changing() < MaxConcurrency/2
+}
+
+// changing returns how many documents change that are not stored.
+func (c *Cursor) changing() int {
+	n := len(c.changes)
 	if c.writing != nil {
-		changes += len(c.writing.changes)
+		n += len(c.writing.changes)
 	}
-	return c.retries.len() < MaxRetries && changes < MaxConcurrency/2
+	return n
 }
 
 func (c *Cursor) isOutstanding(e EntryID) bool {
-	return c.retries.get(e) != nil || c.standing.indexOpen(e) >= 0
+	return c.retries.get(e) != nil || c.standing.indexOpen(e) >= 0 || c.standing.Held.Has(e)
 }
 
 // deadLetter returns the dead letter of a delivery: the one that a settlement will store, or

@@ -28,8 +28,10 @@ type Shards interface {
 
 	// AddReplay adds a request to the entry of a cursor as [domain.ReplayRequests.Add] does, and
 	// fails as that does. A request whose ID is there already is not added again, so that the
-	// call may be repeated. It fails with NotFound if the shard does not list the cursor.
-	AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) error
+	// call may be repeated. It returns the number of the request: a Standing that has followed it is
+	// newer than all that was stored before the call. It fails with NotFound if the shard does not
+	// list the cursor.
+	AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) (number int, err error)
 
 	// Replays returns the last requests of a cursor. It may be a stale read. It fails with
 	// NotFound if the shard does not list the cursor.

@@ -72,7 +72,7 @@ func (o *pushOperator) request() error {
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: p, Published: now}
 	}
-	if err := n.store.AddReplay(o.p.ctx, id, standing.Followed, r); err != nil {
+	if _, err := n.store.AddReplay(o.p.ctx, id, standing.Followed, r); err != nil {
 		return nil //nolint:nilerr // it is refused, or the store fails as the weather wants
 	}
 	n.engine.Changed(id)

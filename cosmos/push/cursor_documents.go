@@ -80,6 +80,11 @@ type cursorDoc struct {
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
+	HeldID      string   `json:"heldId,omitempty"`      // the bundle that the consumer has fetched
+	Held        []string `json:"held,omitempty"`        // its positions that are neither open nor retries
+	HeldRetries []string `json:"heldRetries,omitempty"` // its positions of retries
+	Dequeued    []string `json:"dequeued,omitempty"`    // the last bundles
+
 	Recent   []string `json:"recent,omitempty"`
 	Marks    []string `json:"marks,omitempty"`    // microseconds, and a number for each priority
 	Expiries []string `json:"expiries,omitempty"` // first entry, number behind the last one, and time
@@ -130,7 +135,10 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, micros(x.At)))
 	}
 	d.setReplay(s)
-	d.Unknown = s.Unknown
+	if b := s.Held; b != nil {
+		d.HeldID, d.Held, d.HeldRetries = b.ID, textsOf(b.Taken), textsOf(b.Retries)
+	}
+	d.Dequeued, d.Unknown = s.Dequeued, s.Unknown
 	return d
 }
 
@@ -160,7 +168,10 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 	if d.Claim != "" {
 		s.Claim = parse(&p, d.Claim, parseClaim)
 	}
-	s.Followed, s.Replay = d.Followed, d.replay(&p)
+	s.Followed, s.Replay, s.Dequeued = d.Followed, d.replay(&p), d.Dequeued
+	if d.HeldID != "" {
+		s.Held = &domain.HeldBundle{ID: d.HeldID, Taken: parseAll(&p, d.Held, domain.ParsePosition), Retries: parseAll(&p, d.HeldRetries, domain.ParsePosition)}
+	}
 	if p.err != nil {
 		return s, domain.Errorf(domain.Damaged, "cursor %s: %w", d.PartitionKey, p.err)
 	}

@@ -34,7 +34,7 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 			return s.unlist(ctx, c, id)
 		case doc.etag != azcore.ETag(version):
 			return domain.Errorf(domain.Conflict, "the cursor has changed since it was loaded")
-		case doc.State != stateNames[domain.Closed] || len(doc.Open)+doc.Retries > 0:
+		case doc.State != stateNames[domain.Closed] || len(doc.Open)+len(doc.Held)+doc.Retries > 0:
 			return domain.Errorf(domain.Conflict, "the cursor is not closed, or has deliveries")
 		}
 		definition, err := s.readDefinitionOf(ctx, c, id)

@@ -70,6 +70,8 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 			ID: "r", Number: 12, ReplayRange: domain.ReplayRange{From: now, To: now.Add(time.Hour), Filter: "a", OnlyDead: true, Rate: 14},
 			State: domain.ReplayStopped, At: at(3), End: [domain.Priorities]int64{3: 15, 9: 16}, Seen: 17, Matched: 18, Skipped: 19,
 		},
+		Held:     &domain.HeldBundle{ID: "b", Taken: []domain.Position{at(5)}, Retries: []domain.Position{at(1), at(2)}},
+		Dequeued: []string{"y", "z"},
 		Recent:   []domain.Attempt{{Entry: at(6).EntryID, Number: 2, Began: now, Took: 3000, Status: 500, Error: "it has words"}},
 		Expiries: []domain.Expiry{{From: at(1).EntryID, To: 5, At: now}, {From: domain.EntryID{Priority: 9}, To: 1, At: now.Add(time.Hour)}},
 		Unknown:  []byte(`{"newer":[1]}`),

@@ -92,6 +92,19 @@
 // A cursor whose owner ended without releasing it is served carefully, one call at a time,
 // each after a claim that a settlement stores; domain.Caution says when that ends.
 //
+// A consumer may fetch deliveries instead of being called with them. Its requests are among those
+// to replay, so any node stores them, and the owner of the cursor follows them by a settlement:
+//
+//	request  replace the entry of the shard, If-Match, with a request for a bundle or to dequeue
+//	         one. A crash leaves a request that the owner follows, although its caller has gone
+//	settle   the cursor has the bundle: its positions, those that are neither open nor retries, and
+//	         those of retries, whose documents stay. A crash before leaves the request; after it,
+//	         the bundle remains until it is dequeued, by whatever owner
+//
+// The caller reads the cursor until that has followed the number of its request. What it has read
+// before may be old; this cannot be. A version that knows no bundles keeps the members of one and
+// skips the requests, but it calls with the retries of a bundle.
+//
 // The cursor of a subscription that was deleted is closed, and is retired when all its deliveries
 // are cancelled:
 //
@@ -170,6 +183,7 @@
 //	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
 //	a new cursor keeps an entry that is there       TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
+//	a bundle is stored before it is returned        TestConformance, domain: TestACursor_KeepsItsRulesWhateverHappens
 //	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
 //	a beat with a lower number changes nothing      TestConformance
 //	the assignment is replaced by its version       TestConformance, TestNodesOverABrokenLine_ShareTheShards

@@ -70,11 +70,14 @@ type replayRequestDoc struct {
 	Rate   int    `json:"rate,omitempty"`
 
 	Stop    string                `json:"stop,omitempty"`
+	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries of a bundle
+	Entries []string              `json:"entries,omitempty"` // positions of those to peek at
+	Dequeue string                `json:"dequeue,omitempty"` // a bundle
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
 func makeReplayRequestDoc(r *domain.ReplayRequest) replayRequestDoc {
-	d := replayRequestDoc{ID: r.ID, Number: r.Number, Stop: r.Stop}
+	d := replayRequestDoc{ID: r.ID, Number: r.Number, Stop: r.Stop, Dequeue: r.Dequeue}
 	if r.Delivery != nil {
 		position := r.Delivery.Position
 		d.Position, d.Published = position.String(), micros(r.Delivery.Published)
@@ -82,16 +85,22 @@ func makeReplayRequestDoc(r *domain.ReplayRequest) replayRequestDoc {
 	if r.Range != nil {
 		d.From, d.To, d.Filter, d.Dead, d.Rate = micros(r.Range.From), micros(r.Range.To), r.Range.Filter, r.Range.OnlyDead, r.Range.Rate
 	}
+	if r.Peek != nil {
+		d.Peek, d.Entries = r.Peek.Limit, textsOf(r.Peek.Entries)
+	}
 	return d
 }
 
 func (d *replayRequestDoc) request(p *parser) domain.ReplayRequest {
-	r := domain.ReplayRequest{ID: d.ID, Number: d.Number, Stop: d.Stop}
+	r := domain.ReplayRequest{ID: d.ID, Number: d.Number, Stop: d.Stop, Dequeue: d.Dequeue}
 	if d.Position != "" {
 		r.Delivery = &domain.ReplayDelivery{Position: parse(p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published)}
 	}
 	if d.Rate > 0 {
 		r.Range = &domain.ReplayRange{From: fromMicros(d.From), To: fromMicros(d.To), Filter: d.Filter, OnlyDead: d.Dead, Rate: d.Rate}
+	}
+	if d.Peek > 0 {
+		r.Peek = &domain.PeekRequest{Limit: d.Peek, Entries: parseAll(p, d.Entries, domain.ParsePosition)}
 	}
 	return r
 }

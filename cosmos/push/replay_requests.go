@@ -21,21 +21,26 @@ func (s *Store) readEntry(ctx context.Context, c *client.Call, id domain.CursorI
 }
 
 // AddReplay implements [repository.Shards].
-func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) error {
+func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) (number int, err error) {
 	c := s.client.Begin("request replay")
-	err := c.Retry(ctx, func() error {
+	err = c.Retry(ctx, func() error {
 		d, err := s.readEntry(ctx, c, id)
 		if err != nil {
 			return err
 		}
 		before, err := d.requests()
-		if err != nil || before.Find(r.ID) != nil {
+		if err != nil {
 			return err
+		}
+		if stored := before.Find(r.ID); stored != nil {
+			number = stored.Number
+			return nil
 		}
 		after, err := before.Add(followed, r)
 		if err != nil {
 			return err
 		}
+		number = after[len(after)-1].Number
 		known := d.Replays
 		d.Replays = nil
 		for i := range after {
@@ -53,7 +58,7 @@ func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int,
 		}
 		return err
 	})
-	return c.Outcome("request a replay of cursor "+id.String(), err)
+	return number, c.Outcome("request a replay of cursor "+id.String(), err)
 }
 
 // Replays implements [repository.Shards].

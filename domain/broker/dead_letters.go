@@ -158,7 +158,7 @@ func (s *Service) revive(ctx context.Context, c *consumer, e domain.EntryID) err
 	if err != nil {
 		return err
 	}
-	err = s.ports.Shards.AddReplay(ctx, id, c.standing.Followed, domain.ReplayRequest{
+	_, err = s.ports.Shards.AddReplay(ctx, id, c.standing.Followed, domain.ReplayRequest{
 		ID: s.opts.NewID(), Delivery: &domain.ReplayDelivery{Position: r.Position, Published: r.Published},
 	})
 	if err == nil || domain.KindOf(err) == domain.Conflict || domain.KindOf(err) == domain.Uncertain {

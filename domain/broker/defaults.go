@@ -13,6 +13,9 @@ import (
 // defaultCacheTime leaves a second for the request that uses a cached party.
 const defaultCacheTime = 4 * time.Second
 
+// defaultDoorTimeout is the time in which another node takes the cursors of one that has died.
+const defaultDoorTimeout = 10 * time.Second
+
 func (o *Options) setDefaults() {
 	if o.CheckURL == nil {
 		o.CheckURL = func(context.Context, string) error { return nil }
@@ -35,6 +38,12 @@ func (o *Options) setDefaults() {
 	if o.IsCalling == nil {
 		o.IsCalling = func(domain.CursorID, domain.EntryID) bool { return false }
 	}
+	if o.Settled == nil {
+		o.Settled = func(domain.CursorID) <-chan struct{} { return nil }
+	}
+	if o.After == nil {
+		o.After = time.After
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -42,4 +51,5 @@ func (o *Options) setDefaults() {
 		o.NewID = rand.Text
 	}
 	o.CacheTime = cmp.Or(o.CacheTime, defaultCacheTime)
+	o.DoorTimeout = cmp.Or(o.DoorTimeout, defaultDoorTimeout)
 }

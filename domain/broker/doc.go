@@ -8,13 +8,24 @@
 //	position of the message       stored retry      status of the job
 //	behind that of the cursor     none              In-flight: it waits for its first attempt
 //	taken, open                   none              In-flight
+//	taken, in a bundle            none              In-flight
 //	taken                         waits             Retry-Delivery
 //	taken                         is called here    Retry-In-flight
+//	taken, in a bundle            waits             Retry-In-flight
 //	taken                         a dead letter     Dead
 //	taken                         none              Delivered
 //
 // A message is Acknowledged until every consumer that was registered before it has taken it, then
 // Out-for-delivery.
+//
+// # Two doors
+//
+// A consumer may fetch messages by Peek and Dequeue instead of being called, or besides. Peek
+// returns a bundle of what waits: jobs that failed, and then those that were not tried. It is the
+// same bundle until it is dequeued, and the consumer is called with none of its messages. What a
+// call has under way is in no bundle; if the node of the call dies, it may come by both doors, as
+// it may come by two calls. The owner of the consumer's cursor makes the bundle, so any node can
+// be asked.
 //
 // # Consumers
 //

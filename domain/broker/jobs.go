@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,7 +18,7 @@ type JobStatus string
 const (
 	InFlight      JobStatus = "In-flight"       // it was not tried yet, or its first attempt is under way
 	RetryDelivery JobStatus = "Retry-Delivery"  // an attempt failed, and the next one is due later
-	RetryInFlight JobStatus = "Retry-In-flight" // this node makes another attempt
+	RetryInFlight JobStatus = "Retry-In-flight" // this node makes another attempt, or the consumer has fetched it
 	Delivered     JobStatus = "Delivered"
 	Dead          JobStatus = "Dead" // all attempts failed
 )
@@ -53,6 +54,14 @@ func (c *consumer) wants(e domain.EntryID) bool {
 		}
 	}
 	return true
+}
+
+// isUntried reports whether no attempt of a message has ended that was taken: the consumer is called
+// with it, or holds it in its bundle.
+func (c *consumer) isUntried(e domain.EntryID) bool {
+	isEntry := func(p domain.Position) bool { return p.EntryID == e }
+	held := c.standing.Held
+	return slices.ContainsFunc(c.standing.Open, isEntry) || held != nil && slices.ContainsFunc(held.Taken, isEntry)
 }
 
 const (
@@ -118,10 +127,8 @@ func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID) (Job, 
 	if !c.hasTaken(e) {
 		return j, nil
 	}
-	for _, p := range c.standing.Open {
-		if p.EntryID == e {
-			return j, nil
-		}
+	if c.isUntried(e) {
+		return j, nil
 	}
 	if c.standing.Retries == 0 && c.standing.Counters.Errored == 0 {
 		j.Status = Delivered
@@ -135,7 +142,11 @@ func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID) (Job, 
 	if err != nil {
 		return j, err
 	}
-	return s.jobOf(c.party.ID, &r), nil
+	j = s.jobOf(c.party.ID, &r)
+	if j.Status == RetryDelivery && c.standing.Held.Has(e) {
+		j.Status, j.Due = RetryInFlight, time.Time{}
+	}
+	return j, nil
 }
 
 // jobOf returns the job of a delivery that failed.

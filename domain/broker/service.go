@@ -44,10 +44,15 @@ type Options struct {
 	// IsCalling reports whether this node is calling a consumer with the message of an entry.
 	// Default: it is not.
 	IsCalling func(domain.CursorID, domain.EntryID) bool
+	// Settled returns a channel that is closed when this node has stored the next settlement of a
+	// cursor. Default: it is never closed.
+	Settled func(domain.CursorID) <-chan struct{}
 
-	CacheTime time.Duration    // for which a party is cached; default 4 s
-	Clock     func() time.Time // default time.Now
-	NewID     func() string    // of a request to a cursor; default: 26 random letters and digits
+	CacheTime   time.Duration                        // for which a party is cached; default 4 s
+	DoorTimeout time.Duration                        // within which a cursor follows a Peek or Dequeue; default 10 s
+	Clock       func() time.Time                     // default time.Now
+	After       func(time.Duration) <-chan time.Time // default time.After
+	NewID       func() string                        // of a request to a cursor; default: 26 random letters and digits
 }
 
 // A Service is safe for concurrent use.

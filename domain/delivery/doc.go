@@ -19,6 +19,11 @@
 //	        those of other calls as long as a settlement takes, up to 10 ms. If it is refused
 //	        or its outcome is not known, the cursor is loaded again; results are kept
 //
+// A consumer may also fetch deliveries. A request for a bundle is stored beside the cursor, like
+// one to replay, and followed by a settlement; from then on, the receiver is called with nothing of
+// the bundle, whichever node owns the cursor. [Engine.Settled] spares those that wait for a
+// settlement a look at the store.
+//
 // The rules of a cursor are those of domain.Cursor: hold, breaker, pause, and careful serving
 // after an owner ended. Ownership spares work and decides nothing: the conditional write of a
 // settlement is the fence.

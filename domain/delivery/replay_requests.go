@@ -51,15 +51,17 @@ func (s *service) keepRequests(requests []replayRequest) {
 	s.requested.Store(int64(s.cursor.Followed()))
 }
 
-// followReplays follows requests, as long as their deliveries fit into a settlement.
-func (s *service) followReplays() {
+// followReplays follows requests, as long as their deliveries fit into a settlement. It returns
+// false if no call is to begin before the next settlement is stored, so that a consumer which
+// fetches deliveries does not wait as long as calls fail.
+func (s *service) followReplays() bool {
 	if s.retaking || s.leaving {
-		return
+		return true
 	}
 	for len(s.requests) > 0 {
 		r := &s.requests[0]
 		if !s.cursor.FollowReplay(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
-			return
+			return !r.IsOfDoor()
 		}
 		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was followed",
 			slog.String("cursor", s.id.String()), slog.String("request", r.ID))
@@ -67,6 +69,7 @@ func (s *service) followReplays() {
 		s.urgent = true
 		s.markDirty()
 	}
+	return true
 }
 
 // noteDead remembers the dead letters that a settlement stores, for the requests and the entries

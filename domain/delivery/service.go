@@ -220,9 +220,10 @@ func (s *service) advance() {
 		s.load()
 	default:
 		s.retake()
-		s.followReplays()
-		s.choose()
-		s.replay()
+		if s.followReplays() {
+			s.choose()
+			s.replay()
+		}
 		s.settle()
 	}
 	s.setTimer()

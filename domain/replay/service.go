@@ -93,7 +93,7 @@ func matches(e *filter.Expression, entry *repository.Entry) bool {
 // request stores a request, and tells the owner of the cursor.
 func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayRequest) error {
 	id := n.definition.ID.Cursor()
-	err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
+	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
 	switch domain.KindOf(err) {
 	case domain.Conflict, domain.Uncertain: // it may be stored, and its signal may be lost
 		s.opts.Changed(id)

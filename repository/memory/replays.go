@@ -10,27 +10,27 @@ import (
 )
 
 // AddReplay implements [repository.Shards].
-func (s *Cursors) AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) error {
+func (s *Cursors) AddReplay(ctx context.Context, id domain.CursorID, followed int, r domain.ReplayRequest) (number int, err error) {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("request a replay: %w", err)
+		return 0, fmt.Errorf("request a replay: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shard := s.shards[repository.ShardOf(id)]
 	i := slices.IndexFunc(shard, func(e repository.ShardEntry) bool { return e.Cursor == id })
 	if i < 0 {
-		return domain.Errorf(domain.NotFound, "there is no cursor %s", id)
+		return 0, domain.Errorf(domain.NotFound, "there is no cursor %s", id)
 	}
-	if s.replays[id].Find(r.ID) != nil {
-		return nil
+	if stored := s.replays[id].Find(r.ID); stored != nil {
+		return stored.Number, nil
 	}
 	next, err := s.replays[id].Add(followed, r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.replays[id] = next
 	shard[i].Requested = next[len(next)-1].Number
-	return nil
+	return shard[i].Requested, nil
 }
 
 // Replays implements [repository.Shards].

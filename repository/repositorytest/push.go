@@ -50,6 +50,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Retry", retryRules},
 		{"Retirement", retireRules},
 		{"Replay", replayRules},
+		{"Door", doorRules},
 		{"Definition", definitionRules},
 		{"Party", partyRules},
 		{"Node", nodeRules},

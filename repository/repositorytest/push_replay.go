@@ -12,9 +12,17 @@ import (
 
 // requests adds a request for one delivery.
 func (f *pushFixture) requests(id string, followed int, e domain.EntryID) error {
-	return f.Shards.AddReplay(f.ctx, f.id, followed, domain.ReplayRequest{
+	return f.adds(followed, domain.ReplayRequest{
 		ID: id, Delivery: &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: f.clock()},
 	})
+}
+
+func (f *pushFixture) adds(followed int, r domain.ReplayRequest) error {
+	number, err := f.Shards.AddReplay(f.ctx, f.id, followed, r)
+	if err == nil {
+		require.Equal(f, f.replays().Find(r.ID).Number, number)
+	}
+	return err
 }
 
 func (f *pushFixture) replays() domain.ReplayRequests {
@@ -151,9 +159,9 @@ var replayRules = []pushRule{
 	{"RequestsOfARangeAreKept", func(f *pushFixture) {
 		f.creates()
 		want := domain.ReplayRange{From: f.clock().Add(-time.Hour), To: f.clock(), Filter: "a", OnlyDead: true, Rate: 5}
-		require.NoError(f, f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{ID: "range", Range: &want}))
-		require.NoError(f, f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{ID: "stop", Stop: "range"}))
-		err := f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{ID: "other", Range: &want})
+		require.NoError(f, f.adds(0, domain.ReplayRequest{ID: "range", Range: &want}))
+		require.NoError(f, f.adds(0, domain.ReplayRequest{ID: "stop", Stop: "range"}))
+		err := f.adds(0, domain.ReplayRequest{ID: "other", Range: &want})
 		require.Equal(f, domain.Conflict, domain.KindOf(err), "one at a time")
 		all := f.replays()
 		require.Equal(f, &want, all[0].Range)
@@ -168,7 +176,7 @@ var replayRules = []pushRule{
 			a.answered(a.calls(), 200)
 		}
 		a.settles()
-		require.NoError(f, f.Shards.AddReplay(f.ctx, f.id, 0, domain.ReplayRequest{
+		require.NoError(f, f.adds(0, domain.ReplayRequest{
 			ID: "range", Range: &domain.ReplayRange{From: f.clock().Add(-time.Hour), To: f.clock().Add(time.Hour), Rate: 5},
 		}))
 		a.follows()

@@ -29,7 +29,8 @@ func (w *World) Replay(n *Node, r *Receiver, request domain.ReplayRequest) {
 	w.requests++
 	request.ID = fmt.Sprint("request-", w.requests)
 	w.mu.Unlock()
-	require.NoError(w, w.Stores.Shards.AddReplay(context.Background(), r.ID, standing.Followed, request))
+	_, err = w.Stores.Shards.AddReplay(context.Background(), r.ID, standing.Followed, request)
+	require.NoError(w, err)
 	if n != nil {
 		n.Changed(r.ID)
 	}

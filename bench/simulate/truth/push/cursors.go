@@ -3,6 +3,7 @@ package push
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ import (
 type cursor struct {
 	doc         cursorDoc
 	at          map[int]int64    // by priority: the number of the first entry that was not taken
-	outstanding map[Entry]bool   // open, or a retry
+	outstanding map[Entry]bool   // open, fetched by its consumer, or a retry
 	retries     map[Entry]*retry // without dead letters
 	dead        map[Entry]bool
 	takeovers   int
@@ -21,6 +22,7 @@ type cursorDoc struct {
 	Stream    string   `json:"stream"`
 	At        []string `json:"at"`
 	Open      []string `json:"open"`
+	Held      []string `json:"held"`
 	Triggered int64    `json:"triggered"`
 	Filtered  int64    `json:"filtered"`
 	Delivered int64    `json:"delivered"`
@@ -89,7 +91,7 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 	if !o.decode(*main, &next.doc) {
 		return
 	}
-	if next.doc.Retired && (next.doc.State != "closed" || len(next.doc.Open)+next.doc.Retries > 0) {
+	if next.doc.Retired && (next.doc.State != "closed" || len(next.doc.Open)+len(next.doc.Held)+next.doc.Retries > 0) {
 		o.violated("P1", *main, "a cursor is retired that is not closed or has deliveries")
 	}
 	if before != nil && before.doc.Retired && !next.doc.Retired {
@@ -182,8 +184,12 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 		}
 		next.retries[e] = r
 	}
-	for _, text := range next.doc.Open {
-		next.outstanding[parse(text)] = true
+	for _, text := range slices.Concat(next.doc.Open, next.doc.Held) {
+		e := parse(text)
+		if next.outstanding[e] {
+			o.violated("P15", main, "%s is open, and held in a bundle", e)
+		}
+		next.outstanding[e] = true
 	}
 	for e := range next.retries {
 		if next.outstanding[e] {

@@ -71,6 +71,8 @@ func TestAnObserverFindsEachViolation(t *testing.T) {
 		{"a delivery that was accepted", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.1.0.0"],"triggered":2,"delivered":1,"attempts":1`)}, ""},
 		{"a delivery that failed", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0"],"triggered":2,"retries":1,"attempts":1`), retry(1, 1, 9)}, ""},
 		{"an entry that does not pass the filter", []embedded.Change{cursor(`"at":["0.4.0.0"],"open":["0.0.0.0","0.1.0.0","0.2.0.0"],"triggered":3,"filtered":1`)}, ""},
+		{"a delivery that its consumer fetches", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0"],"heldId":"b","held":["0.1.0.0"],"triggered":2`)}, ""},
+		{"a delivery by both doors", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0","0.1.0.0"],"heldId":"b","held":["0.1.0.0"],"triggered":2`)}, "P15"},
 		{"a proof", []embedded.Change{cursorChange(cursorName, "cursor", `{"stream":"topic|t","by":"n2","at":["0.2.0.0"],"open":["0.0.0.0","0.1.0.0"],"triggered":2}`)}, ""},
 		{"counters that do not add up", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.1.0.0"],"triggered":3,"delivered":1`)}, "P2"},
 		{"a delivery that was not accepted", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0"],"triggered":2,"delivered":1`)}, "P4"},

@@ -1,0 +1,140 @@
+package broker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A doorWorld has a channel with one consumer, nodes that call it, and their stores. It lives in a
+// synctest bubble.
+type doorWorld struct {
+	*testing.T
+	ports    broker.Ports
+	nodes    repository.Nodes
+	stops    []func() // of those that were started
+	channel  domain.PartyID
+	consumer domain.PartyID
+
+	status int                    // of the answers to calls
+	takes  time.Duration          // a call
+	begun  chan domain.EntryID    // calls
+	counts map[domain.EntryID]int // of those that were received from begun
+}
+
+// A plainSealer seals nothing.
+type plainSealer struct{}
+
+func (plainSealer) SealFor(_, secret string) string                   { return secret }
+func (plainSealer) OpenFor(_, sealed string) (secret string, _ error) { return sealed, nil }
+
+// The credentials of a doorWorld.
+var (
+	doorAdmin    = &broker.Credentials{IsAdmin: true}
+	doorConsumer = &broker.Credentials{ConsumerToken: "consumer-token"}
+	doorProducer = &broker.Credentials{ChannelToken: "channel-token", ProducerID: "p", ProducerToken: "producer-token"}
+)
+
+// inDoorWorld runs a test in a new world.
+func inDoorWorld(t *testing.T, test func(w *doorWorld)) {
+	synctest.Test(t, func(t *testing.T) {
+		cursors := memory.NewCursors(time.Now)
+		w := &doorWorld{
+			T: t, nodes: memory.NewNodes(time.Now), status: 200, counts: make(map[domain.EntryID]int), begun: make(chan domain.EntryID, 10_000),
+			ports: broker.Ports{Parties: memory.NewParties(), Streams: memory.NewStreams(21*24*time.Hour, time.Now), Cursors: cursors, Shards: cursors},
+		}
+		var err error
+		w.channel, err = domain.Channels.Parse("orders")
+		require.NoError(t, err)
+		w.consumer, err = w.channel.Consumers().Parse("billing")
+		require.NoError(t, err)
+		producer, err := domain.Producers.Parse("p")
+		require.NoError(t, err)
+		s := broker.New(w.ports, plainSealer{}, broker.Options{})
+		for id, d := range map[domain.PartyID]broker.Draft{
+			producer:  {Token: new("producer-token")},
+			w.channel: {Token: new("channel-token")},
+		} {
+			_, _, err = s.Put(t.Context(), doorAdmin, id, d, broker.Condition{})
+			require.NoError(t, err)
+		}
+		_, _, err = s.Put(t.Context(), doorAdmin, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
+		require.NoError(t, err)
+		defer func() {
+			for _, stop := range w.stops {
+				stop()
+			}
+		}()
+		test(w)
+	})
+}
+
+// Receiver implements [delivery.Receivers].
+func (w *doorWorld) Receiver(context.Context, domain.CursorID) (delivery.Receiver, error) {
+	return delivery.Receiver{Policy: domain.BrokerPolicy(5*time.Second, 5), KeepsMarks: true}, nil
+}
+
+// Call implements [delivery.Caller].
+func (w *doorWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
+	w.begun <- c.Entry.Position.EntryID
+	select {
+	case <-time.After(w.takes):
+		return domain.Answer{Status: w.status}
+	case <-ctx.Done():
+		return domain.Answer{Error: "it ended"}
+	}
+}
+
+// calls returns how often the consumer was called with each message.
+func (w *doorWorld) calls() map[domain.EntryID]int {
+	synctest.Wait()
+	for len(w.begun) > 0 {
+		w.counts[<-w.begun]++
+	}
+	return w.counts
+}
+
+// A doorNode is a node of the broker.
+type doorNode struct {
+	*broker.Service
+	engine *delivery.Engine
+	stop   func()
+}
+
+// start starts a node, which runs until it is stopped or the test ends.
+func (w *doorWorld) start(name string, opts delivery.Options) *doorNode {
+	opts.Incarnation = name
+	engine := delivery.New(delivery.Ports{
+		Streams: w.ports.Streams, Cursors: w.ports.Cursors, Shards: w.ports.Shards, Nodes: w.nodes, Receivers: w, Caller: w,
+	}, opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = engine.Run(ctx)
+	}()
+	n := &doorNode{engine: engine, stop: func() { cancel(); <-ended }}
+	n.Service = broker.New(w.ports, plainSealer{}, broker.Options{
+		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled,
+	})
+	w.stops = append(w.stops, n.stop)
+	return n
+}
+
+// broadcasts sends messages of a priority by a node.
+func (w *doorWorld) broadcasts(n *doorNode, count, priority int) {
+	w.Helper()
+	for range count {
+		_, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, &broker.Broadcast{Priority: priority, Payload: []byte(`{}`)})
+		require.NoError(w, err)
+	}
+}

@@ -1,0 +1,267 @@
+package broker
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Bundle has messages that a consumer fetches instead of being called with them.
+type Bundle struct {
+	ID       string
+	Messages []*Message // with their payloads, the highest priority first; without jobs and statuses
+}
+
+// The limits of a bundle. It has one message at least, however large.
+const (
+	MaxPeek      = domain.MaxHeld
+	maxPeekBytes = 4 << 20
+)
+
+const (
+	maxPeekTries  = 4
+	maxBundleID   = 64                     // bytes
+	standingEvery = 100 * time.Millisecond // between two looks for what another node has settled
+)
+
+// Peek returns up to limit messages that wait for a consumer: those whose attempts have failed,
+// and those that were not tried yet. They are one bundle, which is returned again until it is
+// dequeued; meanwhile, the consumer is not called with them. Messages of the bundle whose retention
+// has passed are missing. It returns nil if nothing waits but what the consumer is called with.
+//
+// The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
+// may be repeated.
+func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.PartyID, limit int) (*Bundle, error) {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > MaxPeek {
+		return nil, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPeek, limit)
+	}
+	for range maxPeekTries {
+		standing, err := s.ports.Cursors.Standing(ctx, consumer.Cursor())
+		if domain.KindOf(err) == domain.NotFound { // its cursor was not created
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		// What is read here may be old. So a bundle is returned only after the owner of the cursor has
+		// followed a request that was stored after the call began.
+		var entries []domain.Position
+		if standing.Held == nil {
+			if entries, err = s.findWaiting(ctx, consumer, &standing, limit); err != nil || len(entries) == 0 {
+				return nil, err
+			}
+		}
+		followed, err := s.follow(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
+		switch {
+		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
+		case err != nil:
+			return nil, err
+		case followed.Held != nil:
+			return s.readBundle(ctx, consumer, followed.Held)
+		}
+	}
+	return nil, nil
+}
+
+// Dequeue ends the deliveries of a bundle: the consumer has its messages. It fails with NotFound if
+// the consumer has no such bundle. The last bundles may be dequeued again, which changes nothing.
+// It fails with Unavailable if the owner of the cursor takes too long, and may be repeated.
+func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer domain.PartyID, bundle string) error {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+		return err
+	}
+	errNone := domain.Errorf(domain.NotFound, "consumer %s has no bundle %s that it could dequeue", consumer, domain.Clip(bundle))
+	if bundle == "" || len(bundle) > maxBundleID {
+		return errNone
+	}
+	for range maxPeekTries {
+		standing, err := s.ports.Cursors.Standing(ctx, consumer.Cursor())
+		switch {
+		case domain.KindOf(err) == domain.NotFound:
+			return errNone
+		case err != nil:
+			return err
+		case standing.HasDequeued(bundle):
+			return nil
+		}
+		followed, err := s.follow(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
+		switch {
+		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
+		case err != nil:
+			return err
+		case followed.HasDequeued(bundle):
+			return nil
+		default:
+			return errNone
+		}
+	}
+	return errDoorIsSlow(consumer)
+}
+
+func errDoorIsSlow(consumer domain.PartyID) error {
+	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
+}
+
+// follow stores a request, and returns the standing of the cursor once its owner has followed the
+// request. It fails with Conflict if before is an old standing.
+func (s *Service) follow(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
+	id := consumer.Cursor()
+	deadline := s.opts.After(s.opts.DoorTimeout)
+	r.ID = s.opts.NewID()
+	number, err := s.ports.Shards.AddReplay(ctx, id, before.Followed, r)
+	if err == nil || domain.KindOf(err) == domain.Uncertain {
+		s.opts.Changed(id) // it may be stored, and its signal may be lost
+	}
+	if err != nil {
+		return domain.Standing{}, err
+	}
+	for {
+		settled := s.opts.Settled(id) // before the read, so that none is missed
+		standing, err := s.ports.Cursors.Standing(ctx, id)
+		if err != nil || standing.Followed >= number {
+			return standing, err
+		}
+		select {
+		case <-settled:
+		case <-s.opts.After(standingEvery):
+		case <-deadline:
+			return standing, errDoorIsSlow(consumer)
+		case <-ctx.Done():
+			return standing, ctx.Err()
+		}
+	}
+}
+
+// findWaiting returns the positions of messages that wait for a consumer: retries, what is open, and
+// what was not taken, each with the highest priority first. The consumer may be called with some of
+// them, so they are more than limit.
+func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, standing *domain.Standing, limit int) ([]domain.Position, error) {
+	waiting, err := s.findRetries(ctx, consumer, standing, limit+domain.MaxConcurrency)
+	if err != nil {
+		return nil, err
+	}
+	waiting = append(waiting, standing.Open...)
+	read, err := s.readEntries(ctx, consumer.Stream(), waiting)
+	if err != nil {
+		return nil, err
+	}
+	var b boundedEntries
+	for _, p := range waiting {
+		if e := read[p.EntryID]; e != nil { // else its retention has passed
+			b.add(e)
+		}
+	}
+	end, err := s.ports.Streams.End(ctx, consumer.Stream())
+	if err != nil {
+		return nil, err
+	}
+	fresh := 0
+	for _, last := range slices.Backward(end.Positions) { // they are in the order of their priorities
+		at := standing.Position(last.Priority)
+		if at.Number >= last.Number || fresh >= limit || b.isFull {
+			continue
+		}
+		found, err := s.ports.Streams.Read(ctx, consumer.Stream(), at, limit-fresh)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found.Entries {
+			b.add(&found.Entries[i])
+		}
+		fresh += len(found.Entries)
+	}
+	return b.positions, nil
+}
+
+// findRetries returns up to limit positions of deliveries that have failed, the highest priority
+// first.
+func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, standing *domain.Standing, limit int) ([]domain.Position, error) {
+	var all []domain.Position
+	if standing.Retries == 0 {
+		return nil, nil
+	}
+	for _, at := range slices.Backward(standing.At) { // they are in the order of their priorities
+		after := domain.EntryID{Priority: at.Priority, Number: -1}
+		retries, err := s.ports.Cursors.Retries(ctx, consumer.Cursor(), after, limit)
+		if err != nil {
+			return nil, err
+		}
+		for i := range retries {
+			if retries[i].Priority == at.Priority && len(all) < limit {
+				all = append(all, retries[i].Position)
+			}
+		}
+		if len(all) >= min(limit, standing.Retries) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// boundedEntries are positions of entries, up to the first one that does not fit any more.
+type boundedEntries struct {
+	positions []domain.Position
+	bytes     int64
+	isFull    bool
+}
+
+func (b *boundedEntries) add(e *repository.Entry) {
+	size := int64(len(e.Payload)) + e.PayloadAt.Length
+	b.isFull = b.isFull || len(b.positions) > 0 && b.bytes+size > maxPeekBytes
+	if !b.isFull {
+		b.positions = append(b.positions, e.Position)
+		b.bytes += size
+	}
+}
+
+// readEntries reads the entries at positions. Those whose retention has passed are missing.
+func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, positions []domain.Position) (map[domain.EntryID]*repository.Entry, error) {
+	sorted := slices.Clone(positions)
+	slices.SortFunc(sorted, func(a, b domain.Position) int { return domain.CompareEntries(a.EntryID, b.EntryID) })
+	read := make(map[domain.EntryID]*repository.Entry)
+	for len(sorted) > 0 {
+		first, n := sorted[0], 1
+		for n < len(sorted) && sorted[n].Priority == first.Priority && sorted[n].Number < first.Number+listed {
+			n++
+		}
+		found, err := s.ports.Streams.Read(ctx, stream, first, int(sorted[n-1].Number-first.Number)+1)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found.Entries {
+			read[found.Entries[i].Position.EntryID] = &found.Entries[i]
+		}
+		sorted = sorted[n:]
+	}
+	return read, nil
+}
+
+// readBundle reads the messages of a bundle.
+func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held *domain.HeldBundle) (*Bundle, error) {
+	positions := held.Positions()
+	read, err := s.readEntries(ctx, consumer.Stream(), positions)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{ID: held.ID}
+	for _, p := range positions {
+		e := read[p.EntryID]
+		if e == nil {
+			continue
+		}
+		m := describe(e)
+		if !e.PayloadAt.IsZero() {
+			if m.Payload, err = s.readPayload(ctx, e.PayloadAt); err != nil {
+				return nil, err
+			}
+		}
+		b.Messages = append(b.Messages, m)
+	}
+	return b, nil
+}

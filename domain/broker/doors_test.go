@@ -1,0 +1,298 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/delivery"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// peeks returns the bundle of the consumer.
+func (w *doorWorld) peeks(n *doorNode, limit int) *broker.Bundle {
+	w.Helper()
+	b, err := n.Peek(w.Context(), doorConsumer, w.consumer, limit)
+	require.NoError(w, err)
+	return b
+}
+
+func (w *doorWorld) dequeues(n *doorNode, b *broker.Bundle) {
+	w.Helper()
+	require.NoError(w, n.Dequeue(w.Context(), doorConsumer, w.consumer, b.ID))
+}
+
+// settles waits until the nodes have shared the shards, or have taken those of one that ended.
+func (w *doorWorld) settles() { <-time.After(20 * time.Second) }
+
+// inBundle returns how often each message was in bundles.
+func inBundle(counts map[domain.EntryID]int, b *broker.Bundle) {
+	for _, m := range b.Messages {
+		e, _ := domain.ParseMessageID(m.ID)
+		counts[e]++
+	}
+}
+
+func TestPeek_ReturnsOneBundleUntilItIsDequeued(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		n := w.start("a", delivery.Options{})
+		w.settles()
+		require.Nil(w, w.peeks(n, 5), "nothing waits")
+		w.broadcasts(n, 3, 0)
+		w.broadcasts(n, 3, 9)
+		<-time.After(time.Second)
+		first := w.peeks(n, 4)
+		require.Len(w, first.Messages, 4)
+		require.Equal(w, []int{9, 9, 9, 0}, []int{first.Messages[0].Priority, first.Messages[1].Priority, first.Messages[2].Priority, first.Messages[3].Priority})
+		require.JSONEq(w, `{}`, string(first.Messages[0].Payload))
+		require.Equal(w, first, w.peeks(n, 1))
+		w.dequeues(n, first)
+		w.dequeues(n, first)
+		second := w.peeks(n, 4)
+		require.Len(w, second.Messages, 2)
+		require.NotEqual(w, first.ID, second.ID)
+		w.dequeues(n, second)
+		require.Nil(w, w.peeks(n, 4))
+		s, err := w.ports.Cursors.Standing(w.Context(), w.consumer.Cursor())
+		require.NoError(w, err)
+		require.EqualValues(w, 6, s.Counters.Delivered)
+	})
+}
+
+// P15
+func TestPeek_ReturnsWhatNoCallGets(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.takes = 20 * time.Millisecond
+		n := w.start("a", delivery.Options{Concurrency: 2})
+		w.settles()
+		fetched := make(map[domain.EntryID]int)
+		for range 30 {
+			w.broadcasts(n, 10, 0)
+			<-time.After(time.Millisecond)
+			if b := w.peeks(n, 3); b != nil {
+				inBundle(fetched, b)
+				<-time.After(30 * time.Millisecond)
+				w.dequeues(n, b)
+			}
+		}
+		<-time.After(time.Minute)
+		calls := w.calls()
+		require.Greater(w, len(fetched), 30)
+		require.Len(w, calls, 300-len(fetched))
+		for e, count := range fetched {
+			require.Equal(w, 1, count, e)
+			require.Zero(w, calls[e], "%v came by both doors", e)
+		}
+	})
+}
+
+func TestPeek_TakesMillisecondsInOneProcess(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		n := w.start("a", delivery.Options{})
+		w.settles()
+		w.broadcasts(n, 3, 0)
+		<-time.After(time.Second)
+		began := time.Now()
+		w.dequeues(n, w.peeks(n, 3))
+		require.Less(w, time.Since(began), 10*time.Millisecond)
+	})
+}
+
+func TestDoors_WorkOnANodeThatDoesNotOwnTheCursor(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		a, b := w.start("a", delivery.Options{}), w.start("b", delivery.Options{})
+		w.settles()
+		w.broadcasts(a, 3, 0)
+		<-time.After(2 * time.Second)
+		bundle := w.peeks(a, 3)
+		require.Len(w, bundle.Messages, 3)
+		require.Equal(w, bundle, w.peeks(b, 3))
+		w.dequeues(b, bundle)
+		w.dequeues(a, bundle)
+		require.Nil(w, w.peeks(a, 3))
+	})
+}
+
+func TestABundle_IsTheSameAfterATakeOver(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		a := w.start("a", delivery.Options{})
+		w.settles()
+		w.broadcasts(a, 3, 0)
+		<-time.After(2 * time.Second)
+		bundle := w.peeks(a, 3)
+		calls := len(w.calls())
+		a.stop()
+		b := w.start("b", delivery.Options{})
+		w.settles()
+		<-time.After(time.Hour)
+		require.Equal(w, bundle, w.peeks(b, 3))
+		require.Len(w, w.calls(), calls)
+		w.dequeues(b, bundle)
+	})
+}
+
+func TestPeeksAtTheSameTime_ReturnOneBundle(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		n := w.start("a", delivery.Options{})
+		w.settles()
+		w.broadcasts(n, 20, 0)
+		<-time.After(time.Second)
+		bundles := make([]*broker.Bundle, 8)
+		var all sync.WaitGroup
+		for i := range bundles {
+			all.Go(func() { bundles[i], _ = n.Peek(w.Context(), doorConsumer, w.consumer, 1+i) })
+		}
+		all.Wait()
+		for _, b := range bundles {
+			require.Equal(w, bundles[0], b)
+		}
+	})
+}
+
+func TestADoorWithoutANode_FailsInTime(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.start("a", delivery.Options{})
+		n.stop()
+		w.broadcasts(n, 1, 0)
+		began := time.Now()
+		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 1)
+		require.Equal(w, domain.Unavailable, domain.KindOf(err))
+		require.Equal(w, 10*time.Second, time.Since(began))
+		ctx, cancel := context.WithCancel(w.Context())
+		cancel()
+		require.ErrorIs(w, n.Dequeue(ctx, doorConsumer, w.consumer, "bundle"), context.Canceled)
+		b := w.start("b", delivery.Options{})
+		w.settles()
+		require.Len(w, w.peeks(b, 1).Messages, 1, "the request was not lost, or nothing was")
+	})
+}
+
+func TestABundle_IsBounded(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.start("a", delivery.Options{})
+		w.settles()
+		w.status, w.takes = 500, time.Second
+		large := &broker.Broadcast{Payload: []byte(strings.Repeat("x", 1<<20-1000))}
+		for range 8 {
+			_, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, large)
+			require.NoError(w, err)
+		}
+		w.broadcasts(n, 60, 0)
+		<-time.After(10 * time.Second)
+		bundle := w.peeks(n, broker.MaxPeek)
+		require.Len(w, bundle.Messages, 4, "four MB")
+		w.dequeues(n, bundle)
+		w.dequeues(n, w.peeks(n, broker.MaxPeek))
+		require.LessOrEqual(w, len(w.peeks(n, broker.MaxPeek).Messages), broker.MaxPeek)
+		for _, limit := range []int{0, -1, broker.MaxPeek + 1} {
+			_, err := n.Peek(w.Context(), doorConsumer, w.consumer, limit)
+			require.Equal(w, domain.Invalid, domain.KindOf(err))
+		}
+	})
+}
+
+func TestDequeue_FailsForAnUnknownBundle(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.start("a", delivery.Options{})
+		w.settles()
+		for _, id := range []string{"", "other", strings.Repeat("x", 1000)} {
+			err := n.Dequeue(w.Context(), doorConsumer, w.consumer, id)
+			require.Equal(w, domain.NotFound, domain.KindOf(err), id)
+		}
+		w.status = 500
+		w.broadcasts(n, 1, 0)
+		<-time.After(time.Second)
+		bundle := w.peeks(n, 1)
+		require.Equal(w, domain.NotFound, domain.KindOf(n.Dequeue(w.Context(), doorConsumer, w.consumer, "other")))
+		require.Equal(w, bundle, w.peeks(n, 1))
+	})
+}
+
+func TestDoors_AreThoseOfTheirConsumer(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.start("a", delivery.Options{})
+		for _, c := range []struct {
+			creds *broker.Credentials
+			want  error
+		}{{&broker.Credentials{}, broker.ErrUnauthenticated}, {&broker.Credentials{ConsumerToken: "other"}, broker.ErrForbidden}} {
+			_, err := n.Peek(w.Context(), c.creds, w.consumer, 1)
+			require.ErrorIs(w, err, c.want)
+			require.ErrorIs(w, n.Dequeue(w.Context(), c.creds, w.consumer, "b"), c.want)
+		}
+	})
+}
+
+func TestAJobInABundle_IsInFlight(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status, w.takes = 500, time.Second
+		n := w.start("a", delivery.Options{Concurrency: 1})
+		w.settles()
+		w.broadcasts(n, 2, 0)
+		<-time.After(1500 * time.Millisecond) // one has failed, and one is called
+		w.broadcasts(n, 1, 0)
+		bundle := w.peeks(n, 3)
+		statusOf := func(number int64) broker.JobStatus {
+			m, err := n.Message(w.Context(), doorAdmin, w.channel, domain.EntryID{Number: number}.MessageID())
+			require.NoError(w, err)
+			require.Len(w, m.Jobs, 1)
+			return m.Jobs[0].Status
+		}
+		require.Equal(w, []broker.JobStatus{broker.RetryInFlight, broker.InFlight, broker.InFlight}, []broker.JobStatus{statusOf(0), statusOf(1), statusOf(2)})
+		fetched := make(map[domain.EntryID]int)
+		inBundle(fetched, bundle)
+		require.Equal(w, map[domain.EntryID]int{{}: 1, {Number: 2}: 1}, fetched, "the other one is called")
+		w.dequeues(n, bundle)
+		require.Equal(w, broker.Delivered, statusOf(0))
+		require.Equal(w, broker.Delivered, statusOf(2))
+		<-time.After(time.Second)
+		require.Equal(w, broker.RetryDelivery, statusOf(1))
+	})
+}
+
+// P15, with two nodes that end one after the other.
+func TestDoors_LoseNothingWhenNodesEnd(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.takes = 20 * time.Millisecond
+		fetched, sent := make(map[domain.EntryID]int), 0
+		previous := w.start("node-0", delivery.Options{Concurrency: 2})
+		w.settles()
+		for i := 1; i <= 4; i++ {
+			next := w.start(fmt.Sprint("node-", i), delivery.Options{Concurrency: 2})
+			for range 10 {
+				w.broadcasts(previous, 10, i%2)
+				sent += 10
+				if b, err := next.Peek(w.Context(), doorConsumer, w.consumer, 4); err == nil && b != nil {
+					inBundle(fetched, b)
+					w.dequeues(next, b)
+				}
+			}
+			previous.stop()
+			w.settles()
+			previous = next
+		}
+		<-time.After(time.Minute)
+		calls := w.calls()
+		for e := range fetched {
+			require.Zero(w, calls[e], "%v came by both doors", e)
+		}
+		require.Len(w, calls, sent-len(fetched))
+		s, err := w.ports.Cursors.Standing(w.Context(), w.consumer.Cursor())
+		require.NoError(w, err)
+		require.Zero(w, s.Outstanding())
+		require.EqualValues(w, sent, s.Counters.Delivered)
+	})
+}

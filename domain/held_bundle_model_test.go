@@ -1,0 +1,90 @@
+package domain_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+func heldTaken(s *domain.Standing) []domain.Position {
+	if s.Held == nil {
+		return nil
+	}
+	return s.Held.Taken
+}
+
+// requestBundle asks for a bundle of what waits in a version that may be old, or dequeues one.
+func (m *cursorModel) requestBundle() {
+	if len(m.requests) >= 10 {
+		return
+	}
+	v := m.versions[max(len(m.versions)-1-rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(m.t, "age of the standing"), 0)]
+	if b := v.standing.Held; b != nil && rapid.Bool().Draw(m.t, "dequeue") {
+		m.addRequest(domain.ReplayRequest{Dequeue: b.ID})
+		return
+	}
+	peek := &domain.PeekRequest{Limit: rapid.IntRange(1, 4).Draw(m.t, "limit of the bundle")}
+	for _, e := range slices.SortedFunc(maps.Keys(v.retries), domain.CompareEntries) {
+		peek.Entries = append(peek.Entries, domain.Position{EntryID: e})
+	}
+	peek.Entries = append(peek.Entries, v.standing.Open...)
+	for p := range domain.Priorities {
+		for at := v.standing.Position(p); slices.Contains(m.stream, at.EntryID) && matches(at.EntryID); at = at.Next() {
+			peek.Entries = append(peek.Entries, at)
+		}
+	}
+	m.addRequest(domain.ReplayRequest{Peek: peek})
+}
+
+func (m *cursorModel) addRequest(r domain.ReplayRequest) {
+	r.Number = len(m.requests) + 1
+	r.ID = fmt.Sprint("request-", r.Number)
+	m.requests = append(m.requests, r)
+}
+
+// dequeueBundle dequeues the bundle that is stored, unless that is requested.
+func (m *cursorModel) dequeueBundle() {
+	b := m.current().standing.Held
+	if b != nil && !slices.ContainsFunc(m.requests, func(r domain.ReplayRequest) bool { return r.Dequeue == b.ID }) {
+		m.addRequest(domain.ReplayRequest{Dequeue: b.ID})
+	}
+}
+
+// checkBundle holds the bundle of a version that a node has stored to the rules.
+func (m *cursorModel) checkBundle(n *modelNode, before *version) {
+	v := m.current()
+	old, held := before.standing.Held, v.standing.Held
+	if old != nil {
+		if held != nil && held.ID == old.ID {
+			require.Equal(m.t, old, held, "a bundle does not change")
+		} else {
+			require.True(m.t, v.standing.HasDequeued(old.ID), "a bundle remains until it is dequeued")
+			m.dequeued += old.Len()
+		}
+	}
+	for e := range m.handed {
+		if !held.Has(e) && m.isReplayed(before, v, e) {
+			delete(m.handed, e)
+		}
+	}
+	if held == nil || old != nil && old.ID == held.ID {
+		return
+	}
+	require.LessOrEqual(m.t, held.Len(), 4)
+	for _, p := range held.Positions() {
+		require.True(m.t, matches(p.EntryID))
+		require.False(m.t, before.ended(p.EntryID) && !m.isReplayed(before, v, p.EntryID), "P3: %v has ended", p.EntryID)
+		for _, call := range n.calls {
+			require.NotEqual(m.t, p.EntryID, call.EntryID, "P15: what is called is not handed out")
+		}
+		m.handed[p.EntryID] = len(m.versions) - 1
+	}
+	for _, p := range held.Retries {
+		require.Contains(m.t, v.retries, p.EntryID)
+	}
+}
