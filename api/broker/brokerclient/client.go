@@ -88,11 +88,11 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // The headers of requests.
 const (
-	adminTokenHeader    = "X-Broker-Admin-Token"
+	adminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
 	channelTokenHeader  = "X-Broker-Channel-Token"
 	producerIDHeader    = "X-Broker-Producer-ID"
 	producerTokenHeader = "X-Broker-Producer-Token"
-	consumerTokenHeader = "X-Broker-Consumer-Token" //nolint:gosec // a name
+	consumerTokenHeader = "X-Broker-Consumer-Token"
 	priorityHeader      = "X-Broker-Message-Priority"
 	messageIDHeader     = "X-Broker-Message-ID"
 	metadataHeader      = "X-Broker-Metadata-Headers"
@@ -145,15 +145,17 @@ func (c *Client) asConsumer() http.Header {
 	return header(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
 }
 
-// header returns headers of names and values, without those that have no value.
-func header(namesAndValues ...string) http.Header {
+// header returns a header with a name, without it if it has no value.
+func header(name, value string) http.Header {
 	h := make(http.Header)
-	for i := 0; i < len(namesAndValues); i += 2 {
-		if namesAndValues[i+1] != "" {
-			h.Set(namesAndValues[i], namesAndValues[i+1])
-		}
-	}
+	setUnlessEmpty(h, name, value)
 	return h
+}
+
+func setUnlessEmpty(h http.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
 }
 
 // do sends a request, and repeats it as long as that may help.

@@ -30,13 +30,12 @@ type Message struct {
 // another error than a *Problem with a status below 500, the message may have been stored; it can
 // be published again with the same ID.
 func (c *Client) Publish(ctx context.Context, channel string, m *Message) (id string, err error) {
-	h := header(
-		channelTokenHeader, c.opts.Credentials.ChannelToken,
-		producerIDHeader, c.opts.Credentials.ProducerID,
-		producerTokenHeader, c.opts.Credentials.ProducerToken,
-		messageIDHeader, m.ID,
-		"Content-Type", m.ContentType,
-	)
+	creds := &c.opts.Credentials
+	h := header(channelTokenHeader, creds.ChannelToken)
+	setUnlessEmpty(h, producerIDHeader, creds.ProducerID)
+	setUnlessEmpty(h, producerTokenHeader, creds.ProducerToken)
+	setUnlessEmpty(h, messageIDHeader, m.ID)
+	setUnlessEmpty(h, "Content-Type", m.ContentType)
 	if m.Priority != 0 {
 		h.Set(priorityHeader, strconv.Itoa(m.Priority))
 	}
