@@ -173,6 +173,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Events:     n.push.events,
 		Outcomes:   n.push.outcomes,
 		Deliveries: n.push.deliveries,
+		Broker:     n.push.broker,
 
 		AdminToken: n.adminToken(&cfg).Reveal(),
 		Logger:     opts.Logger,
