@@ -108,7 +108,7 @@ var table = []row{
 	{
 		packages: []string{"domain/broker"},
 		may:      []string{"domain", "repository"},
-		tests:    rulesAndOracle,
+		tests:    append(slices.Clip(rulesAndOracle), "domain/delivery"),
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
