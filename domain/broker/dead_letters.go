@@ -11,7 +11,7 @@ import (
 // messages; the zero EntryID with Number -1 is before all. The consumer and operators may read
 // them.
 func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]Job, error) {
-	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
 	}
 	dead, err := s.ports.Cursors.DeadLetters(ctx, consumer.Cursor(), after, limit)
@@ -38,7 +38,7 @@ func errNothingToDo(what string) error {
 // with NotFound if the consumer or the message does not exist, and with Conflict if there is
 // nothing to do.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
-	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
 		return err
 	}
 	e, err := s.findMessage(ctx, consumer, message)
@@ -101,7 +101,7 @@ func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*consumer,
 // an attempt. It fails with NotFound if there is no such message, and with Conflict if no job
 // waits or is dead.
 func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
-	if err := creds.requireAdmin(); err != nil {
+	if err := creds.RequireAdmin(); err != nil {
 		return err
 	}
 	if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
