@@ -85,6 +85,15 @@ var keys = []key{
 	}},
 	{"broker.rational-delay", false, "time after which the worker of broker.fail-safe re-triggers a message", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
 	{"broker.token-header", false, "header of calls with the token of the consumer", func(c *Config) value { return (*headerValue)(&c.Broker.TokenHeader) }},
+	{"broker.producers", false, "producers that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Producers, domain.Producers}
+	}},
+	{"broker.channels", false, "channels that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Channels, domain.Channels}
+	}},
+	{"broker.consumers", false, "consumers that the hub creates or changes at its start: a list of {channel, id, name, callback-url, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Consumers, domain.PartyList{}}
+	}},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
