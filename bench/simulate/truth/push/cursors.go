@@ -10,6 +10,7 @@ import (
 // A cursor is what is known of one.
 type cursor struct {
 	doc         cursorDoc
+	begin       map[int]int64    // by priority: the number of the first entry that it takes
 	at          map[int]int64    // by priority: the number of the first entry that was not taken
 	outstanding map[Entry]bool   // open, fetched by its consumer, or a retry
 	retries     map[Entry]*retry // without dead letters
@@ -87,7 +88,7 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		delete(o.cursors, id)
 		return
 	}
-	next := &cursor{at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]bool)}
+	next := &cursor{begin: make(map[int]int64), at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]bool)}
 	if !o.decode(*main, &next.doc) {
 		return
 	}
@@ -104,9 +105,11 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		}
 		for _, text := range next.doc.At { // it begins there
 			if e, err := entryOf(next.doc.Stream, text); err == nil {
-				before.at[e.Priority] = e.Number
+				before.at[e.Priority], next.begin[e.Priority] = e.Number, e.Number
 			}
 		}
+	} else {
+		next.begin = before.begin
 	}
 	o.readCursor(next, before, *main, changes)
 	o.compare(id, before, next, *main)
@@ -359,6 +362,16 @@ func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 		at[p] = n
 	}
 	return entries, at
+}
+
+// Begin returns the number of the first entry of each priority that a cursor takes.
+func (o *Observer) Begin(id string) map[int]int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		return c.begin
+	}
+	return nil
 }
 
 // Attempts returns how many attempts of a cursor are counted, and how often an owner has lost it:
