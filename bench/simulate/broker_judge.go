@@ -38,7 +38,7 @@ func (w *brokerWorld) judgeMessage(n *brokerNode, m *sentMessage) (isDone bool, 
 	found, err := n.service.Message(w.ctx, adminCredentials, m.channel.id, m.id)
 	switch {
 	case domain.KindOf(err) == domain.NotFound || unexplained(err) != nil:
-		return false, fmt.Errorf("P18: message %s was accepted, and is not found: %w", m.id, err)
+		return false, fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
 	case err != nil:
 		return false, nil
 	}
@@ -65,4 +65,39 @@ func (w *brokerWorld) judgeMessage(n *brokerNode, m *sentMessage) (isDone bool, 
 		}
 	}
 	return true, nil
+}
+
+// judgeMessages compares what nodes answer in the end with what has happened.
+func (w *brokerWorld) judgeMessages(p *party) error {
+	w.pmu.Lock()
+	var accepted []*sentMessage
+	for _, m := range w.sent {
+		if m.id != "" {
+			accepted = append(accepted, m)
+		}
+	}
+	w.pmu.Unlock()
+	sortMessages(accepted)
+	for _, m := range accepted {
+		err := w.tries(p, "reads a message", func(n *brokerNode) (bool, error) { return w.judgeMessage(n, m) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, channel := range w.channels {
+		err := w.tries(p, "lists messages", func(n *brokerNode) (bool, error) { return w.judgeList(n, channel, accepted) })
+		if err != nil {
+			return err
+		}
+		for _, c := range channel.consumers {
+			if err := c.judgeBegin(); err != nil {
+				return err
+			}
+			err := w.tries(p, "lists dead letters", func(n *brokerNode) (bool, error) { return w.judgeDeadLetters(n, c) })
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -92,6 +92,7 @@ type brokerConsumer struct {
 	// Guarded by pushWorld.pmu: the numbers of entries that the channel had, by priority, before the
 	// first PUT of the consumer began, and when the first one was answered; nil before.
 	before, answered map[int]int64
+	door             door // guarded by pushWorld.pmu
 }
 
 // addConsumer adds a consumer, which is put later.
@@ -101,7 +102,7 @@ func (w *brokerWorld) addConsumer(to *brokerChannel) error {
 	if err != nil {
 		return err
 	}
-	c := &brokerConsumer{w: w, id: id, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
+	c := &brokerConsumer{w: w, id: id, door: door{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
 	c.pushReceiver = w.newReceiverOf(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(w.receivers))
 	c.filters, c.check = false, c.checkCall
 	to.consumers = append(to.consumers, c)

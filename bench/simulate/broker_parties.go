@@ -54,7 +54,7 @@ type brokerManager struct {
 	w *brokerWorld
 }
 
-// putAll puts all parties that are known.
+// putAll puts all parties of the configuration.
 func (m *brokerManager) putAll() error {
 	for _, id := range m.w.producers {
 		if err := m.put(id, broker.Draft{Token: new("token-of-" + id.String())}); err != nil {
@@ -65,7 +65,7 @@ func (m *brokerManager) putAll() error {
 		if err := m.put(c.id, broker.Draft{Token: new("token-of-" + c.id.String())}); err != nil {
 			return err
 		}
-		for _, consumer := range c.consumers {
+		for _, consumer := range c.consumers[:c.configured] {
 			if err := m.putConsumer(consumer); err != nil {
 				return err
 			}
@@ -77,12 +77,24 @@ func (m *brokerManager) putAll() error {
 // put puts a party until it is stored.
 func (m *brokerManager) put(id domain.PartyID, d broker.Draft) error {
 	return m.w.tries(&m.party, "puts "+id.String(), func(n *brokerNode) (bool, error) {
-		_, _, err := n.service.Put(m.w.ctx, adminCredentials, id, d, broker.Condition{})
+		_, created, err := n.service.Put(m.w.ctx, adminCredentials, id, d, broker.Condition{})
+		if err == nil && created && !m.w.creates(id) {
+			return false, fmt.Errorf("P18: two PUTs have created %s in %s", id, id.List())
+		}
 		if failure := unexplained(err); failure != nil {
 			return false, fmt.Errorf("a PUT of %s fails: %w", id, failure)
 		}
 		return err == nil, nil
 	})
+}
+
+// creates notes that a PUT has created a party, and reports whether it is the first one.
+func (w *brokerWorld) creates(id domain.PartyID) bool {
+	w.pmu.Lock()
+	defer w.pmu.Unlock()
+	isFirst := !w.created[id]
+	w.created[id] = true
+	return isFirst
 }
 
 // putConsumer puts a consumer until it is stored, and notes what the channel has then.
@@ -103,6 +115,18 @@ func (m *brokerManager) putConsumer(c *brokerConsumer) error {
 	if c.answered == nil {
 		c.answered, c.isCreated = answered, true
 	}
+	return nil
+}
+
+// putLate puts a consumer while messages are sent.
+func (m *brokerManager) putLate(c *brokerConsumer) error {
+	if !m.pause(time.Duration(m.d.n(30_000)) * time.Millisecond) {
+		return nil
+	}
+	if err := m.putConsumer(c); err != nil {
+		return err
+	}
+	m.w.reached("a consumer was put while messages were sent")
 	return nil
 }
 
@@ -132,15 +156,15 @@ func (w *brokerWorld) isAsSent(e push.Entry, m *seenMessage) error {
 	s := w.sent[m.payload]
 	switch {
 	case s == nil:
-		return fmt.Errorf("P18: no producer has sent %q", domain.Clip(m.payload))
+		return fmt.Errorf("P19: no producer has sent %q", domain.Clip(m.payload))
 	case s.entry != push.Entry{} && s.entry != e:
-		return fmt.Errorf("P18: the message is %s, too", s.entry)
+		return fmt.Errorf("P19: the message is %s, too", s.entry)
 	case w.payloads[e] != "" && w.payloads[e] != m.payload:
-		return fmt.Errorf("P18: the message was another one before")
+		return fmt.Errorf("P19: the message was another one before")
 	case e.Priority != s.broadcast.Priority || e.Stream != s.channel.id.Stream().String():
-		return fmt.Errorf("P18: the message was sent to %s with priority %d", s.channel.id, s.broadcast.Priority)
+		return fmt.Errorf("P19: the message was sent to %s with priority %d", s.channel.id, s.broadcast.Priority)
 	case m.contentType != s.broadcast.ContentType || m.metadata[traceHeader] != s.broadcast.Metadata[traceHeader]:
-		return fmt.Errorf("P18: the message has content type %q and metadata %v, and was sent with %q and %v", m.contentType, m.metadata, s.broadcast.ContentType, s.broadcast.Metadata)
+		return fmt.Errorf("P19: the message has content type %q and metadata %v, and was sent with %q and %v", m.contentType, m.metadata, s.broadcast.ContentType, s.broadcast.Metadata)
 	}
 	s.entry, w.payloads[e] = e, m.payload
 	return nil
@@ -197,7 +221,7 @@ func (p *brokerProducer) broadcast(m *sentMessage) error {
 	return p.w.tries(&p.party, "broadcasts", func(n *brokerNode) (bool, error) {
 		id, _, err := n.service.Broadcast(p.w.ctx, m.credentials, m.channel.id, m.broadcast)
 		if err == nil {
-			return true, p.w.accepts(m, id)
+			return true, errors.Join(p.w.accepts(m, id), p.looksAgain(m))
 		}
 		if errors.Is(err, broker.ErrOtherContent) || unexplained(err) != nil {
 			return false, fmt.Errorf("a broadcast of %s to %s fails: %w", p.who, m.channel.id, err)
@@ -216,45 +240,62 @@ func (p *brokerProducer) broadcast(m *sentMessage) error {
 func (w *brokerWorld) accepts(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {
-		return fmt.Errorf("P18: a message was accepted as %q, which is no id", id)
+		return fmt.Errorf("P19: a message was accepted as %q, which is no id", id)
 	}
 	e := entryOf(m.channel.id.Stream(), at)
 	if n := w.observer.Published(e.Stream)[e.Priority]; n <= e.Number {
-		return fmt.Errorf("P18: message %s was accepted, and priority %d of %s has %d messages", id, e.Priority, m.channel.id, n)
+		return fmt.Errorf("P19: message %s was accepted, and priority %d of %s has %d messages", id, e.Priority, m.channel.id, n)
 	}
 	w.pmu.Lock()
 	if m.id != "" && m.id != id {
 		w.pmu.Unlock()
-		return fmt.Errorf("P18: message %s was accepted as %s before", id, m.id)
+		return fmt.Errorf("P19: message %s was accepted as %s before", id, m.id)
 	}
 	m.id = id
 	w.pmu.Unlock()
 	return w.isAsSent(e, &seenMessage{string(m.broadcast.Payload), m.broadcast.ContentType, m.broadcast.Metadata})
 }
 
-// judgeMessages compares what nodes answer in the end with what has happened.
-func (w *brokerWorld) judgeMessages(p *party) error {
-	for _, c := range w.channels {
-		for _, consumer := range c.consumers {
-			if err := consumer.judgeBegin(); err != nil {
-				return err
-			}
+// looksAgain reads a message that was accepted, or broadcasts it again: as it was, or with its id
+// and another payload.
+func (p *brokerProducer) looksAgain(m *sentMessage) error {
+	n := p.w.anyBroker(p.d)
+	if n == nil {
+		return nil
+	}
+	var err error
+	switch p.d.n(6) {
+	case 0:
+		var found *broker.Message
+		found, err = n.service.Message(p.w.ctx, m.credentials, m.channel.id, m.id)
+		if err == nil {
+			return p.w.isAsSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata})
+		}
+		if domain.KindOf(err) == domain.NotFound {
+			return fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
+		}
+	case 1:
+		if m.broadcast.ID == "" {
+			return nil
+		}
+		var id string
+		id, _, err = n.service.Broadcast(p.w.ctx, m.credentials, m.channel.id, m.broadcast)
+		if err == nil {
+			p.w.reached("a broadcast was repeated by its producer id")
+			return p.w.accepts(m, id)
+		}
+		if errors.Is(err, broker.ErrOtherContent) {
+			return fmt.Errorf("P19: message %s was sent again as it was: %w", m.id, err)
+		}
+	case 2:
+		if m.broadcast.ID == "" {
+			return nil
+		}
+		other := *m.broadcast
+		other.Payload = []byte("something else")
+		if _, _, err = n.service.Broadcast(p.w.ctx, m.credentials, m.channel.id, &other); err == nil {
+			return fmt.Errorf("P19: message %s was accepted again with other content", m.id)
 		}
 	}
-	w.pmu.Lock()
-	var all []*sentMessage
-	for _, m := range w.sent {
-		if m.id != "" {
-			all = append(all, m)
-		}
-	}
-	w.pmu.Unlock()
-	sortMessages(all)
-	for _, m := range all {
-		err := w.tries(p, "reads message "+m.id, func(n *brokerNode) (bool, error) { return w.judgeMessage(n, m) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return unexplained(err)
 }

@@ -22,12 +22,16 @@ type brokerWorld struct {
 	// Guarded by pushWorld.pmu.
 	sent     map[string]*sentMessage // by payload
 	payloads map[push.Entry]string   // that consumers or readers have seen
+	created  map[domain.PartyID]bool // by a PUT that was answered
 }
 
 // A brokerChannel is a channel and what is known of it.
 type brokerChannel struct {
 	id        domain.PartyID
 	consumers []*brokerConsumer
+	// configured is the number of the first consumers that are put before any message is sent. The
+	// others are put later.
+	configured int
 }
 
 const (
@@ -45,40 +49,86 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &brokerWorld{pushWorld: p, sent: make(map[string]*sentMessage), payloads: make(map[push.Entry]string)}
+	w := &brokerWorld{pushWorld: p, sent: make(map[string]*sentMessage), payloads: make(map[push.Entry]string), created: make(map[domain.PartyID]bool)}
 	p.broker, p.course = w, w.broadcastAll
 	w.keys, err = subscribe.NewKeyring(subscribe.NewKey())
 	for i := range 1 + p.d.n(2) {
-		var producer domain.PartyID
 		producer, failure := domain.Producers.Parse(fmt.Sprint("producer-", i))
 		err = errors.Join(err, failure)
 		w.producers = append(w.producers, producer)
 	}
-	channel, failure := domain.Channels.Parse("channel-0")
-	c := &brokerChannel{id: channel}
-	w.channels = append(w.channels, c)
-	return w, errors.Join(err, failure, w.addConsumer(c))
+	for i := range 1 + p.d.n(2) {
+		channel, failure := domain.Channels.Parse(fmt.Sprint("channel-", i))
+		c := &brokerChannel{id: channel}
+		w.channels = append(w.channels, c)
+		err = errors.Join(err, failure)
+		for range 1 + min(p.d.n(5), p.d.n(5)) {
+			err = errors.Join(err, w.addConsumer(c))
+		}
+		c.configured = min(p.d.n(len(c.consumers)+1), len(c.consumers))
+	}
+	return w, err
 }
 
 // broadcastAll lets all parties act: parties are put, messages are broadcast, and then everything
 // has to come to its end.
 func (w *brokerWorld) broadcastAll() error {
-	owner := &brokerManager{party: w.newParty("owner", brokerUses+510), w: w}
-	if err := owner.putAll(); err != nil || w.ctx.Err() != nil {
+	owner := w.newParty("owner", brokerUses+510)
+	if err := w.together(w.configure()...); err != nil || w.ctx.Err() != nil {
 		return err
 	}
-	var acts []func() error
+	if err := w.together(w.acts()...); err != nil || w.ctx.Err() != nil {
+		return err
+	}
+	if err := w.ends(&owner, func() error { return w.drainsIfCalm(owner) }); err != nil || w.ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(w.judge(), w.judgeMessages(&owner))
+}
+
+// use returns the use of the dice of the i-th party of a kind.
+func use(kind, i int) uint64 { return uint64(brokerUses + kind + i) } //nolint:gosec // positive
+
+// configure returns the syncs of some nodes, which put the same parties.
+func (w *brokerWorld) configure() (acts []func() error) {
 	for i := range 1 + w.d.n(3) {
-		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), uint64(brokerUses+520+i)), w: w} //nolint:gosec // positive
+		m := &brokerManager{party: w.newParty(fmt.Sprint("sync-", i), use(1000, i)), w: w}
+		acts = append(acts, m.putAll)
+	}
+	return acts
+}
+
+// acts returns what parties do at the same time.
+func (w *brokerWorld) acts() (acts []func() error) {
+	for i := range 1 + w.d.n(3) {
+		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), use(1100, i)), w: w}
 		acts = append(acts, p.broadcasts)
 	}
-	if err := w.together(acts...); err != nil {
-		return err
+	i := 0
+	for _, channel := range w.channels {
+		for j, c := range channel.consumers {
+			managers := w.d.n(2) // of what is there
+			if j >= channel.configured {
+				managers = 1 + w.d.n(2) // who may meet
+			}
+			for k := range managers {
+				m := &brokerManager{party: w.newParty(fmt.Sprintf("manager-%d-%d", i, k), use(1200+100*k, i)), w: w}
+				acts = append(acts, func() error { return m.putLate(c) })
+			}
+			if w.d.n(2) == 0 {
+				for k := range 1 + w.d.n(2) {
+					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), use(1500+100*k, i)), w: w, c: c}
+					acts = append(acts, f.fetches)
+				}
+			}
+			i++
+		}
 	}
-	if err := w.ends(&owner.party, func() error { return nil }); err != nil || w.ctx.Err() != nil {
-		return err
+	if w.d.n(3) > 0 {
+		o := &brokerOperator{party: w.newParty("operator", use(1800, 0)), w: w}
+		acts = append(acts, o.retriggers)
 	}
-	return errors.Join(w.judge(), w.judgeMessages(&owner.party))
+	return acts
 }
 
 // together runs functions at the same time, and returns their errors.

@@ -134,6 +134,11 @@ func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 // calls notes a call of a receiver, which call makes with the id of the delivery.
 func (n *pushNode) calls(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
+	if n.broker != nil {
+		if err := n.broker.w.mayCall(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
+			n.p.fail(err)
+		}
+	}
 	r.begins(n, id, c.Entry.Position.EntryID)
 	n.underway.Add(1)
 	defer n.underway.Add(-1)

@@ -41,6 +41,7 @@ type pushReceiver struct {
 
 	// Guarded by pushWorld.pmu.
 	accepted map[push.Entry]bool
+	fetched  map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
 	ids      map[string]push.Entry // by delivery
 	callers  map[string]*pushNode  // that called last, by delivery
 	begun    int64                 // calls of nodes
@@ -54,7 +55,7 @@ func (p *pushWorld) newReceiverOf(id domain.CursorID, stream domain.StreamName, 
 	r := &pushReceiver{
 		p: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), d: d, cursor: id, stream: stream, concurrency: 1 + d.n(4), filters: d.n(3) == 0, fails: []int{0, 1, 4, 8}[d.n(4)],
 		conns: make(chan net.Conn), closed: make(chan struct{}),
-		accepted: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
+		accepted: make(map[push.Entry]bool), fetched: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
 	}
 	if i == 0 && p.d.n(4) == 0 {
 		r.poison = &push.Entry{Stream: stream.String(), Number: int64(3 * d.n(3))}
@@ -106,7 +107,8 @@ func (p *pushWorld) matches(cursor string, e push.Entry) bool {
 func (p *pushWorld) hasAccepted(cursor string, e push.Entry) bool {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
-	return p.receivers[cursor].accepted[e]
+	r := p.receivers[cursor]
+	return r.accepted[e] || r.fetched[e]
 }
 
 func (p *pushWorld) calls(cursor string) int64 {

@@ -233,7 +233,7 @@ func (p *pushWorld) judge() error {
 		for priority, n := range p.observer.Published(r.stream.String()) {
 			for number := begin[priority]; number < n; number++ {
 				e := push.Entry{Stream: r.stream.String(), Priority: priority, Number: number}
-				if r.matches(e) && !r.accepted[e] && !p.observer.Dead(id, e) {
+				if r.matches(e) && !r.accepted[e] && !r.fetched[e] && !p.observer.Dead(id, e) {
 					return fmt.Errorf("P1: the receiver of %s has never accepted %s, and it is no dead letter", id, e)
 				}
 			}
