@@ -34,9 +34,9 @@ type Options struct {
 	// NoTakeover has the engine leave the cursors of nodes that die alone until it is asked about
 	// them; see the package comment.
 	NoTakeover bool
-	Clock   func() time.Time                         // stamps attempts; default: the system's
-	Random  func() uint64                            // default: the system's
-	Logger  *slog.Logger                             // default: none
+	Clock      func() time.Time // stamps attempts; default: the system's
+	Random     func() uint64    // default: the system's
+	Logger     *slog.Logger     // default: none
 }
 
 func (o *Options) setDefaults() {

@@ -43,8 +43,8 @@ type membership struct {
 	assigned  [repository.ShardCount]bool // as the assignment says
 	owned     [repository.ShardCount]bool // of them, those that are not being released
 	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
-	asked     map[int]time.Time // shards of cursors that the node was asked about, since when
-	orphaned  []int             // shards whose owner has died, and that no node has taken
+	asked     map[int]time.Time           // shards of cursors that the node was asked about, since when
+	orphaned  []int                       // shards whose owner has died, and that no node has taken
 	awaiting  awaiting
 	signals   []repository.Signal
 	signalled int64
