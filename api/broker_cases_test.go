@@ -83,6 +83,9 @@ func TestCase01_PutCreatesAndAnswersWithTheParty(t *testing.T) {
 		f.put("/channel/prices", "token", "x", "name", "Prices")
 		a := f.put(path, fields...)
 		require.Contains(t, []int{200, 201}, a.status)
+		if a.status == 201 {
+			require.Equal(t, "/broker"+path, a.header.Get("Location"))
+		}
 		one := decoded(t, a.body)
 		require.Equal(t, idOf(path), one["id"])
 		require.Equal(t, fields[3], one["name"])

@@ -63,6 +63,9 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	r.Post("/broker/channel/{channelId}/message/{messageId}/re-trigger", e.handle(e.retriggerMessage))
 	r.Post("/broker/channel/{channelId}/message/{messageId}/job/{jobId}/re-trigger", e.handle(e.retriggerJob))
 
+	// The worker of the fail-safe finds what waits for a re-trigger.
+	r.Get("/broker/overdue", e.handle(e.listOverdue))
+
 	// Consumers fetch messages, instead of being called with them or besides.
 	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/peek", e.handle(e.peek))
 	r.Delete("/broker/channel/{channelId}/consumer/{consumerId}/dequeue/{bundleId}", e.handle(e.dequeue))

@@ -103,7 +103,7 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 		return nil, err
 	}
 	m.Status = statusOf(consumers, e.Position.EntryID)
-	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID)
+	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID, e.Published)
 	return m, err
 }
 
